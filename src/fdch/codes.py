@@ -1,0 +1,104 @@
+"""Binary codes: packed bits, made in one place and compared in one place."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fdch.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """Codes of a number of items, eight bits to the byte, items in rows.
+
+    A set bit stands for +1, a clear one for -1. Unused bits of the last byte
+    are clear.
+
+    >>> codes = binarize([[0.3, -2.0, 0.0]])
+    >>> codes.signs().tolist()
+    [[1, -1, 1]]
+    """
+
+    packed: NDArray[np.uint8]
+    bits: int
+
+    def __post_init__(self) -> None:
+        if self.bits < 1:
+            raise DataError(f"codes need at least one bit; got {self.bits}.")
+        width = (self.bits + 7) // 8
+        packed = self.packed
+        if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != width:
+            raise DataError(
+                f"codes of {self.bits} bits are rows of {width} bytes (uint8); "
+                f"got {packed.dtype} of shape {packed.shape}."
+            )
+        if self.bits % 8 and np.any(packed[:, -1] & (0xFF >> self.bits % 8)):
+            raise DataError(f"bits beyond the {self.bits} of each code must be 0.")
+
+    def __len__(self) -> int:
+        return self.packed.shape[0]
+
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(np.atleast_2d(self.packed[rows]), self.bits)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Codes):
+            return NotImplemented
+        return self.bits == other.bits and np.array_equal(self.packed, other.packed)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def signs(self) -> NDArray[np.int8]:
+        """Unpack to -1 and +1, shape (items, bits)."""
+        ones = np.unpackbits(self.packed, axis=1, count=self.bits)
+        return ones.astype(np.int8) * np.int8(2) - np.int8(1)
+
+    def words(self) -> NDArray[np.uint64]:
+        """Give the codes as 64-bit words, zero-padded, shape (items, words)."""
+        padding = -self.packed.shape[1] % 8
+        padded = np.pad(self.packed, ((0, 0), (0, padding))) if padding else self.packed
+        return np.ascontiguousarray(padded).view(np.uint64)
+
+    @classmethod
+    def concatenate(cls, parts: Iterable["Codes"]) -> "Codes":
+        """Join codes of equal length, rows in the given order."""
+        collected = list(parts)
+        lengths = {part.bits for part in collected}
+        if len(lengths) != 1:
+            raise DataError(f"codes to join must share one length; got {lengths}.")
+        return cls(np.concatenate([part.packed for part in collected]), lengths.pop())
+
+
+def binarize(outputs: ArrayLike) -> Codes:
+    """Take the sign of real outputs, zero counting as +1.
+
+    Args:
+        outputs: Finite numbers, (items, bits).
+
+    Returns:
+        The packed codes.
+    """
+    values = np.asarray(outputs)
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise DataError(f"outputs must be (items, bits); got shape {values.shape}.")
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        rows = np.flatnonzero(np.isnan(values).any(axis=1))
+        raise DataError(
+            f"{len(rows)} outputs are not numbers (NaN), the first in row {rows[0]}; "
+            "training may have diverged: try a smaller learning rate."
+        )
+    return Codes(np.packbits(values >= 0, axis=1), values.shape[1])
+
+
+def hamming_distances(a: Codes, b: Codes) -> NDArray[np.uint16]:
+    """Count differing bits between every row of a and every row of b."""
+    if a.bits != b.bits:
+        raise DataError(f"cannot compare codes of {a.bits} and {b.bits} bits.")
+    left, right = a.words(), b.words()
+    total = np.zeros((len(a), len(b)), dtype=np.uint16)
+    for word in range(left.shape[1]):
+        total += np.bitwise_count(left[:, word, None] ^ right[None, :, word])
+    return total

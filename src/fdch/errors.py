@@ -1,0 +1,92 @@
+"""Every error a user can act on.
+
+FdchError
+    DataError               what was given to read cannot be used
+        MissingFile         a file or folder is not there
+        BrokenRow           one row of a manifest or dataset
+        BrokenPicture       one picture: truncated, too large, not a picture
+        LabelError          labels that cannot supervise or score anything
+        UnknownWords        a text without a single known word
+    SettingError            a setting's name or value
+    NotFitted               a method asked to encode before it learned
+    RunError                a run folder that cannot be used
+        DamagedRun          a file is missing, changed or malformed
+        NewerRun            written by a later version
+    ProtocolMismatch        scores that must not stand side by side
+    MissingExtra            an optional package is not installed
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class FdchError(Exception):
+    """Base of all errors that name what was wrong and what to do next."""
+
+
+class DataError(FdchError):
+    """What was given to read cannot be used."""
+
+
+class MissingFile(DataError):
+    """A file or folder is not there."""
+
+
+class BrokenRow(DataError):
+    """One row of a manifest or dataset cannot be used."""
+
+
+class BrokenPicture(DataError):
+    """One picture cannot be decoded, or is over the limits."""
+
+
+class LabelError(DataError):
+    """Labels that cannot supervise or score anything."""
+
+
+class UnknownWords(DataError):
+    """A text without a single word the method knows."""
+
+
+class SettingError(FdchError):
+    """A setting has an unknown name or a value outside its range."""
+
+
+class NotFitted(FdchError):
+    """A method was asked to encode before it learned."""
+
+
+class RunError(FdchError):
+    """A run folder cannot be used."""
+
+
+class DamagedRun(RunError):
+    """A file of a run is missing, changed or malformed."""
+
+
+class NewerRun(RunError):
+    """A run was written by a later version of fdch."""
+
+
+class ProtocolMismatch(FdchError):
+    """Scores made under different protocols were put side by side."""
+
+
+class MissingExtra(FdchError):
+    """An optional package is not installed."""
+
+    def __init__(self, purpose: str, extra: str) -> None:
+        super().__init__(
+            f"{purpose} needs a package that is not installed. "
+            f"Install it with: pip install 'fdch[{extra}]'"
+        )
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean 'x'?" for the nearest known name, or nothing.
+
+    >>> suggestion("learning_rte", ["learning_rate", "bits"])
+    "; did you mean 'learning_rate'?"
+    """
+    nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean '{nearest[0]}'?" if nearest else ""

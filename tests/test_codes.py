@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fdch.codes import Codes, binarize, hamming_distances
+from fdch.errors import DataError
+
+outputs = st.integers(1, 70).flatmap(
+    lambda bits: arrays(
+        np.float32, (4, bits), elements=st.floats(-2, 2, width=16, allow_nan=False)
+    )
+)
+
+
+def test_zero_becomes_plus_one():
+    assert binarize([[0.0, -0.0, -1.0]]).signs().tolist() == [[1, 1, -1]]
+
+
+def test_nan_is_refused_with_its_row():
+    with pytest.raises(DataError, match="row 1"):
+        binarize([[1.0], [float("nan")]])
+
+
+@given(outputs)
+def test_packing_round_trips(values):
+    codes = binarize(values)
+    assert np.array_equal(codes.signs(), np.where(values >= 0, 1, -1))
+    assert binarize(codes.signs()) == codes
+
+
+@given(outputs)
+def test_hamming_distance_is_a_metric(values):
+    codes = binarize(values)
+    d = hamming_distances(codes, codes).astype(int)
+    assert (np.diag(d) == 0).all()
+    assert np.array_equal(d, d.T)
+    assert (d[0, 1] <= d[0] + d[:, 1]).all()
+
+
+@given(outputs)
+def test_distance_is_half_of_bits_minus_inner_product(values):
+    codes = binarize(values)
+    signs = codes.signs().astype(int)
+    expected = (codes.bits - signs @ signs.T) // 2
+    assert np.array_equal(hamming_distances(codes, codes), expected)
+
+
+def test_lengths_that_differ_are_not_compared():
+    with pytest.raises(DataError, match="8 and 9 bits"):
+        hamming_distances(binarize(np.ones((1, 8))), binarize(np.ones((1, 9))))
+
+
+def test_stray_padding_bits_are_refused():
+    with pytest.raises(DataError, match="beyond"):
+        Codes(np.array([[0xFF]], dtype=np.uint8), 7)
+
+
+def test_rows_are_taken_and_joined():
+    codes = binarize(np.eye(3) - 0.5)
+    assert Codes.concatenate([codes[:1], codes[1:]]) == codes
+    assert len(codes[0]) == 1
+
+
+def test_words_are_padded_to_eight_bytes():
+    words = binarize(np.ones((2, 70))).words()
+    assert words.shape == (2, 2)
+    assert np.bitwise_count(words).sum(axis=1).tolist() == [70, 70]
