@@ -1,0 +1,1 @@
+"""Evaluation: codes and labels in, scores out. It never sees a method."""

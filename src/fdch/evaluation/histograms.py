@@ -1,0 +1,192 @@
+"""How many items, and how many relevant ones, lie at each distance of a query.
+
+These two counts are all that most scores need, so nothing is sorted. Numba
+counts them when it is installed (extra "fast"); NumPy gives the same integers.
+"""
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, Protocol, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fdch.codes import Codes
+from fdch.errors import DataError, LabelError, MissingExtra, SettingError
+from fdch.evaluation import numpy_engine
+from fdch.evaluation.relevance import Packed, pack
+
+Engine = Literal["auto", "numba", "numpy"]
+
+# Queries counted at a time: small enough that a block's counts stay under 10 MB.
+QUERIES_PER_BLOCK = 1024
+MOST_BITS = 32_767  # twice a distance, plus one, fits in 16 bits
+
+
+@dataclass(frozen=True, eq=False)
+class Histograms:
+    """Counts by distance, one row to a query, one column to a distance.
+
+    Args:
+        items: Database items at each distance, (queries, bits + 1).
+        relevant: Relevant ones among them, (queries, bits + 1).
+        stable: Average precision of each query with ties in database order, or
+            None where it was not asked for; NaN for a query without relevant items.
+    """
+
+    items: NDArray[np.int64]
+    relevant: NDArray[np.int64]
+    stable: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return self.items.shape[0]
+
+
+class CountingEngine(Protocol):
+    """What both engines offer."""
+
+    def count(
+        self, queries: Packed, database: Packed, bits: int, threads: int | None
+    ) -> NDArray[np.int64]:
+        """Count pairs by query, distance and relevance, (queries, bits + 1, 2)."""
+
+    def stable_sums(
+        self,
+        queries: Packed,
+        database: Packed,
+        counts: NDArray[np.int64],
+        cutoff: int,
+        threads: int | None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Sum precision at each relevant item, ties in database order.
+
+        Returns:
+            Per query: the sum over relevant items ranked up to the cut-off, and
+            how many these are.
+        """
+
+
+def histograms(
+    query_codes: Codes,
+    database_codes: Codes,
+    query_labels: ArrayLike,
+    database_labels: ArrayLike,
+    *,
+    stable: bool = False,
+    cutoff: int | None = None,
+    engine: Engine = "auto",
+    threads: int | None = None,
+) -> Histograms:
+    """Count all queries at once; see `histogram_blocks` for bounded memory.
+
+    >>> from fdch.codes import binarize
+    >>> query, database = binarize([[1.0, 1.0]]), binarize([[1, 1], [1, -1], [-1, 1]])
+    >>> histograms(query, database, [[1]], [[1], [0], [1]]).relevant.tolist()
+    [[1, 1, 0]]
+    """
+    blocks = list(
+        histogram_blocks(
+            query_codes,
+            database_codes,
+            query_labels,
+            database_labels,
+            stable=stable,
+            cutoff=cutoff,
+            engine=engine,
+            threads=threads,
+        )
+    )
+    orders = [block.stable for block in blocks if block.stable is not None]
+    return Histograms(
+        np.concatenate([block.items for block in blocks]),
+        np.concatenate([block.relevant for block in blocks]),
+        np.concatenate(orders) if orders else None,
+    )
+
+
+def histogram_blocks(
+    query_codes: Codes,
+    database_codes: Codes,
+    query_labels: ArrayLike,
+    database_labels: ArrayLike,
+    *,
+    stable: bool = False,
+    cutoff: int | None = None,
+    engine: Engine = "auto",
+    threads: int | None = None,
+) -> Iterator[Histograms]:
+    """Count queries in blocks, in their order, within bounded memory.
+
+    Args:
+        query_codes: Codes of the queries.
+        database_codes: Codes of the items they are compared with.
+        query_labels: 0/1, (queries, classes).
+        database_labels: 0/1, (database, classes).
+        stable: Also give average precision with ties in database order.
+        cutoff: Rank after which the stable order is cut; None for all.
+        engine: "numba", "numpy", or whichever is there.
+        threads: Threads of the numba engine; None for one per usable core.
+    """
+    bits = query_codes.bits
+    queries = pack(query_codes, query_labels, "query")
+    database = pack(database_codes, database_labels, "database")
+    _check_comparable(query_codes, database_codes, query_labels, database_labels)
+    if cutoff is not None and cutoff < 1:
+        raise SettingError(f"a cut-off is a rank, 1 or more; got {cutoff}.")
+    chosen = counting_engine(engine)
+    for start in range(0, len(query_codes), QUERIES_PER_BLOCK):
+        block = queries.rows(start, start + QUERIES_PER_BLOCK)
+        counts = chosen.count(block, database, bits, threads)
+        order = None
+        if stable:
+            last = cutoff or len(database_codes)
+            sums, hits = chosen.stable_sums(block, database, counts, last, threads)
+            order = _stable_average(sums, hits, counts)
+        yield Histograms(counts.sum(axis=2), counts[:, :, 1].copy(), order)
+
+
+@cache
+def counting_engine(engine: Engine = "auto") -> CountingEngine:
+    """Give the engine of that name; "auto" is numba where it is installed."""
+    if engine == "numpy":
+        return cast(CountingEngine, numpy_engine)
+    if engine not in ("auto", "numba"):
+        raise SettingError(f"unknown engine {engine!r}; use auto, numba or numpy.")
+    try:
+        name = "fdch.evaluation.numba_engine"
+        return cast(CountingEngine, importlib.import_module(name))
+    except ImportError as error:
+        if engine == "numba":
+            raise MissingExtra("the numba engine", "fast") from error
+        return cast(CountingEngine, numpy_engine)
+
+
+def _check_comparable(
+    query_codes: Codes,
+    database_codes: Codes,
+    query_labels: ArrayLike,
+    database_labels: ArrayLike,
+) -> None:
+    bits = query_codes.bits
+    if bits != database_codes.bits:
+        raise DataError(
+            f"query codes have {bits} bits, database codes {database_codes.bits}; "
+            "they must come from the same method."
+        )
+    if bits > MOST_BITS:
+        raise DataError(f"codes of {bits} bits are too long; {MOST_BITS} is the most.")
+    classes, others = np.shape(query_labels)[1], np.shape(database_labels)[1]
+    if classes != others:
+        raise LabelError(
+            f"query labels have {classes} classes, database labels {others}; "
+            "they must name the same classes."
+        )
+
+
+def _stable_average(
+    sums: NDArray[np.float64], hits: NDArray[np.int64], counts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    average = sums / np.maximum(hits, 1)
+    return np.where(counts[:, :, 1].sum(axis=1) > 0, average, np.nan)

@@ -1,0 +1,215 @@
+"""Counting in compiled loops: the same integers as NumPy, many times faster.
+
+Importing this file needs numba. Threads share queries between them and hold no
+lock, so one thread per core is used and never more.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from fdch.evaluation.relevance import Packed
+
+Words = NDArray[np.uint64]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+ITEMS_PER_BLOCK = 1024  # their codes and labels stay in the first-level cache
+QUERIES_PER_TASK = 16
+
+
+def compiled(function: Function) -> Function:
+    """Compile on first use, and keep the result on disk where that is possible."""
+    # numpy's error model: a test for division by zero would stop vectorising.
+    # "reassoc" lets a sum be taken in several lanes.
+    options: dict[str, Any] = {
+        "nogil": True,
+        "error_model": "numpy",
+        "fastmath": {"reassoc"},
+    }
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:  # numba found no folder to keep it in
+        return njit(**options)(function)
+
+
+def _set_bits(typing_context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+set_bits: Any = intrinsic(_set_bits)  # counts the ones of a word, one instruction
+
+
+def count(
+    queries: Packed, database: Packed, bits: int, threads: int | None = None
+) -> NDArray[np.int64]:
+    """Count pairs by query, distance and relevance, (queries, bits + 1, 2)."""
+    counts = np.zeros((queries.codes.shape[1], bits + 1, 2), dtype=np.int64)
+    keyed = counts.reshape(counts.shape[0], -1)
+    _share(
+        lambda start, stop: _count(*queries, *database, keyed, start, stop),
+        counts.shape[0],
+        threads,
+    )
+    return counts
+
+
+def stable_sums(
+    queries: Packed,
+    database: Packed,
+    counts: NDArray[np.int64],
+    cutoff: int,
+    threads: int | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Sum precision at each relevant item, ties in database order."""
+    number = counts.shape[0]
+    # One word for each query and distance: items ranked so far in the low half,
+    # relevant ones found so far in the high half, so that one addition moves both.
+    places = (counts.sum(axis=2) + (counts[:, :, 1] << 32)).astype(np.uint64)
+    places = np.cumsum(places, axis=1) - places
+    sums, hits = np.zeros(number), np.zeros(number, dtype=np.int64)
+    last = min(cutoff, database.codes.shape[1])
+    _share(
+        lambda start, stop: _place(
+            *queries, *database, places, last, sums, hits, start, stop
+        ),
+        number,
+        threads,
+    )
+    return sums, hits
+
+
+def _share(work: Callable[[int, int], None], number: int, threads: int | None) -> None:
+    """Run the work on ranges of queries, one thread to a core."""
+    starts = range(0, number, QUERIES_PER_TASK)
+    with ThreadPoolExecutor(threads or usable_cores()) as pool:
+        tasks = [
+            pool.submit(work, start, min(start + QUERIES_PER_TASK, number))
+            for start in starts
+        ]
+        for task in tasks:
+            task.result()
+
+
+def usable_cores() -> int:
+    """Count the cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@compiled
+def _fill_keys(
+    query_codes: Words,
+    query_labels: Words,
+    codes: Words,
+    labels: Words,
+    query: int,
+    start: int,
+    keys: NDArray[np.uint16],
+    shared: Words,
+) -> None:
+    """Write twice the distance, plus one where a label is shared."""
+    stop = start + keys.shape[0]
+    keys[:] = 0
+    # Slices, because an index that might be negative keeps a loop from vectorising.
+    for word in range(codes.shape[0]):
+        code, block = query_codes[word, query], codes[word, start:stop]
+        for i in range(keys.shape[0]):
+            keys[i] += np.uint16(2) * np.uint16(set_bits(code ^ block[i]))
+    shared[:] = 0
+    for word in range(labels.shape[0]):
+        label, block = query_labels[word, query], labels[word, start:stop]
+        for i in range(keys.shape[0]):
+            shared[i] |= label & block[i]
+    for i in range(keys.shape[0]):
+        keys[i] += np.uint16(shared[i] != 0)
+
+
+@compiled
+def _count(
+    query_codes: Words,
+    query_labels: Words,
+    codes: Words,
+    labels: Words,
+    counts: NDArray[np.int64],
+    start: int,
+    stop: int,
+) -> None:
+    """Count the keys of some queries, one block of the database at a time."""
+    all_keys = np.empty(ITEMS_PER_BLOCK, np.uint16)
+    all_shared = np.empty(ITEMS_PER_BLOCK, np.uint64)
+    size = codes.shape[1]
+    for first in range(0, size, ITEMS_PER_BLOCK):
+        width = min(ITEMS_PER_BLOCK, size - first)
+        keys, shared = all_keys[:width], all_shared[:width]
+        for query in range(start, stop):
+            _fill_keys(
+                query_codes, query_labels, codes, labels, query, first, keys, shared
+            )
+            row = counts[query]
+            for i in range(keys.shape[0]):
+                row[keys[i]] += 1
+
+
+@compiled
+def _place(
+    query_codes: Words,
+    query_labels: Words,
+    codes: Words,
+    labels: Words,
+    places: Words,
+    last: int,
+    sums: NDArray[np.float64],
+    hits: NDArray[np.int64],
+    start: int,
+    stop: int,
+) -> None:
+    """Rank the items of some queries and sum precision at the relevant ones."""
+    all_keys = np.empty(ITEMS_PER_BLOCK, np.uint16)
+    all_placed = np.empty(ITEMS_PER_BLOCK, np.uint64)
+    size = codes.shape[1]
+    for first in range(0, size, ITEMS_PER_BLOCK):
+        width = min(ITEMS_PER_BLOCK, size - first)
+        keys, placed = all_keys[:width], all_placed[:width]
+        for query in range(start, stop):
+            _fill_keys(
+                query_codes, query_labels, codes, labels, query, first, keys, placed
+            )
+            _advance(places[query], keys, placed)
+            total, found = _sum_precision(keys, placed, last)
+            sums[query] += total
+            hits[query] += found
+
+
+@compiled
+def _advance(places: Words, keys: NDArray[np.uint16], placed: Words) -> None:
+    """Give each item its rank and the relevant ones up to it, in its halves."""
+    one, half = np.uint64(1), np.uint64(32)
+    for i in range(keys.shape[0]):
+        key = np.uint64(keys[i])
+        place = places[key >> one] + (one | ((key & one) << half))
+        places[key >> one] = place
+        placed[i] = place
+
+
+@compiled
+def _sum_precision(
+    keys: NDArray[np.uint16], placed: Words, last: int
+) -> tuple[float, int]:
+    total, found = 0.0, 0
+    for i in range(keys.shape[0]):
+        rank = np.uint32(placed[i])
+        is_hit = (keys[i] & np.uint16(1)) * np.uint16(rank <= last)
+        precision = np.float64(placed[i] >> np.uint64(32)) / np.float64(rank)
+        total += np.float64(is_hit) * precision
+        found += is_hit
+    return total, found

@@ -1,0 +1,57 @@
+"""Relevance: a database item answers a query when they share a label.
+
+Labels are packed to 64-bit words like codes, so that sharing one is a bitwise
+AND, for any number of classes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fdch.codes import Codes
+from fdch.errors import DataError, LabelError
+
+
+class Packed(NamedTuple):
+    """Codes and labels of items as 64-bit words, (words, items) each."""
+
+    codes: NDArray[np.uint64]
+    labels: NDArray[np.uint64]
+
+    def rows(self, start: int, stop: int) -> "Packed":
+        """Take some items, in contiguous memory."""
+        return Packed(*(np.ascontiguousarray(words[:, start:stop]) for words in self))
+
+
+def pack(codes: Codes, labels: ArrayLike, role: str) -> Packed:
+    """Pack codes with their labels; the role names them in errors."""
+    if len(codes) == 0:
+        raise DataError(f"there are no {role} codes; scoring needs at least one.")
+    words = label_words(labels)
+    if words.shape[1] != len(codes):
+        raise DataError(
+            f"{len(codes)} {role} codes came with {words.shape[1]} rows of labels; "
+            "give one row to each code."
+        )
+    return Packed(np.require(codes.words().T, requirements=["C", "W"]), words)
+
+
+def label_words(labels: ArrayLike) -> NDArray[np.uint64]:
+    """Pack 0/1 labels, (items, classes), to words, (words, items).
+
+    >>> label_words([[1, 0], [0, 0]]).shape
+    (1, 2)
+    """
+    matrix = np.asarray(labels)
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise LabelError(
+            f"labels must be (items, classes) of 0 and 1; got shape {matrix.shape}."
+        )
+    present = matrix == 1
+    if not np.array_equal(present, matrix):
+        strange = matrix[present != matrix][0]
+        raise LabelError(f"labels must be 0 or 1; got {strange}.")
+    packed = np.packbits(present, axis=1)
+    padded = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
+    return np.ascontiguousarray(padded.view(np.uint64).T)
