@@ -13,7 +13,6 @@ from fdch.evaluation import numpy_engine
 from fdch.evaluation.histograms import counting_engine, histogram_blocks, histograms
 from fdch.evaluation.relevance import label_words
 
-
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="no numba here")
 ENGINES = ["numpy", pytest.param("numba", marks=needs_numba)]
 

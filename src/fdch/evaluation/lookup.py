@@ -1,0 +1,113 @@
+"""Hash lookup: precision and recall of the items within each radius.
+
+The micro average pools all queries: relevant items within the radius over all
+items within it. The macro average is the mean over queries, where an empty ball
+counts as precision 0 or is skipped. Radii run from 0 to the number of bits, so
+recall always reaches 1. Queries without relevant items take no part.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fdch.errors import LabelError, SettingError
+from fdch.evaluation.histograms import Histograms
+
+Average = Literal["micro", "macro"]
+Empty = Literal["zero", "skip"]
+
+
+@dataclass(frozen=True)
+class LookupCurve:
+    """Precision and recall at each radius.
+
+    Args:
+        radius: 0 up to the number of bits.
+        precision: NaN where no query retrieves anything.
+        recall: Share of the relevant items within the radius.
+        average: "micro" pools the queries, "macro" is their mean.
+        empty: What a query that retrieves nothing adds to a macro precision.
+    """
+
+    radius: tuple[int, ...]
+    precision: tuple[float, ...]
+    recall: tuple[float, ...]
+    average: Average = "micro"
+    empty: Empty = "zero"
+
+    def to_json(self) -> dict[str, Any]:
+        """Give lists of numbers; a point without a precision is null."""
+        return {
+            "radius": list(self.radius),
+            "precision": [None if math.isnan(p) else p for p in self.precision],
+            "recall": list(self.recall),
+            "average": self.average,
+            "empty": self.empty,
+        }
+
+
+def lookup_curve(
+    blocks: Histograms | Iterable[Histograms],
+    average: Average = "micro",
+    empty: Empty = "zero",
+) -> LookupCurve:
+    """Draw the curve of all queries in one or several blocks of counts.
+
+    >>> counts = Histograms(np.array([[0, 2, 1]]), np.array([[0, 1, 1]]))
+    >>> curve = lookup_curve(counts)
+    >>> curve.recall, curve.precision[1]
+    ((0.0, 0.5, 1.0), 0.5)
+    """
+    totals = LookupTotals(average, empty)
+    for block in [blocks] if isinstance(blocks, Histograms) else blocks:
+        totals.add(block)
+    return totals.curve()
+
+
+class LookupTotals:
+    """Gathers a curve from blocks of queries, keeping sums alone."""
+
+    def __init__(self, average: Average = "micro", empty: Empty = "zero") -> None:
+        if average not in ("micro", "macro") or empty not in ("zero", "skip"):
+            raise SettingError(
+                f"a lookup curve is micro or macro, empty balls zero or skip; "
+                f"got {average!r} and {empty!r}."
+            )
+        self.average: Average = average
+        self.empty: Empty = empty
+        self._precision = np.zeros((2, 1))  # numerators and denominators by radius
+        self._recall = np.zeros((2, 1))
+
+    def add(self, counts: Histograms) -> None:
+        """Add a block of queries."""
+        valid = counts.relevant.sum(axis=1) > 0
+        retrieved = np.cumsum(counts.items[valid], axis=1)
+        relevant = np.cumsum(counts.relevant[valid], axis=1)
+        answers = np.broadcast_to(relevant[:, -1:], relevant.shape)
+        if self.average == "micro":
+            precision, recall = (relevant, retrieved), (relevant, answers)
+        else:
+            counted = (retrieved > 0) | (self.empty == "zero")
+            precision = relevant / np.maximum(retrieved, 1), counted
+            recall = relevant / answers, answers > 0
+        self._precision = self._precision + [part.sum(axis=0) for part in precision]
+        self._recall = self._recall + [part.sum(axis=0) for part in recall]
+
+    def curve(self) -> LookupCurve:
+        """Give the curve of everything added."""
+        if not self._recall[1, -1]:
+            raise LabelError("no query shares a label with the database.")
+        found, retrieved = self._precision
+        nothing = np.full(found.shape, np.nan)
+        precision = np.divide(found, retrieved, out=nothing, where=retrieved > 0)
+        recall = self._recall[0] / self._recall[1]
+        return LookupCurve(
+            tuple(range(found.size)),
+            tuple(precision.tolist()),
+            tuple(recall.tolist()),
+            self.average,
+            self.empty,
+        )

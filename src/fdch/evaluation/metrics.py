@@ -1,0 +1,186 @@
+"""Scores of a ranking by Hamming distance: the only definitions.
+
+Codes of k bits give k + 1 distances, so most items are tied and the order among
+them is arbitrary. Every score here is taken over the orders of tied items: its
+mean over all of them, the best, or the worst. Average precision is
+
+    AP = (1 / answers) * sum over relevant items of (relevant ones up to it) / rank.
+
+With a cut-off at rank R the sum runs over the first R ranks and is divided by the
+relevant items among these, and is 0 when there are none. Queries without a
+relevant item in the database have no score (NaN) and are left out of means.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln
+
+from fdch.errors import SettingError
+from fdch.evaluation.histograms import Histograms
+
+Ties = Literal["expected", "best", "worst"]
+Floats = NDArray[np.float64]
+
+
+class Groups(NamedTuple):
+    """Groups of tied items.
+
+    Args:
+        items: Items in the group.
+        relevant: Relevant ones among them.
+        ahead: Items at smaller distances.
+        found: Relevant items at smaller distances.
+    """
+
+    items: Floats
+    relevant: Floats
+    ahead: Floats
+    found: Floats
+
+
+def average_precision(
+    counts: Histograms, ties: Ties = "expected", cutoff: int | None = None
+) -> Floats:
+    """Give the average precision of each query.
+
+    Args:
+        counts: Items and relevant items at each distance.
+        ties: Mean over all orders of tied items, or their best or worst order.
+        cutoff: Rank after which the list is cut; None for the whole database.
+
+    Returns:
+        One number per query, NaN where nothing in the database is relevant. With
+        a cut-off "expected" is the mean of the cut score over all orders, its
+        divisor included; "best" and "worst" are its extremes.
+
+    >>> counts = Histograms(np.array([[1, 2]]), np.array([[1, 1]]))
+    >>> average_precision(counts).round(4).tolist()  # (1 + 2/2) / 2, (1 + 2/3) / 2
+    [0.9167]
+    """
+    if ties not in _SUMS:
+        raise SettingError(f"unknown ties {ties!r}; use expected, best or worst.")
+    answers = counts.relevant.sum(axis=1)
+    groups = _groups(counts)
+    if cutoff is None or cutoff >= counts.items.sum(axis=1).max(initial=0):
+        averages = _SUMS[ties](groups).sum(axis=1) / np.maximum(answers, 1)
+    else:
+        averages = _cut_averages(groups, ties, cutoff)
+    return np.where(answers > 0, averages, np.nan)
+
+
+def precision_at(counts: Histograms, k: int) -> Floats:
+    """Give the expected share of relevant items among the first k of each query.
+
+    Where the database has fewer than k items, the share among all of them.
+    """
+    if k < 1:
+        raise SettingError(f"precision is taken at a rank of 1 or more; got {k}.")
+    groups = _groups(counts)
+    taken = np.clip(k - groups.ahead, 0, groups.items)
+    hits = taken * groups.relevant / np.maximum(groups.items, 1)
+    shown = np.minimum(k, counts.items.sum(axis=1))
+    return _valid_only(counts, hits.sum(axis=1) / np.maximum(shown, 1))
+
+
+def chance(counts: Histograms) -> Floats:
+    """Give the share of relevant items in the database: what random codes score."""
+    size = np.maximum(counts.items.sum(axis=1), 1)
+    return _valid_only(counts, counts.relevant.sum(axis=1) / size)
+
+
+def _valid_only(counts: Histograms, values: Floats) -> Floats:
+    return np.where(counts.relevant.sum(axis=1) > 0, values, np.nan)
+
+
+def _groups(counts: Histograms) -> Groups:
+    items, relevant = counts.items.astype(float), counts.relevant.astype(float)
+    ahead = np.cumsum(items, axis=1) - items
+    return Groups(items, relevant, ahead, np.cumsum(relevant, axis=1) - relevant)
+
+
+def _harmonic(numbers: Floats) -> Floats:
+    """Give 1 + 1/2 + ... + 1/n."""
+    return digamma(numbers + 1) + np.euler_gamma
+
+
+def _expected_sums(group: Groups) -> Floats:
+    """Sum precision at a group's relevant items, mean over its orders.
+
+    The closed form of McSherry and Najork, "Computing information retrieval
+    performance measures efficiently in the presence of tied scores", ECIR 2008.
+    """
+    items, relevant, ahead, found = group
+    slope = (relevant - 1) / np.maximum(items - 1, 1)  # is 0 for a single relevant item
+    between = _harmonic(ahead + items) - _harmonic(ahead)
+    inner = slope * items + (found + 1 - slope * (1 + ahead)) * between
+    return relevant / np.maximum(items, 1) * inner
+
+
+def _best_sums(group: Groups) -> Floats:
+    """Sum precision at a group's relevant items when they come first."""
+    last = group.ahead + group.relevant
+    between = _harmonic(last) - _harmonic(group.ahead)
+    return group.relevant - (group.ahead - group.found) * between
+
+
+def _worst_sums(group: Groups) -> Floats:
+    """Sum precision at a group's relevant items when they come last."""
+    last = group.ahead + group.items
+    first = last - group.relevant
+    between = _harmonic(last) - _harmonic(first)
+    return group.relevant - (first - group.found) * between
+
+
+_SUMS: Mapping[Ties, Callable[[Groups], Floats]] = {
+    "expected": _expected_sums,
+    "best": _best_sums,
+    "worst": _worst_sums,
+}
+
+
+def _cut_averages(groups: Groups, ties: Ties, cutoff: int) -> Floats:
+    """Average the precision of each query's first ranks.
+
+    Groups that end before the cut count whole. The one the cut runs through gives
+    its first few ranks, where x of its relevant items may lie: the score is
+    known for each x, and so is the probability of x.
+    """
+    distances = groups.items.shape[1]
+    whole = groups.ahead + groups.items <= cutoff
+    through = np.minimum(whole.sum(axis=1), distances - 1)
+    before = np.arange(distances) < through[:, None]
+    heads = np.where(before, _SUMS[ties](groups), 0).sum(axis=1)
+    averages = np.empty(len(heads))
+    for query, column in enumerate(through):
+        group = Groups(*(part[query, column] for part in groups))
+        averages[query] = _cut_average(heads[query], group, ties, cutoff)
+    return averages
+
+
+def _cut_average(head: float, group: Groups, ties: Ties, cutoff: int) -> float:
+    ranks = np.minimum(cutoff - group.ahead, group.items)
+    fewest = np.maximum(0, ranks - (group.items - group.relevant))
+    most = np.minimum(group.relevant, ranks)
+    x = np.arange(float(fewest), float(most) + 1)
+    tails = _SUMS[ties](Groups(ranks, x, group.ahead, group.found))
+    averages = (head + tails) / np.maximum(group.found + x, 1)
+    if ties == "best":
+        return float(averages.max())
+    if ties == "worst":
+        return float(averages.min())
+    return float(averages @ _hypergeometric(x, ranks, group))
+
+
+def _hypergeometric(x: Floats, ranks: Floats, group: Groups) -> Floats:
+    """Give the probability of x relevant items on the group's first ranks."""
+    others = group.items - group.relevant
+    logs = _log_choices(group.relevant, x) + _log_choices(others, ranks - x)
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()
+
+
+def _log_choices(n: Floats, k: Floats) -> Floats:
+    return -gammaln(k + 1) - gammaln(n - k + 1)  # the factor of n cancels
