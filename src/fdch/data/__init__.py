@@ -1,0 +1,1 @@
+"""Pairs of pictures and texts with labels: readers, splits and caches."""

@@ -1,0 +1,220 @@
+"""One picture's bytes to pixels, under limits; whatever is wrong is named.
+
+Every file is taken for hostile: its header is read first, and nothing is
+decoded that is over the limits or in a format not asked for.
+"""
+
+import io
+import re
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from fdch.errors import BrokenPicture, SettingError
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+
+# Pillow itself refuses pictures above this, whatever we allow
+_MOST_PIXELS = 178_000_000
+# decode this many times larger than asked before the fine resize
+_REDUCING_GAP = 2.0
+_ORIENTATION_TAG = 0x0112
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+@dataclass(frozen=True)
+class PictureLimits:
+    """The largest picture that is read: bytes of the file, pixels decoded.
+
+    >>> PictureLimits(pixels=1_000_000).bytes
+    67108864
+    """
+
+    bytes: int = 64 * 2**20
+    pixels: int = 50_000_000
+
+    def __post_init__(self) -> None:
+        if self.bytes < 1 or not 1 <= self.pixels <= _MOST_PIXELS:
+            raise SettingError(
+                f"picture limits of {self.bytes} bytes and {self.pixels} pixels; "
+                f"give at least 1 of each and at most {_MOST_PIXELS:,} pixels."
+            )
+
+
+def decode(
+    content: bytes | NDArray[np.uint8],
+    size: int,
+    limits: PictureLimits | None = None,
+    name: str = "picture",
+) -> NDArray[np.uint8]:
+    """Decode a picture and squash all of it into a square.
+
+    Transparent parts become white, the EXIF orientation is applied, and of
+    an animation the first frame is taken.
+
+    Args:
+        content: The bytes of a picture file, or RGB pixels (height, width, 3).
+        size: Side of the square, in pixels.
+        limits: The largest picture accepted.
+        name: What an error calls the picture, such as its path.
+
+    Returns:
+        RGB values 0 to 255, shape (size, size, 3).
+
+    Raises:
+        BrokenPicture: It is truncated, over the limits or not a picture.
+    """
+    if isinstance(content, np.ndarray):
+        if content.shape == (size, size, 3):
+            return content.copy()
+        return np.array(_resized(Image.fromarray(content), (size, size)))
+    allowed = limits or PictureLimits()
+    with _refusing_broken(name, allowed):
+        picture, turn = _loaded(content, size, allowed, name)
+        square = _resized(picture, (size, size))
+        # turning the small square costs less than turning the photo
+        return np.array(square if turn is None else square.transpose(turn))
+
+
+def shrink(
+    content: bytes | NDArray[np.uint8],
+    size: int,
+    limits: PictureLimits | None = None,
+    name: str = "picture",
+) -> bytes:
+    """Make a JPEG that fits a square of this size, sides in proportion."""
+    if isinstance(content, np.ndarray):
+        picture, turn = Image.fromarray(content), None
+    else:
+        allowed = limits or PictureLimits()
+        with _refusing_broken(name, allowed):
+            picture, turn = _loaded(content, size, allowed, name)
+    scale = min(1.0, size / max(picture.size))
+    width, height = (max(1, round(side * scale)) for side in picture.size)
+    small = _resized(picture, (width, height))
+    out = io.BytesIO()
+    turned = small if turn is None else small.transpose(turn)
+    turned.save(out, "JPEG", quality=85)
+    return out.getvalue()
+
+
+def _loaded(
+    content: bytes, size: int, limits: PictureLimits, name: str
+) -> tuple[Image.Image, Image.Transpose | None]:
+    """Decode to RGB, perhaps reduced but larger than size; give the turn due."""
+    if len(content) > limits.bytes:
+        raise BrokenPicture(
+            f"{name}: {len(content):,} bytes; the limit is {limits.bytes:,}."
+        )
+    with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
+        width, height = picture.size
+        if width * height > limits.pixels:
+            raise BrokenPicture(
+                f"{name}: {width} x {height} pixels; "
+                f"the limit is {limits.pixels:,} in all."
+            )
+        turn = _TURNS.get(_orientation(picture))
+        reduced = round(size * _REDUCING_GAP)
+        picture.draft("RGB", (reduced, reduced))  # only JPEG can; others ignore it
+        picture.load()
+        return _rgb(picture), turn
+
+
+def _orientation(picture: Image.Image) -> Any:
+    # EXIF is written by anyone with anything in it; the pixels may be fine
+    try:
+        return picture.getexif().get(_ORIENTATION_TAG)
+    except Exception:
+        return None
+
+
+def _rgb(picture: Image.Image) -> Image.Image:
+    if picture.mode == "RGB" and "transparency" not in picture.info:
+        return picture.copy()
+    if picture.mode.startswith("I") or picture.mode == "F":
+        return Image.fromarray(_eight_bits(np.asarray(picture))).convert("RGB")
+    if picture.has_transparency_data:
+        clear = picture.convert("RGBA")
+        white = Image.new("RGBA", clear.size, "white")
+        return Image.alpha_composite(white, clear).convert("RGB")
+    return picture.convert("RGB")
+
+
+def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Bring grey values of 16 or 32 bits, or real ones, to 0 to 255."""
+    if values.dtype.kind == "f":
+        finite = np.nan_to_num(values, posinf=255.0, neginf=0.0)
+        scale = 255.0 if finite.max() <= 1.0 else 1.0
+        return np.clip(finite * scale, 0, 255).astype(np.uint8)
+    wide = values.dtype.itemsize == 2 or values.max() > 255
+    return np.clip(values // 256 if wide else values, 0, 255).astype(np.uint8)
+
+
+def _resized(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
+    if picture.size == size:
+        return picture
+    return picture.resize(size, Image.Resampling.BICUBIC, reducing_gap=_REDUCING_GAP)
+
+
+@contextmanager
+def _refusing_broken(name: str, limits: PictureLimits) -> Iterator[None]:
+    """Turn anything a decoder raises on hostile bytes into BrokenPicture."""
+    try:
+        with _quiet():
+            yield
+    except BrokenPicture:
+        raise
+    except Image.DecompressionBombError:
+        raise BrokenPicture(
+            f"{name}: more than {_MOST_PIXELS:,} pixels; "
+            f"the limit is {limits.pixels:,} in all."
+        ) from None
+    except UnidentifiedImageError:
+        raise BrokenPicture(
+            f"{name}: not a picture of a known format ({', '.join(FORMATS)})."
+        ) from None
+    except Exception as error:
+        raise BrokenPicture(f"{name}: cannot be decoded ({error}).") from error
+
+
+_quiet_lock = threading.Lock()
+_quiet_users = 0
+_quiet_filter = ("ignore", None, Warning, re.compile(r"PIL\."), 0)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence Pillow's warnings on odd files while any thread decodes.
+
+    warnings.catch_warnings puts back the whole list of filters and so must
+    not be used by several threads; this adds and removes a single one.
+    """
+    global _quiet_users
+    with _quiet_lock:
+        _quiet_users += 1
+        if _quiet_filter not in warnings.filters:
+            warnings.filters.insert(0, _quiet_filter)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        with _quiet_lock:
+            _quiet_users -= 1
+            if _quiet_users == 0:
+                with suppress(ValueError):  # another's catch_warnings dropped it
+                    warnings.filters.remove(_quiet_filter)  # type: ignore[attr-defined]

@@ -1,0 +1,74 @@
+"""Choosing rows, and hashing them, alike for all row containers."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.errors import DataError
+
+
+def chosen(rows: Any, count: int) -> NDArray[np.intp]:
+    """Turn an index, a slice, an index array or a mask into row numbers.
+
+    >>> chosen(slice(1, None), 3).tolist()
+    [1, 2]
+    >>> chosen(-1, 3).tolist()
+    [2]
+    """
+    if isinstance(rows, slice):
+        return np.arange(count, dtype=np.intp)[rows]
+    wanted = np.atleast_1d(np.asarray(rows))
+    if wanted.dtype == np.bool_:
+        if wanted.shape != (count,):
+            raise DataError(f"a mask of {len(wanted)} was given for {count} rows.")
+        return np.flatnonzero(wanted)
+    if wanted.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
+        raise DataError(f"rows are chosen by whole numbers; got {wanted.dtype}.")
+    low, high = int(wanted.min()), int(wanted.max())
+    if low < -count or high >= count:
+        wrong = low if low < -count else high
+        raise DataError(f"row {wrong} was asked for; there are {count} rows.")
+    return np.where(wanted < 0, wanted + count, wanted).astype(np.intp)
+
+
+class Digest:
+    """A hash of parts in their order; each part counts with its length.
+
+    >>> Digest(b"ab", b"c").hex() == Digest(b"a", b"bc").hex()
+    False
+    """
+
+    def __init__(self, *parts: bytes) -> None:
+        self._hash = hashlib.blake2b(digest_size=16)
+        for part in parts:
+            self.add(part)
+
+    def add(self, part: bytes | memoryview) -> None:
+        """Take in one more part."""
+        size = part.nbytes if isinstance(part, memoryview) else len(part)
+        self._hash.update(size.to_bytes(8, "little"))
+        self._hash.update(part)
+
+    def add_text(self, text: str | None) -> None:
+        """Take in a text; none at all differs from an empty one."""
+        # surrogatepass: a lone surrogate is no reason to fail here
+        raw = b"-" if text is None else b"+" + text.encode("utf-8", "surrogatepass")
+        self.add(raw)
+
+    def add_array(self, values: NDArray[Any]) -> None:
+        """Take in the shape, kind and numbers of an array, little-endian."""
+        plain = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+        self.add(f"{plain.dtype.str}{plain.shape}".encode())
+        self.add(plain.reshape(-1).view(np.uint8).data)
+
+    def bytes(self) -> "bytes":
+        """Give the 16 bytes of the hash."""
+        return self._hash.digest()
+
+    def hex(self) -> str:
+        """Give the hash as 32 hexadecimal digits."""
+        return self._hash.hexdigest()

@@ -1,0 +1,208 @@
+"""Texts row by row, and the vocabulary that makes vectors of words."""
+
+import difflib
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fdch.data.rows import Digest, chosen
+from fdch.errors import DataError
+
+_WORD = re.compile(r"\w+")
+# nearest() compares with every known word: keep a hostile text cheap
+_COMPARED_WORDS = 5
+_COMPARED_LETTERS = 40
+
+
+class Texts(ABC):
+    """The text side of a number of pairs, in rows."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> "Texts": ...
+
+    @property
+    @abstractmethod
+    def present(self) -> NDArray[np.bool_]:
+        """Tell for each row whether it has a text."""
+
+    @abstractmethod
+    def add_to(self, digest: Digest) -> None:
+        """Add what tells these texts from others to a fingerprint."""
+
+
+class Sentences(Texts):
+    """Texts as they were written.
+
+    Args:
+        values: Each row's text, None where there is none.
+        vocabulary: The data set's own words, where it has them.
+
+    >>> Sentences(["a dog", None]).present.tolist()
+    [True, False]
+    """
+
+    def __init__(
+        self,
+        values: "NDArray[np.object_] | list[str | None] | list[str]",
+        vocabulary: "Vocabulary | None" = None,
+    ) -> None:
+        self.values: NDArray[np.object_] = np.empty(len(values), dtype=object)
+        self.values[:] = values
+        self.vocabulary = vocabulary
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Any) -> "Sentences":
+        return Sentences(self.values[chosen(rows, len(self))], self.vocabulary)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Tell for each row whether it has a text."""
+        return np.array([text is not None for text in self.values], dtype=np.bool_)
+
+    def add_to(self, digest: Digest) -> None:
+        """Add all texts and the words known to a fingerprint."""
+        digest.add(b"sentences")
+        for text in self.values:
+            digest.add_text(text)
+        _add_words(digest, self.vocabulary.words if self.vocabulary else None)
+
+
+class WordVectors(Texts):
+    """Ready vectors, one row per text, such as counts of known words.
+
+    >>> WordVectors(sparse.csr_array(np.eye(3)))[:2].matrix.shape
+    (2, 3)
+    """
+
+    def __init__(
+        self, matrix: sparse.csr_array, words: tuple[str, ...] | None = None
+    ) -> None:
+        if words is not None and len(words) != matrix.shape[1]:
+            raise DataError(
+                f"{len(words)} words were given for {matrix.shape[1]} columns."
+            )
+        self.matrix = sparse.csr_array(matrix, dtype=np.float32)
+        self.words = words
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def __getitem__(self, rows: Any) -> "WordVectors":
+        return WordVectors(self.matrix[chosen(rows, len(self))], self.words)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Tell for each row whether it has a text: all do."""
+        return np.ones(len(self), dtype=np.bool_)
+
+    def add_to(self, digest: Digest) -> None:
+        """Add all numbers and the words to a fingerprint."""
+        plain = self.matrix.copy()
+        plain.sum_duplicates()
+        plain.eliminate_zeros()
+        digest.add(f"vectors {plain.shape}".encode())
+        digest.add_array(plain.indptr.astype(np.int64))
+        digest.add_array(plain.indices.astype(np.int64))
+        digest.add_array(plain.data)
+        _add_words(digest, self.words)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Known words; a text's vector tells which of them occur in it.
+
+    >>> Vocabulary(("beach", "dog")).known("Dog, on the BEACH!")
+    [0, 1]
+    """
+
+    words: tuple[str, ...]
+
+    @classmethod
+    def fit(
+        cls, texts: Sentences, min_count: int = 1, most: int = 10_000
+    ) -> "Vocabulary":
+        """Take the words that occur in most texts, ties in alphabetical order.
+
+        Args:
+            texts: Where to count; each text counts a word once.
+            min_count: Texts a word must occur in.
+            most: Words to keep.
+        """
+        counts: Counter[str] = Counter()
+        for text in texts.values:
+            if text is not None:
+                counts.update(set(_WORD.findall(_plain(text))))
+        ranked = sorted(
+            (word for word, count in counts.items() if count >= min_count),
+            key=lambda word: (-counts[word], word),
+        )
+        return cls(tuple(ranked[:most]))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def known(self, text: str) -> list[int]:
+        """Give the numbers of the words in a text, ascending, each once.
+
+        Whatever stands between spaces counts as a whole if it is known (such
+        as the tag 'new-york'), else by its words.
+        """
+        found: set[int] = set()
+        for chunk in _plain(text).split():
+            whole = self._numbers.get(chunk)
+            if whole is not None:
+                found.add(whole)
+                continue
+            parts = (self._numbers.get(word) for word in _WORD.findall(chunk))
+            found.update(number for number in parts if number is not None)
+        return sorted(found)
+
+    def vectors(self, texts: Sentences) -> sparse.csr_array:
+        """Make 0/1 vectors, float32 (texts, words); zero where there is no text."""
+        rows = [[] if text is None else self.known(text) for text in texts.values]
+        starts = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=starts[1:])
+        numbers = np.array([number for row in rows for number in row], dtype=np.int64)
+        ones = np.ones(len(numbers), dtype=np.float32)
+        shape = (len(rows), len(self.words))
+        return sparse.csr_array((ones, numbers, starts), shape=shape)
+
+    def nearest(self, text: str) -> list[str]:
+        """Suggest known words that look like those of a text, at most five."""
+        words = _WORD.findall(_plain(text[:1000]))[:_COMPARED_WORDS]
+        suggested: dict[str, None] = {}
+        for word in words:
+            likes = difflib.get_close_matches(word[:_COMPARED_LETTERS], self.words)
+            suggested.update(dict.fromkeys(likes))
+        return list(suggested)[:5]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        numbers: dict[str, int] = {}
+        for number, word in enumerate(self.words):
+            numbers.setdefault(_plain(word), number)
+        return numbers
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFC", text.casefold())
+
+
+def _add_words(digest: Digest, words: Iterable[str] | None) -> None:
+    digest.add(b"-" if words is None else b"+")
+    for word in words or ():
+        digest.add_text(word)

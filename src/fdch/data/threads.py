@@ -1,0 +1,38 @@
+"""Work on many rows in threads; Pillow and hashing let go of the lock."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+_T = TypeVar("_T")
+_MOST_THREADS = 32
+_AHEAD = 4
+
+
+def in_threads(
+    work: Callable[[int], _T], count: int, workers: int | None = None
+) -> Generator[_T]:
+    """Give work(0), work(1), ... in order, computed a little ahead in threads.
+
+    An error is raised in its place in the order; work not begun is dropped.
+    """
+    threads = workers or min(_MOST_THREADS, _usable_cores())
+    waiting: deque[Future[_T]] = deque()
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="fdch-rows")
+    try:
+        for row in range(count):
+            waiting.append(pool.submit(work, row))
+            if len(waiting) > _AHEAD * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,88 @@
+"""Texts and the vocabulary."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from fdch.data.texts import Sentences, Vocabulary, WordVectors
+from fdch.errors import DataError
+
+
+def test_words_are_found_whatever_their_case_and_the_signs_around():
+    words = Vocabulary(("beach", "dog", "new-york", "straße"))
+    assert words.known("DOG, on the beach!") == [0, 1]
+    assert words.known("STRASSE") == [3]
+    assert words.known("cat") == []
+    assert words.known("") == []
+
+
+def test_a_chunk_known_as_a_whole_is_not_taken_apart():
+    words = Vocabulary(("new", "new-york", "york"))
+    assert words.known("new-york") == [1]
+    assert words.known("(new-york)") == [0, 2]
+    assert words.known("york new") == [0, 2]
+
+
+def test_composed_and_decomposed_letters_are_one_word():
+    assert Vocabulary(("café",)).known("cafe\u0301") == [0]
+    assert Vocabulary(("cafe\u0301",)).known("CAFÉ") == [0]
+
+
+def test_fit_ranks_by_texts_and_then_the_alphabet():
+    texts = Sentences(["dog dog dog", "cat sea", "Cat, dune", None, "sea cat"])
+    assert Vocabulary.fit(texts).words == ("cat", "sea", "dog", "dune")
+    assert Vocabulary.fit(texts, min_count=2).words == ("cat", "sea")
+    assert Vocabulary.fit(texts, most=1).words == ("cat",)
+
+
+def test_vectors_tell_which_words_occur_not_how_often():
+    words = Vocabulary(("cat", "dog"))
+    vectors = words.vectors(Sentences(["dog dog", None, "a cat and a dog", "sea"]))
+    assert vectors.dtype == np.float32
+    assert vectors.toarray().tolist() == [[0, 1], [0, 0], [1, 1], [0, 0]]
+
+
+def test_no_texts_and_no_words_have_vectors_too():
+    assert Vocabulary(("cat",)).vectors(Sentences([])).shape == (0, 1)
+    assert Vocabulary(()).vectors(Sentences(["cat"])).shape == (1, 0)
+    assert len(Vocabulary(())) == 0
+
+
+def test_nearest_suggests_known_words():
+    words = Vocabulary(("beach", "mountain", "dog"))
+    assert words.nearest("a beech at the mountin") == ["beach", "mountain"]
+    assert words.nearest("xylophone") == []
+    assert words.nearest("b" * 10**6) == []
+
+
+def test_sentences_keep_their_vocabulary_through_a_choice_of_rows():
+    words = Vocabulary(("dog",))
+    some = Sentences(["a", None, ""], words)[[1, 2]]
+    assert some.values.tolist() == [None, ""] and some.vocabulary is words
+    assert some.present.tolist() == [False, True]
+
+
+def test_word_vectors_are_float_rows():
+    vectors = WordVectors(sparse.csr_array(np.eye(3, dtype=np.int8)), ("a", "b", "c"))
+    some = vectors[np.array([True, False, True])]
+    assert some.matrix.dtype == np.float32 and some.words == ("a", "b", "c")
+    assert some.matrix.toarray().tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert some.present.tolist() == [True, True]
+
+
+def test_as_many_words_as_columns_are_needed():
+    with pytest.raises(DataError, match="2 words were given for 3 columns"):
+        WordVectors(sparse.csr_array(np.eye(3)), ("a", "b"))
+
+
+@given(st.lists(st.text(max_size=20), max_size=6))
+def test_every_word_of_fitted_texts_is_known(texts):
+    words = Vocabulary.fit(Sentences(texts))
+    vectors = words.vectors(Sentences(texts))
+    assert np.array_equal(vectors.toarray() > 0, vectors.toarray() == 1)
+    # a word of the vocabulary was in some text
+    assert vectors.sum(axis=0).all() or not words.words
+    for text in texts:
+        assert words.known(text) == sorted(set(words.known(text)))
