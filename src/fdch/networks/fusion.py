@@ -1,0 +1,41 @@
+"""The fusion hash network over a pair (H in the paper)."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fdch.networks.initialization import Initialization, initialize, linear
+
+
+class FusionNetwork(nn.Module):
+    """Z = tanh(f~ + g~) through a hidden layer to one output per bit.
+
+    The paper leaves open what follows the hidden layer; ReLU is our choice.
+
+    Args:
+        inputs: Outputs of the image and of the text network, m in the paper.
+        bits: Length of the code.
+        hidden: Width of the hidden layer.
+        initialization: How the weights are first drawn.
+        generator: Where the random numbers come from; none draws with seed 0.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        bits: int,
+        *,
+        hidden: int = 4096,
+        initialization: Initialization = "torch",
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.hidden = linear(inputs, hidden)
+        self.output = linear(hidden, bits)
+        generator = generator or torch.Generator().manual_seed(0)
+        initialize(self, initialization, generator)
+
+    def forward(self, image_outputs: Tensor, text_outputs: Tensor) -> Tensor:
+        """Fuse both modalities' outputs, (pairs, inputs) each, to (pairs, bits)."""
+        Z = torch.tanh(image_outputs + text_outputs)
+        return self.output(functional.relu(self.hidden(Z)))
