@@ -1,0 +1,133 @@
+"""Tables: rows of names and figures, written as text, CSV or LaTeX."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "→": r"$\to$",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A mean over several runs, with their standard deviation.
+
+    Args:
+        mean: Their mean.
+        deviation: Sample standard deviation; None for a single run.
+    """
+
+    mean: float
+    deviation: float | None
+
+    def __str__(self) -> str:
+        shown = f"{self.mean:.4f}"
+        return shown if self.deviation is None else f"{shown} ± {self.deviation:.4f}"
+
+
+Cell = str | int | float | Spread | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A header, rows of as many cells, and notes that belong beside them.
+
+    >>> print(Table(("method", "mAP"), (("fdch", 0.77621),), ("chance 0.55",)))
+    method     mAP
+    fdch    0.7762
+    chance 0.55
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Align the columns for a terminal: names left, figures right."""
+        shown = [self.header, *([_shown(cell) for cell in row] for row in self.rows)]
+        columns = list(zip(*shown, strict=True))
+        widths = [max(map(len, column)) for column in columns]
+        names = [self._has_names(index) for index in range(len(columns))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if is_name else cell.rjust(width)
+                for cell, width, is_name in zip(row, widths, names, strict=True)
+            ).rstrip()
+            for row in shown
+        ]
+        return "\n".join([*lines, *self.notes])
+
+    def csv(self) -> str:
+        """Write figures in full; a spread takes two columns, mean and deviation."""
+        spread = [self._has_spreads(index) for index in range(len(self.header))]
+        header = [(name, f"{name} std") for name in self.header]
+        output = io.StringIO()
+        writer = csv.writer(output, lineterminator="\n")
+        writer.writerow(_widened(header, spread))
+        for row in self.rows:
+            writer.writerow(_widened(map(_halves, row), spread))
+        return output.getvalue()
+
+    def latex(self) -> str:
+        """Write a tabular with the rules of the booktabs package."""
+        kinds = "".join(
+            "l" if self._has_names(i) else "r" for i in range(len(self.header))
+        )
+        return "\n".join(
+            [
+                *(f"% {note}" for note in self.notes),
+                rf"\begin{{tabular}}{{{kinds}}}",
+                r"\toprule",
+                _latex_row(self.header),
+                r"\midrule",
+                *(_latex_row(row) for row in self.rows),
+                r"\bottomrule",
+                r"\end{tabular}",
+            ]
+        )
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _has_names(self, index: int) -> bool:
+        return any(isinstance(row[index], str) for row in self.rows)
+
+    def _has_spreads(self, index: int) -> bool:
+        return any(isinstance(row[index], Spread) for row in self.rows)
+
+
+def _shown(cell: Cell) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell:.4f}" if isinstance(cell, float) else str(cell)
+
+
+def _halves(cell: Cell) -> tuple[Cell, Cell]:
+    return (cell.mean, cell.deviation) if isinstance(cell, Spread) else (cell, None)
+
+
+def _widened(row: Iterable[tuple[Cell, Cell]], spread: Sequence[bool]) -> list[Cell]:
+    """Keep the first half of each cell, and the second of cells with a spread."""
+    return [
+        half
+        for halves, is_spread in zip(row, spread, strict=True)
+        for half in halves[: 1 + is_spread]
+    ]
+
+
+def _latex_row(row: Sequence[Cell]) -> str:
+    return " & ".join(map(_latex_cell, row)) + r" \\"
+
+
+def _latex_cell(cell: Cell) -> str:
+    if isinstance(cell, Spread):
+        return f"${str(cell).replace('±', chr(92) + 'pm')}$"
+    if isinstance(cell, str):
+        return "".join(_LATEX.get(character, character) for character in cell)
+    return "--" if cell is None else _shown(cell)
