@@ -10,7 +10,11 @@ from fdch.codes import binarize, hamming_distances
 from fdch.errors import DataError, LabelError, MissingExtra, SettingError
 from fdch.evaluation import histograms as module
 from fdch.evaluation import numpy_engine
-from fdch.evaluation.histograms import counting_engine, histogram_blocks, histograms
+from fdch.evaluation.histograms import (
+    counting_engine,
+    distance_histograms,
+    histogram_blocks,
+)
 from fdch.evaluation.relevance import label_words
 
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="no numba here")
@@ -72,7 +76,7 @@ sizes = st.fixed_dictionaries(
 @given(sizes)
 def test_counts_equal_a_plain_loop(engine, shape):
     given_problem = problem(**shape)
-    counted = histograms(*given_problem, engine=engine)
+    counted = distance_histograms(*given_problem, engine=engine)
     items, relevant = slow_histograms(*given_problem)
     assert np.array_equal(counted.items, items)
     assert np.array_equal(counted.relevant, relevant)
@@ -84,7 +88,9 @@ def test_counts_equal_a_plain_loop(engine, shape):
 @given(sizes, st.one_of(st.none(), st.integers(1, 70)))
 def test_stable_precision_equals_a_plain_loop(engine, shape, cutoff):
     given_problem = problem(**shape)
-    counted = histograms(*given_problem, engine=engine, stable=True, cutoff=cutoff)
+    counted = distance_histograms(
+        *given_problem, engine=engine, stable=True, cutoff=cutoff
+    )
     assert counted.stable is not None
     expected = slow_stable(given_problem, cutoff)
     np.testing.assert_allclose(counted.stable, expected, rtol=1e-13)
@@ -96,8 +102,8 @@ def test_engines_give_identical_integers_over_many_blocks(monkeypatch, bits):
     monkeypatch.setattr(module, "QUERIES_PER_BLOCK", 37)
     monkeypatch.setattr(numpy_engine, "PAIRS_PER_BLOCK", 1500)
     given_problem = problem(1, queries=90, database=2500, bits=bits, classes=70)
-    fast = histograms(*given_problem, engine="numba", stable=True, threads=3)
-    plain = histograms(*given_problem, engine="numpy", stable=True)
+    fast = distance_histograms(*given_problem, engine="numba", stable=True, threads=3)
+    plain = distance_histograms(*given_problem, engine="numpy", stable=True)
     assert np.array_equal(fast.items, plain.items)
     assert np.array_equal(fast.relevant, plain.relevant)
     assert fast.stable is not None and plain.stable is not None
@@ -116,7 +122,9 @@ def test_blocks_follow_the_order_of_the_queries(monkeypatch):
 def test_codes_from_a_read_only_file_are_counted():
     query_codes, database_codes, query_labels, database_labels = problem(3, bits=64)
     database_codes.packed.flags.writeable = False
-    counted = histograms(query_codes, database_codes, query_labels, database_labels)
+    counted = distance_histograms(
+        query_codes, database_codes, query_labels, database_labels
+    )
     assert counted.items.sum() == 5 * 40
 
 
@@ -124,7 +132,7 @@ def test_a_label_beyond_the_first_word_is_shared():
     query_labels, database_labels = np.zeros((1, 130)), np.zeros((2, 130))
     query_labels[0, 129] = database_labels[1, 129] = database_labels[0, 65] = 1
     codes = binarize([[1.0, 1.0], [1.0, -1.0]])
-    counted = histograms(codes[:1], codes, query_labels, database_labels)
+    counted = distance_histograms(codes[:1], codes, query_labels, database_labels)
     assert counted.relevant.tolist() == [[0, 1, 0]]
 
 
@@ -147,31 +155,33 @@ def test_an_unknown_engine_is_refused():
 def test_codes_of_other_lengths_are_refused():
     ones = np.ones((1, 1))
     with pytest.raises(DataError, match="8 bits, database codes 9"):
-        histograms(binarize(np.ones((1, 8))), binarize(np.ones((1, 9))), ones, ones)
+        distance_histograms(
+            binarize(np.ones((1, 8))), binarize(np.ones((1, 9))), ones, ones
+        )
 
 
 def test_labels_of_other_classes_are_refused():
     codes = binarize(np.ones((1, 8)))
     with pytest.raises(LabelError, match="2 classes, database labels 3"):
-        histograms(codes, codes, np.ones((1, 2)), np.ones((1, 3)))
+        distance_histograms(codes, codes, np.ones((1, 2)), np.ones((1, 3)))
 
 
 def test_labels_must_match_the_codes_row_by_row():
     codes = binarize(np.ones((2, 8)))
     with pytest.raises(DataError, match=r"2 query codes came with 1 rows"):
-        histograms(codes, codes, np.ones((1, 2)), np.ones((2, 2)))
+        distance_histograms(codes, codes, np.ones((1, 2)), np.ones((2, 2)))
 
 
 def test_nothing_to_count_is_refused():
     codes = binarize(np.ones((2, 8)))
     with pytest.raises(DataError, match="no database codes"):
-        histograms(codes, codes[:0], np.ones((2, 2)), np.ones((0, 2)))
+        distance_histograms(codes, codes[:0], np.ones((2, 2)), np.ones((0, 2)))
 
 
 @pytest.mark.parametrize("cutoff", [0, -1])
 def test_a_cutoff_below_one_is_refused(cutoff):
     with pytest.raises(SettingError, match="cut-off"):
-        histograms(*problem(0), cutoff=cutoff)
+        distance_histograms(*problem(0), cutoff=cutoff)
 
 
 @pytest.mark.parametrize("value", [2, -1, 0.5, float("nan")])

@@ -88,7 +88,8 @@ def test_blocks_of_queries_give_the_curve_of_a_plain_loop(seed, average, empty):
     blocks = [Histograms(items[i : i + 2], relevant[i : i + 2]) for i in (0, 2, 4)]
     curve = lookup_curve(iter(blocks), average, empty)
     expected = slow_curve(Histograms(items, relevant), average, empty)
-    np.testing.assert_allclose([curve.precision, curve.recall], expected)
+    points = np.array([curve.precision, curve.recall], dtype=float)
+    np.testing.assert_allclose(points, expected)
     assert curve.recall[-1] == 1
 
 

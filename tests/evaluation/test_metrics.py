@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fdch.codes import binarize
 from fdch.errors import SettingError
-from fdch.evaluation.histograms import Histograms, histograms
+from fdch.evaluation.histograms import Histograms, distance_histograms
 from fdch.evaluation.metrics import average_precision, chance, precision_at
 
 
@@ -172,7 +172,7 @@ problems = st.tuples(st.integers(0, 999), st.integers(1, 12), st.integers(1, 40)
 @given(problems, st.one_of(st.none(), st.integers(1, 45)))
 def test_expected_and_stable_lie_between_worst_and_best(shape, cutoff):
     given_problem = problem(*shape)
-    counts = histograms(*given_problem, stable=True, cutoff=cutoff)
+    counts = distance_histograms(*given_problem, stable=True, cutoff=cutoff)
     best = average_precision(counts, "best", cutoff) + 1e-12
     worst = average_precision(counts, "worst", cutoff) - 1e-12
     valid = ~np.isnan(best)
@@ -187,8 +187,10 @@ def test_the_order_of_database_and_queries_does_not_matter(shape):
     query_codes, database_codes, query_labels, database_labels = problem(*shape)
     rng = np.random.default_rng(shape[0])
     items, queries = rng.permutation(len(database_codes)), rng.permutation(4)
-    plain = histograms(query_codes, database_codes, query_labels, database_labels)
-    mixed = histograms(
+    plain = distance_histograms(
+        query_codes, database_codes, query_labels, database_labels
+    )
+    mixed = distance_histograms(
         query_codes[queries],
         database_codes[items],
         query_labels[queries],

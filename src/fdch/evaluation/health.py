@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DataError
+from fdch.evaluation.fields import Fields
 
 ITEMS_PER_BLOCK = 65_536  # sums of so many products of signs are exact in float32
 
@@ -58,6 +59,24 @@ class CodeHealth:
             "largest_bucket": self.largest_bucket,
             "largest_share": self.largest_share,
         }
+
+    @classmethod
+    def from_json(cls, given: Fields) -> "CodeHealth":
+        """Read what `to_json` wrote; wrong values are named."""
+        bits = given.whole("bits", 1)
+        return cls(
+            items=given.whole("items", 1),
+            bits=bits,
+            balance=tuple(given.numbers("balance", -1, 1)),
+            constant_bits=tuple(map(int, given.numbers("constant_bits", 0, bits))),
+            correlation=(
+                given.number("correlation") if given.has("correlation") else None
+            ),
+            bit_entropy=given.number("bit_entropy"),
+            code_entropy=given.number("code_entropy", most=bits),
+            distinct=given.whole("distinct", 1),
+            largest_bucket=given.whole("largest_bucket", 1),
+        )
 
 
 def code_health(codes: Codes) -> CodeHealth:

@@ -68,7 +68,7 @@ class CountingEngine(Protocol):
         """
 
 
-def histograms(
+def distance_histograms(
     query_codes: Codes,
     database_codes: Codes,
     query_labels: ArrayLike,
@@ -83,7 +83,7 @@ def histograms(
 
     >>> from fdch.codes import binarize
     >>> query, database = binarize([[1.0, 1.0]]), binarize([[1, 1], [1, -1], [-1, 1]])
-    >>> histograms(query, database, [[1]], [[1], [0], [1]]).relevant.tolist()
+    >>> distance_histograms(query, database, [[1]], [[1], [0], [1]]).relevant.tolist()
     [[1, 1, 0]]
     """
     blocks = list(

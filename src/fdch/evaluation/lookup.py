@@ -6,15 +6,15 @@ counts as precision 0 or is skipped. Radii run from 0 to the number of bits, so
 recall always reaches 1. Queries without relevant items take no part.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
-from fdch.errors import LabelError, SettingError
-from fdch.evaluation.histograms import Histograms
+from fdch.errors import DataError, LabelError, SettingError
+from fdch.evaluation.fields import Fields
+from fdch.evaluation.histograms import MOST_BITS, Histograms
 
 Average = Literal["micro", "macro"]
 Empty = Literal["zero", "skip"]
@@ -26,14 +26,14 @@ class LookupCurve:
 
     Args:
         radius: 0 up to the number of bits.
-        precision: NaN where no query retrieves anything.
+        precision: None where no query retrieves anything.
         recall: Share of the relevant items within the radius.
         average: "micro" pools the queries, "macro" is their mean.
         empty: What a query that retrieves nothing adds to a macro precision.
     """
 
     radius: tuple[int, ...]
-    precision: tuple[float, ...]
+    precision: tuple[float | None, ...]
     recall: tuple[float, ...]
     average: Average = "micro"
     empty: Empty = "zero"
@@ -42,11 +42,35 @@ class LookupCurve:
         """Give lists of numbers; a point without a precision is null."""
         return {
             "radius": list(self.radius),
-            "precision": [None if math.isnan(p) else p for p in self.precision],
+            "precision": list(self.precision),
             "recall": list(self.recall),
             "average": self.average,
             "empty": self.empty,
         }
+
+    @classmethod
+    def from_json(cls, given: Fields) -> "LookupCurve":
+        """Read what `to_json` wrote; wrong values are named."""
+        precision = given.numbers_or_null("precision")
+        recall, radius = (
+            given.numbers("recall"),
+            given.numbers("radius", most=MOST_BITS),
+        )
+        expected = tuple(range(len(radius)))
+        if radius != list(expected) or not len(radius) == len(precision) == len(recall):
+            raise DataError(
+                f"{given.place} must have radius 0, 1, 2, ... with one precision and "
+                f"one recall each; got {len(radius)}, {len(precision)}, {len(recall)}."
+            )
+        average = given.choice("average", "micro", "macro")
+        empty = given.choice("empty", "zero", "skip")
+        return cls(
+            expected,
+            tuple(precision),
+            tuple(recall),
+            cast(Average, average),
+            cast(Empty, empty),
+        )
 
 
 def lookup_curve(
@@ -101,12 +125,13 @@ class LookupTotals:
         if not self._recall[1, -1]:
             raise LabelError("no query shares a label with the database.")
         found, retrieved = self._precision
-        nothing = np.full(found.shape, np.nan)
-        precision = np.divide(found, retrieved, out=nothing, where=retrieved > 0)
+        precision = [
+            float(a / b) if b else None for a, b in zip(found, retrieved, strict=True)
+        ]
         recall = self._recall[0] / self._recall[1]
         return LookupCurve(
             tuple(range(found.size)),
-            tuple(precision.tolist()),
+            tuple(precision),
             tuple(recall.tolist()),
             self.average,
             self.empty,

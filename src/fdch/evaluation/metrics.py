@@ -68,6 +68,7 @@ def average_precision(
         averages = _SUMS[ties](groups).sum(axis=1) / np.maximum(answers, 1)
     else:
         averages = _cut_averages(groups, ties, cutoff)
+    averages = np.clip(averages, 0, 1)  # rounding may end a hair outside
     return np.where(answers > 0, averages, np.nan)
 
 

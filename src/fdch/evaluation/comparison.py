@@ -1,0 +1,177 @@
+"""Several scores in one table, never with different protocols unsaid."""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fdch.errors import DataError, ProtocolMismatch, SettingError, suggestion
+from fdch.evaluation.scores import DIRECTIONS, GALLERIES, Scores
+from fdch.evaluation.tables import Cell, Spread, Table
+
+# What differs between repetitions of one experiment by its nature.
+OF_A_SEED = ("seed", "split")
+MEASURES = {
+    "map": "mAP, expected over the orders of tied items",
+    "map_stable": "mAP, tied items in database order",
+    "map_best": "mAP, best order of tied items",
+    "map_worst": "mAP, worst order of tied items",
+}
+
+
+def comparison(
+    scores: Sequence[Scores],
+    *,
+    over_seeds: bool = False,
+    allow_mixed: bool = False,
+    measure: str = "map",
+) -> Table:
+    """Put scores side by side: methods down, directions and code lengths across.
+
+    Args:
+        scores: What to compare, in the order of the rows.
+        over_seeds: Average runs that differ in seed and split alone, and give
+            mean and standard deviation. Every cell must have the same seeds.
+        allow_mixed: Accept different protocols; each row then shows its own.
+        measure: "map", "map_stable", "map_best" or "map_worst".
+
+    Returns:
+        The table; its notes say how the scores were made.
+
+    Raises:
+        ProtocolMismatch: The scores were made under different protocols.
+    """
+    if not scores:
+        raise DataError("there are no scores to compare; give at least one.")
+    if measure not in MEASURES:
+        hint = suggestion(measure, MEASURES)
+        raise SettingError(f"unknown measure {measure!r}{hint}.")
+    if not allow_mixed:
+        _check_protocols(scores, OF_A_SEED if over_seeds else ())
+    rows = _rows(scores, over_seeds, allow_mixed)
+    _check_once(rows)
+    if over_seeds and not allow_mixed:
+        _check_seeds(rows)
+    columns = [
+        (direction, bits)
+        for direction in DIRECTIONS
+        for bits in sorted({part.bits for part in scores})
+    ]
+    notes = [MEASURES[measure]]
+    if over_seeds:
+        notes.append(f"mean ± standard deviation over seeds {_seeds(scores)}")
+    if not allow_mixed:
+        notes.append(scores[0].protocol.describe(of_a_seed=not over_seeds))
+    return Table(
+        (
+            "method",
+            "gallery",
+            *(f"{DIRECTIONS[direction]} {bits}" for direction, bits in columns),
+            "chance",
+            *(["protocol"] if allow_mixed else []),
+        ),
+        tuple(
+            (
+                row.method,
+                row.gallery,
+                *(row.cell(*column, measure, over_seeds) for column in columns),
+                statistics.fmean(part.chance for part in row.runs()),
+                *([row.described(over_seeds)] if allow_mixed else []),
+            )
+            for row in rows
+        ),
+        tuple(notes),
+    )
+
+
+@dataclass
+class _Row:
+    """The runs of a method against a gallery, by code length."""
+
+    method: str
+    gallery: str
+    protocol: str
+    by_bits: dict[int, list[Scores]] = field(default_factory=dict)
+
+    def runs(self) -> list[Scores]:
+        return [run for runs in self.by_bits.values() for run in runs]
+
+    def described(self, over_seeds: bool) -> str:
+        seeds = f"; seeds {_seeds(self.runs())}" if over_seeds else ""
+        return self.protocol + seeds
+
+    def cell(self, direction: str, bits: int, measure: str, over_seeds: bool) -> Cell:
+        values = [
+            float(getattr(run.scores[self.gallery][direction], measure))
+            for run in self.by_bits.get(bits, [])
+            if direction in run.scores[self.gallery]
+        ]
+        if not values:
+            return None
+        if not over_seeds:
+            return values[0]
+        deviation = statistics.stdev(values) if len(values) > 1 else None
+        return Spread(statistics.fmean(values), deviation)
+
+
+def _rows(scores: Sequence[Scores], over_seeds: bool, allow_mixed: bool) -> list[_Row]:
+    """Sort the runs into rows: by gallery, then in the order they were given."""
+    rows: dict[tuple[str, str, str], _Row] = {}
+    for gallery in GALLERIES:
+        for run in scores:
+            if gallery not in run.scores:
+                continue
+            shown = run.protocol.describe(of_a_seed=not over_seeds)
+            key = run.method, gallery, shown if allow_mixed else ""
+            row = rows.setdefault(key, _Row(*key))
+            row.by_bits.setdefault(run.bits, []).append(run)
+    return list(rows.values())
+
+
+def _check_protocols(scores: Sequence[Scores], besides: tuple[str, ...]) -> None:
+    first = scores[0]
+    for other in scores[1:]:
+        differing = first.protocol.differences(other.protocol, besides=besides)
+        if not differing:
+            continue
+        listed = "; ".join(
+            f"{name} {a!r} and {b!r}" for name, (a, b) in differing.items()
+        )
+        is_of_a_seed = set(differing) <= set(OF_A_SEED)
+        advice = "average them with over_seeds=True, or " if is_of_a_seed else "or "
+        raise ProtocolMismatch(
+            f"{first.method} at {first.bits} bits and {other.method} at {other.bits} "
+            f"bits were scored under different protocols: {listed}. Score both "
+            f"alike, {advice}pass allow_mixed=True to show each row's protocol."
+        )
+
+
+def _check_once(rows: Sequence[_Row]) -> None:
+    for row in rows:
+        for bits, runs in row.by_bits.items():
+            if len(set(_draws(runs))) < len(runs):
+                raise DataError(
+                    f"there are {len(runs)} scores of {row.method} at {bits} bits, "
+                    "some with the same seed and split; give each run once."
+                )
+
+
+def _check_seeds(rows: Sequence[_Row]) -> None:
+    cells = [(row, bits) for row in rows for bits in row.by_bits]
+    first, length = cells[0]
+    for row, bits in cells:
+        ours, theirs = first.by_bits[length], row.by_bits[bits]
+        if _draws(ours) != _draws(theirs):
+            raise ProtocolMismatch(
+                f"{first.method} at {length} bits has seeds {_seeds(ours)}, "
+                f"{row.method} at {bits} bits {_seeds(theirs)}, or their splits "
+                "differ; such means are not comparable. Run both with the same "
+                "seeds, or pass allow_mixed=True."
+            )
+
+
+def _draws(runs: Iterable[Scores]) -> list[tuple[int, str]]:
+    return sorted((run.protocol.seed, run.protocol.split) for run in runs)
+
+
+def _seeds(runs: Iterable[Scores]) -> str:
+    return ", ".join(map(str, sorted({run.protocol.seed for run in runs})))

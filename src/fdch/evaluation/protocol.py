@@ -1,0 +1,81 @@
+"""The protocol: what must be known of a score before it is compared."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fdch.evaluation.fields import Fields
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How scores were made; scores of different protocols are not comparable.
+
+    Args:
+        data: Fingerprint of the pairs.
+        split: Fingerprint of the split.
+        queries: Pairs that ask.
+        database: Pairs that are searched.
+        train: Pairs trained on, without the validation part.
+        validation: Pairs that training was watched on.
+        relevance: When a database item answers a query.
+        ties: How tied items are ranked.
+        cutoff: Rank after which a ranking is cut, None for the whole database.
+        seed: Seed of the split and the training.
+    """
+
+    data: str
+    split: str
+    queries: int
+    database: int
+    train: int
+    validation: int = 0
+    relevance: str = "shared label"
+    ties: str = "expected"
+    cutoff: int | None = None
+    seed: int = 0
+
+    def differences(
+        self, other: "Protocol", *, besides: tuple[str, ...] = ()
+    ) -> dict[str, tuple[Any, Any]]:
+        """Name the fields in which two protocols differ, with both values."""
+        mine, theirs = asdict(self), asdict(other)
+        return {
+            name: (mine[name], theirs[name])
+            for name in mine
+            if name not in besides and mine[name] != theirs[name]
+        }
+
+    def describe(self, *, of_a_seed: bool = True) -> str:
+        """Say it in a line; what belongs to one seed can be left out."""
+        cut = "whole database" if self.cutoff is None else f"cut at {self.cutoff}"
+        drawn = f", split {self.split[:12]}, seed {self.seed}" if of_a_seed else ""
+        return (
+            f"data {self.data[:12]}{drawn}; "
+            f"{self.queries:,} queries, {self.database:,} in the database, "
+            f"{self.train:,} for training, {self.validation:,} for validation; "
+            f"relevance: {self.relevance}; ties: {self.ties}; {cut}"
+        )
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain values by name."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: object) -> "Protocol":
+        """Read what `to_json` wrote; wrong values are named."""
+        given = Fields(document, "protocol")
+        return cls(
+            data=given.text("data"),
+            split=given.text("split"),
+            queries=given.whole("queries", 1),
+            database=given.whole("database", 1),
+            train=given.whole("train"),
+            validation=given.whole("validation") if given.has("validation") else 0,
+            relevance=given.text("relevance"),
+            ties=given.text("ties"),
+            cutoff=given.whole("cutoff", 1) if given.has("cutoff") else None,
+            seed=given.whole("seed"),
+        )

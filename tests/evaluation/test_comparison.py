@@ -1,0 +1,136 @@
+from dataclasses import replace
+
+import pytest
+
+from fdch.errors import DataError, ProtocolMismatch, SettingError
+from fdch.evaluation import DirectionScores, LookupCurve, Protocol, Scores, comparison
+
+PROTOCOL = Protocol("d0", "s0", queries=2000, database=18_015, train=5000)
+CURVE = LookupCurve((0, 1), (0.5, 0.5), (0.5, 1.0))
+
+
+def scores(method="fdch", bits=16, value=0.75, galleries=("modality",), **protocol):
+    direction = DirectionScores(
+        map=value,
+        map_stable=value - 0.01,
+        map_best=value + 0.1,
+        map_worst=value - 0.1,
+        precision_at={},
+        chance=0.55,
+        queries=2000,
+        skipped=0,
+        lookup=CURVE,
+    )
+    both = {
+        "image_to_text": direction,
+        "text_to_image": replace(direction, map=value / 2),
+    }
+    parts = {gallery: both for gallery in galleries}
+    return Scores(method, bits, replace(PROTOCOL, **protocol), parts)
+
+
+def test_methods_go_down_and_code_lengths_across():
+    table = comparison(
+        [scores(), scores("dcmh", value=0.7), scores(bits=32, value=0.8)]
+    )
+    assert table.header == (
+        "method",
+        "gallery",
+        "image → text 16",
+        "image → text 32",
+        "text → image 16",
+        "text → image 32",
+        "chance",
+    )
+    assert [row[:-1] for row in table.rows] == [
+        ("fdch", "modality", 0.75, 0.8, 0.375, 0.4),
+        ("dcmh", "modality", 0.7, None, 0.35, None),
+    ]
+    assert [row[-1] for row in table.rows] == pytest.approx([0.55, 0.55])
+    assert "2,000 queries, 18,015 in the database" in table.notes[-1]
+    assert "split s0, seed 0" in table.notes[-1]
+
+
+def test_galleries_have_rows_of_their_own():
+    table = comparison([scores(galleries=("modality", "unified")), scores("dcmh")])
+    assert [row[:2] for row in table.rows] == [
+        ("fdch", "modality"),
+        ("dcmh", "modality"),
+        ("fdch", "unified"),
+    ]
+
+
+def test_another_measure_can_be_shown():
+    table = comparison([scores()], measure="map_stable")
+    assert table.rows[0][2] == pytest.approx(0.74)
+    assert "database order" in table.notes[0]
+    with pytest.raises(SettingError, match="did you mean 'map_best'"):
+        comparison([scores()], measure="map_bst")
+
+
+def test_different_protocols_are_refused_with_both_values():
+    with pytest.raises(ProtocolMismatch) as caught:
+        comparison([scores(), scores("dcmh", database=18_010, cutoff=50)])
+    message = str(caught.value)
+    assert "database 18015 and 18010" in message
+    assert "cutoff None and 50" in message
+    assert "over_seeds" not in message
+
+
+def test_a_different_seed_is_refused_with_the_way_out():
+    with pytest.raises(ProtocolMismatch, match="over_seeds=True"):
+        comparison([scores(), scores(seed=1, split="s1")])
+
+
+def test_mixed_protocols_stand_in_their_rows():
+    table = comparison([scores(), scores("dcmh", cutoff=50)], allow_mixed=True)
+    assert table.header[-1] == "protocol"
+    assert str(table.rows[0][-1]).endswith("whole database")
+    assert str(table.rows[1][-1]).endswith("cut at 50")
+    assert "s0" in str(table.rows[0][-1])
+
+
+def test_one_method_under_two_protocols_has_two_rows():
+    table = comparison([scores(), scores(cutoff=50)], allow_mixed=True)
+    assert len(table.rows) == 2
+
+
+def seeds(method, *values):
+    return [
+        scores(method, value=value, seed=seed, split=f"s{seed}")
+        for seed, value in enumerate(values)
+    ]
+
+
+def test_seeds_are_averaged_when_asked():
+    table = comparison(
+        [*seeds("fdch", 0.7, 0.8), *seeds("dcmh", 0.6, 0.6)], over_seeds=True
+    )
+    assert [str(row[2]) for row in table.rows] == ["0.7500 ± 0.0707", "0.6000 ± 0.0000"]
+    assert "over seeds 0, 1" in table.notes[1]
+    assert "split" not in table.notes[2]
+
+
+def test_other_differences_are_refused_over_seeds_too():
+    runs = [scores(), scores(seed=1, split="s1", train=4000)]
+    with pytest.raises(ProtocolMismatch, match="train 5000 and 4000"):
+        comparison(runs, over_seeds=True)
+
+
+def test_means_over_different_seeds_are_refused():
+    runs = [*seeds("fdch", 0.7, 0.8), *seeds("dcmh", 0.6)]
+    with pytest.raises(ProtocolMismatch, match="has seeds 0, 1, dcmh at 16 bits 0"):
+        comparison(runs, over_seeds=True)
+    table = comparison(runs, over_seeds=True, allow_mixed=True)
+    assert [str(row[-1])[-10:] for row in table.rows] == ["seeds 0, 1", "e; seeds 0"]
+
+
+@pytest.mark.parametrize("over_seeds", [True, False])
+def test_a_run_given_twice_is_refused(over_seeds):
+    with pytest.raises(DataError, match="give each run once"):
+        comparison([scores(), scores()], over_seeds=over_seeds)
+
+
+def test_nothing_to_compare_is_refused():
+    with pytest.raises(DataError, match="no scores"):
+        comparison([])

@@ -1,0 +1,208 @@
+import copy
+import json
+import math
+
+import numpy as np
+import pytest
+
+from fdch.codes import binarize
+from fdch.errors import DataError, LabelError, SettingError
+from fdch.evaluation import (
+    Coded,
+    CodedPairs,
+    Measures,
+    Protocol,
+    Scores,
+    average_precision,
+    distance_histograms,
+    evaluate_codes,
+    score,
+)
+from fdch.progress import Update
+
+PROTOCOL = Protocol("d" * 32, "s" * 32, queries=6, database=30, train=20, seed=3)
+
+
+def coded(seed, items, bits=8):
+    rng = np.random.default_rng(seed)
+    labels = np.eye(3, dtype=np.uint8)[np.arange(items) % 3]
+    return Coded(binarize(rng.standard_normal((items, bits))), labels)
+
+
+QUERIES = CodedPairs(coded(0, 6), coded(1, 6))
+DATABASE = CodedPairs(coded(2, 30), coded(3, 30), coded(4, 30))
+
+
+def scored(**options):
+    return evaluate_codes("fdch", QUERIES, DATABASE, PROTOCOL, **options)
+
+
+def test_the_document_has_the_promised_shape():
+    document = json.loads(json.dumps(scored().to_json(), allow_nan=False))
+    assert list(document["protocol"].items()) >= list(PROTOCOL.to_json().items())
+    assert document["method"] == "fdch" and document["bits"] == 8
+    assert document["protocol"]["relevance"] == "shared label"
+    assert document["protocol"]["ties"] == "expected"
+    assert document["protocol"]["cutoff"] is None
+    assert document["chance"] == pytest.approx(1 / 3)
+    for gallery in ("modality", "unified"):
+        for direction in ("image_to_text", "text_to_image"):
+            part = document["scores"][gallery][direction]
+            assert {"map", "map_stable", "map_best", "map_worst"} <= set(part)
+            assert set(part["precision_at"]) == {"1", "10", "100"}
+            curve = document["lookup"][gallery][direction]
+            assert curve["radius"] == list(range(9))
+            assert len(curve["precision"]) == len(curve["recall"]) == 9
+            assert curve["recall"][-1] == 1
+    assert set(document["health"]) == {"image", "text", "unified"}
+
+
+def test_a_document_is_read_back_whole():
+    written = json.dumps(scored().to_json())
+    again = Scores.from_json(json.loads(written))
+    assert json.dumps(again.to_json()) == written
+
+
+def test_each_direction_asks_its_gallery():
+    scores = scored().scores
+    asked = {
+        ("modality", "image_to_text"): (QUERIES.image, DATABASE.text),
+        ("modality", "text_to_image"): (QUERIES.text, DATABASE.image),
+        ("unified", "image_to_text"): (QUERIES.image, DATABASE.unified),
+        ("unified", "text_to_image"): (QUERIES.text, DATABASE.unified),
+    }
+    for (gallery, direction), (query, database) in asked.items():
+        assert database is not None
+        alone = score(query.codes, database.codes, query.labels, database.labels)
+        assert scores[gallery][direction].map == alone.map
+
+
+def test_the_cutoff_of_the_protocol_is_applied():
+    protocol = Protocol("d", "s", 6, 30, 20, cutoff=5)
+    scores = evaluate_codes("fdch", QUERIES, DATABASE, protocol)
+    counts = distance_histograms(
+        QUERIES.image.codes,
+        DATABASE.text.codes,
+        QUERIES.image.labels,
+        DATABASE.text.labels,
+    )
+    part = scores.scores["modality"]["image_to_text"]
+    assert part.map == pytest.approx(average_precision(counts, cutoff=5).mean())
+    assert part.map_worst <= part.map_stable <= part.map_best
+
+
+def test_without_unified_codes_there_is_one_gallery():
+    database = CodedPairs(DATABASE.image, DATABASE.text)
+    scores = evaluate_codes("dcmh", QUERIES, database, PROTOCOL)
+    assert set(scores.scores) == {"modality"}
+    assert set(scores.health) == {"image", "text"}
+    with pytest.raises(SettingError, match="allow modality"):
+        evaluate_codes("dcmh", QUERIES, database, PROTOCOL, galleries=["unified"])
+
+
+def test_an_unknown_gallery_is_refused():
+    with pytest.raises(SettingError, match="pairs"):
+        scored(galleries=["modality", "pairs"])
+
+
+def test_pairs_without_a_text_are_missing_from_the_text_gallery():
+    text = Coded(DATABASE.text.codes[:20], DATABASE.text.labels[:20])
+    database = CodedPairs(DATABASE.image, text)
+    part = evaluate_codes("dcmh", QUERIES, database, PROTOCOL).scores["modality"]
+    alone = score(QUERIES.image.codes, text.codes, QUERIES.image.labels, text.labels)
+    assert part["image_to_text"].map == alone.map
+
+
+def test_counts_that_contradict_the_protocol_are_refused():
+    with pytest.raises(SettingError, match="7 queries; codes of 6"):
+        evaluate_codes("x", QUERIES, DATABASE, Protocol("d", "s", 7, 30, 1))
+    with pytest.raises(SettingError, match="29 pairs"):
+        evaluate_codes("x", QUERIES, DATABASE, Protocol("d", "s", 6, 29, 1))
+
+
+def test_queries_without_answers_are_counted_and_left_out():
+    query, database = QUERIES.image, DATABASE.text
+    labels = query.labels.copy()
+    labels[:2] = 0
+    some = score(query.codes, database.codes, labels, database.labels)
+    rest = score(query.codes[2:], database.codes, labels[2:], database.labels)
+    assert (some.queries, some.skipped) == (4, 2)
+    assert some.map == pytest.approx(rest.map)
+    assert some.lookup == rest.lookup
+
+
+def test_nothing_relevant_at_all_is_an_error():
+    query, database = QUERIES.image, DATABASE.text
+    with pytest.raises(LabelError, match="none of the 6 queries"):
+        score(query.codes, database.codes, query.labels * 0, database.labels)
+
+
+def test_measures_choose_ranks_and_averages():
+    query, database = QUERIES.image, DATABASE.text
+    measures = Measures(precision_at=(2,), average="macro", empty="skip")
+    part = score(
+        query.codes, database.codes, query.labels, database.labels, measures=measures
+    )
+    assert set(part.precision_at) == {2}
+    assert (part.lookup.average, part.lookup.empty) == ("macro", "skip")
+
+
+def test_progress_is_told_the_queries_done():
+    told: list[Update] = []
+    query, database = QUERIES.image, DATABASE.text
+    score(
+        query.codes, database.codes, query.labels, database.labels, progress=told.append
+    )
+    assert [(update.done, update.total, update.unit) for update in told] == [
+        (6, 6, "query")
+    ]
+
+
+def test_the_printed_table_says_how_it_was_made():
+    printed = str(scored())
+    assert "fdch, 8 bits; chance 0.3333" in printed
+    assert "image → text" in printed and "P@10" in printed
+    assert "6 queries, 30 in the database, 20 for training" in printed
+    assert "seed 3" in printed and "whole database" in printed
+
+
+def change(document, path, value):
+    *parents, last = path.split(".")
+    for name in parents:
+        document = document[name]
+    document[last] = value
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("bits", "16", "scores.bits must be a whole number of 1 or more; got '16'"),
+        ("bits", True, "scores.bits"),
+        ("method", None, "scores.method must be text"),
+        ("protocol", [], "scores.protocol must be a JSON object"),
+        ("protocol.seed", -1, "protocol.seed"),
+        ("protocol.cutoff", 0, "protocol.cutoff"),
+        ("scores.modality.image_to_text.map", 1.5, "a number from 0 to 1; got 1.5"),
+        ("scores.modality.image_to_text.map", math.nan, "got nan"),
+        ("scores.modality.image_to_text.precision_at", {"x": 1}, "ranks"),
+        ("lookup.modality.image_to_text.radius", [0, 2], "radius 0, 1, 2"),
+        ("lookup.modality.image_to_text.recall", [None] * 9, "recall"),
+        ("lookup.modality.image_to_text.average", "median", "micro or macro"),
+        ("lookup.modality.image_to_text.precision", "x" * 99, "xxx[.][.][.]"),
+        ("health.image.constant_bits", [None], "constant_bits"),
+        ("scores.pairs", {}, "unknown gallery or direction 'pairs'"),
+        ("scores", {}, "at least one gallery"),
+    ],
+)
+def test_a_wrong_document_is_refused_by_the_place(path, value, message):
+    document = copy.deepcopy(scored().to_json())
+    change(document, path, value)
+    with pytest.raises(DataError, match=message):
+        Scores.from_json(document)
+
+
+def test_a_missing_member_is_named():
+    document = scored().to_json()
+    del document["scores"]
+    with pytest.raises(DataError, match="no 'scores'"):
+        Scores.from_json(document)
