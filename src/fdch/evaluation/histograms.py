@@ -163,6 +163,11 @@ def counting_engine(engine: Engine = "auto") -> CountingEngine:
         return cast(CountingEngine, numpy_engine)
 
 
+def engine_name() -> str:
+    """Name the engine that "auto" stands for here: "numba" or "numpy"."""
+    return "numpy" if counting_engine() is numpy_engine else "numba"
+
+
 def _check_comparable(
     query_codes: Codes,
     database_codes: Codes,

@@ -1,0 +1,221 @@
+"""Speed of the evaluation, beside the per-query sort that this field copies."""
+
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.codes import Codes, binarize
+from fdch.errors import SettingError
+from fdch.evaluation.histograms import distance_histograms, engine_name
+from fdch.evaluation.metrics import average_precision
+from fdch.evaluation.scoring import score
+from fdch.progress import Progress, Update, silent
+
+Floats = NDArray[np.float32]
+AGREEMENT = 1e-9  # differences below this come from the order of additions
+
+
+class Workload(NamedTuple):
+    """Random codes and labels."""
+
+    query_codes: Codes
+    database_codes: Codes
+    query_labels: NDArray[np.uint8]
+    database_labels: NDArray[np.uint8]
+
+    def first(self, number: int) -> "Workload":
+        """Keep the first queries alone."""
+        codes, labels = self.query_codes[:number], self.query_labels[:number]
+        return self._replace(query_codes=codes, query_labels=labels)
+
+    def as_floats(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Give signs and labels as float32, on which the loop is quickest."""
+        return (
+            self.query_codes.signs().astype(np.float32),
+            self.database_codes.signs().astype(np.float32),
+            self.query_labels.astype(np.float32),
+            self.database_labels.astype(np.float32),
+        )
+
+
+def evaluate_benchmark(
+    queries: int = 2000,
+    database: int = 184_577,
+    bits: int = 64,
+    labels: int = 10,
+    repeats: int = 3,
+    *,
+    loop_queries: int | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Time a full evaluation of one direction against a loop of sorts.
+
+    Ours gives expected, best, worst and database-order mAP, precision at k and
+    the lookup curve; the loop gives one mAP in whatever order the sort leaves.
+    The two take turns.
+
+    Args:
+        queries: Queries; the defaults are the size of NUS-WIDE.
+        database: Items they are compared with.
+        bits: Length of the random codes.
+        labels: Classes; each item has one or more of them, at random.
+        repeats: Turns of each side.
+        loop_queries: Queries the loop is timed on, its time scaled up to all;
+            None for all of them.
+        seed: Seed of codes and labels.
+        progress: Told after each turn.
+
+    Returns:
+        Seconds of each turn, their ratio, peak memory, and how far the answers
+        of the two agree: plain numbers, lists and dictionaries.
+    """
+    if min(queries, database, bits, labels, repeats, loop_queries or 1) < 1:
+        raise SettingError("sizes and repeats of a benchmark must be 1 or more.")
+    work = _workload(np.random.default_rng(seed), queries, database, bits, labels)
+    floats = work.as_floats()
+    timed = min(loop_queries or queries, queries)
+    warm_up = _seconds(lambda: score(*work.first(1)))
+    before = _peak_memory()
+    ours, loop, after_ours = [], [], before
+    for turn in range(repeats):
+        ours.append(_seconds(lambda: score(*work)))
+        after_ours = after_ours if turn else _peak_memory()
+        seconds = _seconds(lambda: sorting_loop(*floats, number=timed))
+        loop.append(seconds * queries / timed)
+        progress(Update("evaluation benchmark", turn + 1, repeats, "turn"))
+    ratios = [theirs / own for theirs, own in zip(loop, ours, strict=True)]
+    return {
+        "benchmark": "evaluate",
+        "queries": queries,
+        "database": database,
+        "bits": bits,
+        "labels": labels,
+        "repeats": repeats,
+        "engine": engine_name(),
+        "warm_up_seconds": warm_up,
+        "ours_seconds": _spread(ours),
+        "loop_seconds": _spread(loop),
+        "loop_queries": timed,
+        "loop_scaled": timed < queries,
+        "ratio": _spread(ratios),
+        "peak_memory_bytes": {
+            "before": before,
+            "after_ours": after_ours,
+            "after_all": _peak_memory(),
+        },
+        "agreement": _agreement(work, min(queries, 100), seed),
+    }
+
+
+def sorting_loop(
+    query_signs: Floats,
+    database_signs: Floats,
+    query_labels: Floats,
+    database_labels: Floats,
+    *,
+    number: int | None = None,
+    kind: Literal["stable"] | None = None,
+) -> NDArray[np.float64]:
+    """Give average precision the usual way: sort the database for each query.
+
+    The order of tied items is the sort's. NaN for a query without answers.
+    """
+    bits = query_signs.shape[1]
+    answers = np.full(len(query_signs[:number]), np.nan)
+    for query in range(len(answers)):
+        truth = (query_labels[query] @ database_labels.T > 0).astype(np.float32)
+        relevant = int(truth.sum())
+        if relevant == 0:
+            continue
+        distances = 0.5 * (bits - query_signs[query] @ database_signs.T)
+        order = np.argsort(distances, kind=kind)
+        ranks = np.flatnonzero(truth[order] == 1) + 1.0
+        count = np.linspace(1, relevant, relevant)
+        answers[query] = np.mean(count / ranks)
+    return answers
+
+
+def _workload(
+    rng: np.random.Generator, queries: int, database: int, bits: int, labels: int
+) -> Workload:
+    def codes(items: int) -> Codes:
+        return binarize(rng.integers(0, 2, (items, bits), dtype=np.int8) - 1)
+
+    def classes(items: int) -> NDArray[np.uint8]:
+        drawn = (rng.random((items, labels), dtype=np.float32) < 0.1).astype(np.uint8)
+        drawn[np.arange(items), rng.integers(0, labels, items)] = 1
+        return drawn
+
+    return Workload(
+        codes(queries), codes(database), classes(queries), classes(database)
+    )
+
+
+def _agreement(work: Workload, number: int, seed: int) -> dict[str, Any]:
+    """Compare answers where they must be equal: database order, and no ties."""
+    counts = distance_histograms(*work.first(number), stable=True)
+    stable = sorting_loop(*work.as_floats(), number=number, kind="stable")
+    assert counts.stable is not None  # it was asked for
+    stable_difference = _difference(counts.stable, stable)
+    untied = _untied(np.random.default_rng(seed), work.query_codes.bits)
+    expected = average_precision(distance_histograms(*untied))
+    untied_difference = _difference(expected, sorting_loop(*untied.as_floats()))
+    return {
+        "stable_queries": number,
+        "stable_difference": stable_difference,
+        "stable_agrees": stable_difference < AGREEMENT,
+        "untied_queries": len(untied.query_codes),
+        "untied_difference": untied_difference,
+        "untied_agrees": untied_difference < AGREEMENT,
+    }
+
+
+def _untied(rng: np.random.Generator, bits: int) -> Workload:
+    """Make queries whose distances to a database of bits + 1 items all differ."""
+    # Item i has its first i bits set: at distance i from the query of no bits set,
+    # at bits - i from the query of all.
+    database = np.where(np.tri(bits + 1, bits, -1) > 0, 1, -1)
+    queries = np.repeat([[-1], [1]], 10, axis=0) * np.ones((1, bits))
+    query_labels = rng.integers(0, 2, (20, 6), dtype=np.uint8)
+    database_labels = rng.integers(0, 2, (bits + 1, 6), dtype=np.uint8)
+    return Workload(
+        binarize(queries), binarize(database), query_labels, database_labels
+    )
+
+
+def _difference(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float:
+    """Give the largest difference; infinite where only one has an answer."""
+    if not np.array_equal(np.isnan(ours), np.isnan(theirs)):
+        return float(np.finfo(float).max)
+    return float(np.max(np.abs(np.nan_to_num(ours - theirs))))
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+def _spread(values: Sequence[float]) -> dict[str, Any]:
+    return {
+        "min": min(values),
+        "median": statistics.median(values),
+        "max": max(values),
+        "all": list(values),
+    }
+
+
+def _peak_memory() -> int | None:
+    """Give the most memory this process has held, in bytes, where it is known."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
