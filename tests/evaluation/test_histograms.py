@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fdch.codes import binarize, hamming_distances
 from fdch.errors import DataError, LabelError, MissingExtra, SettingError
 from fdch.evaluation import histograms as module
-from fdch.evaluation import numpy_engine
+from fdch.evaluation import numpy_engine, relevance
 from fdch.evaluation.histograms import (
     counting_engine,
     distance_histograms,
@@ -188,6 +188,15 @@ def test_a_cutoff_below_one_is_refused(cutoff):
 def test_labels_other_than_zero_and_one_are_refused(value):
     with pytest.raises(LabelError, match="0 or 1"):
         label_words([[0.0, value]])
+
+
+def test_labels_packed_in_blocks_are_the_same(monkeypatch):
+    labels = np.random.default_rng(0).integers(0, 2, (50, 70))
+    whole = label_words(labels)
+    monkeypatch.setattr(relevance, "ITEMS_PER_BLOCK", 7)
+    assert np.array_equal(label_words(labels), whole)
+    assert whole.shape == (2, 50)
+    assert np.bitwise_count(whole).sum() == labels.sum()
 
 
 def test_labels_must_be_a_matrix():

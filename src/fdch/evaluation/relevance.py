@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from fdch.codes import Codes
 from fdch.errors import DataError, LabelError
 
+ITEMS_PER_BLOCK = 65_536
+
 
 class Packed(NamedTuple):
     """Codes and labels of items as 64-bit words, (words, items) each."""
@@ -48,10 +50,14 @@ def label_words(labels: ArrayLike) -> NDArray[np.uint64]:
         raise LabelError(
             f"labels must be (items, classes) of 0 and 1; got shape {matrix.shape}."
         )
-    present = matrix == 1
-    if not np.array_equal(present, matrix):
-        strange = matrix[present != matrix][0]
-        raise LabelError(f"labels must be 0 or 1; got {strange}.")
-    packed = np.packbits(present, axis=1)
-    padded = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
-    return np.ascontiguousarray(padded.view(np.uint64).T)
+    items, classes = matrix.shape
+    packed = np.zeros((items, -(-classes // 64) * 8), dtype=np.uint8)
+    for start in range(0, items, ITEMS_PER_BLOCK):
+        block = matrix[start : start + ITEMS_PER_BLOCK]
+        present = block == 1
+        is_strange = present != block
+        if is_strange.any():
+            raise LabelError(f"labels must be 0 or 1; got {block[is_strange][0]}.")
+        bytes_of_labels = np.packbits(present, axis=1)
+        packed[start : start + len(block), : bytes_of_labels.shape[1]] = bytes_of_labels
+    return np.ascontiguousarray(packed.view(np.uint64).T)
