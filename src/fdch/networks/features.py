@@ -1,0 +1,190 @@
+"""Features of frozen image networks, computed once per picture and network.
+
+Results are kept in the cache folder by the picture's content and the network's
+fingerprint, so a second run, another split or a renamed file decodes nothing.
+"""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fdch.data.cache import ResultCache
+from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
+from fdch.data.threads import in_threads
+from fdch.errors import DataError
+from fdch.networks.device import best_device
+from fdch.networks.image import load_frozen
+from fdch.progress import Progress, Update, silent
+
+# to be raised when decoding or scaling changes what a network sees
+REVISION = b"features 1 "
+# kept so small that a batch's activations stay in a processor's cache
+PROCESSOR_BATCH = 4
+ACCELERATOR_BATCH = 256
+# what an interruption can lose
+KEPT_AT_ONCE = 512
+
+
+class FeatureExtractor:
+    """A frozen image network with the cache of what it has computed.
+
+    Args:
+        name: One of fdch.networks.image.names().
+        weights: A file of weights; none takes the packaged ones.
+        device: Where the network runs; none chooses.
+        cache: Where features are kept; none takes the user's cache folder.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        weights: Path | None = None,
+        *,
+        device: torch.device | str | None = None,
+        cache: ResultCache | None = None,
+    ) -> None:
+        self.device = best_device() if device is None else torch.device(device)
+        self.network = load_frozen(name, weights).to(self.device)
+        self.cache = ResultCache() if cache is None else cache
+
+    def features(
+        self, images: Images, progress: Progress = silent
+    ) -> NDArray[np.float32]:
+        """Give the features of all rows, (rows, width); ready ones as they are.
+
+        Args:
+            images: Rows that all have an image.
+            progress: Told of pictures as they are finished.
+        """
+        if isinstance(images, ImageFeatures):
+            return images.values
+        pictures = _all_present(images)
+        keys = self._keys(pictures)
+        # equal pictures share the row of the first of them
+        first = {key: row for row, key in reversed(list(enumerate(keys)))}
+        values = np.empty((len(pictures), self.network.width), dtype=np.float32)
+        missing = self._fill_known(values, first)
+        done = len(first) - len(missing)
+        progress(Update("image features", done, len(first), "picture"))
+        for finished in self._compute(pictures, keys, missing, values):
+            done += finished
+            progress(Update("image features", done, len(first), "picture"))
+        return values[[first[key] for key in keys]]
+
+    def _keys(self, pictures: Pictures) -> list[bytes]:
+        prefix = REVISION + bytes.fromhex(self.network.fingerprint)
+        digests = in_threads(pictures.digest, len(pictures))
+        return [prefix + digest for digest in digests]
+
+    def _fill_known(
+        self, values: NDArray[np.float32], first: dict[bytes, int]
+    ) -> NDArray[np.intp]:
+        """Copy kept features into their rows; give the rows without any."""
+        keys, missing = list(first), []
+        for start in range(0, len(keys), KEPT_AT_ONCE):
+            some = keys[start : start + KEPT_AT_ONCE]
+            kept = self.cache.get_many(some)
+            for key in some:
+                if len(kept.get(key, b"")) == values[0].nbytes:
+                    values[first[key]] = np.frombuffer(kept[key], dtype="<f4")
+                else:
+                    missing.append(first[key])
+        return np.sort(np.array(missing, dtype=np.intp))
+
+    def _compute(
+        self,
+        pictures: Pictures,
+        keys: list[bytes],
+        rows: NDArray[np.intp],
+        values: NDArray[np.float32],
+    ) -> Iterator[int]:
+        """Fill rows of values and keep them; give how many after each batch."""
+        done = kept = 0
+        try:
+            for features in self._batches(pictures[rows]):
+                values[rows[done : done + len(features)]] = features
+                done += len(features)
+                if done - kept >= KEPT_AT_ONCE:
+                    self._keep(keys, rows[kept:done], values)
+                    kept = done
+                yield len(features)
+        finally:
+            # also where a broken picture or the user ends the work
+            self._keep(keys, rows[kept:done], values)
+
+    def _batches(self, pictures: Pictures) -> Iterator[NDArray[np.float32]]:
+        if self.device.type == "cpu":
+            return self._batches_in_threads(pictures)
+        size, batch = self.network.size, ACCELERATOR_BATCH
+        return map(self._run, decode_batches(pictures, size, batch))
+
+    def _batches_in_threads(self, pictures: Pictures) -> Iterator[NDArray[np.float32]]:
+        """Decode and compute whole batches in threads, one core to a batch.
+
+        Splitting each layer between cores instead would make them wait for each
+        other, many times as long as they work where other programs run too.
+        """
+        threads = torch.get_num_threads()
+
+        def work(number: int) -> NDArray[np.float32]:
+            torch.set_num_threads(1)  # of this thread, and of threads yet to start
+            start = number * PROCESSOR_BATCH
+            rows = range(start, min(start + PROCESSOR_BATCH, len(pictures)))
+            size = self.network.size
+            return self._run(np.stack([pictures.decode(row, size) for row in rows]))
+
+        try:
+            batches = math.ceil(len(pictures) / PROCESSOR_BATCH)
+            yield from in_threads(work, batches, threads)
+        finally:
+            torch.set_num_threads(threads)
+
+    def _run(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        features = self.network(torch.from_numpy(pixels).to(self.device))
+        return features.float().cpu().numpy()
+
+    def _keep(
+        self, keys: list[bytes], rows: NDArray[np.intp], values: NDArray[np.float32]
+    ) -> None:
+        kept = {keys[row]: values[row].astype("<f4").tobytes() for row in rows}
+        self.cache.put_many(kept)
+
+
+def frozen_features(
+    name: str,
+    weights: Path | None,
+    images: Images,
+    progress: Progress = silent,
+    device: torch.device | str | None = None,
+) -> NDArray[np.float32]:
+    """Give the features of all rows, loading the network only for pictures.
+
+    Args:
+        name: One of fdch.networks.image.names(); unused for ready features.
+        weights: A file of weights; none takes the packaged ones.
+        images: Rows that all have an image.
+        progress: Told of pictures as they are finished.
+        device: Where the network runs; none chooses.
+
+    Returns:
+        Features, (rows, width).
+    """
+    if isinstance(images, ImageFeatures):
+        return images.values
+    return FeatureExtractor(name, weights, device=device).features(images, progress)
+
+
+def _all_present(images: Images) -> Pictures:
+    if not isinstance(images, Pictures):
+        raise DataError(f"cannot decode {type(images).__name__}; expected pictures.")
+    absent = np.flatnonzero(~images.present)
+    if len(absent):
+        raise DataError(
+            f"{len(absent)} of {len(images)} rows have no picture, the first is row "
+            f"{absent[0]}; choose rows by 'present'."
+        )
+    return images
