@@ -31,7 +31,9 @@ class Dropout(nn.Module):
         if not 0 <= rate < 1:
             raise SettingError(f"a dropout rate is from 0 to below 1; got {rate}.")
         self.rate, self.rescaled = rate, rescaled
-        self._seed = int(torch.randint(2**62, (), generator=_or_first(generator)))
+        generator = generator or torch.Generator().manual_seed(0)
+        draw = torch.randint(2**62, (), generator=generator, device=generator.device)
+        self._seed = int(draw)
         self._generators: dict[torch.device, torch.Generator] = {}
 
     def forward(self, values: Tensor) -> Tensor:
@@ -50,7 +52,3 @@ class Dropout(nn.Module):
             generator = torch.Generator(device).manual_seed(self._seed)
             self._generators[device] = generator
         return self._generators[device]
-
-
-def _or_first(generator: torch.Generator | None) -> torch.Generator:
-    return torch.Generator().manual_seed(0) if generator is None else generator
