@@ -1,0 +1,265 @@
+"""Results kept between runs: small values per picture, and decoded pixels.
+
+Losing the cache costs time, never a result: whatever is wrong with it, be it
+damaged, read-only or full, is logged and the work goes on without.
+"""
+
+import hashlib
+import logging
+import os
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.data.images import Pictures, decode_batches
+from fdch.data.rows import Digest
+from fdch.data.threads import in_threads
+from fdch.progress import Progress, Update, silent
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+_FILE = "results.sqlite"
+_WAIT_SECONDS = 30.0
+_PAUSE_SECONDS = 0.01
+_KEYS_PER_QUERY = 500
+_CHECK_BYTES = 8
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS results (key BLOB PRIMARY KEY, value BLOB NOT NULL) "
+    "WITHOUT ROWID"
+)
+
+
+def default_folder() -> Path:
+    """Give $FDCH_CACHE, else fdch in $XDG_CACHE_HOME, else ~/.cache/fdch."""
+    if own := os.environ.get("FDCH_CACHE"):
+        return Path(own)
+    if shared := os.environ.get("XDG_CACHE_HOME"):
+        return Path(shared) / "fdch"
+    return Path.home() / ".cache" / "fdch"
+
+
+class ResultCache:
+    """Values by key in one SQLite file, shared by threads and processes.
+
+    Args:
+        folder: Where the file lies; the user's cache folder when not given.
+            Nothing is written before the first `put_many`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = ResultCache(folder)
+    ...     cache.put_many({b"key": b"value"})
+    ...     cache.get_many([b"key", b"other"])
+    {b'key': b'value'}
+    """
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self.folder = default_folder() if folder is None else Path(folder)
+        self.path = self.folder / _FILE
+        self._is_quiet = False
+
+    def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Give the values of those keys that have one, undamaged."""
+        wanted = list(dict.fromkeys(keys))
+        if not wanted or not self.path.exists():
+            return {}
+
+        def ask(connection: sqlite3.Connection) -> dict[bytes, bytes]:
+            found: dict[bytes, bytes] = {}
+            for start in range(0, len(wanted), _KEYS_PER_QUERY):
+                some = wanted[start : start + _KEYS_PER_QUERY]
+                marks = ",".join("?" * len(some))
+                query = f"SELECT key, value FROM results WHERE key IN ({marks})"
+                found.update(connection.execute(query, some))
+            return found
+
+        sealed = self._tried(ask) or {}
+        opened = {key: _opened(key, value) for key, value in sealed.items()}
+        return {key: value for key, value in opened.items() if value is not None}
+
+    def put_many(self, items: Mapping[bytes, bytes]) -> None:
+        """Keep values, all or none of them; an earlier one is replaced."""
+        if not items:
+            return
+        rows = [(key, _sealed(key, value)) for key, value in items.items()]
+
+        def keep(connection: sqlite3.Connection) -> None:
+            with connection:
+                connection.executemany(
+                    "INSERT OR REPLACE INTO results VALUES (?, ?)", rows
+                )
+
+        self._tried(keep)
+
+    def _tried(self, action: Callable[[sqlite3.Connection], _T]) -> _T | None:
+        """Run one action; set a damaged file aside once and try again."""
+        deadline = time.monotonic() + _WAIT_SECONDS
+        is_new = False
+        while True:
+            try:
+                with closing(self._connected()) as connection:
+                    return action(connection)
+            except (sqlite3.OperationalError, OSError) as error:
+                if not _is_busy(error) or time.monotonic() > deadline:
+                    self._go_without(error)
+                    return None
+                time.sleep(_PAUSE_SECONDS)
+            except sqlite3.DatabaseError as error:
+                if is_new:
+                    self._go_without(error)
+                    return None
+                self._set_aside(error)
+                is_new = True
+
+    def _go_without(self, error: Exception) -> None:
+        level = logging.DEBUG if self._is_quiet else logging.WARNING
+        _log.log(level, "going on without the cache '%s': %s", self.path, error)
+        self._is_quiet = True
+
+    def _connected(self) -> sqlite3.Connection:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            # a power cut may lose the newest results, not the file
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(_TABLE)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _set_aside(self, error: sqlite3.DatabaseError) -> None:
+        mark = f"damaged-{time.time_ns():x}"
+        _log.warning("the cache '%s' is damaged (%s); begun anew", self.path, error)
+        for ending in ("", "-wal", "-shm"):
+            path = self.path.with_name(self.path.name + ending)
+            try:
+                path.rename(path.with_name(f"{path.name}.{mark}"))
+            except OSError:
+                continue  # not there, or another process was first
+
+
+def _is_busy(error: Exception) -> bool:
+    # SQLite waits by itself, but not while another begins or ends the journal
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _sealed(key: bytes, value: bytes) -> bytes:
+    return _check(key, value) + value
+
+
+def _opened(key: bytes, sealed: object) -> bytes | None:
+    """Take the check off a value; none when it was damaged on disk."""
+    if not isinstance(sealed, bytes):
+        return None
+    value = sealed[_CHECK_BYTES:]
+    return value if sealed[:_CHECK_BYTES] == _check(key, value) else None
+
+
+def _check(key: bytes, value: bytes) -> bytes:
+    return hashlib.blake2b(value, digest_size=_CHECK_BYTES, key=key[:64]).digest()
+
+
+def pixel_store(
+    pictures: Pictures,
+    size: int,
+    progress: Progress = silent,
+    folder: str | Path | None = None,
+) -> NDArray[np.uint8]:
+    """Decode all pictures once and give their pixels, read-only.
+
+    The pixels lie in the cache folder under a name made from every picture's
+    content and the size. Where that folder cannot be written they are kept in
+    memory instead.
+
+    Args:
+        pictures: Rows that all have a picture.
+        size: Side of the squares, in pixels.
+        progress: Told after each batch of pictures.
+        folder: Where to keep them; the user's cache folder when not given.
+
+    Returns:
+        RGB values 0 to 255, (n, size, size, 3).
+    """
+    if not len(pictures):
+        return np.empty((0, size, size, 3), dtype=np.uint8)
+    place = default_folder() if folder is None else Path(folder)
+    path = place / f"pixels-{_key(pictures, size)}.npy"
+    shape = (len(pictures), size, size, 3)
+    kept = _mapped(path, shape)
+    if kept is not None:
+        return kept
+    try:
+        _write(path, pictures, shape, progress)
+    except OSError as error:
+        _log.warning("going on without the cache '%s': %s", path, error)
+        return _in_memory(pictures, shape, progress)
+    written = _mapped(path, shape)
+    return _in_memory(pictures, shape, progress) if written is None else written
+
+
+def _key(pictures: Pictures, size: int) -> str:
+    digest = Digest(b"fdch pixels 1", str(size).encode())
+    for content in in_threads(pictures.digest, len(pictures)):
+        digest.add(content)
+    return digest.hex()
+
+
+def _mapped(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8] | None:
+    """Map a whole store; none when there is none, or not a whole one."""
+    try:
+        pixels = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    whole = pixels.shape == shape and pixels.dtype == np.uint8
+    return pixels if whole else None
+
+
+def _write(
+    path: Path, pictures: Pictures, shape: tuple[int, ...], progress: Progress
+) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix="pixels-", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            _write_pixels(file, pictures, shape, progress)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    finally:
+        Path(draft).unlink(missing_ok=True)
+
+
+def _write_pixels(
+    file: BinaryIO, pictures: Pictures, shape: tuple[int, ...], progress: Progress
+) -> None:
+    # written, not mapped: a full disk is then an error and not a crash
+    header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    done = 0
+    for batch in decode_batches(pictures, shape[1]):
+        file.write(batch.data)
+        done += len(batch)
+        progress(Update("decoding pictures", done, len(pictures), "picture"))
+
+
+def _in_memory(
+    pictures: Pictures, shape: tuple[int, ...], progress: Progress
+) -> NDArray[np.uint8]:
+    pixels = np.empty(shape, dtype=np.uint8)
+    done = 0
+    for batch in decode_batches(pictures, shape[1]):
+        pixels[done : done + len(batch)] = batch
+        done += len(batch)
+        progress(Update("decoding pictures", done, len(pictures), "picture"))
+    return pixels
