@@ -2,6 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -109,7 +110,7 @@ class PictureFiles(Pictures):
 
     def __init__(
         self,
-        paths: "NDArray[np.object_] | list[Path | None] | list[Path]",
+        paths: "NDArray[np.object_] | Sequence[Path | None]",
         limits: PictureLimits | None = None,
     ) -> None:
         self.paths: NDArray[np.object_] = _objects(paths)

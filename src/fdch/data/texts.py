@@ -5,7 +5,7 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -55,7 +55,7 @@ class Sentences(Texts):
 
     def __init__(
         self,
-        values: "NDArray[np.object_] | list[str | None] | list[str]",
+        values: "NDArray[np.object_] | Sequence[str | None]",
         vocabulary: "Vocabulary | None" = None,
     ) -> None:
         self.values: NDArray[np.object_] = np.empty(len(values), dtype=object)
@@ -78,7 +78,8 @@ class Sentences(Texts):
         digest.add(b"sentences")
         for text in self.values:
             digest.add_text(text)
-        _add_words(digest, self.vocabulary.words if self.vocabulary else None)
+        known = self.vocabulary
+        _add_words(digest, None if known is None else known.words)
 
 
 class WordVectors(Texts):

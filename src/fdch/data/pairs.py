@@ -1,0 +1,199 @@
+"""PairedSet: pictures, texts, labels and ids, row by row."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.data.images import Images, PictureLimits, Pictures
+from fdch.data.rows import Digest, chosen
+from fdch.data.texts import Texts
+from fdch.errors import DataError, LabelError, SettingError
+from fdch.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from fdch.data.splits import SplitSizes
+
+Broken = Literal["refuse", "skip"]
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A row that was left out while reading, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class PairedSet:
+    """Pairs of a picture and a text, with labels and ids, items in rows.
+
+    Args:
+        ids: Names of the pairs, unique strings, (n,).
+        images: The image side, n rows.
+        texts: The text side, n rows.
+        labels: 1 where a pair has a label, else 0, (n, classes).
+        label_names: What the classes are called.
+        columns: Further columns, for display and filters, n values each.
+        name: What the data is called in reports.
+        benchmark: The sizes of the split that the literature uses.
+        skipped: Rows left out while reading.
+        notes: What a reader should tell the user about the data.
+
+    >>> pairs = PairedSet.read("scenes:100")
+    >>> len(pairs[:10])
+    10
+    """
+
+    ids: NDArray[np.object_]
+    images: Images
+    texts: Texts
+    labels: NDArray[np.uint8]
+    label_names: tuple[str, ...]
+    columns: Mapping[str, NDArray[np.object_]] = field(default_factory=dict)
+    name: str = "pairs"
+    benchmark: "SplitSizes | None" = None
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        rows = len(self.ids)
+        lengths = {"images": len(self.images), "texts": len(self.texts)}
+        lengths |= {"labels": len(self.labels)}
+        lengths |= {f"column '{key}'": len(self.columns[key]) for key in self.columns}
+        for what, length in lengths.items():
+            if length != rows:
+                raise DataError(f"{length} rows of {what} were given for {rows} ids.")
+        shape = (rows, len(self.label_names))
+        if self.labels.dtype != np.uint8 or self.labels.shape != shape:
+            raise LabelError(
+                f"labels are 0 or 1 (uint8) of shape {shape}; "
+                f"got {self.labels.dtype} of shape {self.labels.shape}."
+            )
+        if rows and self.labels.size and self.labels.max() > 1:
+            raise LabelError(f"labels are 0 or 1; got {self.labels.max()}.")
+        if len(set(self.ids.tolist())) != rows:
+            raise DataError(f"ids must be unique; {repeated(self.ids)}.")
+
+    @classmethod
+    def read(
+        cls,
+        source: str | Path,
+        *,
+        broken: Broken = "refuse",
+        limits: PictureLimits | None = None,
+    ) -> "PairedSet":
+        """Read a manifest, a feature file or a known data set.
+
+        Args:
+            source: `pairs.csv`, `.jsonl` or `.parquet`, `features.npz`,
+                `mirflickr25k:DIR`, `nuswide:DIR`, `dcmh-mat:FILE`, `scenes`
+                or `scenes:N`.
+            broken: Whether a broken row is refused, or skipped and listed
+                in `skipped`.
+            limits: The largest pictures to accept.
+        """
+        from fdch.data import readers
+
+        return readers.read(source, broken=broken, limits=limits or PictureLimits())
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, rows: Any) -> "PairedSet":
+        wanted = chosen(rows, len(self))
+        return replace(
+            self,
+            ids=self.ids[wanted],
+            images=self.images[wanted],
+            texts=self.texts[wanted],
+            labels=self.labels[wanted],
+            columns={key: values[wanted] for key, values in self.columns.items()},
+            benchmark=self.benchmark if len(wanted) == len(self) else None,
+        )
+
+    def split(
+        self, seed: int = 0, sizes: "SplitSizes | None" = None
+    ) -> tuple["PairedSet", "PairedSet", "PairedSet"]:
+        """Draw a split and give its training, query and database pairs.
+
+        The training pairs lie inside the database and include those that a
+        `Split` keeps apart for validation.
+        """
+        from fdch.data.splits import Split
+
+        rows = Split.draw(self, seed, sizes).rows(self)
+        learning = np.sort(np.concatenate([rows.train, rows.validation]))
+        return self[learning], self[rows.query], self[rows.database]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of ids, labels, texts and images, 32 hexadecimal digits."""
+        digest = Digest(b"fdch pairs 1")
+        for name in (*self.label_names, None, *self.ids):
+            digest.add_text(name)
+        digest.add_array(self.labels)
+        self.texts.add_to(digest)
+        self.images.add_to(digest)
+        return digest.hex()
+
+    def without_broken_pictures(
+        self, broken: Broken = "refuse", progress: Progress = silent
+    ) -> "PairedSet":
+        """Decode every picture once; refuse at a broken one, or leave it out.
+
+        Pictures found whole are remembered in the cache by their content.
+        """
+        from fdch.data.checking import broken_pictures
+
+        require_broken(broken)
+        if not isinstance(self.images, Pictures):
+            return self
+        found = broken_pictures(self.images, progress, first=broken == "refuse")
+        if not found:
+            return self
+        if broken == "refuse":
+            row, error = found[0]
+            raise type(error)(
+                f"{error} It belongs to '{self.ids[row]}'. "
+                "Mend or remove it, or skip broken pictures."
+            )
+        kept = np.ones(len(self), dtype=np.bool_)
+        kept[[row for row, _ in found]] = False
+        skipped = tuple(Skipped(self.ids[row], str(error)) for row, error in found)
+        return replace(
+            self[kept], skipped=self.skipped + skipped, benchmark=self.benchmark
+        )
+
+    def require_training(self, batch: int = 1) -> None:
+        """Refuse pairs that a method cannot learn from, saying why.
+
+        Args:
+            batch: Pairs that one training step takes.
+        """
+        from fdch.data.requirements import require_training
+
+        require_training(self, batch)
+
+
+def require_broken(broken: str) -> None:
+    """Refuse anything but the two ways to treat a broken row."""
+    if broken not in ("refuse", "skip"):
+        raise SettingError(f"broken is 'refuse' or 'skip'; got '{broken}'.")
+
+
+def repeated(ids: Sequence[str] | NDArray[np.object_]) -> str:
+    """Name the first few ids that occur twice, with their rows from 1."""
+    first: dict[str, int] = {}
+    found: list[str] = []
+    for row, name in enumerate(ids, start=1):
+        if name in first and len(found) < _NAMED:
+            found.append(f"'{name}' in rows {first[name]} and {row}")
+        first.setdefault(name, row)
+    return ", ".join(found)

@@ -1,0 +1,89 @@
+"""What pairs must have before a method can learn from them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.data.images import ImageFeatures
+from fdch.data.pairs import PairedSet
+from fdch.data.texts import WordVectors
+from fdch.errors import DataError, LabelError, suggestion
+
+_NAMED = 5
+
+
+def require_training(pairs: PairedSet, batch: int) -> None:
+    """Refuse pairs that a method cannot learn from, saying why."""
+    if not len(pairs):
+        raise DataError(f"'{pairs.name}' has no pairs to train on.")
+    _require_cells(pairs, "image", pairs.images.present)
+    _require_cells(pairs, "text", pairs.texts.present)
+    _require_labels(pairs)
+    _require_finite(pairs)
+    if len(pairs) < batch:
+        raise DataError(
+            f"{len(pairs)} training pairs are fewer than one batch of {batch}; "
+            "give more pairs or set batch_size."
+        )
+
+
+def _require_cells(pairs: PairedSet, what: str, present: NDArray[np.bool_]) -> None:
+    missing = np.flatnonzero(~present)
+    if len(missing) == len(pairs):
+        hint = suggestion(what, pairs.columns)
+        raise DataError(
+            f"none of the {len(pairs)} training pairs has a value for '{what}'; "
+            f"training needs both sides of every pair{hint or '.'}"
+        )
+    if len(missing):
+        raise DataError(
+            f"{len(missing)} of {len(pairs)} training pairs have no {what}: "
+            f"{_listed(pairs.ids[missing])}. Training needs both sides of every "
+            "pair; complete these rows or leave them out."
+        )
+
+
+def _require_labels(pairs: PairedSet) -> None:
+    counts = pairs.labels.sum(axis=0, dtype=np.int64)
+    used = np.flatnonzero(counts)
+    if not len(used):
+        hint = suggestion("labels", pairs.columns)
+        raise LabelError(
+            f"none of the {len(pairs)} training pairs has a label; training "
+            f"learns from the labels{hint or '.'}"
+        )
+    if len(used) == 1:
+        raise LabelError(
+            f"the only label is '{pairs.label_names[used[0]]}', so nothing can be "
+            "told apart; training needs pairs of at least two labels."
+        )
+    shared = np.flatnonzero(counts == len(pairs))
+    if len(shared) and len(pairs) > 1:
+        raise LabelError(
+            f"all {len(pairs)} training pairs have the label "
+            f"'{pairs.label_names[shared[0]]}', so all count as alike and nothing "
+            "can be told apart; remove that label."
+        )
+
+
+def _require_finite(pairs: PairedSet) -> None:
+    if isinstance(pairs.images, ImageFeatures):
+        wrong = ~np.isfinite(pairs.images.values).all(axis=1)
+        _require_numbers(pairs, "image", np.flatnonzero(wrong))
+    if isinstance(pairs.texts, WordVectors):
+        matrix = pairs.texts.matrix
+        rows = np.repeat(np.arange(len(pairs)), np.diff(matrix.indptr))
+        _require_numbers(pairs, "text", np.unique(rows[~np.isfinite(matrix.data)]))
+
+
+def _require_numbers(pairs: PairedSet, what: str, wrong: NDArray[np.intp]) -> None:
+    if len(wrong):
+        raise DataError(
+            f"the {what} features of {len(wrong)} pairs have values that are not "
+            f"finite numbers: {_listed(pairs.ids[wrong])}. Mend or remove them."
+        )
+
+
+def _listed(ids: NDArray[np.object_]) -> str:
+    names = ", ".join(f"'{name}'" for name in ids[:_NAMED])
+    more = len(ids) - _NAMED
+    return f"{names} and {more} more" if more > 0 else names

@@ -1,0 +1,51 @@
+"""The JSON file of a split, taken apart with suspicion."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fdch.errors import DataError, MissingFile
+
+FORMAT = 1
+_MOST_BYTES = 2**30
+
+
+def document(path: Path) -> dict[str, Any]:
+    """Read the JSON of a split, of the format known here."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise DataError(f"split '{path}' is over {_MOST_BYTES:,} bytes.")
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MissingFile(f"no split at '{path}'; check the path.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"split '{path}' cannot be read: {error}.") from None
+    if not isinstance(content, dict) or not isinstance(content.get("format"), int):
+        raise DataError(f"'{path}' is not a split: it has no number for 'format'.")
+    if content["format"] != FORMAT:
+        raise DataError(
+            f"split '{path}' has format {content['format']}; this version of fdch "
+            f"reads format {FORMAT}. Update fdch, or draw a new split."
+        )
+    return content
+
+
+def whole(value: object) -> int:
+    """Take a whole number, or raise TypeError."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not a whole number.")
+    return value
+
+
+def text(value: object) -> str:
+    """Take a text, or raise TypeError."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text.")
+    return value
+
+
+def ids(value: object) -> tuple[str, ...]:
+    """Take a list of texts, or raise TypeError."""
+    if not isinstance(value, list):
+        raise TypeError(f"ids are a list of texts; got {type(value).__name__}.")
+    return tuple(text(name) for name in value)

@@ -1,0 +1,250 @@
+"""Training, validation, query and database pairs: drawn once, and saved."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.data.pairs import PairedSet
+from fdch.data.rows import Digest
+from fdch.data.split_files import FORMAT, document, ids, text, whole
+from fdch.errors import DataError, SettingError
+
+_ID_LISTS = ("query", "train", "validation")
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class SplitSizes:
+    """How many pairs to draw.
+
+    Args:
+        query: Pairs to search with; all others are the database.
+        train: Pairs of the database to learn from.
+        validation: How many of these are kept to choose settings by;
+            a tenth when not given.
+
+    >>> SplitSizes(query=2000, train=5000).held_out
+    500
+    """
+
+    query: int
+    train: int
+    validation: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.query < 1 or not 0 <= self.held_out < self.train:
+            raise SettingError(
+                f"a split needs a query, a training pair and fewer validation than "
+                f"training pairs; got {self.query} queries and {self.train} for "
+                f"training, {self.held_out} of them for validation."
+            )
+
+    @property
+    def held_out(self) -> int:
+        """Pairs for validation, given or a tenth of the training."""
+        return self.train // 10 if self.validation is None else self.validation
+
+    @classmethod
+    def usual(cls, usable: int) -> "SplitSizes":
+        """A tenth for queries, half for training; at most 2,000 and 5,000."""
+        query = min(2000, max(1, usable // 10))
+        return cls(query=query, train=min(5000, max(1, usable // 2)))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The pairs of a split; training and validation lie in the database."""
+
+    train: PairedSet
+    validation: PairedSet
+    query: PairedSet
+    database: PairedSet
+
+
+class Rows(NamedTuple):
+    """Row numbers of each part, ascending."""
+
+    train: NDArray[np.intp]
+    validation: NDArray[np.intp]
+    query: NDArray[np.intp]
+    database: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which pairs, by id, are for what; the rest is only in the database.
+
+    Args:
+        seed: The seed it was drawn with.
+        data: Fingerprint of the pairs it was drawn from.
+        query: Ids to search with.
+        train: Ids to learn from, without those for validation.
+        validation: Ids to choose settings by.
+
+    >>> split = Split.draw(PairedSet.read("scenes:100"), seed=0)
+    >>> len(split.query), len(split.train), len(split.validation)
+    (10, 45, 5)
+    """
+
+    seed: int
+    data: str
+    query: tuple[str, ...]
+    train: tuple[str, ...]
+    validation: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        together = [*self.query, *self.train, *self.validation]
+        if len(set(together)) != len(together):
+            twice = [name for name, count in Counter(together).items() if count > 1]
+            raise DataError(
+                f"a split must not hold an id twice: {_listed(twice)}. Queries, "
+                "training and validation pairs must not overlap."
+            )
+
+    @classmethod
+    def draw(
+        cls, pairs: PairedSet, seed: int = 0, sizes: SplitSizes | None = None
+    ) -> "Split":
+        """Draw a split at random; the order of the rows does not matter.
+
+        Only pairs with an image, a text and a label are drawn; all others go
+        to the database.
+
+        Args:
+            pairs: What to draw from.
+            seed: Equal seeds draw equal splits.
+            sizes: How many; the benchmark's sizes when not given, or a tenth
+                (at most 2,000) for queries and half (at most 5,000) for training.
+        """
+        if seed < 0:
+            raise SettingError(f"a seed is 0 or more; got {seed}.")
+        usable = np.flatnonzero(
+            pairs.images.present & pairs.texts.present & pairs.labels.any(axis=1)
+        )
+        wanted = sizes or pairs.benchmark or SplitSizes.usual(len(usable))
+        _require_enough(wanted, len(usable), len(pairs))
+        names = np.array(sorted(pairs.ids[usable]), dtype=object)
+        np.random.default_rng(seed).shuffle(names)
+        first, last = wanted.query, wanted.query + wanted.train
+        middle = last - wanted.held_out
+        return cls(
+            seed=seed,
+            data=pairs.fingerprint,
+            query=tuple(names[:first]),
+            train=tuple(names[first:middle]),
+            validation=tuple(names[middle:last]),
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the lists of ids, whatever their order."""
+        digest = Digest(b"fdch split 1")
+        for names in (self.query, self.train, self.validation):
+            for name in (*sorted(names), None):
+                digest.add_text(name)
+        return digest.hex()
+
+    def parts(self, pairs: PairedSet, check: bool = True) -> Parts:
+        """Give the pairs of each part, rows in the order of the data.
+
+        Args:
+            pairs: The data the split was drawn from.
+            check: Refuse data with another fingerprint than that.
+        """
+        rows = self.rows(pairs, check)
+        return Parts(*(pairs[part] for part in rows))
+
+    def rows(self, pairs: PairedSet, check: bool = True) -> Rows:
+        """Give the row numbers of each part, with the checks of `parts`."""
+        self.require_match(pairs, check)
+        where = {name: row for row, name in enumerate(pairs.ids)}
+        train, validation, query = (
+            np.sort(np.array([where[name] for name in names], dtype=np.intp))
+            for names in (self.train, self.validation, self.query)
+        )
+        database = np.delete(np.arange(len(pairs), dtype=np.intp), query)
+        return Rows(train, validation, query, database)
+
+    def require_match(self, pairs: PairedSet, check: bool = True) -> None:
+        """Refuse pairs that this split was not drawn from."""
+        known = set(pairs.ids)
+        unknown = [
+            name
+            for name in (*self.query, *self.train, *self.validation)
+            if name not in known
+        ]
+        if unknown:
+            raise DataError(
+                f"{len(unknown)} ids of the split are not in '{pairs.name}': "
+                f"{_listed(unknown)}. Give the data that the split was drawn from."
+            )
+        if check and self.data != pairs.fingerprint:
+            raise DataError(
+                f"the split was drawn from data {self.data}; '{pairs.name}' is "
+                f"{pairs.fingerprint}. Give the same data, or draw a new split."
+            )
+
+    def save(self, path: str | Path) -> None:
+        """Write the split as JSON; the file is there whole or not at all."""
+        target = Path(path)
+        draft = target.with_name(f"{target.name}.{os.getpid()}.part")
+        content = {"format": FORMAT, "fingerprint": self.fingerprint, **asdict(self)}
+        try:
+            draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    @classmethod
+    def read(
+        cls, path: str | Path, pairs: PairedSet | None = None, check: bool = True
+    ) -> "Split":
+        """Read a saved split, and check it against the data where given.
+
+        Args:
+            path: A file written by `save`.
+            pairs: The data it is meant for.
+            check: Refuse data with another fingerprint than the split's.
+        """
+        content = document(Path(path))
+        try:
+            split = cls(
+                seed=whole(content["seed"]),
+                data=text(content["data"]),
+                **{name: ids(content[name]) for name in _ID_LISTS},
+            )
+        except KeyError as error:
+            raise DataError(f"split '{path}' has no entry {error}.") from None
+        except (DataError, TypeError) as error:
+            raise DataError(f"split '{path}' is damaged: {error}") from None
+        if content.get("fingerprint") != split.fingerprint:
+            raise DataError(
+                f"split '{path}' was changed: its ids have the fingerprint "
+                f"{split.fingerprint}, it says {content.get('fingerprint')}."
+            )
+        if pairs is not None:
+            split.require_match(pairs, check)
+        return split
+
+
+def _require_enough(wanted: SplitSizes, usable: int, there: int) -> None:
+    if wanted.query + wanted.train > usable:
+        raise DataError(
+            f"the split needs {wanted.query + wanted.train:,} pairs with image, text "
+            f"and label ({wanted.query:,} queries and {wanted.train:,} for training); "
+            f"of {there:,} pairs {usable:,} have all three. Give more pairs, or "
+            "smaller sizes."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:_NAMED])
+    more = len(names) - _NAMED
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,194 @@
+"""Splits: drawn by a seed, saved, read with suspicion."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fdch.data.images import ImageFeatures, PictureFiles
+from fdch.data.pairs import PairedSet
+from fdch.data.splits import Split, SplitSizes
+from fdch.data.texts import Sentences
+from fdch.errors import DataError, MissingFile, SettingError
+
+
+def objects(values):
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def numbered(count, **changes):
+    given = {
+        "ids": objects([str(number) for number in range(count)]),
+        "images": ImageFeatures(np.arange(count).reshape(count, 1)),
+        "texts": Sentences(["text"] * count),
+        "labels": np.ones((count, 1), dtype=np.uint8),
+        "label_names": ("a",),
+    }
+    return PairedSet(**(given | changes))
+
+
+@pytest.mark.parametrize(
+    ("count", "query", "train", "validation"),
+    [(100, 10, 45, 5), (20_015, 2000, 4500, 500), (1000, 100, 450, 50), (4, 1, 2, 0)],
+)
+def test_usual_sizes_are_a_tenth_and_a_half_up_to_a_bound(
+    count, query, train, validation
+):
+    split = Split.draw(numbered(count))
+    assert len(split.query) == query
+    assert len(split.train) == train
+    assert len(split.validation) == validation
+
+
+def test_a_benchmark_brings_its_sizes_and_given_sizes_win():
+    pairs = numbered(50, benchmark=SplitSizes(query=7, train=20))
+    split = Split.draw(pairs)
+    assert (len(split.query), len(split.train), len(split.validation)) == (7, 18, 2)
+    other = Split.draw(pairs, sizes=SplitSizes(query=3, train=10, validation=4))
+    assert (len(other.query), len(other.train), len(other.validation)) == (3, 6, 4)
+
+
+@settings(deadline=None)
+@given(st.integers(2, 80), st.integers(0, 2**32))
+def test_parts_are_disjoint_and_the_database_is_all_but_the_queries(count, seed):
+    pairs = numbered(count)
+    parts = Split.draw(pairs, seed).parts(pairs)
+    query, train, validation, database = (
+        set(part.ids)
+        for part in (parts.query, parts.train, parts.validation, parts.database)
+    )
+    assert query | database == set(pairs.ids) and not query & database
+    assert train <= database and validation <= database
+    assert not train & validation
+
+
+def test_split_gives_training_with_validation_then_queries_then_database():
+    pairs = numbered(100)
+    train, query, database = pairs.split(seed=3)
+    split = Split.draw(pairs, seed=3)
+    assert set(train.ids) == {*split.train, *split.validation}
+    assert set(query.ids) == set(split.query)
+    assert len(database) == 90
+    assert (np.diff(train.images.values[:, 0]) > 0).all()
+
+
+def test_equal_seeds_draw_equal_splits_and_others_do_not():
+    pairs = numbered(100)
+    assert Split.draw(pairs, 1) == Split.draw(pairs, 1)
+    prints = {Split.draw(pairs, seed).fingerprint for seed in range(5)}
+    assert len(prints) == 5
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    pairs = numbered(100)
+    turned = pairs[::-1]
+    assert Split.draw(turned, 1).fingerprint == Split.draw(pairs, 1).fingerprint
+
+
+def test_rows_that_lack_something_are_only_in_the_database(tmp_path):
+    labels = np.ones((9, 1), dtype=np.uint8)
+    labels[0] = 0
+    picture = tmp_path / "picture.jpg"
+    picture.write_bytes(b"any")
+    pairs = numbered(
+        9,
+        labels=labels,
+        texts=Sentences(["a", None, *["a"] * 7]),
+        images=PictureFiles([None if row == 2 else picture for row in range(9)]),
+    )
+    parts = Split.draw(pairs, sizes=SplitSizes(query=2, train=4)).parts(pairs)
+    assert {*parts.query.ids, *parts.train.ids} == set("345678")
+    assert {"0", "1", "2"} <= set(parts.database.ids)
+
+
+def test_too_few_pairs_are_counted_out():
+    pairs = numbered(10, texts=Sentences([None, *["a"] * 9]))
+    message = r"needs 12 pairs.*\(2 queries and 10 for training\); of 10 pairs 9 have"
+    with pytest.raises(DataError, match=message):
+        Split.draw(pairs, sizes=SplitSizes(query=2, train=10))
+    with pytest.raises(DataError, match="of 1 pairs 1 have"):
+        Split.draw(numbered(1))
+
+
+def test_senseless_sizes_and_seeds_are_refused():
+    for sizes in ((0, 5, 0), (1, 0, 0), (1, 5, 5), (1, 5, -1)):
+        with pytest.raises(SettingError, match="a split needs"):
+            SplitSizes(*sizes)
+    with pytest.raises(SettingError, match="got -1"):
+        Split.draw(numbered(10), seed=-1)
+
+
+def test_a_saved_split_reads_back_equal(tmp_path):
+    pairs = numbered(40, ids=objects([f"é{number}" for number in range(40)]))
+    split = Split.draw(pairs, seed=5)
+    split.save(tmp_path / "split.json")
+    assert Split.read(tmp_path / "split.json", pairs) == split
+    assert [path.name for path in tmp_path.iterdir()] == ["split.json"]
+
+
+def test_a_split_of_other_data_is_refused_unless_told_not_to_check(tmp_path):
+    pairs = numbered(40)
+    other = numbered(40, texts=Sentences(["else"] * 40))
+    split = Split.draw(pairs)
+    split.save(tmp_path / "split.json")
+    with pytest.raises(DataError, match=f"{pairs.fingerprint}.*{other.fingerprint}"):
+        Split.read(tmp_path / "split.json", other)
+    with pytest.raises(DataError, match=other.fingerprint):
+        split.parts(other)
+    assert Split.read(tmp_path / "split.json", other, check=False) == split
+    assert len(split.parts(other, check=False).database) == 36
+
+
+def test_ids_that_are_not_there_are_named_even_without_the_check():
+    split = Split(0, "", query=("1", "x", "y"), train=("2",), validation=("z", "w"))
+    with pytest.raises(DataError, match=r"4 ids.*'x', 'y', 'z' and 1 more"):
+        split.parts(numbered(5), check=False)
+
+
+def test_parts_that_overlap_are_refused():
+    with pytest.raises(DataError, match=r"'2'.*must not overlap"):
+        Split(0, "", query=("1", "2"), train=("2",), validation=())
+    with pytest.raises(DataError, match="'1'"):
+        Split(0, "", query=("1", "1"), train=("2",), validation=())
+
+
+def document(**changes):
+    split = Split(0, "data", ("1",), ("2",), ("3",))
+    whole = {"format": 1, "fingerprint": split.fingerprint, "seed": 0, "data": "data"}
+    return whole | {"query": ["1"], "train": ["2"], "validation": ["3"]} | changes
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[]", "is not a split"),
+        ("{", "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
+        (json.dumps(document(format=2)), "format 2.*reads format 1"),
+        (json.dumps(document(format="1")), "is not a split"),
+        (json.dumps(document(seed="0")), "damaged.*whole number"),
+        (json.dumps(document(data=None)), "damaged.*not a text"),
+        (json.dumps(document(query="1")), "damaged.*list of texts"),
+        (json.dumps(document(train=[2])), "damaged.*not a text"),
+        (json.dumps(document(train=["1"])), "damaged.*overlap"),
+        (json.dumps(document(train=["4"])), "was changed"),
+        ('{"format": 1}', "no entry 'seed'"),
+    ],
+)
+def test_a_file_that_is_no_whole_split_is_refused(tmp_path, content, message):
+    path = tmp_path / "split.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=message):
+        Split.read(path)
+
+
+def test_a_missing_split_is_a_missing_file(tmp_path):
+    path = tmp_path / "none.json"
+    with pytest.raises(MissingFile, match=r"none\.json"):
+        Split.read(path)
+    path.write_text(json.dumps(document()))
+    assert Split.read(path).train == ("2",)
