@@ -1,0 +1,169 @@
+"""Read ready features: an .npz file with image, text, labels and perhaps ids."""
+
+import zipfile
+import zlib
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fdch.data.images import ImageFeatures
+from fdch.data.pairs import PairedSet
+from fdch.data.texts import WordVectors
+from fdch.errors import DataError, LabelError, suggestion
+
+MOST_BYTES = 64 * 2**30
+# all that zip files and arrays raise when they are not what they say
+_DAMAGE = (
+    OSError,
+    ValueError,
+    EOFError,
+    RuntimeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+_NEEDED = ("image", "text")
+_READ = ("image", "text", "labels", "ids")
+
+
+@dataclass(frozen=True)
+class _Header:
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    declared: int  # bytes that follow from shape and dtype
+    held: int  # bytes that the archive says there are
+
+
+def read(path: Path) -> PairedSet:
+    """Read arrays `image`, `text` and `labels` with a row per pair.
+
+    `ids` names the pairs; without it they are named by their numbers. A
+    gallery may lack `labels`.
+    """
+    try:
+        arrays = _load(path)
+    except _DAMAGE as error:
+        raise DataError(f"'{path}' is not a whole .npz file: {error}.") from None
+    rows = len(arrays["image"])
+    image = _finite(path, "image", arrays["image"])
+    text = _finite(path, "text", arrays["text"])
+    labels = _labels(path, arrays.get("labels", np.zeros((rows, 0), np.uint8)))
+    return PairedSet(
+        ids=_ids(path, arrays.get("ids"), rows),
+        images=ImageFeatures(image),
+        texts=WordVectors(sparse.csr_array(text)),
+        labels=labels,
+        label_names=tuple(f"label{number}" for number in range(labels.shape[1])),
+        name=path.stem,
+    )
+
+
+def _load(path: Path) -> dict[str, NDArray[Any]]:
+    """Check what the headers declare, and only then load."""
+    with zipfile.ZipFile(path) as archive:
+        entries = {
+            entry.filename.removesuffix(".npy"): entry
+            for entry in archive.infolist()
+            if entry.filename.endswith(".npy")
+        }
+        _require_arrays(path, list(entries))
+        headers = {
+            name: _header(archive, entries[name]) for name in _READ if name in entries
+        }
+    _require_shapes(path, headers)
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in headers}
+
+
+def _header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> _Header:
+    with archive.open(entry) as file:
+        version = np.lib.format.read_magic(file)
+        if version == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        elif version == (2, 0):
+            shape, _, dtype = np.lib.format.read_array_header_2_0(file)
+        else:
+            raise ValueError(f"unknown array format {version}")
+        declared = prod(shape) * dtype.itemsize
+        return _Header(shape, dtype, declared, entry.file_size - file.tell())
+
+
+def _require_arrays(path: Path, there: list[str]) -> None:
+    for name in _NEEDED:
+        if name not in there:
+            found = ", ".join(f"'{other[:40]}'" for other in there[:20]) or "nothing"
+            hint = suggestion(name, there)
+            raise DataError(
+                f"'{path}' has no array '{name}'; it has {found}{hint or '.'}"
+            )
+
+
+def _require_shapes(path: Path, headers: dict[str, _Header]) -> None:
+    rows = headers["image"].shape[:1]
+    for name, header in headers.items():
+        named = name == "ids"
+        kinds, dimensions = ("USiu", 1) if named else ("fbiu", 2)
+        if header.dtype.kind not in kinds or len(header.shape) != dimensions:
+            what = "a row of names" if named else "numbers in rows and columns"
+            raise DataError(
+                f"'{path}': array '{name}' must be {what}; "
+                f"got {header.dtype} of shape {header.shape}."
+            )
+        if header.declared != header.held:
+            raise DataError(
+                f"'{path}': array '{name}' declares {header.declared:,} bytes and "
+                f"holds {header.held:,}; it is damaged."
+            )
+        if header.shape[:1] != rows:
+            raise DataError(
+                f"'{path}': array '{name}' has {header.shape[0]} rows; 'image' has "
+                f"{rows[0]}."
+            )
+    total = sum(header.declared for header in headers.values())
+    if total > MOST_BYTES:
+        raise DataError(
+            f"'{path}' declares {total:,} bytes; at most {MOST_BYTES:,} are read."
+        )
+
+
+def _finite(path: Path, name: str, values: NDArray[Any]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        numbers = values.astype(np.float32)
+    wrong = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
+    if len(wrong):
+        raise DataError(
+            f"'{path}': array '{name}' has values that are no finite numbers of 32 "
+            f"bits in {len(wrong)} rows, the first in row {wrong[0]}."
+        )
+    return numbers
+
+
+def _labels(path: Path, values: NDArray[Any]) -> NDArray[np.uint8]:
+    wrong = np.flatnonzero(((values != 0) & (values != 1)).any(axis=1))
+    if len(wrong):
+        row = values[wrong[0]]
+        value = row[(row != 0) & (row != 1)][0]
+        raise LabelError(
+            f"'{path}': labels are 0 or 1, a column per class; got {value} in row "
+            f"{wrong[0]}."
+        )
+    return values.astype(np.uint8)
+
+
+def _ids(path: Path, values: NDArray[Any] | None, rows: int) -> NDArray[np.object_]:
+    ids = np.empty(rows, dtype=object)
+    if values is None:
+        ids[:] = [str(number) for number in range(1, rows + 1)]
+        return ids
+    if values.dtype.kind == "S":
+        try:
+            values = np.char.decode(values, "utf-8")
+        except UnicodeDecodeError:
+            raise DataError(f"'{path}': array 'ids' is not UTF-8 text.") from None
+    ids[:] = [str(value) for value in values]
+    return ids

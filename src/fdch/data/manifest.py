@@ -1,0 +1,158 @@
+"""Read a manifest: a table of ids, pictures, texts and labels."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.data.images import PictureFiles, PictureLimits
+from fdch.data.manifest_cells import KNOWN, Pair, Unusable, name_of, pair
+from fdch.data.manifest_rows import OPENERS, Row, Table
+from fdch.data.pairs import Broken, PairedSet, Skipped
+from fdch.data.texts import Sentences
+from fdch.errors import BrokenRow, DataError, LabelError, suggestion
+
+ENDINGS = tuple(OPENERS)
+MOST_ROWS = 10_000_000
+MOST_LABELS = 100_000
+_LABEL_BYTES = 8 * 2**30
+_NAMED = 5
+
+
+def read(path: Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
+    """Read a CSV, JSON lines or Parquet manifest.
+
+    Pictures are looked up, not decoded. Relative paths begin at the manifest.
+
+    Args:
+        path: The file; its ending tells its format.
+        broken: Whether to refuse a broken row, or skip and list it.
+        limits: The largest pictures accepted.
+    """
+    table = OPENERS[path.suffix.lower()](path)
+    _require_columns(path, table.columns)
+    skipped: list[Skipped] = []
+    kept: list[Pair] = []
+    places: list[str] = []
+    for row, found in _pairs(path, table, limits):
+        if isinstance(found, Pair):
+            kept.append(found)
+            places.append(row.where)
+        elif broken == "refuse":
+            raise found
+        else:
+            skipped.append(Skipped(_name(row), str(found)))
+    if not kept:
+        raise DataError(f"'{path}' has no rows to use; {len(skipped)} were skipped.")
+    _require_distinct(path, kept, places)
+    names, labels = _label_matrix(path, kept)
+    return PairedSet(
+        ids=_objects([item.name for item in kept]),
+        images=PictureFiles(_objects([item.image for item in kept]), limits),
+        texts=Sentences(_objects([item.text for item in kept])),
+        labels=labels,
+        label_names=names,
+        columns=_columns(kept),
+        name=path.stem,
+        skipped=tuple(skipped),
+        notes=_notes(table.columns),
+    )
+
+
+def _pairs(
+    path: Path, table: Table, limits: PictureLimits
+) -> Iterator[tuple[Row, Pair | BrokenRow]]:
+    folder = path.absolute().parent
+    for number, row in enumerate(table.rows, start=1):
+        if number > MOST_ROWS:
+            raise DataError(
+                f"'{path}' has more than {MOST_ROWS:,} rows; split it into several."
+            )
+        try:
+            if row.trouble:
+                raise Unusable(row.trouble)
+            yield row, pair(row.cells, number, folder, limits)
+        except Unusable as reason:
+            name = f" ('{_name(row)}')" if row.cells.get("id") else ""
+            yield row, BrokenRow(f"'{path}', {row.where}{name}: {reason}")
+
+
+def _name(row: Row) -> str:
+    try:
+        return name_of(row.cells, 0) if "id" in row.cells else row.where
+    except Unusable:
+        return row.where
+
+
+def _require_columns(path: Path, columns: tuple[str, ...]) -> None:
+    if "image" in columns or "text" in columns:
+        return
+    if not columns:
+        raise DataError(f"'{path}' is empty; a manifest has columns {_listed(KNOWN)}.")
+    hint = suggestion("image", columns) or suggestion("text", columns)
+    raise DataError(
+        f"'{path}' has neither a column 'image' nor 'text'; it has "
+        f"{_listed(columns)}{hint or '.'} Columns are separated by commas."
+    )
+
+
+def _require_distinct(path: Path, kept: list[Pair], places: list[str]) -> None:
+    first: dict[str, str] = {}
+    twice: list[str] = []
+    for item, place in zip(kept, places, strict=True):
+        if item.name in first:
+            twice.append(f"'{item.name}' in {first[item.name]} and {place}")
+        first.setdefault(item.name, place)
+    if twice:
+        shown = ", ".join(twice[:_NAMED])
+        more = f" and {len(twice) - _NAMED} more" if len(twice) > _NAMED else ""
+        raise DataError(f"'{path}': ids must be unique; {shown}{more}.")
+
+
+def _label_matrix(
+    path: Path, kept: list[Pair]
+) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
+    names = sorted({name for item in kept for name in item.labels})
+    if len(names) > MOST_LABELS:
+        raise LabelError(
+            f"'{path}' has {len(names):,} different labels; at most {MOST_LABELS:,} "
+            "are read. Are the labels texts by mistake?"
+        )
+    if len(names) * len(kept) > _LABEL_BYTES:
+        raise LabelError(
+            f"'{path}' has {len(names):,} different labels for {len(kept):,} rows, "
+            "too much to hold; give fewer labels or fewer rows."
+        )
+    numbers = {name: number for number, name in enumerate(names)}
+    labels = np.zeros((len(kept), len(names)), dtype=np.uint8)
+    for row, item in enumerate(kept):
+        labels[row, [numbers[name] for name in item.labels]] = 1
+    return tuple(names), labels
+
+
+def _columns(kept: list[Pair]) -> dict[str, NDArray[np.object_]]:
+    names = dict.fromkeys(column for item in kept for column in item.others)
+    return {name: _objects([item.others.get(name) for item in kept]) for name in names}
+
+
+def _notes(columns: tuple[str, ...]) -> tuple[str, ...]:
+    notes = []
+    if "id" not in columns:
+        notes.append("there is no column 'id'; rows are named by their numbers.")
+    if "labels" not in columns:
+        hint = suggestion("labels", columns)
+        notes.append(f"there is no column 'labels'{hint or '.'}")
+    return tuple(notes)
+
+
+def _objects(values: list[Any]) -> NDArray[np.object_]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(f"'{name[:40]}'" for name in names[:20])
+    return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown

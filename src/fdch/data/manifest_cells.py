@@ -1,0 +1,155 @@
+"""One row of a manifest, cell by cell; what is wrong is said in its words."""
+
+import json
+import math
+import os
+import stat
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fdch.data.decoding import PictureLimits
+from fdch.data.manifest_rows import CELL_BYTES
+
+KNOWN = ("id", "image", "text", "labels")
+
+
+class Unusable(Exception):
+    """Why a row cannot be used."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The cells of one usable row."""
+
+    name: str
+    image: Path | None
+    text: str | None
+    labels: tuple[str, ...]
+    others: dict[str, Any]
+
+
+def pair(
+    cells: Mapping[str, Any], number: int, folder: Path, limits: PictureLimits
+) -> Pair:
+    """Check the cells of one row.
+
+    Args:
+        cells: Values by column.
+        number: The row's number from 1, its name when there is no id column.
+        folder: Where relative paths of pictures begin.
+        limits: The largest picture accepted.
+
+    Raises:
+        Unusable: With the reason, for the user.
+    """
+    image = _picture(cells.get("image"), folder, limits)
+    text = _text(cells.get("text"))
+    if image is None and text is None:
+        raise Unusable("neither an image nor a text.")
+    return Pair(
+        name=name_of(cells, number),
+        image=image,
+        text=text,
+        labels=_labels(cells.get("labels")),
+        others={
+            column: _plain(value, column)
+            for column, value in cells.items()
+            if column not in KNOWN
+        },
+    )
+
+
+def name_of(cells: Mapping[str, Any], number: int) -> str:
+    """Give a row's id, or its number where there is no id column."""
+    if "id" not in cells:
+        return str(number)
+    value = cells["id"]
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        raise Unusable(f"the id is {_shown(value)}; expected a text or whole number.")
+    name = _checked(value.strip(), "id")
+    if not name:
+        raise Unusable("the id is empty.")
+    return name
+
+
+def _picture(value: object, folder: Path, limits: PictureLimits) -> Path | None:
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise Unusable(f"the image is {_shown(value)}; expected a path.")
+    path = folder / _checked(value, "image")
+    try:
+        facts = os.stat(path)
+    except (OSError, ValueError):
+        raise Unusable(f"there is no picture at '{path}'.") from None
+    if not stat.S_ISREG(facts.st_mode):
+        raise Unusable(f"'{path}' is not a picture file.")
+    if not 0 < facts.st_size <= limits.bytes:
+        raise Unusable(
+            f"picture '{path}' has {facts.st_size:,} bytes; "
+            f"expected 1 to {limits.bytes:,}."
+        )
+    return path
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, list) and all(isinstance(tag, str) for tag in value):
+        value = " ".join(value)
+    if not isinstance(value, str):
+        raise Unusable(f"the text is {_shown(value)}; expected a text.")
+    return _checked(value, "text").strip() or None
+
+
+def _labels(value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        value = value.split(";")
+    if not isinstance(value, list):
+        raise Unusable(
+            f"the labels are {_shown(value)}; expected a list, or texts "
+            "separated by ';'."
+        )
+    names = (_label(name) for name in value)
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _label(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        raise Unusable(f"a label is {_shown(value)}; expected a text.")
+    return unicodedata.normalize("NFC", _checked(value, "labels").strip())
+
+
+def _plain(value: Any, column: str) -> str | int | float | None:
+    """Keep what JSON can hold as it is, and the rest as text."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list | dict):
+        value = json.dumps(value, default=str, ensure_ascii=False)
+    return _checked(str(value), column) or None
+
+
+def _checked(value: str, column: str) -> str:
+    try:
+        size = len(value.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise Unusable(f"'{column}' holds half a character (a surrogate).") from None
+    if size > CELL_BYTES:
+        raise Unusable(f"'{column}' has {size:,} bytes; the limit is {CELL_BYTES:,}.")
+    return value
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 40 else f"{shown[:40]}..."

@@ -1,0 +1,74 @@
+"""From what a user names on a command line to a PairedSet."""
+
+import importlib
+from pathlib import Path
+
+from fdch.data import features, manifest
+from fdch.data.decoding import ENDINGS, PictureLimits
+from fdch.data.pairs import Broken, PairedSet, require_broken
+from fdch.errors import DataError, MissingFile, suggestion
+
+# each module has read(argument, *, broken, limits) -> PairedSet
+_NAMED = {
+    "mirflickr25k": "fdch.data.flickr25k",
+    "nuswide": "fdch.data.nuswide",
+    "dcmh-mat": "fdch.data.dcmh_mat",
+    "scenes": "fdch.data.synthetic",
+}
+_WITHOUT_ARGUMENT = ("scenes",)
+_UNDERSTOOD = (
+    "pairs.csv, pairs.jsonl, pairs.parquet, features.npz, mirflickr25k:DIR, "
+    "nuswide:DIR, dcmh-mat:FILE, scenes or scenes:N"
+)
+_LOOKED_AT = 10_000
+
+
+def read(source: str | Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
+    """Read a manifest, a feature file or a known data set, by its name."""
+    require_broken(broken)
+    if isinstance(source, str):
+        prefix, colon, argument = source.partition(":")
+        if prefix in _NAMED and (colon or prefix in _WITHOUT_ARGUMENT):
+            reader = importlib.import_module(_NAMED[prefix])
+            pairs: PairedSet = reader.read(argument, broken=broken, limits=limits)
+            return pairs
+    path = Path(source)
+    if path.is_dir():
+        raise _folder_instead(path)
+    if not path.exists():
+        raise _missing(str(source))
+    ending = path.suffix.lower()
+    if ending == ".npz":
+        return features.read(path)
+    if ending in manifest.ENDINGS:
+        return manifest.read(path, broken=broken, limits=limits)
+    raise DataError(
+        f"'{source}' has the ending '{ending}', which is not known; data is named as "
+        f"{_UNDERSTOOD}."
+    )
+
+
+def _missing(source: str) -> MissingFile:
+    prefix, colon, _ = source.partition(":")
+    if prefix in _NAMED:
+        return MissingFile(f"'{source}' lacks what to read: write {prefix}:PATH.")
+    hint = suggestion(prefix, _NAMED) if colon or not Path(source).suffix else ""
+    return MissingFile(
+        f"there is no file '{source}'{hint or '; check the path.'} "
+        f"Data is named as {_UNDERSTOOD}."
+    )
+
+
+def _folder_instead(folder: Path) -> DataError:
+    for _, path in zip(range(_LOOKED_AT), folder.rglob("*"), strict=False):
+        if path.suffix.lower() in ENDINGS:
+            inside = path.relative_to(folder).as_posix()
+            return DataError(
+                f"'{folder}' is a folder of pictures; their texts and labels are "
+                f"needed too. Write a manifest such as '{folder / 'pairs.csv'}' with "
+                f'the lines\nid,image,text,labels\n1,{inside},"a dog on the beach",'
+                "dog;beach"
+            )
+    return DataError(
+        f"'{folder}' is a folder without pictures; data is named as {_UNDERSTOOD}."
+    )

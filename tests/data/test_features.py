@@ -1,0 +1,169 @@
+"""Feature files: whole ones read, others refused before they are loaded."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fdch.data import features
+from fdch.data.images import ImageFeatures
+from fdch.data.pairs import PairedSet
+from fdch.data.texts import WordVectors
+from fdch.errors import DataError, LabelError
+
+
+def saved(folder, **changes):
+    arrays = {
+        "image": np.arange(6, dtype=np.float64).reshape(3, 2),
+        "text": np.array([[0, 1], [0, 0], [2, 0]]),
+        "labels": np.array([[1, 0], [0, 1], [1, 1]]),
+    } | changes
+    path = folder / "features.npz"
+    np.savez(path, **{name: a for name, a in arrays.items() if a is not None})
+    return path
+
+
+def test_arrays_become_pairs(tmp_path):
+    pairs = PairedSet.read(saved(tmp_path))
+    assert isinstance(pairs.images, ImageFeatures)
+    assert isinstance(pairs.texts, WordVectors)
+    assert pairs.ids.tolist() == ["1", "2", "3"]
+    assert pairs.images.values.dtype == np.float32
+    assert pairs.images.values.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert pairs.texts.matrix.toarray().tolist() == [[0, 1], [0, 0], [2, 0]]
+    assert pairs.labels.tolist() == [[1, 0], [0, 1], [1, 1]]
+    assert pairs.label_names == ("label0", "label1")
+    assert pairs.name == "features"
+    pairs.require_training()
+
+
+@pytest.mark.parametrize("ids", [["a", "b", "é"], [10, 20, 30]])
+def test_ids_name_the_pairs(tmp_path, ids):
+    pairs = PairedSet.read(saved(tmp_path, ids=np.array(ids)))
+    assert pairs.ids.tolist() == [str(name) for name in ids]
+
+
+def test_ids_may_be_bytes_of_utf_8(tmp_path):
+    names = np.array([name.encode() for name in ("a", "b", "é")])
+    assert PairedSet.read(saved(tmp_path, ids=names)).ids.tolist() == ["a", "b", "é"]
+    with pytest.raises(DataError, match="not UTF-8"):
+        PairedSet.read(saved(tmp_path, ids=np.array([b"\xff", b"a", b"b"])))
+
+
+def test_repeated_ids_are_refused(tmp_path):
+    with pytest.raises(DataError, match="'1' in rows 1 and 3"):
+        PairedSet.read(saved(tmp_path, ids=np.array([1, 2, 1])))
+
+
+def test_a_gallery_may_lack_labels_and_training_may_not(tmp_path):
+    pairs = PairedSet.read(saved(tmp_path, labels=None))
+    assert pairs.labels.shape == (3, 0)
+    with pytest.raises(LabelError, match="none of the 3 training pairs"):
+        pairs.require_training()
+
+
+def test_labels_of_truth_values_and_real_numbers_are_taken(tmp_path):
+    for kind in (bool, np.float32, np.int64):
+        labels = np.array([[1, 0], [0, 1], [1, 1]], dtype=kind)
+        assert PairedSet.read(saved(tmp_path, labels=labels)).labels.sum() == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"image": None, "imgae": np.zeros((3, 2))}, "no array 'image'.*mean 'imgae'"),
+        ({"text": None}, "no array 'text'; it has 'image', 'labels'"),
+        ({"text": np.zeros((4, 2))}, "'text' has 4 rows; 'image' has 3"),
+        ({"labels": np.zeros((2, 2))}, "'labels' has 2 rows"),
+        ({"ids": np.arange(2)}, "'ids' has 2 rows"),
+        ({"image": np.zeros(3)}, r"'image' must be numbers.*shape \(3,\)"),
+        ({"image": np.zeros((3, 2), complex)}, "complex128"),
+        ({"text": np.array([["a"], ["b"], ["c"]])}, "'text' must be numbers"),
+        ({"ids": np.zeros(3)}, "'ids' must be a row of names; got float64"),
+        ({"image": np.array([[0], [np.nan], [0]])}, "'image'.*1 rows.*in row 1"),
+        ({"text": np.array([[0], [0], [np.inf]])}, "'text'.*in row 2"),
+        ({"image": np.array([[0], [0], [1e300]])}, "'image'.*in row 2"),
+        ({"labels": np.array([[0], [2], [0]])}, "0 or 1.*got 2 in row 1"),
+        ({"labels": np.array([[0.5], [1], [0]])}, r"got 0\.5 in row 0"),
+        ({"labels": np.array([[np.nan], [1], [0]])}, "got nan in row 0"),
+    ],
+)
+def test_arrays_that_cannot_be_used_are_named(tmp_path, changes, message):
+    with pytest.raises(DataError, match=message):
+        PairedSet.read(saved(tmp_path, **changes))
+
+
+def test_objects_are_refused_without_being_loaded(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (pytest.fail, ("unpickled",))
+
+    trap = np.array([[Trap()], [1], [2]], dtype=object)
+    with pytest.raises(DataError, match=r"must be numbers.*object"):
+        PairedSet.read(saved(tmp_path, image=trap))
+
+
+def forged(path, header, content):
+    """Put an array with this header and content in place of 'image'."""
+    raw = io.BytesIO()
+    np.lib.format.write_array_header_1_0(raw, header)
+    with zipfile.ZipFile(path) as archive:
+        others = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, other in others.items():
+            forgery = raw.getvalue() + content
+            archive.writestr(name, forgery if name == "image.npy" else other)
+
+
+def test_a_header_that_declares_more_than_there_is_is_refused(tmp_path):
+    path = saved(tmp_path)
+    header = {"descr": "<f4", "fortran_order": False, "shape": (3, 10**12)}
+    forged(path, header, b"\0" * 100)
+    with pytest.raises(
+        DataError, match="'image' declares 12,000,000,000,000 bytes and holds 100"
+    ):
+        PairedSet.read(path)
+
+
+def test_arrays_over_the_limit_are_refused_before_loading(tmp_path, monkeypatch):
+    monkeypatch.setattr(features, "MOST_BYTES", 100)
+    monkeypatch.setattr(np, "load", None)
+    with pytest.raises(DataError, match="at most 100 are read"):
+        PairedSet.read(saved(tmp_path))
+
+
+def test_an_entry_that_is_no_array_does_not_count(tmp_path):
+    path = saved(tmp_path, image=None)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("image", b"")
+    with pytest.raises(DataError, match="no array 'image'"):
+        PairedSet.read(path)
+
+
+def test_arrays_of_a_later_format_are_refused(tmp_path):
+    path = saved(tmp_path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("image.npy", b"\x93NUMPY\x09\x00" + b" " * 100)
+        archive.writestr("text.npy", b"")
+    with pytest.raises(DataError, match="unknown array format"):
+        PairedSet.read(path)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=4),
+    st.integers(0, 2000),
+)
+def test_any_damage_gives_pairs_or_a_data_error(tmp_path_factory, changes, cut):
+    path = saved(tmp_path_factory.mktemp("features"))
+    content = bytearray(path.read_bytes())
+    for place, value in changes:
+        content[place % len(content)] = value
+    path.write_bytes(content[: len(content) - max(0, cut - 1000)])
+    try:
+        PairedSet.read(path)
+    except DataError as error:
+        assert "features" in str(error)

@@ -1,0 +1,89 @@
+"""Naming data: files, known data sets, and what is neither."""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from fdch.data.decoding import PictureLimits
+from fdch.data.pairs import PairedSet
+from fdch.errors import DataError, MissingFile, SettingError
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Stand-ins for the readers of known data sets; what they were asked."""
+    calls: list[tuple[str, str, str, PictureLimits]] = []
+    for name in ("flickr25k", "nuswide", "dcmh_mat", "synthetic"):
+        module = ModuleType(f"fdch.data.{name}")
+
+        def read(argument, *, broken, limits, name=name):
+            calls.append((name, argument, broken, limits))
+
+        module.__dict__["read"] = read
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("source", "reader", "argument"),
+    [
+        ("mirflickr25k:some/folder", "flickr25k", "some/folder"),
+        ("nuswide:C:\\data", "nuswide", "C:\\data"),
+        ("dcmh-mat:flickr.mat", "dcmh_mat", "flickr.mat"),
+        ("scenes", "synthetic", ""),
+        ("scenes:500", "synthetic", "500"),
+    ],
+)
+def test_a_prefix_chooses_the_reader(asked, source, reader, argument):
+    limits = PictureLimits(bytes=5)
+    PairedSet.read(source, broken="skip", limits=limits)
+    assert asked == [(reader, argument, "skip", limits)]
+
+
+def test_files_are_told_by_their_ending_in_any_case(tmp_path, asked):
+    path = tmp_path / "PAIRS.CSV"
+    path.write_text("id,text\n1,a\n")
+    assert len(PairedSet.read(str(path))) == len(PairedSet.read(path)) == 1
+    assert not asked
+
+
+def test_an_unknown_ending_lists_what_is_understood(tmp_path):
+    path = tmp_path / "pairs.xlsx"
+    path.write_text("")
+    with pytest.raises(DataError, match=r"'\.xlsx'.*pairs\.csv.*scenes:N"):
+        PairedSet.read(path)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("lost/pairs.csv", "no file 'lost/pairs.csv'; check the path"),
+        ("mirflikr25k:folder", "did you mean 'mirflickr25k'"),
+        ("scene", "did you mean 'scenes'"),
+        ("nuswide", "write nuswide:PATH"),
+    ],
+)
+def test_a_missing_file_says_what_may_have_been_meant(source, message):
+    with pytest.raises(MissingFile, match=message):
+        PairedSet.read(source)
+
+
+def test_a_folder_of_pictures_asks_for_a_manifest(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "dog.JPG").write_bytes(b"")
+    with pytest.raises(DataError, match=r"id,image,text,labels\n1,inner/dog\.JPG,"):
+        PairedSet.read(tmp_path)
+
+
+def test_a_folder_without_pictures_says_so(tmp_path):
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(DataError, match="folder without pictures"):
+        PairedSet.read(tmp_path)
+
+
+def test_broken_rows_are_refused_or_skipped_and_nothing_else(tmp_path):
+    wrong: Any = "ignore"
+    with pytest.raises(SettingError, match="'refuse' or 'skip'; got 'ignore'"):
+        PairedSet.read(tmp_path / "pairs.csv", broken=wrong)
