@@ -1,0 +1,34 @@
+"""Small text files that come with datasets, read under a limit."""
+
+from pathlib import Path
+
+from fdch.errors import DataError, MissingFile
+
+
+def read_bytes(path: Path, most: int = 2**20) -> bytes:
+    """Read a whole file of at most this many bytes."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(most + 1)
+    except FileNotFoundError:
+        raise MissingFile(f"there is no file '{path}'; check the path.") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise DataError(f"'{path}' cannot be read: {reason}.") from error
+    if len(content) > most:
+        raise DataError(f"'{path}' is longer than the {most:,} bytes expected at most.")
+    return content
+
+
+def read_lines(path: Path, most: int = 2**20) -> list[str]:
+    """Read the lines of a UTF-8 file, without blank ones and outer spaces."""
+    try:
+        text = read_bytes(path, most).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"'{path}' is not UTF-8 text: byte {error.start} is "
+            f"0x{error.object[error.start]:02x}."
+        ) from None
+    # not splitlines(): it also splits at characters that belong to a tag
+    lines = (line.strip() for line in text.replace("\r", "\n").split("\n"))
+    return [line for line in lines if line]

@@ -1,0 +1,35 @@
+import pytest
+
+from fdch.data.broken_rows import settle
+from fdch.data.pairs import Skipped
+from fdch.data.text_files import read_bytes, read_lines
+from fdch.errors import BrokenRow, DataError, MissingFile
+
+
+def test_lines_come_without_blanks_marks_and_outer_spaces(tmp_path):
+    path = tmp_path / "tags.txt"
+    path.write_bytes("\ufeffsky \r\n\r\n\tsea\u2028side\rend".encode())
+    assert read_lines(path) == ["sky", "sea\u2028side", "end"]
+
+
+def test_a_file_is_read_up_to_the_limit(tmp_path):
+    path = tmp_path / "tags.txt"
+    path.write_bytes(b"12345")
+    assert read_bytes(path, 5) == b"12345"
+    with pytest.raises(DataError, match="longer than the 4 bytes"):
+        read_bytes(path, 4)
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    with pytest.raises(MissingFile, match=r"tags\.txt"):
+        read_lines(tmp_path / "tags.txt")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_lines(tmp_path)
+
+
+def test_broken_rows_are_given_back_or_refused():
+    rows = [Skipped(f"im{number}", "no photo") for number in range(7)]
+    assert settle(rows, "skip", "look again") == tuple(rows)
+    assert settle([], "refuse", "look again") == ()
+    with pytest.raises(BrokenRow, match=r"7 rows .*im4: no photo; and 2 more.*look"):
+        settle(rows, "refuse", "look again")
