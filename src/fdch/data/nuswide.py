@@ -1,0 +1,205 @@
+"""NUS-WIDE: photos from Flickr with 1,000 tags and the ten commonest concepts.
+
+Chua et al., NUS-WIDE: a real-world web image database, 2009. A pair is kept if it
+has one of the ten concepts that most of the 269,648 pictures have.
+
+Assumption: a pair need not have a tag. Of the pictures with one of the ten
+concepts 186,577 remain, the literature's count; those with a tag besides are
+181,365. A pair without a tag has no text, so it serves in the database only.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from posixpath import splitext
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fdch.data.bit_tables import read_bits
+from fdch.data.broken_rows import settle
+from fdch.data.images import PictureFiles, PictureLimits
+from fdch.data.pairs import Broken, PairedSet, Skipped
+from fdch.data.photo_search import PhotoSearch, photo_number
+from fdch.data.splits import SplitSizes
+from fdch.data.text_files import read_lines
+from fdch.data.texts import Sentences, Vocabulary
+from fdch.errors import DataError, MissingFile
+
+PAIRS, CONCEPTS = 186_577, 10
+SIZES = SplitSizes(query=2_000, train=5_000, validation=500)
+FEWEST_FOR_SIZES = 10_000
+
+_MOST_LIST_BYTES = 64 * 2**20
+_LABEL_FILE = re.compile(r"labels_(.+)\.txt", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Files:
+    pictures: Path
+    labels: tuple[Path, ...]
+    tags: Path
+    words: Path
+
+
+def read(
+    argument: str,
+    *,
+    broken: Broken = "refuse",
+    limits: PictureLimits | None = None,
+) -> PairedSet:
+    """Read the unpacked official download.
+
+    Args:
+        argument: The folder with `ImageList`, `Groundtruth`, `NUS_WID_Tags` and
+            the photos in it.
+        broken: Whether a pair without its photo is refused, or skipped and
+            listed in `skipped`.
+        limits: The largest pictures to accept.
+    """
+    folder = Path(argument)
+    files = _find_files(folder)
+    listed = _listed_pictures(files.pictures)
+    names, labels = _commonest(files, len(listed))
+    kept = np.flatnonzero(labels.any(axis=1))
+    search = PhotoSearch(folder)
+    paths = [search.find(listed[row]) for row in kept]
+    missing = [
+        Skipped(listed[row], "no such photo in the folder")
+        for row, path in zip(kept, paths, strict=True)
+        if path is None
+    ]
+    remedy = f"put the photos under '{folder / 'Flickr'}'"
+    skipped = settle(missing, broken, remedy)
+    kept = kept[[path is not None for path in paths]]
+    if not len(kept):
+        raise DataError(
+            f"no photo of '{files.pictures}' was found in '{folder}'; {remedy}."
+        )
+    texts = _texts(files, listed, kept)
+    return PairedSet(
+        ids=np.array([listed[row] for row in kept], dtype=object),
+        images=PictureFiles([path for path in paths if path is not None], limits),
+        texts=texts,
+        labels=labels[kept],
+        label_names=names,
+        name="nuswide",
+        benchmark=SIZES if texts.present.sum() >= FEWEST_FOR_SIZES else None,
+        skipped=skipped,
+        notes=_notes(texts.present),
+    )
+
+
+def _find_files(folder: Path) -> _Files:
+    if not folder.is_dir():
+        raise MissingFile(f"there is no folder '{folder}'; check the path.")
+    labels_folder = _find(folder, ("Groundtruth/AllLabels", "AllLabels"))
+    labels = [
+        path
+        for path in sorted(labels_folder.iterdir(), key=_concept)
+        if _LABEL_FILE.fullmatch(path.name)
+    ]
+    if not labels:
+        raise MissingFile(f"'{labels_folder}' has no files 'Labels_<concept>.txt'.")
+    tag_folders = ("NUS_WID_Tags", "Tags", "ConceptsList", ".")
+    return _Files(
+        pictures=_find(folder, ("ImageList/Imagelist.txt", "Imagelist.txt")),
+        labels=tuple(labels),
+        tags=_find(folder, [f"{place}/AllTags1k.txt" for place in tag_folders]),
+        words=_find(folder, [f"{place}/TagList1k.txt" for place in tag_folders]),
+    )
+
+
+def _find(folder: Path, places: Iterable[str]) -> Path:
+    """Find a file or folder at one of some places, in capitals or not."""
+    tried = list(places)
+    for place in tried:
+        for found in _without_case(folder, place.split("/")):
+            return found
+    raise MissingFile(
+        f"'{folder}' has no '{tried[0]}'; give the folder where ImageList, "
+        "Groundtruth and NUS_WID_Tags of NUS-WIDE were unpacked."
+    )
+
+
+def _without_case(folder: Path, parts: list[str]) -> Iterator[Path]:
+    if not parts:
+        yield folder
+        return
+    if parts[0] == ".":
+        yield from _without_case(folder, parts[1:])
+    elif folder.is_dir():
+        for path in sorted(folder.iterdir()):
+            if path.name.lower() == parts[0].lower():
+                yield from _without_case(path, parts[1:])
+
+
+def _concept(path: Path) -> str:
+    match = _LABEL_FILE.fullmatch(path.name)
+    return match[1] if match else ""
+
+
+def _listed_pictures(path: Path) -> list[str]:
+    """Read the names of all pictures, without their ending."""
+    lines = read_lines(path, _MOST_LIST_BYTES)
+    if not lines:
+        raise DataError(f"'{path}' lists no pictures.")
+    return [splitext(line.replace("\\", "/").strip("/"))[0] for line in lines]
+
+
+def _commonest(files: _Files, rows: int) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
+    """Read the concepts most pictures have, ties by name: names and 0/1 rows."""
+    columns = [read_bits(path, 1, rows)[0] for path in files.labels]
+    table = sparse.hstack(columns, format="csc")
+    counts = np.diff(table.indptr)
+    # stable: of equal counts the first by name
+    chosen = np.sort(np.argsort(-counts, kind="stable")[:CONCEPTS])
+    names = tuple(_concept(files.labels[column]) for column in chosen)
+    return names, table[:, chosen].toarray()
+
+
+def _texts(files: _Files, listed: list[str], kept: NDArray[np.intp]) -> Sentences:
+    """Join each kept picture's tags; none at all is a missing text."""
+    words = read_lines(files.words)
+    for word in words:
+        if len(word.split()) != 1:
+            raise DataError(f"'{files.words}' has '{word[:40]}'; expected one word.")
+    table, names = read_bits(files.tags, len(words), len(listed))
+    if names is not None:
+        _require_order(files, names, listed)
+    table = table[kept]
+    texts = [
+        " ".join(words[column] for column in table.indices[start:end]) or None
+        for start, end in zip(table.indptr[:-1], table.indptr[1:], strict=True)
+    ]
+    return Sentences(texts, Vocabulary(tuple(words)))
+
+
+def _require_order(files: _Files, names: list[str], listed: list[str]) -> None:
+    """Refuse tags whose named rows are not those of the list of pictures."""
+    for row, (name, picture) in enumerate(zip(names, listed, strict=True), start=1):
+        if name != photo_number(picture):
+            raise DataError(
+                f"row {row} of '{files.tags}' is of photo {name}, but row {row} of "
+                f"'{files.pictures}' is '{picture}'; the two must be of one release."
+            )
+
+
+def _notes(has_text: NDArray[np.bool_]) -> tuple[str, ...]:
+    notes = []
+    if len(has_text) != PAIRS:
+        notes.append(f"pairs kept: {len(has_text):,}; the literature has {PAIRS:,}.")
+    if not has_text.all():
+        notes.append(
+            f"pairs without a tag: {(~has_text).sum():,}; they serve in the database "
+            "only, neither as queries nor for training."
+        )
+    if has_text.sum() < FEWEST_FOR_SIZES:
+        notes.append(
+            f"fewer than {FEWEST_FOR_SIZES:,} pairs with tags: splits are drawn by "
+            f"shares, not with the benchmark's {SIZES.query:,} queries and "
+            f"{SIZES.train:,} training pairs."
+        )
+    return tuple(notes)
