@@ -119,17 +119,26 @@ def _fill_keys(
 ) -> None:
     """Write twice the distance, plus one where a label is shared."""
     stop = start + keys.shape[0]
-    keys[:] = 0
     # Slices, because an index that might be negative keeps a loop from vectorising.
-    for word in range(codes.shape[0]):
-        code, block = query_codes[word, query], codes[word, start:stop]
+    code, code_block = query_codes[0, query], codes[0, start:stop]
+    label, label_block = query_labels[0, query], labels[0, start:stop]
+    if codes.shape[0] == 1 and labels.shape[0] == 1:  # most often: in one go
         for i in range(keys.shape[0]):
-            keys[i] += np.uint16(2) * np.uint16(set_bits(code ^ block[i]))
+            distance = np.uint16(set_bits(code ^ code_block[i]))
+            is_shared = np.uint16((label & label_block[i]) != 0)
+            keys[i] = distance * np.uint16(2) + is_shared
+        return
+    keys[:] = 0
+    for word in range(codes.shape[0]):
+        code, code_block = query_codes[word, query], codes[word, start:stop]
+        for i in range(keys.shape[0]):
+            distance = np.uint16(set_bits(code ^ code_block[i]))
+            keys[i] += distance * np.uint16(2)
     shared[:] = 0
     for word in range(labels.shape[0]):
-        label, block = query_labels[word, query], labels[word, start:stop]
+        label, label_block = query_labels[word, query], labels[word, start:stop]
         for i in range(keys.shape[0]):
-            shared[i] |= label & block[i]
+            shared[i] |= label & label_block[i]
     for i in range(keys.shape[0]):
         keys[i] += np.uint16(shared[i] != 0)
 
@@ -184,32 +193,37 @@ def _place(
             _fill_keys(
                 query_codes, query_labels, codes, labels, query, first, keys, placed
             )
-            _advance(places[query], keys, placed)
-            total, found = _sum_precision(keys, placed, last)
+            answers = _advance(places[query], keys, placed)
+            total, found = _sum_precision(placed[:answers], last)
             sums[query] += total
             hits[query] += found
 
 
 @compiled
-def _advance(places: Words, keys: NDArray[np.uint16], placed: Words) -> None:
-    """Give each item its rank and the relevant ones up to it, in its halves."""
+def _advance(places: Words, keys: NDArray[np.uint16], placed: Words) -> int:
+    """Rank each item, and keep the places of the relevant ones.
+
+    Returns:
+        How many are relevant; so many places were written.
+    """
     one, half = np.uint64(1), np.uint64(32)
+    answers = np.uint64(0)
     for i in range(keys.shape[0]):
-        key = np.uint64(keys[i])
-        place = places[key >> one] + (one | ((key & one) << half))
-        places[key >> one] = place
-        placed[i] = place
+        distance, is_relevant = np.uint64(keys[i]) >> one, np.uint64(keys[i]) & one
+        place = places[distance] + (one | (is_relevant << half))
+        places[distance] = place
+        placed[answers] = place  # the next one overwrites it unless it is relevant
+        answers += is_relevant
+    return int(answers)
 
 
 @compiled
-def _sum_precision(
-    keys: NDArray[np.uint16], placed: Words, last: int
-) -> tuple[float, int]:
-    total, found = 0.0, 0
-    for i in range(keys.shape[0]):
-        rank = np.uint32(placed[i])
-        is_hit = (keys[i] & np.uint16(1)) * np.uint16(rank <= last)
-        precision = np.float64(placed[i] >> np.uint64(32)) / np.float64(rank)
-        total += np.float64(is_hit) * precision
-        found += is_hit
-    return total, found
+def _sum_precision(placed: Words, last: int) -> tuple[float, int]:
+    """Sum relevant items found over rank, for ranks up to the last."""
+    total, inside = 0.0, 0
+    for i in range(placed.shape[0]):
+        rank, found = np.uint32(placed[i]), np.uint32(placed[i] >> np.uint64(32))
+        is_inside = int(rank <= last)
+        total += float(is_inside) * (np.float64(found) / np.float64(rank))
+        inside += is_inside
+    return total, inside
