@@ -1,6 +1,7 @@
 """Frozen features: computed once, kept by content, refused where absent."""
 
 import dataclasses
+import os
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,16 @@ def test_frozen_features_are_those_of_the_extractor():
     assert np.array_equal(
         frozen_features("tiny", None, images), extractor()[0].features(images)
     )
+
+
+def test_the_same_network_is_loaded_once_until_its_file_changes(tmp_path):
+    path = tmp_path / "weights"
+    path.write_bytes(b"one")
+    os.utime(path, ns=(0, 0))
+    first = FeatureExtractor("tiny", path, device="cpu").network
+    assert FeatureExtractor("tiny", path, device="cpu").network is first
+    os.utime(path, ns=(0, 5))
+    assert FeatureExtractor("tiny", path, device="cpu").network is not first
 
 
 def test_network_without_weights_is_refused():

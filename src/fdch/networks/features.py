@@ -6,6 +6,7 @@ fingerprint, so a second run, another split or a renamed file decodes nothing.
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.threads import in_threads
 from fdch.errors import DataError
 from fdch.networks.device import best_device
-from fdch.networks.image import load_frozen
+from fdch.networks.image import FrozenNetwork, load_frozen
 from fdch.progress import Progress, Update, silent
 
 # to be raised when decoding or scaling changes what a network sees
@@ -48,7 +49,8 @@ class FeatureExtractor:
         cache: ResultCache | None = None,
     ) -> None:
         self.device = best_device() if device is None else torch.device(device)
-        self.network = load_frozen(name, weights).to(self.device)
+        changed = None if weights is None else _changed(weights)
+        self.network = _loaded(name, weights, changed, self.device)
         self.cache = ResultCache() if cache is None else cache
 
     def features(
@@ -117,7 +119,7 @@ class FeatureExtractor:
             self._keep(keys, rows[kept:done], values)
 
     def _batches(self, pictures: Pictures) -> Iterator[NDArray[np.float32]]:
-        if self.device.type == "cpu":
+        if self.device.type == "cpu" and len(pictures) > PROCESSOR_BATCH:
             return self._batches_in_threads(pictures)
         size, batch = self.network.size, ACCELERATOR_BATCH
         return map(self._run, decode_batches(pictures, size, batch))
@@ -176,6 +178,18 @@ def frozen_features(
     if isinstance(images, ImageFeatures):
         return images.values
     return FeatureExtractor(name, weights, device=device).features(images, progress)
+
+
+@lru_cache(maxsize=1)
+def _loaded(
+    name: str, weights: Path | None, changed: int | None, device: torch.device
+) -> FrozenNetwork:
+    """Load a network, or give the last one again: a query must not wait for it."""
+    return load_frozen(name, weights).to(device)
+
+
+def _changed(weights: Path) -> int | None:
+    return weights.stat().st_mtime_ns if weights.exists() else None
 
 
 def _all_present(images: Images) -> Pictures:
