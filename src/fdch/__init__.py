@@ -1,3 +1,46 @@
 """Find pictures with words and words with pictures through learned binary codes."""
 
+import importlib
+from typing import TYPE_CHECKING
+
+from fdch.codes import Codes
+from fdch.errors import FdchError
+
+if TYPE_CHECKING:
+    from fdch import methods
+    from fdch.data.pairs import PairedSet
+    from fdch.evaluation import Scores
+    from fdch.experiment import evaluate
+    from fdch.methods.fdch import FDCH
+    from fdch.runs import Run, open_run
+
 __version__ = "0.1.0.dev0"
+__all__ = [
+    "FDCH",
+    "Codes",
+    "FdchError",
+    "PairedSet",
+    "Run",
+    "Scores",
+    "evaluate",
+    "methods",
+    "open_run",
+]
+
+# loaded when first asked for, so that importing fdch does not import torch
+_HOMES = {
+    "FDCH": "fdch.methods.fdch",
+    "PairedSet": "fdch.data.pairs",
+    "Run": "fdch.runs",
+    "Scores": "fdch.evaluation",
+    "evaluate": "fdch.experiment",
+    "open_run": "fdch.runs",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "methods":
+        return importlib.import_module("fdch.methods")
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'fdch' has no attribute '{name}'")

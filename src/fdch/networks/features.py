@@ -17,7 +17,7 @@ from fdch.data.cache import ResultCache
 from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.threads import in_threads
 from fdch.errors import DataError
-from fdch.networks.device import best_device
+from fdch.networks.device import resolve_device
 from fdch.networks.image import FrozenNetwork, load_frozen
 from fdch.progress import Progress, Update, silent
 
@@ -48,7 +48,7 @@ class FeatureExtractor:
         device: torch.device | str | None = None,
         cache: ResultCache | None = None,
     ) -> None:
-        self.device = best_device() if device is None else torch.device(device)
+        self.device = resolve_device("auto" if device is None else str(device))
         changed = None if weights is None else _changed(weights)
         self.network = _loaded(name, weights, changed, self.device)
         self.cache = ResultCache() if cache is None else cache

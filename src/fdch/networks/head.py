@@ -1,6 +1,6 @@
 """The image hash layer: features to outputs (F in the paper)."""
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fdch.networks._base import FeatureNetwork
-from fdch.networks.dropout import Dropout
 from fdch.networks.initialization import Initialization, initialize, linear
 
 # a deviation this much smaller than the largest is rounding, not signal
@@ -46,6 +45,13 @@ class Standardization(nn.Module):
         return (features - self.mean) / self.deviation
 
 
+def fit_standardization(network: nn.Module, features: NDArray[Any]) -> None:
+    """Fit every standardisation inside a network to training features."""
+    for module in network.modules():
+        if isinstance(module, Standardization):
+            module.fit(features)
+
+
 class ImageHead(nn.Module):
     """Standardised features, with dropout, through one linear layer.
 
@@ -69,7 +75,7 @@ class ImageHead(nn.Module):
         super().__init__()
         generator = generator or torch.Generator().manual_seed(0)
         self.standardization = Standardization(features)
-        self.dropout = Dropout(dropout, generator)
+        self.dropout = nn.Dropout(dropout)
         self.output = linear(features, outputs)
         initialize(self, initialization, generator)
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fdch.networks.dropout import Dropout
+from fdch.networks.dropout import WordDropout
 from fdch.networks.initialization import Initialization, initialize, linear
 
 # above this share of non-zero entries the plain product is faster
@@ -111,7 +111,7 @@ class TextNetwork(nn.Module):
         generator = generator or torch.Generator().manual_seed(0)
         self.words = WordLayer(words, hidden)
         self.output = linear(hidden, outputs)
-        self.dropout = Dropout(word_dropout, generator, rescaled=False)
+        self.dropout = WordDropout(word_dropout)
         initialize(self, initialization, generator)
 
     def forward(self, batch: WordBatch) -> Tensor:

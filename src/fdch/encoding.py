@@ -1,0 +1,58 @@
+"""Pairs to codes: of each modality present, and unified ones."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.codes import Codes
+from fdch.data.pairs import PairedSet
+from fdch.evaluation import Coded, CodedPairs
+from fdch.methods._base import HashMethod
+from fdch.training.context import PLAIN, Context
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedPairs:
+    """The codes of pairs, some of which may lack a picture or a text.
+
+    Args:
+        image: Codes of the rows with a picture.
+        text: Codes of the rows with a text.
+        unified: Codes of all rows, for methods with unified codes: the pair's
+            own where both sides are there, else that of the one side.
+        has_image: Which rows have a picture, (rows,).
+        has_text: Which rows have a text, (rows,).
+    """
+
+    image: Codes
+    text: Codes
+    unified: Codes | None
+    has_image: NDArray[np.bool_]
+    has_text: NDArray[np.bool_]
+
+    def with_labels(self, labels: NDArray[np.uint8]) -> CodedPairs:
+        """Join the codes with their rows' labels, for scoring."""
+        return CodedPairs(
+            Coded(self.image, labels[self.has_image]),
+            Coded(self.text, labels[self.has_text]),
+            None if self.unified is None else Coded(self.unified, labels),
+        )
+
+
+def encode_pairs(
+    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
+) -> EncodedPairs:
+    """Encode every row of a set by whatever it has."""
+    has_image, has_text = pairs.images.present, pairs.texts.present
+    image = method.encode_images(pairs.images[has_image], context)
+    text = method.encode_texts(pairs.texts[has_text], context)
+    unified = None
+    if method.about.unified:
+        both = has_image & has_text
+        packed = np.zeros((len(pairs), image.packed.shape[1]), dtype=np.uint8)
+        packed[has_image] = image.packed
+        packed[has_text & ~has_image] = text.packed[~has_image[has_text]]
+        packed[both] = method.encode_pairs(pairs[both], context).packed
+        unified = Codes(packed, method.bits)
+    return EncodedPairs(image, text, unified, has_image, has_text)

@@ -1,0 +1,196 @@
+"""HashMethod: what every method promises."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from fdch.codes import Codes, binarize
+from fdch.data.images import Images
+from fdch.data.pairs import PairedSet
+from fdch.data.texts import Texts
+from fdch.errors import NotFitted, SettingError
+from fdch.methods._state import inputs_from_arrays, inputs_to_arrays
+from fdch.training.context import PLAIN, Context
+from fdch.training.inputs import Inputs
+
+Array = NDArray[Any]
+ROWS_AT_A_TIME = 4096
+
+
+@dataclass(frozen=True)
+class About:
+    """Where a method comes from and what it needs.
+
+    Args:
+        paper: Title, authors, venue and year.
+        supervision: What it learns from, such as "labels" or "pairs only".
+        unified: Whether it has one code for a whole pair.
+        image_input: "pictures or features", or "features".
+    """
+
+    paper: str
+    supervision: str
+    unified: bool
+    image_input: str
+
+
+@dataclass
+class HashMethod(ABC):
+    """Learns codes from labelled pairs, then encodes either modality alone.
+
+    A method is a dataclass of its settings. Making one does no work; `fit` does
+    everything, leaves the settings alone and forgets any earlier `fit`.
+
+    Args:
+        bits: Length of the codes.
+        seed: Where all randomness comes from.
+        image_network: Network that turns pictures into features; "auto" takes
+            ready features where the data has them, else the packaged network.
+        image_weights: File of that network's weights, where none are packaged.
+    """
+
+    bits: int = 64
+    seed: int = 0
+    image_network: str = "auto"
+    image_weights: str = ""
+
+    about: ClassVar[About]
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    _inputs: ClassVar[Inputs | None] = None
+
+    def fit(
+        self,
+        pairs: PairedSet,
+        validation: PairedSet | None = None,
+        *,
+        context: Context = PLAIN,
+    ) -> Self:
+        """Learn from training pairs.
+
+        Args:
+            pairs: Pairs with both modalities and, for supervised methods, labels.
+            validation: Held-out pairs for choices made while learning.
+            context: Device, progress and checkpoints.
+        """
+        self.check()
+        pairs.require_training(batch=getattr(self, "batch_size", 1))
+        inputs = Inputs.fit(
+            pairs,
+            self.image_network,
+            self.image_weights,
+            getattr(self, "finetune", False),
+        )
+        self._learn(inputs, pairs, validation, context)
+        self._inputs = inputs  # type: ignore[misc]
+        return self
+
+    def encode_images(self, images: Images, context: Context = PLAIN) -> Codes:
+        """Encode pictures or image features."""
+        inputs = self.inputs
+        return _by_parts(
+            images,
+            lambda part: self.image_outputs(inputs.images(part, context)),
+            self.bits,
+        )
+
+    def encode_texts(self, texts: Texts, context: Context = PLAIN) -> Codes:
+        """Encode texts or word vectors."""
+        inputs = self.inputs
+        return _by_parts(
+            texts, lambda part: self.text_outputs(inputs.texts(part)), self.bits
+        )
+
+    def encode_pairs(self, pairs: PairedSet, context: Context = PLAIN) -> Codes:
+        """Encode whole pairs to unified codes, where the method has them."""
+        inputs = self.inputs
+        return _by_parts(
+            pairs,
+            lambda part: self.pair_outputs(
+                inputs.images(part.images, context), inputs.texts(part.texts)
+            ),
+            self.bits,
+        )
+
+    @property
+    def name(self) -> str:
+        """The name by which commands and tables know the method."""
+        return type(self).__module__.rsplit(".", 1)[-1]
+
+    @property
+    def inputs(self) -> Inputs:
+        """How pictures and words become numbers; known once fitted."""
+        if self._inputs is None:
+            raise NotFitted(
+                f"this {type(self).__name__} has not learned anything yet. "
+                "Call fit(pairs) first, or open a saved run."
+            )
+        return self._inputs
+
+    @property
+    def trained_on(self) -> int:
+        """How many pairs it has learned from."""
+        return self.inputs.items
+
+    def state(self) -> dict[str, Array]:
+        """Give everything learned as plain arrays."""
+        return inputs_to_arrays(self.inputs) | self._learned()
+
+    def restore(self, state: Mapping[str, Array], context: Context = PLAIN) -> Self:
+        """Take up what `state` gave, in place of `fit`."""
+        self.check()
+        inputs = inputs_from_arrays(state, self.image_weights)
+        self._take_up(inputs, state, context)
+        self._inputs = inputs  # type: ignore[misc]
+        return self
+
+    def check(self) -> None:
+        """Refuse settings outside their range, before any work."""
+        if self.bits < 1:
+            raise SettingError(f"bits must be positive; got {self.bits}.")
+
+    @abstractmethod
+    def image_outputs(self, images: Array) -> NDArray[np.float32]:
+        """Give real outputs whose signs are the codes, (n, bits)."""
+
+    @abstractmethod
+    def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
+        """Give real outputs whose signs are the codes, (n, bits)."""
+
+    def pair_outputs(self, images: Array, texts: csr_array) -> NDArray[np.float32]:
+        """Give real outputs of whole pairs, where the method has unified codes."""
+        raise SettingError(
+            f"{type(self).__name__} has no unified codes; use the modality gallery."
+        )
+
+    @abstractmethod
+    def _learn(
+        self,
+        inputs: Inputs,
+        pairs: PairedSet,
+        validation: PairedSet | None,
+        context: Context,
+    ) -> None:
+        """Learn from pairs already checked."""
+
+    @abstractmethod
+    def _learned(self) -> dict[str, Array]:
+        """Give what `_learn` learned."""
+
+    @abstractmethod
+    def _take_up(
+        self, inputs: Inputs, state: Mapping[str, Array], context: Context
+    ) -> None:
+        """Take up what `_learned` gave."""
+
+
+def _by_parts(rows: Any, outputs: Callable[[Any], Array], bits: int) -> Codes:
+    """Encode a few thousand rows at a time, so that memory stays bounded."""
+    empty = Codes(np.zeros((0, (bits + 7) // 8), dtype=np.uint8), bits)
+    starts = range(0, len(rows), ROWS_AT_A_TIME)
+    parts = [binarize(outputs(rows[i : i + ROWS_AT_A_TIME])) for i in starts]
+    return Codes.concatenate([empty, *parts])

@@ -1,0 +1,91 @@
+"""Settings given as text, checked against a method's own fields."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from fdch.errors import SettingError, suggestion
+from fdch.methods._base import HashMethod
+
+TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def setting_names(method: type[HashMethod]) -> list[str]:
+    """List the settings of a method that may be changed, in order."""
+    return [field.name for field in fields(method) if field.init]
+
+
+def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
+    """Split "key=value" texts, the later of two with one key winning."""
+    wrong = [text for text in assignments if "=" not in text]
+    if wrong:
+        raise SettingError(
+            f"settings are written key=value; got {', '.join(map(repr, wrong))}."
+        )
+    pairs = (text.split("=", 1) for text in assignments)
+    return {key.strip(): value.strip() for key, value in pairs}
+
+
+def configure(
+    method: type[HashMethod], settings: Mapping[str, str], **given: Any
+) -> HashMethod:
+    """Make a method from settings in text form.
+
+    Args:
+        method: The method's class.
+        settings: Values by name; "preset" chooses one of the method's presets,
+            on top of which the others count.
+        given: Settings that already have their type, such as bits and seed.
+
+    Raises:
+        SettingError: Naming every unknown setting and every unfit value at once.
+    """
+    remaining = dict(settings)
+    preset = remaining.pop("preset", None)
+    values, problems = _parse(method, remaining)
+    if preset is not None and preset not in method.presets:
+        known = ", ".join(method.presets) or "none"
+        problems.append(f"unknown preset '{preset}'; this method has: {known}.")
+    if problems:
+        raise SettingError(" ".join(problems))
+    chosen = dict(method.presets[preset]) if preset else {}
+    made = method(**{**chosen, **given, **values})
+    made.check()
+    return made
+
+
+def _parse(
+    method: type[HashMethod], settings: Mapping[str, str]
+) -> tuple[dict[str, Any], list[str]]:
+    known = setting_names(method)
+    types = get_type_hints(method)
+    values: dict[str, Any] = {}
+    problems = []
+    for name, text in settings.items():
+        if name not in known:
+            near = suggestion(name, known) or f"; there are: {', '.join(known)}."
+            problems.append(f"unknown setting '{name}'{near}")
+            continue
+        try:
+            values[name] = _convert(text, types[name])
+        except ValueError as problem:
+            problems.append(f"setting {name}={text}: {problem}.")
+    return values, problems
+
+
+def _convert(text: str, kind: Any) -> Any:
+    if get_origin(kind) is Literal:
+        if text not in get_args(kind):
+            raise ValueError(f"expected one of {', '.join(get_args(kind))}")
+        return text
+    if kind is bool:
+        if text.lower() not in TRUTH:
+            raise ValueError("expected true or false")
+        return TRUTH[text.lower()]
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            wanted = "a whole number" if kind is int else "a number"
+            raise ValueError(f"expected {wanted}") from None
+    return text

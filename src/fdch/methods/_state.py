@@ -1,0 +1,50 @@
+"""Inputs to and from plain arrays, so that a method's state is arrays alone."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.data.texts import Vocabulary
+from fdch.errors import DamagedRun
+from fdch.training.inputs import Inputs
+
+KEY = "inputs"
+
+
+def inputs_to_arrays(inputs: Inputs) -> dict[str, NDArray[Any]]:
+    """Give the inputs as one array of bytes that hold JSON."""
+    words = None if inputs.vocabulary is None else list(inputs.vocabulary.words)
+    facts = {
+        "image_network": inputs.image_network,
+        "image_width": inputs.image_width,
+        "finetune": inputs.finetune,
+        "words": words,
+        "text_width": inputs.text_width,
+        "items": inputs.items,
+    }
+    text = json.dumps(facts, ensure_ascii=False)
+    return {KEY: np.frombuffer(text.encode(), dtype=np.uint8)}
+
+
+def inputs_from_arrays(state: Mapping[str, NDArray[Any]], image_weights: str) -> Inputs:
+    """Read what `inputs_to_arrays` gave; a file of weights may have moved since."""
+    try:
+        facts = json.loads(state[KEY].tobytes())
+        words = facts["words"]
+        return Inputs(
+            image_network=str(facts["image_network"]),
+            image_width=int(facts["image_width"]),
+            image_weights=image_weights,
+            finetune=bool(facts["finetune"]),
+            vocabulary=None if words is None else Vocabulary(tuple(map(str, words))),
+            text_width=int(facts["text_width"]),
+            items=int(facts["items"]),
+        )
+    except (KeyError, TypeError, ValueError) as problem:
+        raise DamagedRun(
+            f"the saved state lacks a readable description of its inputs ({problem}). "
+            "Train the run again."
+        ) from problem

@@ -1,0 +1,236 @@
+"""Run folders: a trained method on disk, in safetensors and JSON, under checks.
+
+RUN/run.json             what was trained, on what, by which versions; checksums
+RUN/state.safetensors    everything the method learned
+RUN/split.json           the ids of each part of the data
+RUN/image_weights.*      a copy of the image network's weights, if not packaged
+RUN/scores.json          the last evaluation, once there was one
+RUN/checkpoints/         unfinished training, gone when it ends
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from fdch import __version__, methods
+from fdch.data.splits import Split
+from fdch.errors import DamagedRun, NewerRun, RunError
+from fdch.methods._base import HashMethod
+from fdch.training.context import PLAIN, Context
+
+FORMAT = 1
+DESCRIPTION = "run.json"
+STATE = "state.safetensors"
+SPLIT = "split.json"
+SCORES = "scores.json"
+CHECKPOINTS = "checkpoints"
+WEIGHTS = "image_weights"
+MOST_DESCRIPTION_BYTES = 16 * 2**20
+MOST_FILE_BYTES = 16 * 2**30
+FIELDS = {"method": str, "settings": dict, "files": dict, "fingerprint": str}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trained method opened from a folder.
+
+    Args:
+        folder: Where it lies.
+        method: Ready to encode.
+        facts: The content of run.json.
+    """
+
+    folder: Path
+    method: HashMethod
+    facts: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The method's name, such as "fdch"."""
+        return str(self.facts["method"])
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify the trained model: same codes for the same items."""
+        return str(self.facts["fingerprint"])
+
+    def split(self) -> Split:
+        """Read the split the run was trained under."""
+        return Split.read(self.folder / SPLIT)
+
+
+def save_run(
+    folder: Path, name: str, method: HashMethod, split: Split, facts: Mapping[str, Any]
+) -> Run:
+    """Write a run, its description last, so that a run is whole or absent.
+
+    Args:
+        folder: Where to write; made if needed.
+        name: The method's name.
+        method: A fitted method.
+        split: The split it was trained under.
+        facts: What else to keep, such as the data's name and fingerprint.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [STATE, SPLIT]
+    write_whole(folder / STATE, lambda path: save_file(method.state(), path))
+    write_whole(folder / SPLIT, split.save)
+    settings = {field.name: getattr(method, field.name) for field in fields(method)}
+    if method.image_weights:
+        source = Path(method.image_weights)
+        settings["image_weights"] = WEIGHTS + source.suffix
+        written.append(settings["image_weights"])
+        write_whole(folder / written[-1], lambda path: shutil.copyfile(source, path))
+    checksums = {file: _checksum(folder / file) for file in written}
+    description = {
+        "format": FORMAT,
+        "method": name,
+        "settings": settings,
+        "fingerprint": _model_fingerprint(name, settings, checksums[STATE]),
+        **facts,
+        "versions": _versions(),
+        "files": checksums,
+    }
+    write_json(folder / DESCRIPTION, description)
+    return Run(folder, method, description)
+
+
+def open_run(folder: str | Path, context: Context = PLAIN) -> Run:
+    """Open a run under checks: version, checksums, shapes.
+
+    Raises:
+        RunError: Saying what is wrong with the folder and what to do.
+    """
+    folder = Path(folder)
+    facts = _read_description(folder)
+    for file, expected in facts["files"].items():
+        _require_intact(folder / file, expected)
+    settings = dict(facts["settings"])
+    if settings.get("image_weights"):
+        settings["image_weights"] = str(folder / settings["image_weights"])
+    method = methods.load(facts["method"])
+    known = {field.name for field in fields(method) if field.init}
+    try:
+        made = method(**{k: v for k, v in settings.items() if k in known})
+        made.restore(load_file(folder / STATE), context)
+    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as problem:
+        raise DamagedRun(
+            f"run '{folder}' cannot be opened: {STATE} does not fit {DESCRIPTION} "
+            f"({problem}). Train it again."
+        ) from problem
+    return Run(folder, made, facts)
+
+
+def is_finished(folder: Path) -> bool:
+    """Tell whether a folder holds a whole run."""
+    return (folder / DESCRIPTION).exists()
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a JSON document whole or not at all."""
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    write_whole(path, lambda partial: partial.write_text(text, "utf-8"))
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Write under a temporary name, flush to disk, then rename."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        write(partial)
+        with partial.open("rb") as written:
+            os.fsync(written.fileno())
+        os.replace(partial, path)
+    except (OSError, SafetensorError) as problem:
+        partial.unlink(missing_ok=True)
+        raise RunError(
+            f"'{path}' could not be written: {problem}. "
+            "Check the folder's permissions and the free space."
+        ) from problem
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise RunError(
+            f"no trained method in '{folder}'. Train one with 'fdch train', "
+            "or check the path."
+        )
+    if path.stat().st_size > MOST_DESCRIPTION_BYTES:
+        raise DamagedRun(f"'{path}' is larger than any description; it is damaged.")
+    try:
+        facts = json.loads(path.read_text("utf-8"))
+        found = int(facts["format"])
+    except (ValueError, KeyError, TypeError) as problem:
+        raise DamagedRun(
+            f"'{path}' is not a run's description ({problem}). Train the run again."
+        ) from problem
+    if found > FORMAT:
+        writer = facts.get("versions", {}).get("fdch", "a later version")
+        raise NewerRun(
+            f"run '{folder}' has format {found} (written by fdch {writer}); fdch "
+            f"{__version__} reads formats up to {FORMAT}. Upgrade fdch to open it."
+        )
+    wrong = [key for key, kind in FIELDS.items() if type(facts.get(key)) is not kind]
+    if wrong or not _known_files(facts["files"]):
+        raise DamagedRun(
+            f"'{path}' has missing or unfit fields: {', '.join(wrong) or 'files'}. "
+            "Train the run again."
+        )
+    return facts
+
+
+def _known_files(files: Mapping[str, Any]) -> bool:
+    """No name in a description may lead out of the folder."""
+    others = set(files) - {STATE, SPLIT}
+    plain = all(
+        Path(name).name == name and Path(name).stem == WEIGHTS for name in others
+    )
+    return plain and {STATE, SPLIT} <= set(files)
+
+
+def _require_intact(path: Path, expected: object) -> None:
+    if not path.is_file():
+        raise DamagedRun(f"'{path}' is missing. Restore it or train the run again.")
+    size = path.stat().st_size
+    if size > MOST_FILE_BYTES:
+        raise DamagedRun(
+            f"'{path}' has {size:,} bytes; at most {MOST_FILE_BYTES:,} fit."
+        )
+    if _checksum(path) != expected:
+        raise DamagedRun(
+            f"'{path}' is not the file that was written (size or checksum differ). "
+            "Restore it from a copy or train the run again."
+        )
+
+
+def _checksum(path: Path) -> dict[str, Any]:
+    with path.open("rb") as opened:
+        digest = hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=16))
+    return {"bytes": path.stat().st_size, "blake2b": digest.hexdigest()}
+
+
+def _model_fingerprint(
+    name: str, settings: Mapping[str, Any], state: Mapping[str, Any]
+) -> str:
+    text = json.dumps([name, settings["bits"], state], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    found = {"fdch": __version__, "python": platform.python_version()}
+    for package in ("torch", "numpy", "scipy", "pillow"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

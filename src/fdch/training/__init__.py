@@ -1,0 +1,1 @@
+"""How networks learn: inputs, epochs over batches, stages and their checkpoints."""

@@ -1,0 +1,129 @@
+"""Training pairs as tensors, taken batch by batch."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor, nn
+
+from fdch.networks.text import WordBatch, sparse_rows
+
+# pixels go through a whole image network, whose activations are large
+ROWS_AT_ONCE = {"float32": 1024, "uint8": 32}
+
+
+class TrainingPairs:
+    """The inputs and labels of all training pairs.
+
+    Features and labels are moved to the device once; pixels, which may not fit
+    there, batch by batch.
+
+    Args:
+        images: Features, float32 (n, width), or pixels, uint8 (n, size, size, 3).
+        texts: Word vectors, (n, words).
+        labels: 0 or 1, (n, classes).
+        device: Where the networks are.
+    """
+
+    def __init__(
+        self,
+        images: NDArray[np.float32] | NDArray[np.uint8],
+        texts: csr_array,
+        labels: NDArray[np.uint8],
+        device: torch.device,
+    ) -> None:
+        self.device = device
+        self.items = len(labels)
+        self.labels = torch.from_numpy(labels.astype(np.float32)).to(device)
+        self._images = images
+        self._rows_at_once = ROWS_AT_ONCE[images.dtype.name]
+        self._features = (
+            torch.from_numpy(images).to(device) if images.dtype == np.float32 else None
+        )
+        self._texts = texts
+
+    def images(self, rows: Tensor) -> Tensor:
+        """Give a batch of image inputs on the device."""
+        if self._features is not None:
+            return self._features[rows]
+        return torch.from_numpy(self._images[rows.numpy()]).to(self.device)
+
+    def texts(self, rows: Tensor) -> WordBatch:
+        """Give a batch of word vectors on the device."""
+        return sparse_rows(self._texts[rows.numpy()]).to(self.device)
+
+    def outputs(
+        self, forward: Callable[[Tensor], Tensor], networks: Sequence[nn.Module]
+    ) -> Tensor:
+        """Run networks over all pairs, in evaluation mode and without gradients."""
+        for network in networks:
+            network.eval()
+        with torch.no_grad():
+            parts = [
+                forward(rows)
+                for rows in torch.split(torch.arange(self.items), self._rows_at_once)
+            ]
+        return torch.cat(parts)
+
+
+def image_outputs(
+    network: nn.Module, images: NDArray[np.float32] | NDArray[np.uint8]
+) -> NDArray[np.float32]:
+    """Run an image network over features or pixels, batch by batch."""
+    device = _device(network)
+    return _in_batches(
+        network,
+        len(images),
+        ROWS_AT_ONCE[images.dtype.name],
+        lambda rows: (torch.from_numpy(np.ascontiguousarray(images[rows])).to(device),),
+    )
+
+
+def text_outputs(network: nn.Module, texts: csr_array) -> NDArray[np.float32]:
+    """Run a text network over word vectors, batch by batch."""
+    device = _device(network)
+    return _in_batches(
+        network,
+        texts.shape[0],
+        ROWS_AT_ONCE["float32"],
+        lambda rows: (sparse_rows(texts[rows]).to(device),),
+    )
+
+
+def pair_outputs(
+    network: nn.Module,
+    images: NDArray[np.float32] | NDArray[np.uint8],
+    texts: csr_array,
+) -> NDArray[np.float32]:
+    """Run a fusion network over pairs, batch by batch."""
+    device = _device(network)
+    return _in_batches(
+        network,
+        len(images),
+        ROWS_AT_ONCE[images.dtype.name],
+        lambda rows: (
+            torch.from_numpy(np.ascontiguousarray(images[rows])).to(device),
+            sparse_rows(texts[rows]).to(device),
+        ),
+    )
+
+
+def _device(network: nn.Module) -> torch.device:
+    return next(network.parameters()).device
+
+
+def _in_batches(
+    network: nn.Module,
+    items: int,
+    batch: int,
+    inputs: Callable[[slice], tuple[object, ...]],
+) -> NDArray[np.float32]:
+    network.eval()
+    with torch.inference_mode():
+        parts = [
+            network(*inputs(slice(start, start + batch))).float().cpu().numpy()
+            for start in range(0, items, batch)
+        ]
+    return np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)

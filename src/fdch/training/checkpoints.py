@@ -1,0 +1,89 @@
+"""Unfinished training on disk, so that it can go on to the same result."""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from fdch.errors import DamagedRun, RunError
+
+FORMAT = "1"
+
+
+@dataclass
+class Checkpoints:
+    """Named checkpoints in a folder, bound to one training task.
+
+    Args:
+        folder: Where the files lie; made when first needed.
+        task: Fingerprint of data and settings. A checkpoint of another task is
+            refused.
+        seconds: Least time between two saves that are not final.
+    """
+
+    folder: Path
+    task: str
+    seconds: float = 60.0
+    _last: float = field(default_factory=time.monotonic, repr=False)
+
+    def due(self) -> bool:
+        """Tell whether enough time has passed since the last save."""
+        return time.monotonic() - self._last >= self.seconds
+
+    def save(
+        self, name: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]
+    ) -> None:
+        """Write a checkpoint whole or not at all."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self._path(name)
+        partial = path.with_suffix(".partial")
+        metadata = {"format": FORMAT, "task": self.task, "facts": json.dumps(facts)}
+        save_file(
+            {key: value.detach().cpu().contiguous() for key, value in tensors.items()},
+            partial,
+            metadata=metadata,
+        )
+        with partial.open("rb") as written:
+            os.fsync(written.fileno())
+        os.replace(partial, path)
+        self._last = time.monotonic()
+
+    def load(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """Read a checkpoint of this task, or None where there is none."""
+        path = self._path(name)
+        if not path.exists():
+            return None
+        try:
+            with safe_open(path, framework="pt") as opened:
+                metadata = opened.metadata() or {}
+                tensors = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
+            facts = json.loads(metadata["facts"])
+        except (SafetensorError, OSError, KeyError, ValueError) as problem:
+            raise DamagedRun(
+                f"checkpoint '{path}' cannot be read ({problem}). "
+                "Delete it to train from the beginning."
+            ) from problem
+        if metadata.get("task") != self.task:
+            raise RunError(
+                f"checkpoint '{path}' belongs to other data or settings "
+                f"({metadata.get('task')}, not {self.task}). Resume with the same "
+                "command, or train into another folder."
+            )
+        return tensors, facts
+
+    def clear(self) -> None:
+        """Delete every checkpoint, once the result itself is saved."""
+        if self.folder.exists():
+            for file in self.folder.iterdir():
+                file.unlink()
+            self.folder.rmdir()
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.safetensors"

@@ -1,0 +1,31 @@
+"""The circumstances of training that do not change what is learned."""
+
+from dataclasses import dataclass
+
+import torch
+
+from fdch.networks.device import resolve_device
+from fdch.progress import Progress, silent
+from fdch.training.checkpoints import Checkpoints
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where work runs, whom it tells, and where it keeps its checkpoints.
+
+    Args:
+        progress: Told of every epoch and of long preparations.
+        device: "auto", or a torch device such as "cpu" or "cuda".
+        checkpoints: Where to keep unfinished work; None keeps none.
+    """
+
+    progress: Progress = silent
+    device: str = "auto"
+    checkpoints: Checkpoints | None = None
+
+    def torch_device(self) -> torch.device:
+        """Resolve the device's name, "auto" meaning an accelerator if there is one."""
+        return resolve_device(self.device)
+
+
+PLAIN = Context()

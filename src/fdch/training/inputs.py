@@ -1,0 +1,137 @@
+"""How pictures and words become numbers: fitted with a method and saved with it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from fdch.data.cache import pixel_store
+from fdch.data.images import ImageFeatures, Images, Pictures
+from fdch.data.pairs import PairedSet
+from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
+from fdch.errors import DataError, SettingError
+from fdch.networks import image as image_networks
+from fdch.networks.features import frozen_features
+from fdch.training.context import Context
+
+DEFAULT_NETWORK = "efficientnet_lite0"
+READY = "features"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What turns pictures and texts into the arrays that methods learn from.
+
+    Args:
+        image_network: Name of the image network, or "features" for ready ones.
+        image_width: Columns of ready features, or the network's output width.
+        image_weights: File of the network's weights; empty for the packaged ones.
+        finetune: Pictures are handed on as pixels, for a network that is trained.
+        vocabulary: The known words; None for ready word vectors.
+        text_width: Columns of the word vectors.
+        items: Training pairs that all this was fitted on.
+    """
+
+    image_network: str
+    image_width: int
+    image_weights: str
+    finetune: bool
+    vocabulary: Vocabulary | None
+    text_width: int
+    items: int
+
+    @classmethod
+    def fit(
+        cls,
+        pairs: PairedSet,
+        image_network: str = "auto",
+        image_weights: str = "",
+        finetune: bool = False,
+    ) -> "Inputs":
+        """Choose the image network, and learn the vocabulary from training pairs.
+
+        The dataset's own vocabulary is used where it has one.
+        """
+        name, width = _choose_network(pairs.images, image_network, finetune)
+        vocabulary = None
+        if isinstance(pairs.texts, Sentences):
+            vocabulary = pairs.texts.vocabulary or Vocabulary.fit(pairs.texts)
+            text_width = len(vocabulary.words)
+        else:
+            assert isinstance(pairs.texts, WordVectors)
+            text_width = pairs.texts.matrix.shape[1]
+        return cls(
+            image_network=name,
+            image_width=width,
+            image_weights=image_weights,
+            finetune=finetune,
+            vocabulary=vocabulary,
+            text_width=text_width,
+            items=len(pairs),
+        )
+
+    def images(
+        self, images: Images, context: Context
+    ) -> NDArray[np.float32] | NDArray[np.uint8]:
+        """Give features, float32 (n, width), or pixels, uint8 (n, size, size, 3)."""
+        if isinstance(images, ImageFeatures) != (self.image_network == READY):
+            given = (
+                "ready features" if isinstance(images, ImageFeatures) else "pictures"
+            )
+            raise DataError(
+                f"these items have {given}; this method was trained with "
+                f"image_network '{self.image_network}'. Give the same kind of items."
+            )
+        if isinstance(images, ImageFeatures):
+            _require_width("image features", images.values.shape[1], self.image_width)
+            return images.values
+        assert isinstance(images, Pictures)
+        if self.finetune:
+            size = image_networks.describe(self.image_network).size
+            return pixel_store(images, size, progress=context.progress)
+        return frozen_features(
+            self.image_network,
+            Path(self.image_weights) if self.image_weights else None,
+            images,
+            progress=context.progress,
+            device=context.torch_device(),
+        )
+
+    def texts(self, texts: Texts) -> csr_array:
+        """Give word vectors, (n, words). A text without a known word is all zero."""
+        if isinstance(texts, Sentences):
+            if self.vocabulary is None:
+                raise DataError(
+                    "these items have sentences; this method was trained on ready "
+                    f"text vectors of {self.text_width} columns. Give such vectors."
+                )
+            return self.vocabulary.vectors(texts)
+        assert isinstance(texts, WordVectors)
+        _require_width("text vectors", texts.matrix.shape[1], self.text_width)
+        return texts.matrix
+
+
+def _choose_network(images: Images, name: str, finetune: bool) -> tuple[str, int]:
+    if isinstance(images, ImageFeatures):
+        if finetune or name not in ("auto", READY):
+            raise SettingError(
+                f"the data has ready image features, so image_network '{name}' with "
+                f"finetune={finetune} cannot be used. Leave both out, or give pictures."
+            )
+        return READY, int(images.values.shape[1])
+    if name == READY:
+        raise SettingError(
+            "image_network 'features' needs data with ready features; this data has "
+            f"pictures. Choose one of {', '.join(image_networks.names())}."
+        )
+    network = image_networks.describe(DEFAULT_NETWORK if name == "auto" else name)
+    return network.name, network.width
+
+
+def _require_width(what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise DataError(
+            f"{what} have {found} columns; this method was trained on {expected}."
+        )

@@ -1,0 +1,199 @@
+"""Epochs over batches, for any loss."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from fdch.errors import FdchError
+from fdch.networks._base import FeatureNetwork
+from fdch.progress import Update
+from fdch.training.context import Context
+from fdch.training.randomness import private_randomness
+
+Loss = Callable[[Tensor], tuple[Tensor, dict[str, Tensor]]]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to learn.
+
+    Args:
+        epochs: Passes over the training pairs.
+        batch_size: Pairs in a batch.
+        learning_rate: Rate of the first epoch.
+        final_learning_rate: Rate of the last; between them the logarithm of the
+            rate falls evenly.
+        weight_decay: Decay of all weights.
+        optimizer: "adamw", or "sgd" without momentum as in the papers.
+        backbone_rate: Share of the rate that a pre-trained network gets.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    final_learning_rate: float
+    weight_decay: float
+    optimizer: Literal["adamw", "sgd"]
+    backbone_rate: float = 0.1
+
+    def rate(self, epoch: int) -> float:
+        """Give the learning rate of an epoch, counted from 0."""
+        share = epoch / max(self.epochs - 1, 1)
+        ratio = self.final_learning_rate / self.learning_rate
+        return float(self.learning_rate * ratio**share)
+
+    def build_optimizer(self, network: nn.Module) -> torch.optim.Optimizer:
+        """Make the optimizer of one network, its backbone in a group of its own."""
+        slow = [
+            parameter
+            for module in network.modules()
+            if isinstance(module, FeatureNetwork)
+            for parameter in module.parameters()
+        ]
+        ids = {id(parameter) for parameter in slow}
+        new = [p for p in network.parameters() if id(p) not in ids]
+        groups = [
+            {"params": new, "share": 1.0},
+            {"params": slow, "share": self.backbone_rate},
+        ]
+        kind = torch.optim.AdamW if self.optimizer == "adamw" else torch.optim.SGD
+        return kind(
+            [group for group in groups if group["params"]],
+            lr=self.learning_rate,
+            weight_decay=self.weight_decay,
+        )
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One pass over the pairs that teaches some networks by one loss."""
+
+    networks: Sequence[nn.Module]
+    loss: Loss
+
+
+class Stage(Protocol):
+    """What a stage of training gives to the loop."""
+
+    name: str
+    items: int
+
+    def sweeps(self) -> Sequence[Sweep]:
+        """Give the passes of one epoch, in order."""
+        ...
+
+    def end_epoch(self) -> dict[str, float]:
+        """Do the closed-form steps and give figures worth watching."""
+        ...
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Give every tensor that changes, weights included, by name."""
+        ...
+
+
+def train(stage: Stage, schedule: Schedule, seed: int, context: Context) -> None:
+    """Run a stage from its checkpoint, or its beginning, to its end.
+
+    Every epoch draws its random numbers from the seed, the stage's name and the
+    epoch's number alone, so a resumed stage ends as an uninterrupted one would.
+    """
+    sweeps = stage.sweeps()
+    optimizers = [
+        [schedule.build_optimizer(network) for network in sweep.networks]
+        for sweep in sweeps
+    ]
+    first = _resume(stage, optimizers, context)
+    for epoch in range(first, schedule.epochs):
+        with private_randomness(seed, stage.name, epoch):
+            terms = _run_epoch(stage, schedule, epoch, sweeps, optimizers)
+        terms |= stage.end_epoch()
+        _require_finite(terms, stage.name, epoch)
+        context.progress(Update(stage.name, epoch + 1, schedule.epochs, "epoch", terms))
+        checkpoints = context.checkpoints
+        if checkpoints and (checkpoints.due() or epoch + 1 == schedule.epochs):
+            checkpoints.save(
+                stage.name,
+                stage.tensors() | _optimizer_tensors(optimizers),
+                {"epoch": epoch + 1},
+            )
+
+
+def _batches(items: int, size: int) -> Iterator[Tensor]:
+    yield from torch.split(torch.randperm(items), size)
+
+
+def _run_epoch(
+    stage: Stage,
+    schedule: Schedule,
+    epoch: int,
+    sweeps: Sequence[Sweep],
+    optimizers: Sequence[Sequence[torch.optim.Optimizer]],
+) -> dict[str, float]:
+    sums: dict[str, Tensor | float] = defaultdict(float)
+    rate = schedule.rate(epoch)
+    for sweep, group in zip(sweeps, optimizers, strict=True):
+        for optimizer in group:
+            for settings in optimizer.param_groups:
+                settings["lr"] = rate * settings["share"]
+        for network in sweep.networks:
+            network.train()
+        for rows in _batches(stage.items, schedule.batch_size):
+            for optimizer in group:
+                optimizer.zero_grad(set_to_none=True)
+            loss, terms = sweep.loss(rows)
+            loss.backward()  # type: ignore[no-untyped-call]
+            for optimizer in group:
+                optimizer.step()
+            for name, value in terms.items():
+                sums[name] += value * (len(rows) / stage.items)
+        for network in sweep.networks:
+            network.eval()
+    return {name: float(value) for name, value in sums.items()}
+
+
+def _require_finite(terms: dict[str, float], stage: str, epoch: int) -> None:
+    bad = [name for name, value in terms.items() if value != value or abs(value) > 1e30]
+    if bad:
+        raise FdchError(
+            f"{stage} diverged in epoch {epoch + 1}: {', '.join(bad)} is not finite. "
+            "Lower learning_rate, or use standardised features and smaller weights."
+        )
+
+
+def _optimizer_tensors(
+    optimizers: Sequence[Sequence[torch.optim.Optimizer]],
+) -> dict[str, Tensor]:
+    return {
+        f"optimizer.{i}.{j}.{index}.{name}": torch.as_tensor(value)
+        for i, group in enumerate(optimizers)
+        for j, optimizer in enumerate(group)
+        for index, values in optimizer.state_dict()["state"].items()
+        for name, value in values.items()
+    }
+
+
+def _resume(
+    stage: Stage,
+    optimizers: Sequence[Sequence[torch.optim.Optimizer]],
+    context: Context,
+) -> int:
+    """Load the stage's checkpoint, if any, and give the first epoch to run."""
+    saved = context.checkpoints.load(stage.name) if context.checkpoints else None
+    if saved is None:
+        return 0
+    tensors, facts = saved
+    for name, tensor in stage.tensors().items():
+        tensor.data.copy_(tensors[name])
+    for i, group in enumerate(optimizers):
+        for j, optimizer in enumerate(group):
+            state = optimizer.state_dict()
+            prefix = f"optimizer.{i}.{j}."
+            for key in (key for key in tensors if key.startswith(prefix)):
+                index, name = key.removeprefix(prefix).split(".", 1)
+                state["state"].setdefault(int(index), {})[name] = tensors[key]
+            optimizer.load_state_dict(state)
+    return int(facts["epoch"])

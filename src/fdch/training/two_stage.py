@@ -1,0 +1,232 @@
+"""The pair learns B; then B teaches each modality (FDCH, algorithms 1 and 2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from fdch.objectives.balance import balance_loss
+from fdch.objectives.classification import classification_loss, fit_label_map
+from fdch.objectives.pairwise import pairwise_loss, shares_label
+from fdch.objectives.quantization import binary, quantization_loss
+from fdch.objectives.reduction import WeightedSum
+from fdch.training.batches import TrainingPairs
+from fdch.training.loop import Sweep
+
+
+@dataclass(frozen=True)
+class FusionWeights:
+    """Weights of stage 1: λ and η of Eq. 2."""
+
+    quantization: float
+    balance: float
+
+
+@dataclass(frozen=True)
+class ModalityWeights:
+    """Weights of stage 2: the pairwise term's own, then γ, β and α of Eq. 10."""
+
+    pairwise: float
+    imitation: float
+    classification: float
+    balance: float
+
+
+class FusionStage:
+    """Stage 1: image, text and fusion networks learn one code per pair.
+
+    Args:
+        pairs: The training pairs.
+        network: Gives H from a batch of images and texts.
+        weights: λ and η.
+        add: How terms are scaled and added.
+    """
+
+    name = "stage 1"
+
+    def __init__(
+        self,
+        pairs: TrainingPairs,
+        network: nn.Module,
+        weights: FusionWeights,
+        add: WeightedSum,
+    ) -> None:
+        self.pairs, self.network, self.weights, self.add = pairs, network, weights, add
+        self.items = pairs.items
+        self.H = self._outputs()
+        self.B = binary(self.H)
+
+    def sweeps(self) -> Sequence[Sweep]:
+        """One pass teaches all three networks together."""
+        return [Sweep([self.network], self.loss)]
+
+    def loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Give Eq. 2 on a batch, all other rows of H held as they were."""
+        H = self.network(self.pairs.images(rows), self.pairs.texts(rows))
+        self.H[rows] = H.detach()
+        Y = self.pairs.labels
+        # Each pair stands in Eq. 2 twice; the buffer is fixed, so the gradient
+        # reaches one side only and the sum is doubled.
+        pairwise = 2 * pairwise_loss(H, self.H, shares_label(Y[rows], Y))
+        rest = self.H.sum(dim=0) - H.detach().sum(dim=0)
+        return self.add(
+            len(rows),
+            over_pairs={
+                "pairwise": (1.0, pairwise),
+                "balance": (self.weights.balance, balance_loss(H, rest)),
+            },
+            over_items={
+                "quantization": (
+                    self.weights.quantization,
+                    quantization_loss(H, self.B[rows]),
+                )
+            },
+        )
+
+    def end_epoch(self) -> dict[str, float]:
+        """Set B to the sign of H (Eq. 5)."""
+        self.B.copy_(binary(self.H))
+        return output_figures({"H": self.H})
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Give the networks' weights, H and B."""
+        return _named(network=self.network) | {"H": self.H, "B": self.B}
+
+    def unified_codes(self) -> Tensor:
+        """Recompute H with the final weights and give its sign: B, frozen."""
+        self.H.copy_(self._outputs())
+        return binary(self.H)
+
+    def _outputs(self) -> Tensor:
+        return self.pairs.outputs(
+            lambda rows: self.network(self.pairs.images(rows), self.pairs.texts(rows)),
+            [self.network],
+        )
+
+
+class ModalityStage:
+    """Stage 2: frozen codes B teach one network per modality.
+
+    Args:
+        pairs: The training pairs.
+        image_network: Gives F from images.
+        text_network: Gives G from texts.
+        B: Unified codes of the training pairs, (items, bits).
+        weights: Of the pairwise term, γ, β and α.
+        add: How terms are scaled and added.
+    """
+
+    name = "stage 2"
+
+    def __init__(
+        self,
+        pairs: TrainingPairs,
+        image_network: nn.Module,
+        text_network: nn.Module,
+        B: Tensor,
+        weights: ModalityWeights,
+        add: WeightedSum,
+    ) -> None:
+        self.pairs, self.weights, self.add = pairs, weights, add
+        self.image_network, self.text_network = image_network, text_network
+        self.items = pairs.items
+        self.B = B
+        self.F = pairs.outputs(
+            lambda rows: image_network(pairs.images(rows)), [image_network]
+        )
+        self.G = pairs.outputs(
+            lambda rows: text_network(pairs.texts(rows)), [text_network]
+        )
+        self.W1, self.W2 = self._label_maps()
+
+    def sweeps(self) -> Sequence[Sweep]:
+        """A pass for the image network, then one for the text network."""
+        return [
+            Sweep([self.image_network], self.image_loss),
+            Sweep([self.text_network], self.text_loss),
+        ]
+
+    def image_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Give Eq. 10 as a function of a batch of F, with G, W1 and B fixed."""
+        F = self.image_network(self.pairs.images(rows))
+        return self._loss(rows, F, own=self.F, other=self.G, W=self.W1, side="image ")
+
+    def text_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Give Eq. 10 as a function of a batch of G, with F, W2 and B fixed."""
+        G = self.text_network(self.pairs.texts(rows))
+        return self._loss(rows, G, own=self.G, other=self.F, W=self.W2, side="text ")
+
+    def end_epoch(self) -> dict[str, float]:
+        """Refit W1 and W2 (Eq. 13 and 14)."""
+        W1, W2 = self._label_maps()
+        self.W1.copy_(W1)
+        self.W2.copy_(W2)
+        return output_figures({"F": self.F, "G": self.G})
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Give the networks' weights, F, G, W1 and W2."""
+        return _named(image=self.image_network, text=self.text_network) | {
+            "F": self.F,
+            "G": self.G,
+            "W1": self.W1,
+            "W2": self.W2,
+        }
+
+    def _label_maps(self) -> tuple[Tensor, Tensor]:
+        Y = self.pairs.labels
+        return fit_label_map(Y, self.F), fit_label_map(Y, self.G)
+
+    def _loss(
+        self,
+        rows: Tensor,
+        out: Tensor,
+        own: Tensor,
+        other: Tensor,
+        W: Tensor,
+        side: str,
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        own[rows] = out.detach()
+        Y = self.pairs.labels
+        rest = own.sum(dim=0) - out.detach().sum(dim=0)
+        over_pairs: dict[str, tuple[float, Tensor]] = {
+            side + "balance": (self.weights.balance, balance_loss(out, rest))
+        }
+        over_items = {
+            side + "imitation": (
+                self.weights.imitation,
+                quantization_loss(out, self.B[rows]),
+            )
+        }
+        if self.weights.pairwise:
+            S = shares_label(Y[rows], Y)
+            over_pairs[side + "pairwise"] = (
+                self.weights.pairwise,
+                pairwise_loss(out, other, S),
+            )
+        if self.weights.classification:
+            over_items[side + "classification"] = (
+                self.weights.classification,
+                classification_loss(out, Y[rows], W),
+            )
+        return self.add(len(rows), over_pairs, over_items)
+
+
+def output_figures(outputs: dict[str, Tensor]) -> dict[str, float]:
+    """Give what tells early whether codes are healthy.
+
+    Mean |output| near 0 means that the network has not started to move; a bit
+    imbalance near 1 means that bits are constant.
+    """
+    figures = {}
+    for name, values in outputs.items():
+        figures[f"mean |{name}|"] = float(values.abs().mean())
+        figures[f"imbalance {name}"] = float(binary(values).mean(dim=0).abs().mean())
+    return figures
+
+
+def _named(**networks: nn.Module) -> dict[str, Tensor]:
+    return {
+        f"{role}.{key}": tensor
+        for role, network in networks.items()
+        for key, tensor in network.state_dict(keep_vars=True).items()
+    }
