@@ -7,4 +7,4 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
-    raise MissingExtra("training or encoding with a network", "torch") from error
+    raise MissingExtra("training or encoding with a network", "train") from error

@@ -26,7 +26,7 @@ def packaged_weights() -> Path:
         path = Path(str(resources.files(PACKAGE).joinpath(FILE)))
     except ModuleNotFoundError as error:
         purpose = "the image network 'efficientnet_lite0'"
-        raise MissingExtra(purpose, "torch") from error
+        raise MissingExtra(purpose, "train") from error
     digest = hashlib.sha256(_content(path)).hexdigest()
     if digest != SHA256:
         raise DataError(
