@@ -134,7 +134,7 @@ def test_weights_package_is_checked_by_digest(monkeypatch):
 
 def test_missing_weights_package_names_the_extra(monkeypatch):
     monkeypatch.setattr(efficientnet_weights, "PACKAGE", "no_such_package")
-    with pytest.raises(MissingExtra, match=r"fdch\[torch\]"):
+    with pytest.raises(MissingExtra, match=r"fdch\[train\]"):
         packaged_weights()
 
 

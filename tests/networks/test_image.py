@@ -150,5 +150,5 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path):
 
 def test_missing_torch_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtra, match=r"fdch\[torch\]"):
+    with pytest.raises(MissingExtra, match=r"fdch\[train\]"):
         importlib.reload(networks)
