@@ -1,0 +1,180 @@
+"""Ridge, whitening and correlation steps for linear methods, in float64.
+
+Items are rows. Whatever a method solves more than once is factored once, and a
+system is always solved in the smaller of its two forms.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.sparse import csr_array
+
+Matrix = NDArray[np.float64]
+
+
+def centred(X: NDArray[Any] | csr_array) -> tuple[Matrix, Matrix]:
+    """Subtract the mean of each column.
+
+    Args:
+        X: Items in rows, (n, d), dense or sparse.
+
+    Returns:
+        The centred rows, dense (n, d), and the mean (d,).
+
+    >>> centred(np.array([[1.0, 4.0], [3.0, 0.0]]))[0].tolist()
+    [[-1.0, 2.0], [1.0, -2.0]]
+    """
+    rows = X.toarray() if isinstance(X, csr_array) else X
+    dense = rows.astype(np.float64)
+    mean = dense.mean(axis=0)
+    dense -= mean
+    return dense, mean
+
+
+@dataclass(frozen=True)
+class LinearMap:
+    """Rows to (row - mean) W, for dense and sparse rows alike.
+
+    Args:
+        W: Weights, (d, bits).
+        mean: Training mean, (d,).
+    """
+
+    W: Matrix
+    mean: Matrix
+
+    def __call__(self, X: NDArray[Any] | csr_array) -> NDArray[np.float32]:
+        """Map rows, (n, d) to (n, bits)."""
+        # sparse rows stay sparse: the mean is taken off after the product
+        return np.asarray(X @ self.W - self.mean @ self.W).astype(np.float32)
+
+
+class Ridge:
+    """Ridge regression on fixed rows X, factored once for many targets.
+
+    Args:
+        X: Rows to regress from, (n, d).
+        ridge: δ > 0, the weight of the penalty on the weights.
+
+    >>> Ridge(np.array([[1.0], [2.0]]), ridge=5.0).weights(np.array([[2.0], [4.0]]))
+    array([[1.]])
+    """
+
+    def __init__(self, X: Matrix, ridge: float) -> None:
+        self._X, self._ridge = X, ridge
+        self._is_primal = X.shape[1] <= X.shape[0]
+        gram = X.T @ X if self._is_primal else X @ X.T
+        gram[np.diag_indices_from(gram)] += ridge
+        self._factor = linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
+
+    def weights(self, B: Matrix) -> Matrix:
+        """Give (XᵀX + δI)⁻¹XᵀB, (d, k), for targets B, (n, k)."""
+        if self._is_primal:
+            return self._solve(self._X.T @ B)
+        return self._X.T @ self._solve(B)
+
+    def residuals(self, B: Matrix) -> Matrix:
+        """Give B - X(XᵀX + δI)⁻¹XᵀB, (n, k): what X leaves unexplained."""
+        if self._is_primal:
+            return B - self._X @ self.weights(B)
+        return self._ridge * self._solve(B)
+
+    def _solve(self, right: Matrix) -> Matrix:
+        return linalg.cho_solve(self._factor, right, check_finite=False)
+
+
+class Whitening:
+    """The Cholesky factor R of XᵀX + δI = RᵀR, under which X R⁻¹ is white.
+
+    Args:
+        X: Centred rows, (n, d).
+        ridge: δ, added to the diagonal; must make the sum positive definite.
+        is_relative: Whether δ is a share of the mean of the diagonal instead.
+    """
+
+    def __init__(self, X: Matrix, ridge: float, is_relative: bool = False) -> None:
+        gram = X.T @ X
+        if is_relative:
+            ridge *= float(np.trace(gram)) / len(gram)
+        # round-off alone may make the Gram matrix of dependent columns indefinite
+        least = float(np.finfo(np.float64).eps) * len(gram) * float(gram.max())
+        gram[np.diag_indices_from(gram)] += max(ridge, least)
+        self._R = linalg.cholesky(gram, overwrite_a=True, check_finite=False)
+
+    def whiten(self, C: Matrix) -> Matrix:
+        """Give R⁻ᵀC, for C = XᵀA, (d, m)."""
+        return linalg.solve_triangular(self._R, C, trans="T", check_finite=False)
+
+    def directions(self, P: Matrix) -> Matrix:
+        """Give R⁻¹P: directions found among white columns, for X as it is."""
+        return linalg.solve_triangular(self._R, P, check_finite=False)
+
+
+def factored_svd(A: Matrix, B: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """Give the singular value decomposition of ABᵀ without forming it.
+
+    Args:
+        A: Left factor, (d, r).
+        B: Right factor, (e, r).
+
+    Returns:
+        Left vectors (d, s), values (s,) from the largest down, right vectors
+        (e, s); s is the smallest of d, e and r.
+    """
+    Qa, Ra = linalg.qr(A, mode="economic", check_finite=False)
+    Qb, Rb = linalg.qr(B, mode="economic", check_finite=False)
+    P, values, Qt = linalg.svd(Ra @ Rb.T, full_matrices=False, check_finite=False)
+    return Qa @ P, values, Qb @ Qt.T
+
+
+def top_singular_pair(A: Matrix, B: Matrix) -> tuple[Matrix, float, Matrix]:
+    """Give the first singular vectors and value of ABᵀ: (d,), value, (e,)."""
+    P, values, Q = factored_svd(A, B)
+    return P[:, 0], float(values[0]), Q[:, 0]
+
+
+def top_singular_vectors(M: Matrix, most: int) -> tuple[Matrix, Matrix, Matrix]:
+    """Give the leading singular vectors of a matrix too large for all of them.
+
+    Args:
+        M: Any matrix, (d, e).
+        most: How many are wanted; fewer come where the rank is lower.
+
+    Returns:
+        Left vectors (d, s), values (s,) from the largest down, right vectors
+        (e, s), where s is at most `most`.
+    """
+    if M.shape[0] < M.shape[1]:
+        Q, values, P = top_singular_vectors(M.T, most)
+        return P, values, Q
+    size = M.shape[1]
+    wanted = [max(0, size - most), size - 1]
+    squares, Q = linalg.eigh(M.T @ M, subset_by_index=wanted, check_finite=False)
+    squares, Q = squares[::-1], Q[:, ::-1]
+    # squares lie on the round-off of the largest where the rank ends
+    kept = squares > 1e-12 * max(squares[0], 0.0)
+    values, Q = np.sqrt(squares[kept]), Q[:, kept]
+    return M @ Q / values, values, Q
+
+
+def cca_directions(
+    X: Matrix, Z: Matrix, white_x: Whitening, white_z: Whitening, most: int
+) -> tuple[Matrix, Matrix, Matrix]:
+    """Give canonical directions: the most correlated projections of two views.
+
+    Args:
+        X: Centred rows of one view, (n, d).
+        Z: Centred rows of the other, (n, e).
+        white_x: Whitening of X.
+        white_z: Whitening of Z.
+        most: How many are wanted; fewer come where the rank is lower.
+
+    Returns:
+        Directions in X (d, s), in Z (e, s), and their correlations (s,).
+    """
+    crossed = white_z.whiten(white_x.whiten(X.T @ Z).T).T
+    P, correlations, Q = top_singular_vectors(crossed, most)
+    return white_x.directions(P), white_z.directions(Q), correlations
