@@ -15,6 +15,7 @@ from torch import Tensor
 from fdch.errors import DamagedRun, RunError
 
 FORMAT = "1"
+UNREADABLE = (SafetensorError, OSError, KeyError, ValueError, RecursionError)
 
 
 @dataclass
@@ -41,18 +42,25 @@ class Checkpoints:
         self, name: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]
     ) -> None:
         """Write a checkpoint whole or not at all."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         path = self._path(name)
         partial = path.with_suffix(".partial")
         metadata = {"format": FORMAT, "task": self.task, "facts": json.dumps(facts)}
-        save_file(
-            {key: value.detach().cpu().contiguous() for key, value in tensors.items()},
-            partial,
-            metadata=metadata,
-        )
-        with partial.open("rb") as written:
-            os.fsync(written.fileno())
-        os.replace(partial, path)
+        plain = {key: value.detach().cpu() for key, value in tensors.items()}
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            save_file(
+                {key: value.contiguous() for key, value in plain.items()},
+                partial,
+                metadata=metadata,
+            )
+            with partial.open("rb") as written:
+                os.fsync(written.fileno())
+            os.replace(partial, path)
+        except (OSError, SafetensorError) as problem:
+            raise RunError(
+                f"checkpoint '{path}' could not be written: {problem}. "
+                "Check the folder's permissions and the free space."
+            ) from problem
         self._last = time.monotonic()
 
     def load(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
@@ -61,20 +69,22 @@ class Checkpoints:
         if not path.exists():
             return None
         try:
-            with safe_open(path, framework="pt") as opened:
-                metadata = opened.metadata() or {}
-                tensors = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
-            facts = json.loads(metadata["facts"])
-        except (SafetensorError, OSError, KeyError, ValueError) as problem:
+            tensors, form, task, facts = _read(path)
+        except UNREADABLE as problem:
             raise DamagedRun(
                 f"checkpoint '{path}' cannot be read ({problem}). "
                 "Delete it to train from the beginning."
             ) from problem
-        if metadata.get("task") != self.task:
+        if form != FORMAT:
+            raise RunError(
+                f"checkpoint '{path}' has format {form}; this version of fdch goes on "
+                f"from format {FORMAT}. Delete it to train from the beginning."
+            )
+        if task != self.task:
             raise RunError(
                 f"checkpoint '{path}' belongs to other data or settings "
-                f"({metadata.get('task')}, not {self.task}). Resume with the same "
-                "command, or train into another folder."
+                f"({task}, not {self.task}). Resume with the same command, or train "
+                "into another folder."
             )
         return tensors, facts
 
@@ -87,3 +97,14 @@ class Checkpoints:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.safetensors"
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], str, str, dict[str, Any]]:
+    """Give a checkpoint's tensors, format, task and facts."""
+    with safe_open(path, framework="pt") as opened:
+        metadata = opened.metadata() or {}
+        tensors = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
+    facts = json.loads(metadata["facts"])
+    if not isinstance(facts, dict):
+        raise ValueError("its facts have no names")
+    return tensors, metadata["format"], metadata["task"], facts

@@ -1,14 +1,14 @@
 """Epochs over batches, for any loss."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from fdch.errors import FdchError
+from fdch.errors import DamagedRun, FdchError
 from fdch.networks._base import FeatureNetwork
 from fdch.progress import Update
 from fdch.training.context import Context
@@ -185,7 +185,21 @@ def _resume(
     saved = context.checkpoints.load(stage.name) if context.checkpoints else None
     if saved is None:
         return 0
-    tensors, facts = saved
+    try:
+        return _take_up(stage, optimizers, *saved)
+    except (KeyError, TypeError, ValueError, RuntimeError) as problem:
+        raise DamagedRun(
+            f"the checkpoint of {stage.name} does not fit its networks ({problem}). "
+            "Delete it to train from the beginning."
+        ) from problem
+
+
+def _take_up(
+    stage: Stage,
+    optimizers: Sequence[Sequence[torch.optim.Optimizer]],
+    tensors: Mapping[str, Tensor],
+    facts: Mapping[str, Any],
+) -> int:
     for name, tensor in stage.tensors().items():
         tensor.data.copy_(tensors[name])
     for i, group in enumerate(optimizers):
