@@ -76,9 +76,9 @@ class FDCH(HashMethod):
         backbone_rate: Share of the learning rate that the image network gets.
     """
 
-    fusion_width: int = 2500
+    fusion_width: int = 1024
     text_hidden: int = 2048
-    fusion_hidden: int = 4096
+    fusion_hidden: int = 1024
     quantization_weight: float = 0.02
     balance_weight: float = 0.003
     pairwise_weight: float = 1.0
@@ -92,11 +92,11 @@ class FDCH(HashMethod):
     optimizer: Literal["adamw", "sgd"] = "adamw"
     learning_rate: float = 1e-3
     final_learning_rate: float = 1e-5
-    weight_decay: float = 0.3
+    weight_decay: float = 0.6
     initialization: Initialization = "torch"
     standardize: bool = True
     image_dropout: float = 0.5
-    word_dropout: float = 0.4
+    word_dropout: float = 0.5
     finetune: bool = False
     backbone_rate: float = 0.1
 
@@ -108,7 +108,9 @@ class FDCH(HashMethod):
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
+            "fusion_width": 2500,
             "text_hidden": 8192,
+            "fusion_hidden": 4096,
             "quantization_weight": 1.0,
             "balance_weight": 1.0,
             "imitation_weight": 1.0,
