@@ -55,6 +55,14 @@ def test_sparse_rows_are_centred_and_mapped_as_dense_ones():
     assert map_rows(X).dtype == np.float32
 
 
+def test_a_linear_map_round_trips_through_arrays_of_the_right_shape():
+    made = LinearMap(normal(0, 5, 3), normal(1, 5))
+    back = LinearMap.from_arrays(made.to_arrays("image"), "image", (5, 3))
+    assert back.W is made.W and back.mean is made.mean
+    with pytest.raises(ValueError, match=r"shape \(5, 3\); expected \(5, 4\)"):
+        LinearMap.from_arrays(made.to_arrays("image"), "image", (5, 4))
+
+
 @given(shapes, shapes, st.floats(1e-3, 10), st.integers(0, 99))
 def test_ridge_weights_have_no_gradient_whichever_system_is_smaller(n, d, delta, seed):
     X, B = normal(seed, n, d), normal(seed + 1, n, 2)

@@ -4,6 +4,7 @@ Items are rows. Whatever a method solves more than once is factored once, and a
 system is always solved in the smaller of its two forms.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,15 @@ def centred(X: NDArray[Any] | csr_array) -> tuple[Matrix, Matrix]:
     return dense, mean
 
 
+def signs(outputs: Matrix) -> Matrix:
+    """Give -1 below zero and +1 else, as codes while training.
+
+    >>> signs(np.array([-0.5, 0.0, 2.0])).tolist()
+    [-1.0, 1.0, 1.0]
+    """
+    return np.where(outputs >= 0, 1.0, -1.0)
+
+
 @dataclass(frozen=True)
 class LinearMap:
     """Rows to (row - mean) W, for dense and sparse rows alike.
@@ -50,6 +60,20 @@ class LinearMap:
         """Map rows, (n, d) to (n, bits)."""
         # sparse rows stay sparse: the mean is taken off after the product
         return np.asarray(X @ self.W - self.mean @ self.W).astype(np.float32)
+
+    def to_arrays(self, name: str) -> dict[str, Matrix]:
+        """Give weights and mean under names of their own."""
+        return {f"{name}.W": self.W, f"{name}.mean": self.mean}
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, int]
+    ) -> "LinearMap":
+        """Take what `to_arrays` gave; weights of another shape are a ValueError."""
+        W, mean = arrays[f"{name}.W"], arrays[f"{name}.mean"]
+        if W.shape != shape or mean.shape != shape[:1]:
+            raise ValueError(f"{name}.W has shape {W.shape}; expected {shape}")
+        return cls(W, mean)
 
 
 class Ridge:
