@@ -40,7 +40,7 @@ class TrainingPairs:
         self._images = images
         self._rows_at_once = ROWS_AT_ONCE[images.dtype.name]
         self._features = (
-            torch.from_numpy(images).to(device) if images.dtype == np.float32 else None
+            torch.tensor(images, device=device) if images.dtype == np.float32 else None
         )
         self._texts = texts
 
@@ -48,7 +48,7 @@ class TrainingPairs:
         """Give a batch of image inputs on the device."""
         if self._features is not None:
             return self._features[rows]
-        return torch.from_numpy(self._images[rows.numpy()]).to(self.device)
+        return torch.tensor(self._images[rows.numpy()], device=self.device)
 
     def texts(self, rows: Tensor) -> WordBatch:
         """Give a batch of word vectors on the device."""
@@ -77,7 +77,8 @@ def image_outputs(
         network,
         len(images),
         ROWS_AT_ONCE[images.dtype.name],
-        lambda rows: (torch.from_numpy(np.ascontiguousarray(images[rows])).to(device),),
+        # copied, because a store of pixels is read-only and torch wants to write
+        lambda rows: (torch.tensor(images[rows], device=device),),
     )
 
 
@@ -104,7 +105,7 @@ def pair_outputs(
         len(images),
         ROWS_AT_ONCE[images.dtype.name],
         lambda rows: (
-            torch.from_numpy(np.ascontiguousarray(images[rows])).to(device),
+            torch.tensor(images[rows], device=device),
             sparse_rows(texts[rows]).to(device),
         ),
     )

@@ -1,0 +1,115 @@
+"""Training pairs as tensors, and networks run batch by batch."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from torch import nn
+
+from fdch.networks.fusion import FusionNetwork
+from fdch.networks.head import ImageHead
+from fdch.networks.pair import PairNetwork
+from fdch.networks.text import TextNetwork
+from fdch.training import batches
+from fdch.training.batches import TrainingPairs
+
+ITEMS, WIDTH, WORDS, BITS = 11, 5, 30, 4
+
+
+@pytest.fixture
+def inputs():
+    rng = np.random.default_rng(0)
+    return {
+        "images": rng.standard_normal((ITEMS, WIDTH)).astype(np.float32),
+        "texts": csr_array((rng.random((ITEMS, WORDS)) < 0.08).astype(np.float32)),
+        "labels": (rng.random((ITEMS, 3)) < 0.5).astype(np.uint8),
+    }
+
+
+def training(inputs, **changes):
+    return TrainingPairs(**(inputs | changes), device=torch.device("cpu"))
+
+
+def pair_network():
+    return PairNetwork(
+        ImageHead(WIDTH, 6, dropout=0.5),
+        TextNetwork(WORDS, 6, hidden=8, word_dropout=0.5),
+        FusionNetwork(6, BITS, hidden=8),
+    )
+
+
+def test_rows_are_those_asked_for(inputs):
+    pairs = training(inputs)
+    rows = torch.tensor([4, 0, 4])
+    assert np.array_equal(pairs.images(rows), inputs["images"][[4, 0, 4]])
+    words = pairs.texts(rows)
+    assert words.offsets[-1] == inputs["texts"][[4, 0, 4]].nnz
+    assert pairs.items == ITEMS
+    assert np.array_equal(pairs.labels.numpy(), inputs["labels"])
+    assert pairs.labels.dtype == torch.float32
+
+
+def test_pixels_are_taken_from_a_read_only_store(inputs, tmp_path):
+    pixels = np.random.default_rng(1).integers(0, 256, (ITEMS, 2, 2, 3), dtype=np.uint8)
+    np.save(tmp_path / "pixels.npy", pixels)
+    store = np.load(tmp_path / "pixels.npy", mmap_mode="r")
+    pairs = training(inputs, images=store)
+    assert np.array_equal(pairs.images(torch.tensor([2, 9])), pixels[[2, 9]])
+
+    class Mean(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(()))
+
+        def forward(self, pixels):
+            return pixels.float().mean(dim=(1, 2)) * self.scale
+
+    outputs = batches.image_outputs(Mean(), store)
+    assert np.allclose(outputs, pixels.mean(axis=(1, 2)), atol=1e-4)
+
+
+def test_read_only_features_are_taken(inputs):
+    inputs["images"].flags.writeable = False
+    pairs = training(inputs)
+    assert np.array_equal(pairs.images(torch.tensor([1])), inputs["images"][[1]])
+    head = ImageHead(WIDTH, BITS)
+    assert batches.image_outputs(head, inputs["images"]).shape == (ITEMS, BITS)
+
+
+def test_outputs_are_in_row_order_without_dropout_or_gradients(inputs, monkeypatch):
+    monkeypatch.setitem(batches.ROWS_AT_ONCE, "float32", 4)
+    pairs, network = training(inputs), pair_network()
+    network.train()
+    outputs = pairs.outputs(
+        lambda rows: network(pairs.images(rows), pairs.texts(rows)), [network]
+    )
+    expected = batches.pair_outputs(network, inputs["images"], inputs["texts"])
+    assert not outputs.requires_grad
+    assert not network.training
+    assert np.allclose(outputs, expected, atol=1e-6)
+
+
+@settings(deadline=None)
+@given(size=st.integers(1, 12), items=st.integers(0, ITEMS))
+def test_outputs_do_not_depend_on_the_batch(size, items):
+    rng = np.random.default_rng(2)
+    images = rng.standard_normal((items, WIDTH)).astype(np.float32)
+    texts = csr_array((rng.random((items, WORDS)) < 0.1).astype(np.float32))
+    network = pair_network()
+    results = []
+    for batch in (size, ITEMS):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(batches.ROWS_AT_ONCE, "float32", batch)
+            results.append(
+                (
+                    batches.image_outputs(network.image, images),
+                    batches.text_outputs(network.text, texts),
+                    batches.pair_outputs(network, images, texts),
+                )
+            )
+    for one, other in zip(*results, strict=True):
+        assert one.dtype == np.float32
+        assert len(one) == items
+        assert np.allclose(one, other, atol=1e-5)
