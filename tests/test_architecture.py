@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "fdch"
 LAYERS = [
-    {"errors", "progress"},
+    {"errors", "progress", "timing"},
     {"codes"},
     {"data", "index", "evaluation"},
     {"networks", "objectives"},

@@ -1,9 +1,6 @@
 """Speed of the evaluation, beside the per-query sort that this field copies."""
 
-import statistics
 import sys
-from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +12,7 @@ from fdch.evaluation.histograms import distance_histograms, engine_name
 from fdch.evaluation.metrics import average_precision
 from fdch.evaluation.scoring import score
 from fdch.progress import Progress, Update, silent
+from fdch.timing import seconds, spread
 
 Floats = NDArray[np.float32]
 AGREEMENT = 1e-9  # differences below this come from the order of additions
@@ -80,14 +78,14 @@ def evaluate_benchmark(
     work = _workload(np.random.default_rng(seed), queries, database, bits, labels)
     floats = work.as_floats()
     timed = min(loop_queries or queries, queries)
-    warm_up = _seconds(lambda: score(*work.first(1)))
+    warm_up = seconds(lambda: score(*work.first(1)))
     before = _peak_memory()
     ours, loop, after_ours = [], [], before
     for turn in range(repeats):
-        ours.append(_seconds(lambda: score(*work)))
+        ours.append(seconds(lambda: score(*work)))
         after_ours = after_ours if turn else _peak_memory()
-        seconds = _seconds(lambda: sorting_loop(*floats, number=timed))
-        loop.append(seconds * queries / timed)
+        loop_time = seconds(lambda: sorting_loop(*floats, number=timed))
+        loop.append(loop_time * queries / timed)
         progress(Update("evaluation benchmark", turn + 1, repeats, "turn"))
     ratios = [theirs / own for theirs, own in zip(loop, ours, strict=True)]
     return {
@@ -99,11 +97,11 @@ def evaluate_benchmark(
         "repeats": repeats,
         "engine": engine_name(),
         "warm_up_seconds": warm_up,
-        "ours_seconds": _spread(ours),
-        "loop_seconds": _spread(loop),
+        "ours_seconds": spread(ours),
+        "loop_seconds": spread(loop),
         "loop_queries": timed,
         "loop_scaled": timed < queries,
-        "ratio": _spread(ratios),
+        "ratio": spread(ratios),
         "peak_memory_bytes": {
             "before": before,
             "after_ours": after_ours,
@@ -194,21 +192,6 @@ def _difference(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float
     if not np.array_equal(np.isnan(ours), np.isnan(theirs)):
         return float(np.finfo(float).max)
     return float(np.max(np.abs(np.nan_to_num(ours - theirs))))
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    start = perf_counter()
-    work()
-    return perf_counter() - start
-
-
-def _spread(values: Sequence[float]) -> dict[str, Any]:
-    return {
-        "min": min(values),
-        "median": statistics.median(values),
-        "max": max(values),
-        "all": list(values),
-    }
 
 
 def _peak_memory() -> int | None:

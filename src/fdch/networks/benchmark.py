@@ -1,0 +1,94 @@
+"""The parts of networks written here, beside what they stand in for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor, nn
+
+from fdch.errors import SettingError
+from fdch.networks import image as image_networks
+from fdch.networks.response_norm import response_norm
+from fdch.networks.text import WordLayer, sparse_rows
+from fdch.progress import Progress, Update, silent
+from fdch.timing import take_turns
+
+BATCH, WORDS, WORDS_PER_TEXT, HIDDEN = 128, 1386, 5, 8192
+
+
+def networks_benchmark(
+    repeats: int = 5, seed: int = 0, progress: Progress = silent
+) -> dict[str, Any]:
+    """Time our layers and folded network against the plain ones, taking turns.
+
+    Args:
+        repeats: Turns of each side.
+        seed: Seed of the inputs.
+        progress: Told after each part.
+    """
+    if repeats < 1:
+        raise SettingError("a benchmark needs at least one turn.")
+    generator = torch.Generator().manual_seed(seed)
+    parts = {
+        "response_norm": _response_norm,
+        "word_layer": _word_layer,
+        "efficientnet_lite0": _frozen_network,
+    }
+    result: dict[str, Any] = {"benchmark": "networks", "repeats": repeats, "parts": {}}
+    for done, (name, sides) in enumerate(parts.items(), start=1):
+        result["parts"][name] = take_turns(*sides(generator), repeats)
+        progress(Update("networks benchmark", done, len(parts), "part"))
+    return result
+
+
+Sides = tuple[Callable[[], object], Callable[[], object]]
+
+
+def _response_norm(generator: torch.Generator) -> Sides:
+    """CNN-F's first normalisation, forward and backward, against torch's own."""
+    planes = torch.randn(8, 64, 54, 54, generator=generator)
+    theirs = nn.LocalResponseNorm(5, alpha=5e-4, beta=0.75, k=2)
+    return lambda: _step(response_norm, planes), lambda: _step(theirs, planes)
+
+
+def _word_layer(generator: torch.Generator) -> Sides:
+    """The first layer of the text network against a dense one, with gradients."""
+    columns = torch.randint(WORDS, (BATCH * WORDS_PER_TEXT,), generator=generator)
+    starts = np.arange(0, BATCH * WORDS_PER_TEXT + 1, WORDS_PER_TEXT)
+    ones = np.ones(len(columns), dtype=np.float32)
+    matrix = csr_array((ones, columns.numpy(), starts), shape=(BATCH, WORDS))
+    layer = WordLayer(WORDS, HIDDEN)
+    dense = nn.Linear(WORDS, HIDDEN)
+    batch, whole = sparse_rows(matrix), torch.from_numpy(matrix.toarray())
+    return (
+        lambda: layer(batch).sum().backward(),
+        lambda: dense(whole).sum().backward(),
+    )
+
+
+def _frozen_network(generator: torch.Generator) -> Sides:
+    """The packaged network folded, as features use it, against the plain one."""
+    pixels = torch.randint(
+        256, (32, 224, 224, 3), dtype=torch.uint8, generator=generator
+    )
+    folded = image_networks.load_frozen("efficientnet_lite0")
+    plain = image_networks.load("efficientnet_lite0").to(
+        memory_format=torch.contiguous_format
+    )
+
+    def ours() -> None:
+        for part in torch.split(pixels, 8):
+            folded(part)
+
+    @torch.inference_mode()
+    def peer() -> None:
+        plain(pixels)
+
+    return ours, peer
+
+
+def _step(layer: Callable[[Tensor], Tensor], planes: Tensor) -> None:
+    inputs = planes.clone().requires_grad_()
+    layer(inputs).sum().backward()  # type: ignore[no-untyped-call]

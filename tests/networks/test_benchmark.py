@@ -1,0 +1,23 @@
+import pytest
+
+from fdch.errors import SettingError
+from fdch.networks.benchmark import networks_benchmark
+
+
+def test_each_part_is_timed_on_both_sides():
+    told = []
+    result = networks_benchmark(repeats=1, progress=told.append)
+    assert list(result["parts"]) == [
+        "response_norm",
+        "word_layer",
+        "efficientnet_lite0",
+    ]
+    for part in result["parts"].values():
+        own, peer = part["ours_seconds"]["all"], part["peer_seconds"]["all"]
+        assert part["ratio"]["all"] == [peer[0] / own[0]]
+    assert [update.done for update in told] == [1, 2, 3]
+
+
+def test_no_turns_are_refused():
+    with pytest.raises(SettingError, match="at least one"):
+        networks_benchmark(repeats=0)
