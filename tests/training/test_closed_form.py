@@ -124,7 +124,8 @@ def test_factored_svd_is_the_svd_of_the_product(d, e, rank, seed):
     direct = np.linalg.svd(A @ B.T, compute_uv=False)[: len(values)]
     np.testing.assert_allclose(values, direct, atol=1e-9)
     p, value, q = top_singular_pair(A, B)
-    assert value == values[0]
+    assert value == pytest.approx(values[0])
+    assert np.linalg.norm(p) == pytest.approx(1) == np.linalg.norm(q)
     assert p @ A @ B.T @ q == pytest.approx(value)
 
 

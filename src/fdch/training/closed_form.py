@@ -155,9 +155,22 @@ def factored_svd(A: Matrix, B: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def top_singular_pair(A: Matrix, B: Matrix) -> tuple[Matrix, float, Matrix]:
-    """Give the first singular vectors and value of ABᵀ: (d,), value, (e,)."""
-    P, values, Q = factored_svd(A, B)
-    return P[:, 0], float(values[0]), Q[:, 0]
+    """Give the first singular vectors and value of ABᵀ: (d,), value, (e,).
+
+    Gram matrices of the factors suffice for the first pair, and cost less than
+    the orthogonal bases that the last ones would need.
+    """
+    Ra, Rb = _gram_root(A), _gram_root(B)
+    U, values, Vt = linalg.svd(Ra @ Rb.T, check_finite=False)
+    value = float(values[0])
+    p, q = A @ (Rb.T @ Vt[0]), B @ (Ra.T @ U[:, 0])
+    return p / np.linalg.norm(p), value, q / np.linalg.norm(q)
+
+
+def _gram_root(A: Matrix) -> Matrix:
+    """Give a square R with RᵀR = AᵀA."""
+    squares, U = linalg.eigh(A.T @ A, check_finite=False)
+    return np.sqrt(np.maximum(squares, 0))[:, None] * U.T
 
 
 def top_singular_vectors(M: Matrix, most: int) -> tuple[Matrix, Matrix, Matrix]:
