@@ -26,7 +26,7 @@ def load(name: str) -> "type[HashMethod]":
     """Give the class of a method by its name, such as "fdch" or "scm_orth"."""
     if name not in names():
         raise SettingError(
-            f"unknown method '{name}'{suggestion(name, names())} "
+            f"unknown method '{name}'{suggestion(name, names()) or '.'} "
             f"There are: {', '.join(names())}."
         )
     from fdch.methods._base import HashMethod

@@ -85,6 +85,7 @@ class HashMethod(ABC):
             self.image_weights,
             getattr(self, "finetune", False),
         )
+        self._inputs = None  # type: ignore[misc]  # of an earlier fit
         self._learn(inputs, pairs, validation, context)
         self._inputs = inputs  # type: ignore[misc]
         return self
@@ -137,8 +138,9 @@ class HashMethod(ABC):
         return self.inputs.items
 
     def state(self) -> dict[str, Array]:
-        """Give everything learned as plain arrays."""
-        return inputs_to_arrays(self.inputs) | self._learned()
+        """Give everything learned as plain arrays, in C order as files have it."""
+        arrays = inputs_to_arrays(self.inputs) | self._learned()
+        return {name: np.asarray(array, order="C") for name, array in arrays.items()}
 
     def restore(self, state: Mapping[str, Array], context: Context = PLAIN) -> Self:
         """Take up what `state` gave, in place of `fit`."""

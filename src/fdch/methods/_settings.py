@@ -1,5 +1,6 @@
 """Settings given as text, checked against a method's own fields."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -45,10 +46,13 @@ def configure(
     values, problems = _parse(method, remaining)
     if preset is not None and preset not in method.presets:
         known = ", ".join(method.presets) or "none"
-        problems.append(f"unknown preset '{preset}'; this method has: {known}.")
+        near = suggestion(preset, method.presets) or f"; this method has: {known}."
+        problems.append(f"unknown preset '{preset}'{near}")
     if problems:
         raise SettingError(" ".join(problems))
-    chosen = dict(method.presets[preset]) if preset else {}
+    names = setting_names(method)
+    preset_values = method.presets[preset] if preset else {}
+    chosen = {key: value for key, value in preset_values.items() if key in names}
     made = method(**{**chosen, **given, **values})
     made.check()
     return made
@@ -83,9 +87,16 @@ def _convert(text: str, kind: Any) -> Any:
             raise ValueError("expected true or false")
         return TRUTH[text.lower()]
     if kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            wanted = "a whole number" if kind is int else "a number"
-            raise ValueError(f"expected {wanted}") from None
+        return _number(text, kind)
     return text
+
+
+def _number(text: str, kind: type[int] | type[float]) -> int | float:
+    wanted = "a whole number" if kind is int else "a number"
+    try:
+        number = kind(text)
+    except ValueError:
+        raise ValueError(f"expected {wanted}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"expected {wanted}, and a finite one")
+    return number

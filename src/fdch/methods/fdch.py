@@ -143,6 +143,11 @@ class FDCH(HashMethod):
         wrong = [name for name in positive.split() if getattr(self, name) <= 0]
         if wrong:
             raise SettingError(f"these settings must be positive: {', '.join(wrong)}.")
+        weights = [name for name in asdict(self) if name.endswith("_weight")]
+        rest = (*weights, "weight_decay", "backbone_rate")
+        wrong = [name for name in rest if getattr(self, name) < 0]
+        if wrong:
+            raise SettingError(f"these must not be negative: {', '.join(wrong)}.")
         shares = ("image_dropout", "word_dropout")
         wrong = [name for name in shares if not 0 <= getattr(self, name) < 1]
         if wrong:
@@ -239,10 +244,11 @@ class FDCH(HashMethod):
     def _stage_one(self, training: TrainingPairs, context: Context) -> Tensor:
         weights = FusionWeights(self.quantization_weight, self.balance_weight)
         add = WeightedSum(self.reduction, training.items)
-        if self._donor is not None:
-            self._copy_stage_one(self._donor)
+        donor, self._donor = self._donor, None  # type: ignore[misc]
+        if donor is not None:
+            self._copy_stage_one(donor)
         stage = FusionStage(training, self._pair, weights, add)
-        if self._donor is None:
+        if donor is None:
             train(stage, self._schedule(self.stage_one_epochs), self.seed, context)
         return stage.unified_codes()
 

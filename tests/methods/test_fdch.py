@@ -1,0 +1,307 @@
+"""FDCH and its variants as methods: order, sharing, resuming, settings."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fdch.codes import binarize
+from fdch.data.pairs import PairedSet
+from fdch.data.splits import Split
+from fdch.errors import DataError, NotFitted, SettingError
+from fdch.evaluation import score
+from fdch.methods.fdch import FDCH
+from fdch.methods.fdch_i import FDCHI
+from fdch.methods.fdch_ii import FDCHII
+from fdch.networks.head import Standardization
+from fdch.progress import Update
+from fdch.runs import open_run, save_run
+from fdch.training.checkpoints import Checkpoints
+from fdch.training.context import Context
+
+SMALL: dict[str, Any] = {
+    "bits": 16,
+    "fusion_width": 32,
+    "text_hidden": 64,
+    "fusion_hidden": 48,
+    "stage_one_epochs": 3,
+    "stage_two_epochs": 3,
+    "batch_size": 40,
+    "learning_rate": 1e-2,
+    "final_learning_rate": 1e-3,
+}
+
+
+@pytest.fixture(scope="module")
+def pairs(factor_pairs):
+    return factor_pairs(120)
+
+
+@pytest.fixture(scope="module")
+def fitted(pairs):
+    return FDCH(**SMALL).fit(pairs)
+
+
+def assert_same(one, other, ignore=()):
+    one, other = one.state(), other.state()
+    assert one.keys() == other.keys()
+    for key, value in one.items():
+        if not key.startswith(ignore or "\0"):
+            assert np.array_equal(value, other[key]), key
+
+
+class Stop(Exception):
+    """The user's interruption."""
+
+
+def stop_after(task, epochs):
+    def progress(update):
+        if update.task == task and update.done > epochs:
+            raise Stop
+
+    return progress
+
+
+@pytest.mark.parametrize("stage", ["stage 1", "stage 2"])
+@pytest.mark.parametrize("epochs", [0, 1, 2])
+def test_resumed_training_ends_as_uninterrupted(tmp_path, pairs, fitted, stage, epochs):
+    kept = Checkpoints(tmp_path / "kept", "task", seconds=0)
+    with pytest.raises(Stop):
+        FDCH(**SMALL).fit(
+            pairs, context=Context(stop_after(stage, epochs), "cpu", kept)
+        )
+    told: list[Update] = []
+    resumed = FDCH(**SMALL).fit(pairs, context=Context(told.append, "cpu", kept))
+    assert_same(resumed, fitted)
+    done = [(update.task, update.done) for update in told]
+    assert done[0] == (stage, epochs + 1)
+    assert done[-1] == ("stage 2", 3)
+
+
+def test_an_interrupted_fit_leaves_nothing_to_encode_with(pairs):
+    method = FDCH(**SMALL).fit(pairs)
+    with pytest.raises(Stop):
+        method.fit(pairs, context=Context(stop_after("stage 2", 1)))
+    with pytest.raises(NotFitted):
+        method.encode_images(pairs.images)
+
+
+def test_a_label_weight_of_zero_is_the_first_variant(pairs):
+    one = FDCH(**SMALL, label_weight=0.0).fit(pairs)
+    assert_same(FDCHI(**SMALL).fit(pairs), one)
+
+
+def test_a_pairwise_weight_of_zero_is_the_second_variant(pairs):
+    one = FDCH(**SMALL, pairwise_weight=0.0).fit(pairs)
+    assert_same(FDCHII(**SMALL).fit(pairs), one)
+
+
+def test_variants_share_stage_one_and_differ_in_stage_two(pairs, fitted):
+    variant = FDCHII(**SMALL).fit(pairs)
+    assert_same(variant, fitted, ignore=("image.", "text."))
+    codes = variant.encode_images(pairs.images)
+    assert codes != fitted.encode_images(pairs.images)
+    assert variant.encode_pairs(pairs) == fitted.encode_pairs(pairs)
+
+
+def test_a_shared_stage_one_gives_the_same_result_as_running_it(pairs, fitted):
+    told: list[Update] = []
+    sharing = FDCHI(**SMALL)
+    sharing.share_stage_one(fitted)
+    sharing.fit(pairs, context=Context(told.append))
+    assert {update.task for update in told} == {"stage 2"}
+    assert_same(sharing, FDCHI(**SMALL).fit(pairs))
+
+
+def test_a_stage_one_is_shared_from_disk(tmp_path, pairs, fitted, split):
+    save_run(tmp_path / "run", "fdch", fitted, split, {})
+    sharing = FDCHI(**SMALL)
+    donor = open_run(tmp_path / "run").method
+    assert isinstance(donor, FDCH)
+    sharing.share_stage_one(donor)
+    assert_same(sharing.fit(pairs), FDCHI(**SMALL).fit(pairs))
+
+
+@pytest.fixture
+def split(pairs):
+    return Split.draw(pairs)
+
+
+def test_sharing_lasts_for_one_fit(pairs, fitted):
+    told: list[Update] = []
+    method = FDCH(**SMALL)
+    method.share_stage_one(fitted)
+    method.fit(pairs)
+    method.fit(pairs, context=Context(told.append))
+    assert told[0].task == "stage 1"
+
+
+def test_sharing_does_not_tie_the_two_methods_together(pairs, fitted):
+    before = {key: value.copy() for key, value in fitted.state().items()}
+    method = FDCH(**SMALL)
+    method.share_stage_one(fitted)
+    method.fit(pairs)
+    for parameter in method._pair.parameters():
+        torch.nn.init.zeros_(parameter)
+    after = fitted.state()
+    assert all(np.array_equal(before[key], after[key]) for key in before)
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"fusion_width": 16}, {"bits": 8}])
+def test_a_stage_one_of_other_settings_is_refused(pairs, fitted, change):
+    other = FDCHI(**(SMALL | change))
+    other.share_stage_one(fitted)
+    with pytest.raises(SettingError, match="other pairs or with other settings"):
+        other.fit(pairs)
+
+
+def test_a_stage_one_of_other_pairs_is_refused(pairs, fitted):
+    other = FDCHI(**SMALL)
+    other.share_stage_one(fitted)
+    with pytest.raises(SettingError, match="other pairs or with other settings"):
+        other.fit(pairs[:100])
+
+
+def test_settings_of_stage_two_may_differ(pairs, fitted):
+    other = FDCH(**(SMALL | {"stage_two_epochs": 1}), imitation_weight=3.0)
+    other.share_stage_one(fitted)
+    assert other.fit(pairs).encode_pairs(pairs) == fitted.encode_pairs(pairs)
+
+
+def test_an_unfitted_donor_is_refused(pairs):
+    with pytest.raises(NotFitted):
+        FDCHI(**SMALL).share_stage_one(FDCH(**SMALL))
+
+
+def test_easy_training_pairs_are_ranked_nearly_perfectly(factor_pairs):
+    pairs = factor_pairs(240, noise=0.3)
+    easy = pairs[pairs.labels.sum(axis=1) == 1]
+    settings = SMALL | {"stage_one_epochs": 12, "stage_two_epochs": 15}
+    method = FDCH(**settings).fit(easy)
+    codes = method.encode_pairs(easy)
+    assert score(codes, codes, easy.labels, easy.labels).map > 0.97
+    images, texts = method.encode_images(easy.images), method.encode_texts(easy.texts)
+    assert score(images, texts, easy.labels, easy.labels).map > 0.9
+    assert score(images, codes, easy.labels, easy.labels).map > 0.9
+
+
+def test_outputs_are_real_and_their_signs_are_the_codes(pairs, fitted):
+    inputs = fitted.inputs
+    F = fitted.image_outputs(inputs.images(pairs.images, Context()))
+    assert F.shape == (120, 16)
+    assert F.dtype == np.float32
+    assert binarize(F) == fitted.encode_images(pairs.images)
+
+
+def test_standardisation_can_be_left_out(pairs):
+    def means(method):
+        return [
+            module.mean
+            for network in (method._pair, method._image)
+            for module in network.modules()
+            if isinstance(module, Standardization)
+        ]
+
+    quick = SMALL | {"stage_one_epochs": 1, "stage_two_epochs": 1}
+    plain = FDCH(**quick, standardize=False).fit(pairs)
+    assert all(not mean.any() for mean in means(plain))
+    scaled = means(FDCH(**quick).fit(pairs))
+    expected = torch.from_numpy(pairs.images.values.mean(axis=0, dtype=np.float64))
+    assert len(scaled) == 2
+    assert all(torch.allclose(mean, expected.float()) for mean in scaled)
+
+
+def test_the_paper_preset_states_the_printed_recipe():
+    paper = FDCH(**FDCH.presets["paper"])
+    ones = ("quantization", "balance", "imitation", "label", "modality_balance")
+    assert {getattr(paper, f"{name}_weight") for name in ones} == {1.0}
+    first, second = paper._schedule(paper.stage_one_epochs), paper._schedule(500)
+    assert first == second
+    assert first.rate(0) == 10**-1.5
+    assert first.rate(499) == pytest.approx(10**-3)
+    assert (first.optimizer, first.batch_size) == ("sgd", 128)
+    assert (paper.text_hidden, paper.reduction) == (8192, "paper")
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"fusion_width": 0, "learning_rate": -1}, "positive: fusion_width, learning_"),
+        ({"stage_one_epochs": 0}, "positive: stage_one_epochs"),
+        ({"image_dropout": 1.0, "word_dropout": -0.1}, "below 1: image_.*, word_"),
+        ({"weight_decay": -1.0, "label_weight": -2.0}, "negative: label_.*, weight_"),
+        ({"bits": 0}, "bits must be positive"),
+    ],
+)
+def test_settings_outside_their_range_are_refused_before_work(pairs, settings, named):
+    with pytest.raises(SettingError, match=named):
+        FDCH(**(SMALL | settings)).fit(pairs)
+
+
+def test_fewer_pairs_than_a_batch_are_refused(pairs):
+    with pytest.raises(DataError, match="fewer than one batch of 40"):
+        FDCH(**SMALL).fit(pairs[:30])
+
+
+def test_an_unknown_device_is_refused_before_work(pairs):
+    told: list[Update] = []
+    with pytest.raises(SettingError, match=r"device 'abacus' cannot be used here"):
+        FDCH(**SMALL).fit(pairs, context=Context(told.append, "abacus"))
+    assert not told
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return PairedSet.read("scenes:60")
+
+
+def finetuned(network, scenes, **changes):
+    settings = SMALL | {"stage_one_epochs": 1, "stage_two_epochs": 1, "batch_size": 30}
+    method = FDCH(
+        **(settings | changes), image_network=network, finetune=True, word_dropout=0.0
+    )
+    return method.fit(scenes)
+
+
+def assert_saves_and_encodes(method, scenes, folder):
+    save_run(folder, "fdch", method, Split.draw(scenes), {})
+    opened = open_run(folder).method
+    some = scenes[:5]
+    assert opened.encode_images(some.images) == method.encode_images(some.images)
+    assert opened.encode_texts(some.texts) == method.encode_texts(some.texts)
+    assert opened.encode_pairs(some) == method.encode_pairs(some)
+    assert_same(opened, method)
+
+
+def test_a_network_is_trained_from_nothing_with_the_codes(scenes, tmp_path):
+    method = finetuned("small", scenes)
+    untrained = FDCH(**asdict(method))
+    untrained._build(method.inputs)
+    name = "network.layers.0.weight"
+    before = untrained._image.state_dict()[name]
+    after = method._image.state_dict()[name].cpu()
+    assert not torch.equal(before, after)
+    assert_saves_and_encodes(method, scenes, tmp_path / "run")
+
+
+@pytest.mark.slow
+def test_a_pretrained_network_is_fine_tuned(scenes, tmp_path):
+    method = finetuned("efficientnet_lite0", scenes[:30])
+    assert_saves_and_encodes(method, scenes, tmp_path / "run")
+
+
+@pytest.mark.slow
+def test_resumed_fine_tuning_ends_as_uninterrupted(scenes, tmp_path):
+    settings = SMALL | {"stage_one_epochs": 2, "stage_two_epochs": 2}
+    kept = Checkpoints(tmp_path / "kept", "task", seconds=0)
+
+    def fit(progress, checkpoints):
+        method = FDCH(**settings, image_network="small", finetune=True)
+        return method.fit(scenes, context=Context(progress, "cpu", checkpoints))
+
+    with pytest.raises(Stop):
+        fit(stop_after("stage 2", 1), kept)
+    resumed = fit(lambda update: None, kept)
+    assert_same(resumed, fit(lambda update: None, None))

@@ -1,0 +1,143 @@
+"""Settings in text form, checked against a method's own fields."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import pytest
+
+from fdch import methods
+from fdch.errors import SettingError
+from fdch.methods._base import HashMethod
+from fdch.methods._settings import configure, parse_assignments, setting_names
+
+
+@dataclass
+class Toy(HashMethod):
+    """A method with one setting of each kind."""
+
+    epochs: int = 3
+    weight: float = 0.5
+    fast: bool = False
+    solver: Literal["newton", "gradient"] = "newton"
+
+    presets: ClassVar = {"paper": {"epochs": 500, "weight": 1.0}}
+
+    def image_outputs(self, images):
+        raise NotImplementedError
+
+    def text_outputs(self, texts):
+        raise NotImplementedError
+
+    def _learn(self, inputs, pairs, validation, context):
+        raise NotImplementedError
+
+    def _learned(self):
+        raise NotImplementedError
+
+    def _take_up(self, inputs, state, context):
+        raise NotImplementedError
+
+
+def test_each_kind_of_setting_is_read_from_text():
+    made = configure(
+        Toy, {"epochs": "7", "weight": "1e-3", "fast": "Yes", "solver": "gradient"}
+    )
+    assert made == Toy(epochs=7, weight=1e-3, fast=True, solver="gradient")
+
+
+def test_without_settings_the_defaults_stand():
+    assert configure(Toy, {}, bits=16, seed=3) == Toy(bits=16, seed=3)
+
+
+def test_a_preset_lies_under_the_other_settings():
+    made = configure(Toy, {"preset": "paper", "weight": "0.2"}, bits=16)
+    assert made == Toy(bits=16, epochs=500, weight=0.2)
+
+
+def test_a_setting_in_text_wins_over_a_given_one():
+    assert configure(Toy, {"bits": "32"}, bits=16).bits == 32
+
+
+def test_every_problem_is_told_at_once():
+    wrong = {
+        "epoch": "3",
+        "weight": "heavy",
+        "epochs": "2.5",
+        "fast": "perhaps",
+        "solver": "guess",
+        "zzz": "1",
+        "preset": "papers",
+    }
+    with pytest.raises(SettingError) as caught:
+        configure(Toy, wrong)
+    message = str(caught.value)
+    for part in (
+        "unknown setting 'epoch'; did you mean 'epochs'?",
+        "weight=heavy: expected a number.",
+        "epochs=2.5: expected a whole number",
+        "fast=perhaps: expected true or false",
+        "solver=guess: expected one of newton, gradient",
+        "unknown setting 'zzz'; there are: bits, seed",
+        "unknown preset 'papers'; did you mean 'paper'?",
+    ):
+        assert part in message
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999"])
+def test_numbers_must_be_finite(value):
+    with pytest.raises(SettingError, match="expected a number"):
+        configure(Toy, {"weight": value})
+
+
+@pytest.mark.parametrize("bits", ["0", "-8"])
+def test_bits_must_be_positive(bits):
+    with pytest.raises(SettingError, match=f"bits must be positive; got {bits}"):
+        configure(Toy, {"bits": bits})
+
+
+def test_assignments_are_split_at_the_first_sign():
+    parsed = parse_assignments(["a = 1", "image_weights=x=y", "a=2"])
+    assert parsed == {"a": "2", "image_weights": "x=y"}
+
+
+def test_texts_that_are_no_assignments_are_all_named():
+    with pytest.raises(SettingError, match=r"key=value; got 'epochs', 'weight 3'"):
+        parse_assignments(["epochs", "bits=3", "weight 3"])
+
+
+def test_fixed_settings_of_a_variant_are_not_offered():
+    variant = methods.load("fdch_i")
+    assert "label_weight" not in setting_names(variant)
+    with pytest.raises(SettingError, match="unknown setting 'label_weight'"):
+        configure(variant, {"label_weight": "1"})
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_every_preset_of_every_method_can_be_made(name):
+    method = methods.load(name)
+    for preset in method.presets:
+        made = configure(method, {"preset": preset})
+        for key, value in method.presets[preset].items():
+            if key in setting_names(method):
+                assert getattr(made, key) == value
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_every_default_can_be_written_as_text(name):
+    method = methods.load(name)
+    texts = {key: str(getattr(method(), key)) for key in setting_names(method)}
+    assert configure(method, texts) == method()
+
+
+def test_an_unknown_method_is_named_with_the_nearest():
+    with pytest.raises(SettingError, match=r"'fdhc'; did you mean 'fdch'\? There are"):
+        methods.load("fdhc")
+    with pytest.raises(SettingError, match=r"'zzzzzz'\. There are: .*fdch"):
+        methods.load("zzzzzz")
+
+
+def test_private_files_are_no_methods():
+    assert "fdch" in methods.names()
+    assert not [name for name in methods.names() if name.startswith("_")]
+    with pytest.raises(SettingError, match="unknown method '_base'"):
+        methods.load("_base")
