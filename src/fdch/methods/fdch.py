@@ -1,4 +1,4 @@
-"""FDCH: Fusion-supervised Deep Cross-modal Hashing (Wang, Zhu, Yu, Sun, Zhang; arXiv 2019).
+"""FDCH: Fusion-supervised Deep Cross-modal Hashing (Wang et al., arXiv 2019).
 
 Stage 1 learns one code per training pair through a fusion network; stage 2 lets
 those codes teach an image network and a text network. The defaults are a recipe
