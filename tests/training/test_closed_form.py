@@ -25,15 +25,6 @@ def normal(seed, *shape):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def numerical_gradient(function, point, step=1e-6):
-    gradient = np.zeros_like(point)
-    for index in np.ndindex(point.shape):
-        shift = np.zeros_like(point)
-        shift[index] = step
-        gradient[index] = (function(point + shift) - function(point - shift)) / 2 / step
-    return gradient
-
-
 def test_centring_takes_off_the_mean_and_leaves_the_rows_given_alone():
     X = np.array([[1, 4], [3, 0]], dtype=np.float32)
     rows, mean = centred(X)
@@ -69,16 +60,6 @@ def test_ridge_weights_have_no_gradient_whichever_system_is_smaller(n, d, delta,
     W = Ridge(X, delta).weights(B)
     gradient = 2 * X.T @ (X @ W - B) + 2 * delta * W
     assert np.abs(gradient).max() < 1e-8 * (1 + np.abs(X.T @ B).max() / delta)
-
-
-def test_ridge_gradient_vanishes_by_finite_differences():
-    X, B = normal(0, 6, 4), normal(1, 6, 3)
-    W = Ridge(X, 0.7).weights(B)
-
-    def objective(W):
-        return ((B - X @ W) ** 2).sum() + 0.7 * (W**2).sum()
-
-    assert np.abs(numerical_gradient(objective, W)).max() < 1e-7
 
 
 @given(shapes, shapes, st.integers(0, 99))
