@@ -69,6 +69,10 @@ def test_ridge_residuals_are_what_the_weights_leave(n, d, seed):
     np.testing.assert_allclose(
         ridge.residuals(B), B - X @ ridge.weights(B), rtol=1e-7, atol=1e-9
     )
+    np.testing.assert_allclose(ridge.weights(B, X.T @ B), ridge.weights(B))
+    np.testing.assert_allclose(
+        ridge.residual_matrix() @ B, ridge.residuals(B), rtol=1e-7, atol=1e-9
+    )
 
 
 def test_whitened_columns_are_uncorrelated_with_variance_one():

@@ -94,17 +94,34 @@ class Ridge:
         gram[np.diag_indices_from(gram)] += ridge
         self._factor = linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
 
-    def weights(self, B: Matrix) -> Matrix:
-        """Give (XᵀX + δI)⁻¹XᵀB, (d, k), for targets B, (n, k)."""
-        if self._is_primal:
-            return self._solve(self._X.T @ B)
-        return self._X.T @ self._solve(B)
+    def weights(self, B: Matrix, products: Matrix | None = None) -> Matrix:
+        """Give (XᵀX + δI)⁻¹XᵀB, (d, k).
+
+        Args:
+            B: Targets, (n, k).
+            products: XᵀB, (d, k), where it is at hand already.
+        """
+        if not self._is_primal:
+            return self._X.T @ self._solve(B)
+        return self._solve(self._X.T @ B if products is None else products)
 
     def residuals(self, B: Matrix) -> Matrix:
         """Give B - X(XᵀX + δI)⁻¹XᵀB, (n, k): what X leaves unexplained."""
         if self._is_primal:
             return B - self._X @ self.weights(B)
         return self._ridge * self._solve(B)
+
+    def residual_matrix(self) -> Matrix:
+        """Give I - X(XᵀX + δI)⁻¹Xᵀ, (n, n), by which `residuals` multiplies."""
+        identity = np.eye(len(self._X))
+        if not self._is_primal:
+            return self._ridge * self._solve(identity)
+        R, is_lower = self._factor
+        white = linalg.solve_triangular(
+            R, self._X.T, trans="T", lower=is_lower, check_finite=False
+        )
+        identity -= white.T @ white
+        return identity
 
     def _solve(self, right: Matrix) -> Matrix:
         return linalg.cho_solve(self._factor, right, check_finite=False)
