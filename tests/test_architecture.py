@@ -16,6 +16,7 @@ LAYERS = [
     {"training"},
     {"methods"},
     {"runs", "encoding"},
+    {"preparation"},
     {"experiment", "search"},
     {"report"},
     {"cli", "service"},

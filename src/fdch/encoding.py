@@ -56,3 +56,12 @@ def encode_pairs(
         packed[both] = method.encode_pairs(pairs[both], context).packed
         unified = Codes(packed, method.bits)
     return EncodedPairs(image, text, unified, has_image, has_text)
+
+
+def lacks_known_words(method: HashMethod, pairs: PairedSet) -> NDArray[np.bool_]:
+    """Tell which rows have a text, but not a single word that the method knows.
+
+    All such texts get one and the same code, which says nothing about them.
+    """
+    words = abs(method.inputs.texts(pairs.texts)).sum(axis=1)
+    return pairs.texts.present & (words == 0)

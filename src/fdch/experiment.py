@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from fdch.evaluation import GALLERIES, Protocol, Scores, evaluate_codes
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import configure
 from fdch.methods.fdch import FDCH
+from fdch.preparation import require_free_folder, require_ready, require_sides
 from fdch.runs import CHECKPOINTS, Run, is_finished, open_run, save_run
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context
@@ -62,7 +63,11 @@ class Evaluation:
 
 
 def train_run(
-    task: TrainingTask, *, resume: bool = False, context: Context = PLAIN
+    task: TrainingTask,
+    *,
+    resume: bool = False,
+    context: Context = PLAIN,
+    announce: Callable[[PairedSet, Split], None] = lambda pairs, split: None,
 ) -> Run:
     """Train a method and save it, checking first whatever can be checked.
 
@@ -71,16 +76,19 @@ def train_run(
         resume: Go on with unfinished training in the task's folder; a finished
             run is opened and given back.
         context: Device and progress; its checkpoints are the run's own.
+        announce: Told of the data and its split before training begins.
     """
     method = configure(
         methods.load(task.method), task.settings, bits=task.bits, seed=task.seed
     )
     if is_finished(task.out) and resume:
         return open_run(task.out, context)
-    _require_free_folder(task.out, resume)
+    require_free_folder(task.out, resume)
+    require_ready(method, context)
     if task.stage_one is not None:
         _take_stage_one(method, task.stage_one, context)
     pairs, parts, split = read_parts(task, context)
+    announce(pairs, split)
     checkpoints = Checkpoints(task.out / CHECKPOINTS, _fingerprint(method, split))
     began = time.monotonic()
     method.fit(
@@ -95,6 +103,7 @@ def train_run(
             "fingerprint": pairs.fingerprint,
             "pairs": len(pairs),
             "skipped": len(pairs.skipped),
+            "broken": task.broken,
         },
         "labels": list(pairs.label_names),
         "split": split.fingerprint,
@@ -111,7 +120,9 @@ def read_parts(
     task: TrainingTask, context: Context = PLAIN
 ) -> tuple[PairedSet, Parts, Split]:
     """Read the data and draw, or read, its split."""
-    pairs = read_pairs(task.source, task.broken, context)
+    pairs = PairedSet.read(task.source, broken=task.broken)
+    require_sides(pairs)
+    pairs = pairs.without_broken_pictures(task.broken, context.progress)
     if task.split is not None:
         split = Split.read(task.split, pairs)
     else:
@@ -156,7 +167,7 @@ def evaluate_run(
     *,
     galleries: Sequence[str] = GALLERIES,
     cutoff: int | None = None,
-    broken: Broken = "refuse",
+    broken: Broken | None = None,
     context: Context = PLAIN,
 ) -> Evaluation:
     """Score a run on the queries of its split, or on other data.
@@ -167,11 +178,13 @@ def evaluate_run(
             split anew, with the run's seed.
         galleries: "modality", "unified" or both.
         cutoff: Rank after which rankings are cut.
-        broken: Whether broken rows and pictures are refused or skipped.
+        broken: Whether broken rows and pictures are refused or skipped; None does
+            as in training on the run's own data, and refuses on other data.
         context: Device and progress.
     """
     known = run.facts["data"]
-    pairs = read_pairs(source or known["source"], broken, context)
+    as_trained: Broken = "refuse" if source else known.get("broken", "refuse")
+    pairs = read_pairs(source or known["source"], broken or as_trained, context)
     if pairs.fingerprint == known["fingerprint"]:
         split = run.split()
     elif source is None:
@@ -223,18 +236,6 @@ def score_method(
         progress=context.progress,
     )
     return Evaluation(scores, query, database, query_codes, database_codes)
-
-
-def _require_free_folder(out: Path, resume: bool) -> None:
-    if is_finished(out):
-        raise RunError(
-            f"'{out}' already holds a trained run. Choose another folder, or delete it."
-        )
-    if (out / CHECKPOINTS).exists() and not resume:
-        raise RunError(
-            f"'{out}' holds unfinished training. Add --resume to go on with it, or "
-            "choose another folder."
-        )
 
 
 def _take_stage_one(method: HashMethod, folder: Path, context: Context) -> None:

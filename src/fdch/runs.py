@@ -151,11 +151,12 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
             os.fsync(written.fileno())
         os.replace(partial, path)
     except (OSError, SafetensorError) as problem:
-        partial.unlink(missing_ok=True)
         raise RunError(
             f"'{path}' could not be written: {problem}. "
             "Check the folder's permissions and the free space."
         ) from problem
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _read_description(folder: Path) -> dict[str, Any]:

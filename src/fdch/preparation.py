@@ -1,0 +1,74 @@
+"""What can be found wrong before training begins, and costs nothing to find."""
+
+import os
+from pathlib import Path
+
+from fdch.data.pairs import PairedSet
+from fdch.errors import DataError, LabelError, MissingFile, RunError, suggestion
+from fdch.methods._base import HashMethod
+from fdch.networks import image as image_networks
+from fdch.runs import CHECKPOINTS, SPLIT, STATE, is_finished
+from fdch.training.context import Context
+from fdch.training.inputs import READY
+
+
+def require_ready(method: HashMethod, context: Context) -> None:
+    """Refuse a device, an image network or a weights file that is not there."""
+    context.torch_device()
+    if method.image_network not in ("auto", READY):
+        image_networks.describe(method.image_network)
+    if method.image_weights and not Path(method.image_weights).is_file():
+        raise MissingFile(
+            f"there is no file of weights '{method.image_weights}'; check the setting "
+            "image_weights."
+        )
+
+
+def require_sides(pairs: PairedSet) -> None:
+    """Refuse data in which no pair has an image, or a text, or a label."""
+    sides = {
+        "image": pairs.images.present,
+        "text": pairs.texts.present,
+        "labels": pairs.labels.any(axis=1),
+    }
+    absent = [name for name, there in sides.items() if not there.any()]
+    if absent:
+        kind = LabelError if absent == ["labels"] else DataError
+        hint = suggestion(absent[0], pairs.columns) or "; fill in that column."
+        raise kind(
+            f"none of the {len(pairs):,} pairs of '{pairs.name}' has a value for "
+            f"{' or '.join(map(repr, absent))}; training needs pairs with all of "
+            f"image, text and labels{hint}"
+        )
+
+
+def require_free_folder(out: Path, resume: bool) -> None:
+    """Refuse a folder that holds anything a run would mix with or write over."""
+    _require_writable(out)
+    if is_finished(out):
+        raise RunError(
+            f"'{out}' already holds a trained run. Choose another folder, or delete it."
+        )
+    if (out / CHECKPOINTS).exists() and not resume:
+        raise RunError(
+            f"'{out}' holds unfinished training. Add --resume to go on with it, or "
+            "choose another folder."
+        )
+    own = {STATE, SPLIT, CHECKPOINTS}
+    there = [path.name for path in out.iterdir()] if out.exists() else []
+    others = [n for n in there if n not in own and not n.endswith(".partial")]
+    if others:
+        raise RunError(
+            f"'{out}' holds other files, such as '{min(others)}'. Give the run a "
+            "folder of its own."
+        )
+
+
+def _require_writable(out: Path) -> None:
+    """Find out before training, not after it, and without leaving a trace."""
+    there = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise RunError(
+            f"a run cannot be written to '{out}': '{there}' is not a folder that may "
+            "be written to. Choose another folder."
+        )

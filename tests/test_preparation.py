@@ -1,0 +1,103 @@
+"""What is found wrong before training begins."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fdch.data.images import PictureFiles
+from fdch.data.pairs import PairedSet
+from fdch.data.texts import Sentences
+from fdch.errors import DataError, LabelError, MissingFile, RunError, SettingError
+from fdch.methods.fdch import FDCH
+from fdch.preparation import require_free_folder, require_ready, require_sides
+from fdch.runs import CHECKPOINTS, DESCRIPTION, STATE
+from fdch.training.context import Context
+
+CPU = Context(device="cpu")
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return PairedSet.read("scenes:60")
+
+
+def test_what_is_there_is_ready():
+    require_ready(FDCH(), CPU)
+    require_ready(FDCH(image_network="small", finetune=True), CPU)
+
+
+@pytest.mark.parametrize(
+    ("method", "context", "error", "message"),
+    [
+        (FDCH(image_network="cnfn"), CPU, SettingError, "did you mean 'cnnf'"),
+        (FDCH(image_weights="no.mat"), CPU, MissingFile, "no file of weights 'no.mat'"),
+        (FDCH(), Context(device="gpu"), SettingError, "device 'gpu' cannot be used"),
+    ],
+)
+def test_what_is_not_there_is_refused(method, context, error, message):
+    with pytest.raises(error, match=message):
+        require_ready(method, context)
+
+
+def test_pairs_with_all_sides_pass(pairs):
+    require_sides(pairs)
+
+
+def test_a_side_that_no_pair_has_is_named(pairs):
+    rows = len(pairs)
+    bare = {
+        "image": replace(pairs, images=PictureFiles([None] * rows)),
+        "text": replace(pairs, texts=Sentences([None] * rows)),
+    }
+    for name, without in bare.items():
+        with pytest.raises(DataError, match=f"has a value for '{name}'; training"):
+            require_sides(without)
+
+
+def test_a_misnamed_column_is_suggested(pairs):
+    column = {"label": np.full(len(pairs), "dog", dtype=object)}
+    unlabelled = replace(pairs, labels=np.zeros_like(pairs.labels), columns=column)
+    with pytest.raises(LabelError, match="did you mean 'label'"):
+        require_sides(unlabelled)
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_new_and_empty_folders_are_free_and_stay_as_they_were(tmp_path, resume):
+    require_free_folder(tmp_path / "a" / "b", resume)
+    require_free_folder(tmp_path, resume)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_trained_run_is_never_written_over(tmp_path):
+    (tmp_path / DESCRIPTION).touch()
+    with pytest.raises(RunError, match="already holds a trained run"):
+        require_free_folder(tmp_path, resume=False)
+
+
+def test_unfinished_training_goes_on_only_when_asked(tmp_path):
+    (tmp_path / CHECKPOINTS).mkdir()
+    (tmp_path / STATE).touch()
+    require_free_folder(tmp_path, resume=True)
+    with pytest.raises(RunError, match="Add --resume"):
+        require_free_folder(tmp_path, resume=False)
+
+
+def test_a_folder_of_other_files_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(RunError, match=r"other files, such as 'thesis\.tex'"):
+        require_free_folder(tmp_path, resume=True)
+
+
+def test_a_file_in_the_way_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="is not a folder that may be written"):
+        require_free_folder(tmp_path / "file" / "run", resume=False)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(RunError, match="is not a folder that may be written"):
+        require_free_folder(tmp_path / "run", resume=False)
