@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from fdch import methods
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.splits import Parts, Split, SplitSizes
@@ -110,6 +112,7 @@ def train_run(
         "train": len(parts.train),
         "validation": len(parts.validation),
         "seconds": round(time.monotonic() - began, 1),
+        "validation_map": validate(method, parts.validation, context),
     }
     run = save_run(task.out, task.method, method, split, facts)
     checkpoints.clear()
@@ -147,17 +150,7 @@ def evaluate(
         database: Pairs to search.
         cutoff: Rank after which rankings are cut; None for the whole database.
     """
-    both = hashlib.blake2b(digest_size=16)
-    both.update((query.fingerprint + database.fingerprint).encode())
-    protocol = Protocol(
-        data=both.hexdigest(),
-        split="given",
-        queries=len(query),
-        database=len(database),
-        train=method.trained_on,
-        cutoff=cutoff,
-        seed=method.seed,
-    )
+    protocol = _own_protocol(method, query, database, cutoff)
     return score_method(method, query, database, protocol).scores
 
 
@@ -216,6 +209,38 @@ def evaluate_run(
     )
 
 
+def validate(
+    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
+) -> dict[str, dict[str, float]]:
+    """Give the mAP on validation pairs, by gallery and direction.
+
+    One half of the pairs asks for the other, then the other way round; the two
+    are averaged. It is what settings are chosen by. Empty where the pairs are
+    too few to hold an answer.
+    """
+    halves = pairs[0::2], pairs[1::2]
+    shared = halves[0].labels.astype(np.int64) @ halves[1].labels.T.astype(np.int64)
+    if not shared.any():
+        return {}
+    turns = [
+        score_method(
+            method,
+            query,
+            database,
+            _own_protocol(method, query, database),
+            context=context,
+        ).scores.scores
+        for query, database in (halves, halves[::-1])
+    ]
+    return {
+        gallery: {
+            direction: (turns[0][gallery][direction].map + part.map) / 2
+            for direction, part in directions.items()
+        }
+        for gallery, directions in turns[1].items()
+    }
+
+
 def score_method(
     method: HashMethod,
     query: PairedSet,
@@ -246,6 +271,22 @@ def _take_stage_one(method: HashMethod, folder: Path, context: Context) -> None:
             f"{method.name} and, in '{folder}', {donor.name}."
         )
     method.share_stage_one(donor)
+
+
+def _own_protocol(
+    method: HashMethod, query: PairedSet, database: PairedSet, cutoff: int | None = None
+) -> Protocol:
+    """Describe pairs that were put together by the caller."""
+    both = query.fingerprint + database.fingerprint
+    return Protocol(
+        data=hashlib.blake2b(both.encode(), digest_size=16).hexdigest(),
+        split="given",
+        queries=len(query),
+        database=len(database),
+        train=method.trained_on,
+        cutoff=cutoff,
+        seed=method.seed,
+    )
 
 
 def _fingerprint(method: HashMethod, split: Split) -> str:
