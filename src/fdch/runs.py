@@ -170,21 +170,32 @@ def _read_description(folder: Path) -> dict[str, Any]:
         raise DamagedRun(f"'{path}' is larger than any description; it is damaged.")
     try:
         facts = json.loads(path.read_text("utf-8"))
-        found = int(facts["format"])
-    except (ValueError, KeyError, TypeError) as problem:
+        found = facts["format"]
+        if type(found) is not int or found < 1:
+            raise ValueError(f"its format is {found!r}")
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
         raise DamagedRun(
             f"'{path}' is not a run's description ({problem}). Train the run again."
         ) from problem
     if found > FORMAT:
-        writer = facts.get("versions", {}).get("fdch", "a later version")
+        versions = facts.get("versions")
+        known = isinstance(versions, dict) and "fdch" in versions
+        writer = versions["fdch"] if known else "a later version"
         raise NewerRun(
             f"run '{folder}' has format {found} (written by fdch {writer}); fdch "
             f"{__version__} reads formats up to {FORMAT}. Upgrade fdch to open it."
         )
     wrong = [key for key, kind in FIELDS.items() if type(facts.get(key)) is not kind]
-    if wrong or not _known_files(facts["files"]):
+    if not wrong and not _known_files(facts["files"]):
+        wrong = ["files"]
+    if not wrong and facts["settings"].get("image_weights", "") not in (
+        "",
+        *facts["files"],
+    ):
+        wrong = ["settings"]
+    if wrong:
         raise DamagedRun(
-            f"'{path}' has missing or unfit fields: {', '.join(wrong) or 'files'}. "
+            f"'{path}' has missing or unfit fields: {', '.join(wrong)}. "
             "Train the run again."
         )
     return facts

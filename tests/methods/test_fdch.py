@@ -1,6 +1,5 @@
 """FDCH and its variants as methods: order, sharing, resuming, settings."""
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -143,7 +142,7 @@ def test_sharing_does_not_tie_the_two_methods_together(pairs, fitted):
     method = FDCH(**SMALL)
     method.share_stage_one(fitted)
     method.fit(pairs)
-    for parameter in method._pair.parameters():
+    for parameter in method._networks["pair"].parameters():
         torch.nn.init.zeros_(parameter)
     after = fitted.state()
     assert all(np.array_equal(before[key], after[key]) for key in before)
@@ -199,8 +198,8 @@ def test_standardisation_can_be_left_out(pairs):
     def means(method):
         return [
             module.mean
-            for network in (method._pair, method._image)
-            for module in network.modules()
+            for role in ("pair", "image")
+            for module in method._networks[role].modules()
             if isinstance(module, Standardization)
         ]
 
@@ -228,10 +227,19 @@ def test_the_paper_preset_states_the_printed_recipe():
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"fusion_width": 0, "learning_rate": -1}, "positive: fusion_width, learning_"),
+        (
+            {"fusion_width": 0, "learning_rate": -1},
+            "positive: learning_rate, fusion_width",
+        ),
         ({"stage_one_epochs": 0}, "positive: stage_one_epochs"),
-        ({"image_dropout": 1.0, "word_dropout": -0.1}, "below 1: image_.*, word_"),
-        ({"weight_decay": -1.0, "label_weight": -2.0}, "negative: label_.*, weight_"),
+        (
+            {"image_dropout": 1.0, "word_dropout": -0.1},
+            "below 1: image_dropout, word_dropout",
+        ),
+        (
+            {"weight_decay": -1.0, "label_weight": -2.0},
+            "negative: weight_decay, label_weight",
+        ),
         ({"bits": 0}, "bits must be positive"),
     ],
 )
@@ -277,11 +285,10 @@ def assert_saves_and_encodes(method, scenes, folder):
 
 def test_a_network_is_trained_from_nothing_with_the_codes(scenes, tmp_path):
     method = finetuned("small", scenes)
-    untrained = FDCH(**asdict(method))
-    untrained._build(method.inputs)
+    untrained = method._build(method.inputs, method._generator())
     name = "network.layers.0.weight"
-    before = untrained._image.state_dict()[name]
-    after = method._image.state_dict()[name].cpu()
+    before = untrained["image"].state_dict()[name]
+    after = method._networks["image"].state_dict()[name].cpu()
     assert not torch.equal(before, after)
     assert_saves_and_encodes(method, scenes, tmp_path / "run")
 

@@ -34,6 +34,8 @@ def inputs_from_arrays(state: Mapping[str, NDArray[Any]], image_weights: str) ->
     try:
         facts = json.loads(state[KEY].tobytes())
         words = facts["words"]
+        if words is not None and len(words) != facts["text_width"]:
+            raise ValueError(f"{len(words)} words for {facts['text_width']} columns")
         return Inputs(
             image_network=str(facts["image_network"]),
             image_width=int(facts["image_width"]),
@@ -43,7 +45,7 @@ def inputs_from_arrays(state: Mapping[str, NDArray[Any]], image_weights: str) ->
             text_width=int(facts["text_width"]),
             items=int(facts["items"]),
         )
-    except (KeyError, TypeError, ValueError) as problem:
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as problem:
         raise DamagedRun(
             f"the saved state lacks a readable description of its inputs ({problem}). "
             "Train the run again."

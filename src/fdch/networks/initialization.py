@@ -45,6 +45,8 @@ def initialize(
             uniformly within 1 / sqrt(inputs), as torch's linear layers do.
         generator: Where the numbers come from, whatever the module's device.
 
+    On torch's "meta" device, where tensors have no memory, nothing is drawn.
+
     >>> layer = linear(3, 2)
     >>> initialize(layer, "he", torch.Generator().manual_seed(0))
     >>> layer.bias.tolist()
@@ -53,6 +55,8 @@ def initialize(
     for layer, fan_in in _weighted_layers(module):
         spread = {"normal": 0.01, "he": math.sqrt(2 / fan_in)}
         for name, parameter in layer.named_parameters(recurse=False):
+            if parameter.is_meta:
+                continue
             values = torch.empty(parameter.shape, device=generator.device)
             if how == "torch":
                 bound = 1 / math.sqrt(fan_in)
@@ -67,7 +71,10 @@ def initialize(
 def _without_drawing(
     layer: Callable[Arguments, Layer], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Layer:
-    return nn.utils.skip_init(layer, *args, **kwargs)  # type: ignore[no-untyped-call]
+    device = torch.get_default_device()
+    return nn.utils.skip_init(  # type: ignore[no-untyped-call]
+        layer, *args, device=device, **kwargs
+    )
 
 
 @torch.no_grad()
