@@ -79,6 +79,7 @@ def test_a_trained_run_is_never_written_over(tmp_path):
 def test_unfinished_training_goes_on_only_when_asked(tmp_path):
     (tmp_path / CHECKPOINTS).mkdir()
     (tmp_path / STATE).touch()
+    (tmp_path / "image_weights.mat").touch()
     require_free_folder(tmp_path, resume=True)
     with pytest.raises(RunError, match="Add --resume"):
         require_free_folder(tmp_path, resume=False)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +14,17 @@ from fdch import methods
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.splits import Parts, Split, SplitSizes
 from fdch.encoding import EncodedPairs, encode_pairs
-from fdch.errors import RunError, SettingError
+from fdch.errors import DamagedRun, RunError, SettingError
 from fdch.evaluation import GALLERIES, Protocol, Scores, evaluate_codes
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import configure
 from fdch.methods.fdch import FDCH
 from fdch.preparation import require_free_folder, require_ready, require_sides
-from fdch.runs import CHECKPOINTS, Run, is_finished, open_run, save_run
+from fdch.runs import CHECKPOINTS, DESCRIPTION, Run, is_finished, open_run, save_run
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context
+
+KNOWN_DATA = ("source", "fingerprint")
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ def train_run(
     Args:
         task: What to train.
         resume: Go on with unfinished training in the task's folder; a finished
-            run is opened and given back.
+            run of the same settings is opened and given back.
         context: Device and progress; its checkpoints are the run's own.
         announce: Told of the data and its split before training begins.
     """
@@ -84,7 +87,7 @@ def train_run(
         methods.load(task.method), task.settings, bits=task.bits, seed=task.seed
     )
     if is_finished(task.out) and resume:
-        return open_run(task.out, context)
+        return _finished_run(method, task.out, context)
     require_free_folder(task.out, resume)
     require_ready(method, context)
     if task.stage_one is not None:
@@ -175,7 +178,7 @@ def evaluate_run(
             as in training on the run's own data, and refuses on other data.
         context: Device and progress.
     """
-    known = run.facts["data"]
+    known = _training_facts(run)
     as_trained: Broken = "refuse" if source else known.get("broken", "refuse")
     pairs = read_pairs(source or known["source"], broken or as_trained, context)
     if pairs.fingerprint == known["fingerprint"]:
@@ -194,8 +197,8 @@ def evaluate_run(
         split=split.fingerprint,
         queries=len(rows.query),
         database=len(rows.database),
-        train=int(run.facts["train"]),
-        validation=int(run.facts["validation"]),
+        train=run.facts["train"],
+        validation=run.facts["validation"],
         cutoff=cutoff,
         seed=run.method.seed,
     )
@@ -261,6 +264,37 @@ def score_method(
         progress=context.progress,
     )
     return Evaluation(scores, query, database, query_codes, database_codes)
+
+
+def _finished_run(method: HashMethod, folder: Path, context: Context) -> Run:
+    """Open a finished run, unless it is another than was asked for."""
+    run = open_run(folder, context)
+    asked = {"method": method.name, **asdict(method)}
+    there = {"method": run.name, **asdict(run.method)}
+    # the run has a copy of the weights under its own name
+    names = [name for name in asked if name != "image_weights"]
+    wrong = [name for name in names if there.get(name) != asked[name]]
+    if wrong:
+        told = [f"{name} is {there.get(name)}, not {asked[name]}" for name in wrong]
+        raise RunError(
+            f"the run in '{folder}' is finished, but was trained otherwise: "
+            f"{'; '.join(told)}. Choose another folder, or the same settings."
+        )
+    return run
+
+
+def _training_facts(run: Run) -> dict[str, Any]:
+    """Give what a run says of its data, once it is sure to be there."""
+    known = run.facts.get("data")
+    counts = [run.facts.get(part) for part in ("train", "validation")]
+    texts = [known.get(k) for k in KNOWN_DATA] if isinstance(known, dict) else [None]
+    if not all(isinstance(count, int) for count in counts) or None in texts:
+        raise DamagedRun(
+            f"'{run.folder / DESCRIPTION}' does not tell the data it was trained on. "
+            "Train the run again."
+        )
+    assert isinstance(known, dict)
+    return known
 
 
 def _take_stage_one(method: HashMethod, folder: Path, context: Context) -> None:

@@ -7,7 +7,7 @@ from fdch.data.pairs import PairedSet
 from fdch.errors import DataError, LabelError, MissingFile, RunError, suggestion
 from fdch.methods._base import HashMethod
 from fdch.networks import image as image_networks
-from fdch.runs import CHECKPOINTS, SPLIT, STATE, is_finished
+from fdch.runs import CHECKPOINTS, SPLIT, STATE, WEIGHTS, is_finished
 from fdch.training.context import Context
 from fdch.training.inputs import READY
 
@@ -56,6 +56,7 @@ def require_free_folder(out: Path, resume: bool) -> None:
         )
     own = {STATE, SPLIT, CHECKPOINTS}
     there = [path.name for path in out.iterdir()] if out.exists() else []
+    there = [name for name in there if Path(name).stem != WEIGHTS]
     others = [n for n in there if n not in own and not n.endswith(".partial")]
     if others:
         raise RunError(

@@ -1,0 +1,104 @@
+"""Pairs to codes, also where one side is missing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fdch.data.images import PictureFiles
+from fdch.data.pairs import PairedSet
+from fdch.data.texts import Sentences
+from fdch.encoding import encode_pairs, lacks_known_words
+from fdch.methods.fdch import FDCH
+from fdch.methods.scm_seq import SCMSeq
+
+SMALL = FDCH(
+    bits=10,
+    fusion_width=16,
+    text_hidden=24,
+    fusion_hidden=16,
+    stage_one_epochs=1,
+    stage_two_epochs=1,
+    batch_size=30,
+    image_network="small",
+    finetune=True,
+)
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return PairedSet.read("scenes:60")
+
+
+@pytest.fixture(scope="module")
+def fitted(scenes):
+    return replace(SMALL).fit(scenes)
+
+
+@pytest.fixture
+def files(scenes, tmp_path):
+    """Four scenes as picture files: whole, without picture, without text, whole."""
+    from PIL import Image
+
+    paths = []
+    for row in range(4):
+        path = tmp_path / f"{row}.png"
+        Image.fromarray(scenes.images.decode(row, 64)).save(path)
+        paths.append(path)
+    texts = scenes.texts.values[:4].copy()
+    paths[1], texts[2] = None, None
+    return replace(scenes[:4], images=PictureFiles(paths), texts=Sentences(texts))
+
+
+def test_whole_pairs_have_all_three_codes(fitted, scenes):
+    some = scenes[:6]
+    codes = encode_pairs(fitted, some)
+    assert codes.image == fitted.encode_images(some.images)
+    assert codes.text == fitted.encode_texts(some.texts)
+    assert codes.unified == fitted.encode_pairs(some)
+    assert codes.has_image.all() and codes.has_text.all()
+
+
+def test_a_missing_side_has_no_code_and_the_other_side_speaks_for_the_pair(
+    fitted, files
+):
+    codes = encode_pairs(fitted, files)
+    assert codes.has_image.tolist() == [True, False, True, True]
+    assert codes.has_text.tolist() == [True, True, False, True]
+    assert (len(codes.image), len(codes.text)) == (3, 3)
+    assert codes.unified is not None
+    whole = fitted.encode_pairs(files[[0, 3]])
+    assert codes.unified[[0, 3]] == whole
+    assert codes.unified[1] == fitted.encode_texts(files.texts[1])
+    assert codes.unified[2] == fitted.encode_images(files.images[2])
+
+
+def test_labels_go_with_the_rows_that_have_a_code(fitted, files):
+    coded = encode_pairs(fitted, files).with_labels(files.labels)
+    assert np.array_equal(coded.image.labels, files.labels[[0, 2, 3]])
+    assert np.array_equal(coded.text.labels, files.labels[[0, 1, 3]])
+    assert coded.unified is not None
+    assert np.array_equal(coded.unified.labels, files.labels)
+
+
+@pytest.mark.parametrize("rows", [[1], [2], []])
+def test_sets_without_a_single_whole_pair_are_encoded(fitted, files, rows):
+    codes = encode_pairs(fitted, files[rows])
+    assert codes.unified is not None
+    assert len(codes.unified) == len(rows)
+    assert codes.unified.bits == 10
+
+
+def test_a_method_without_unified_codes_gives_none(factor_pairs):
+    pairs = factor_pairs(80)
+    method = SCMSeq(bits=6).fit(pairs)
+    codes = encode_pairs(method, pairs)
+    assert codes.unified is None
+    assert codes.with_labels(pairs.labels).unified is None
+    assert len(codes.image) == len(codes.text) == 80
+
+
+def test_texts_without_a_known_word_are_told_apart_from_missing_ones(fitted, scenes):
+    texts = Sentences(["zzz qqq", None, scenes.texts.values[0]])
+    some = replace(scenes[:3], texts=texts)
+    assert lacks_known_words(fitted, some).tolist() == [True, False, False]
