@@ -1,7 +1,12 @@
 """What several tests share."""
 
+import os
 import tarfile
 from pathlib import Path
+
+# Before numpy and torch start: threads only slow the small sums of tests, and
+# tests run side by side.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
