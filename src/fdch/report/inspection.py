@@ -1,0 +1,207 @@
+"""What there is to know of data before training on it."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from fdch.data.decoding import FORMATS
+from fdch.data.images import ImageFeatures, Pictures
+from fdch.data.pairs import PairedSet
+from fdch.data.texts import Sentences, Vocabulary, WordVectors
+
+MOST_PATTERNS = 4096
+SAMPLED_QUERIES = 2000
+SAMPLED_PICTURES = 200
+LISTED_WORDS = 30
+
+
+@dataclass(frozen=True)
+class Range:
+    """The least, the middle and the most of a number of values."""
+
+    least: float
+    median: float
+    most: float
+
+    @classmethod
+    def of(cls, values: "NDArray[Any] | Sequence[float]") -> "Range | None":
+        """Measure values; None where there are none."""
+        if not len(values):
+            return None
+        return cls(float(min(values)), float(np.median(values)), float(max(values)))
+
+    def __str__(self) -> str:
+        return f"{self.least:,.6g} to {self.most:,.6g}, median {self.median:,.6g}"
+
+
+@dataclass(frozen=True)
+class Chance:
+    """What a random ranking scores: the share of pairs that share a label.
+
+    Args:
+        map: Mean, over labelled pairs, of the share of all others that share
+            a label with it.
+        queries: Pairs that the mean is over.
+        exact: Whether these are all labelled pairs, not a sample.
+    """
+
+    map: float
+    queries: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Counts and distributions of a PairedSet.
+
+    Args:
+        name: What the data is called.
+        fingerprint: Of the pairs that can be used.
+        pairs: How many these are.
+        with_image: Those with a picture or image features.
+        with_text: Those with a text.
+        with_label: Those with a label.
+        trainable: Those with all three.
+        skipped: Rows that cannot be used, each with its reason.
+        labels: How many pairs have each label, most frequent first.
+        labels_per_pair: Over all pairs.
+        chance: What a random ranking scores; None without labels.
+        words: Different words, or columns of ready vectors.
+        frequent_words: The most frequent ones, with the texts they occur in.
+        words_per_text: Over texts, of the words counted.
+        images: "pictures", or "features of n columns".
+        picture_sizes: Over a sample, each picture's longer side in pixels.
+        picture_bytes: Over the same sample.
+    """
+
+    name: str
+    fingerprint: str
+    pairs: int
+    with_image: int
+    with_text: int
+    with_label: int
+    trainable: int
+    skipped: tuple[tuple[str, str], ...]
+    labels: dict[str, int]
+    labels_per_pair: Range | None
+    chance: Chance | None
+    words: int
+    frequent_words: dict[str, int]
+    words_per_text: Range | None
+    images: str
+    picture_sizes: Range | None
+    picture_bytes: Range | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain values by name."""
+        skipped = [{"row": row, "reason": reason} for row, reason in self.skipped]
+        return asdict(self) | {"skipped": skipped}
+
+
+def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
+    """Count what a PairedSet holds.
+
+    Args:
+        pairs: Broken rows already left out.
+        seed: Of the samples that stand for the whole where it is large.
+    """
+    random = np.random.default_rng(seed)
+    image, text = pairs.images.present, pairs.texts.present
+    labelled = pairs.labels.any(axis=1)
+    words, frequent, lengths = _words(pairs)
+    sizes, weights = _pictures(pairs, random)
+    return Inspection(
+        name=pairs.name,
+        fingerprint=pairs.fingerprint,
+        pairs=len(pairs),
+        with_image=int(image.sum()),
+        with_text=int(text.sum()),
+        with_label=int(labelled.sum()),
+        trainable=int((image & text & labelled).sum()),
+        skipped=tuple((row.name, row.reason) for row in pairs.skipped),
+        labels=_label_counts(pairs),
+        labels_per_pair=Range.of(pairs.labels.sum(axis=1, dtype=np.int64)),
+        chance=label_chance(pairs.labels[labelled], random),
+        words=words,
+        frequent_words=frequent,
+        words_per_text=Range.of(lengths[text]),
+        images=_kind(pairs),
+        picture_sizes=Range.of(sizes),
+        picture_bytes=Range.of(weights),
+    )
+
+
+def label_chance(
+    labels: NDArray[np.uint8], random: np.random.Generator
+) -> Chance | None:
+    """Measure how often two labelled pairs share a label.
+
+    Pairs with equal labels share everything, so patterns of labels are compared
+    in place of pairs: all of them, or a sample where there are very many.
+
+    >>> label_chance(np.eye(2, dtype=np.uint8)[[0, 0, 1]], np.random.default_rng(0))
+    Chance(map=0.3333333333333333, queries=3, exact=True)
+    """
+    if len(labels) < 2:
+        return None
+    patterns, members = np.unique(labels, axis=0, return_counts=True)
+    exact = len(patterns) <= MOST_PATTERNS
+    asking, weights = patterns, members
+    if not exact:
+        asking = labels[random.choice(len(labels), SAMPLED_QUERIES, replace=False)]
+        weights = np.ones(len(asking), dtype=members.dtype)
+    shares = (asking.astype(np.float32) @ patterns.T.astype(np.float32)) > 0
+    others = (shares @ members) - 1
+    mean = float(weights @ others / weights.sum() / (len(labels) - 1))
+    return Chance(mean, int(weights.sum()), exact)
+
+
+def _label_counts(pairs: PairedSet) -> dict[str, int]:
+    counts = pairs.labels.sum(axis=0, dtype=np.int64)
+    order = np.argsort(-counts, kind="stable")
+    return {pairs.label_names[i]: int(counts[i]) for i in order}
+
+
+def _words(pairs: PairedSet) -> tuple[int, dict[str, int], NDArray[np.int64]]:
+    """Count known words, texts with each of the most frequent, words per text."""
+    if isinstance(pairs.texts, Sentences):
+        vocabulary = pairs.texts.vocabulary or Vocabulary.fit(pairs.texts)
+        matrix, names = vocabulary.vectors(pairs.texts), vocabulary.words
+    else:
+        assert isinstance(pairs.texts, WordVectors)
+        matrix, names = pairs.texts.matrix, pairs.texts.words or ()
+    counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
+    order = np.argsort(-counts, kind="stable")[: LISTED_WORDS if names else 0]
+    frequent = {names[i]: int(counts[i]) for i in order if counts[i]}
+    return int(matrix.shape[1]), frequent, np.diff(matrix.indptr).astype(np.int64)
+
+
+def _kind(pairs: PairedSet) -> str:
+    if isinstance(pairs.images, ImageFeatures):
+        return f"features of {pairs.images.values.shape[1]:,} columns"
+    return "pictures"
+
+
+def _pictures(
+    pairs: PairedSet, random: np.random.Generator
+) -> tuple[list[int], list[int]]:
+    """Give the longer side and the bytes of a sample of pictures."""
+    if not isinstance(pairs.images, Pictures):
+        return [], []
+    rows = np.flatnonzero(pairs.images.present)
+    sides, weights = [], []
+    for row in random.permutation(rows)[:SAMPLED_PICTURES]:
+        content = pairs.images.content(int(row))
+        if isinstance(content, np.ndarray):
+            sides.append(max(content.shape[:2]))
+            weights.append(content.nbytes)
+            continue
+        with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
+            sides.append(max(picture.size))
+        weights.append(len(content))
+    return sides, weights

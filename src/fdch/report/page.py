@@ -1,0 +1,142 @@
+"""The report of an evaluation: scores, curves, health and example queries."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from fdch import __version__
+from fdch.data.images import Pictures
+from fdch.data.pairs import PairedSet
+from fdch.encoding import lacks_known_words
+from fdch.evaluation import DIRECTIONS
+from fdch.experiment import Evaluation
+from fdch.report.plots import balance_plot, lookup_plot, precision_plot
+from fdch.report.render import picture_uri, write_page
+from fdch.report.samples import Example, Found, draw_examples, labels_of, text_of
+from fdch.runs import Run
+
+QUERY_SIZE, ANSWER_SIZE = 240, 160
+EXAMPLES, ANSWERS = 4, 6
+
+
+@dataclass(frozen=True)
+class Card:
+    """A pair as the page shows it.
+
+    Args:
+        name: Its id.
+        text: Its text, where there is one to show.
+        labels: Names of its labels, each with whether the query has it too.
+        picture: Its picture as text, where there is one to show.
+        found: Distance and rightness, for an answer.
+    """
+
+    name: str
+    text: str | None
+    labels: tuple[tuple[str, bool], ...]
+    picture: str | None
+    found: Found | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An example query as the page shows it."""
+
+    query: Card
+    answers: tuple[Card, ...]
+    relevant: float
+
+    @property
+    def right(self) -> int:
+        """How many of the answers are right."""
+        return sum(card.found is not None and card.found.right for card in self.answers)
+
+
+def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
+    """Write the page of an evaluation to one self-contained HTML file."""
+    scores = evaluation.scores
+    gallery = "modality" if "modality" in scores.scores else "unified"
+    directions = scores.scores[gallery]
+    write_page(
+        path,
+        "report.html.j2",
+        run=run,
+        scores=scores,
+        directions=DIRECTIONS,
+        changed=dict(changed_settings(run)),
+        gallery=gallery,
+        unknown=int(lacks_known_words(run.method, evaluation.query).sum()),
+        has_pictures=isinstance(evaluation.database.images, Pictures),
+        examples={
+            direction: show_examples(evaluation, direction, gallery, run.method.seed)
+            for direction in directions
+        },
+        plots={
+            "lookup": lookup_plot(scores),
+            "precision": precision_plot(scores),
+            "balance": balance_plot(scores.health),
+        },
+        version=__version__,
+    )
+
+
+def changed_settings(run: Run) -> Iterator[tuple[str, Any]]:
+    """Give the settings of a run that are not the method's defaults."""
+    for field in fields(run.method):
+        value = run.facts["settings"].get(field.name)
+        if field.init and value != field.default:
+            yield field.name, value
+
+
+def show_examples(
+    evaluation: Evaluation, direction: str, gallery: str, seed: int
+) -> list[Shown]:
+    """Draw examples of a direction and gather what the page shows of them."""
+    examples = draw_examples(
+        evaluation,
+        direction,
+        gallery=gallery,
+        number=EXAMPLES,
+        answers=ANSWERS,
+        seed=seed,
+    )
+    asking, asked = direction.split("_to_")
+    return [
+        Shown(
+            _card(evaluation.query, example.query, asking, QUERY_SIZE),
+            tuple(_answers(evaluation, example, asked)),
+            example.relevant,
+        )
+        for example in examples
+    ]
+
+
+def _answers(evaluation: Evaluation, example: Example, side: str) -> Iterator[Card]:
+    wanted = set(labels_of(evaluation.query, example.query))
+    for found in example.found:
+        yield _card(evaluation.database, found.row, side, ANSWER_SIZE, wanted, found)
+
+
+def _card(
+    pairs: PairedSet,
+    row: int,
+    side: str,
+    size: int,
+    wanted: set[str] | None = None,
+    found: Found | None = None,
+) -> Card:
+    """Show of a pair the side that counts, and its labels."""
+    return Card(
+        name=str(pairs.ids[row]),
+        text=_shortened(text_of(pairs, row)) if side == "text" else None,
+        labels=tuple((name, name in (wanted or ())) for name in labels_of(pairs, row)),
+        picture=picture_uri(pairs, row, size) if side == "image" else None,
+        found=found,
+    )
+
+
+def _shortened(text: str | None, most: int = 280) -> str | None:
+    if text is None or len(text) <= most:
+        return text
+    return text[: most - 1] + "…"

@@ -1,0 +1,158 @@
+"""Plots as SVG that sits inside a page and takes its colours and font."""
+
+import io
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fdch.errors import MissingExtra
+from fdch.evaluation import DIRECTIONS, CodeHealth, Scores
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# stand-ins that become the page's own colours, light or dark
+INK, LINE = "#0a0b0c", "#0a0b0d"
+SERIES = ("#0a0b01", "#0a0b02", "#0a0b03")
+_PAGE_COLOURS = {
+    INK: "currentColor",
+    LINE: "var(--line)",
+    **{stand_in: f"var(--series-{i})" for i, stand_in in enumerate(SERIES, start=1)},
+}
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.edgecolor": LINE,
+    "axes.labelcolor": INK,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": LINE,
+    "grid.linewidth": 0.6,
+    "figure.facecolor": "none",
+    "legend.frameon": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "xtick.minor.size": 0,
+}
+_DASHES = {"modality": "--", "unified": "-"}
+
+
+def lookup_plot(scores: Scores) -> str:
+    """Draw precision over recall, a dot to each radius."""
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.add_subplot()
+        for gallery, direction, colour in _curves(scores):
+            curve = scores.lookup[gallery][direction]
+            points = [
+                (recall, precision)
+                for recall, precision in zip(curve.recall, curve.precision, strict=True)
+                if precision is not None
+            ]
+            _line(axes, points, gallery, direction, colour)
+        _chance_line(axes, scores)
+        axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1.01), ylim=(0, 1.02))
+        axes.legend(loc="lower left", fontsize=9)
+
+    return _svg("lookup", "Precision over recall of hash lookup", (5.0, 3.6), draw)
+
+
+def precision_plot(scores: Scores) -> str:
+    """Draw the precision among the first k."""
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.add_subplot()
+        ranks: set[int] = set()
+        for gallery, direction, colour in _curves(scores):
+            shares = scores.scores[gallery][direction].precision_at
+            ranks |= set(shares)
+            _line(axes, sorted(shares.items()), gallery, direction, colour)
+        _chance_line(axes, scores)
+        axes.set(xscale="log", xlabel="first k answers", ylabel="precision at k")
+        axes.set(ylim=(0, 1.02), xticks=sorted(ranks))
+        axes.set_xticklabels([f"{rank:,}" for rank in sorted(ranks)])
+        axes.minorticks_off()
+        axes.legend(loc="lower left", fontsize=9)
+
+    return _svg("precision", "Precision among the first k answers", (5.0, 3.6), draw)
+
+
+def balance_plot(health: Mapping[str, CodeHealth]) -> str:
+    """Draw the mean sign of each bit, a panel to each set of codes."""
+
+    def draw(figure: "Figure") -> None:
+        panels = figure.subplots(len(health), 1, sharex=True, sharey=True)
+        every = [panels] if len(health) == 1 else list(panels)
+        for axes, colour, (name, part) in zip(
+            every, SERIES, health.items(), strict=False
+        ):
+            axes.bar(range(1, part.bits + 1), part.balance, color=colour, width=0.7)
+            axes.set(ylim=(-1, 1), yticks=[-1, 0, 1], xlim=(0.2, part.bits + 0.8))
+            axes.set_ylabel(name, rotation=0, ha="right", va="center")
+            axes.grid(axis="x", visible=False)
+        every[-1].set_xlabel("bit")
+
+    label = "Mean sign of each bit, 0 being even"
+    return _svg("balance", label, (11.4, 0.7 + 1.0 * len(health)), draw)
+
+
+def _curves(scores: Scores) -> list[tuple[str, str, str]]:
+    """List galleries and directions, a colour to each direction."""
+    return [
+        (gallery, direction, SERIES[list(DIRECTIONS).index(direction)])
+        for gallery, directions in scores.scores.items()
+        for direction in directions
+    ]
+
+
+def _line(axes: "Axes", points: Any, gallery: str, direction: str, colour: str) -> None:
+    x, y = zip(*points, strict=True)
+    axes.plot(
+        x,
+        y,
+        color=colour,
+        linestyle=_DASHES[gallery],
+        linewidth=1.8,
+        marker="o",
+        markersize=3,
+        label=f"{DIRECTIONS[direction]}, {gallery}",
+    )
+
+
+def _chance_line(axes: "Axes", scores: Scores) -> None:
+    axes.axhline(scores.chance, color=INK, linewidth=1, linestyle=":", label="chance")
+
+
+def _svg(
+    name: str, label: str, inches: tuple[float, float], draw: Callable[["Figure"], None]
+) -> str:
+    """Draw a figure and make it part of a page: no fixed size, no fixed colours."""
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
+    except ImportError as problem:
+        raise MissingExtra("the report page", "report") from problem
+    written = io.StringIO()
+    # the salt makes names inside the drawing the same at every run
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": f"fdch {name}"}):
+        figure = Figure(figsize=inches, layout="constrained")
+        draw(figure)
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(written, metadata={"Date": None, "Creator": None})
+    svg = written.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    for stand_in, colour in _PAGE_COLOURS.items():
+        svg = svg.replace(stand_in, colour)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

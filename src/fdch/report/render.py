@@ -1,0 +1,47 @@
+"""Templates to one self-contained HTML file."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from fdch.data.images import Pictures, thumbnail
+from fdch.data.pairs import PairedSet
+from fdch.errors import MissingExtra
+from fdch.runs import write_whole
+
+
+def write_page(path: Path, template: str, **values: Any) -> None:
+    """Fill a template and write it whole or not at all."""
+    page = render(template, **values)
+    write_whole(path, lambda partial: partial.write_text(page, "utf-8"))
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill a template; every value is escaped unless the template says otherwise."""
+    try:
+        import jinja2
+    except ImportError as problem:
+        raise MissingExtra("the report page", "report") from problem
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("fdch.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["figure"] = figure
+    return environment.get_template(template).render(**values)
+
+
+def figure(value: float | None, places: int = 3) -> str:
+    """Write a number for reading; a dash where there is none."""
+    return "–" if value is None else f"{value:.{places}f}"  # noqa: RUF001
+
+
+def picture_uri(pairs: PairedSet, row: int, size: int) -> str | None:
+    """Give a row's picture, made small, as text that a page can hold."""
+    pictures = pairs.images
+    if not isinstance(pictures, Pictures) or not pictures.present[row]:
+        return None
+    content = base64.b64encode(thumbnail(pictures, row, size)).decode()
+    return f"data:image/jpeg;base64,{content}"
