@@ -1,0 +1,48 @@
+"""The command line: one file per command, loaded when it is asked for."""
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from fdch import __version__
+from fdch.cli.groups import LazyGroup, RootGroup
+
+COMMANDS = {
+    "demo": "Train, evaluate and show examples on generated pictures, in minutes.",
+    "methods": "List the methods, or the settings of one.",
+    "data": "Look at data before training.",
+    "train": "Train a method on pairs and save it as a run.",
+    "evaluate": "Score a run: pictures find texts, and texts find pictures.",
+    "encode": "Write the codes of pairs to a file.",
+    "compare": "Put the scores of several runs side by side.",
+    "bench": "Measure how fast fdch is on this machine.",
+}
+
+
+@click.group(cls=RootGroup, modules="fdch.cli.", summaries=COMMANDS)
+@click.version_option(__version__, prog_name="fdch")
+def cli() -> None:
+    """Find pictures with words and words with pictures, through learned codes.
+
+    Start with 'fdch demo'. Data is named as pairs.csv, pairs.jsonl,
+    pairs.parquet, features.npz, mirflickr25k:DIR, nuswide:DIR, dcmh-mat:FILE,
+    scenes or scenes:N.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with its exit code."""
+    # threads that wait by spinning crawl where other programs run too; to be
+    # said before torch is loaded
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    logging.basicConfig(level=logging.WARNING, format="warning: %(message)s")
+    for stream in (sys.stdout, sys.stderr):
+        # a terminal that lacks a sign must not end the program
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    cli.main(args=arguments, prog_name="fdch")
+
+
+__all__ = ["COMMANDS", "LazyGroup", "cli", "main"]

@@ -1,0 +1,13 @@
+"""`fdch bench`: how fast things are."""
+
+from fdch.cli.groups import LazyGroup
+
+command = LazyGroup(
+    "bench",
+    help="Measure how fast fdch is on this machine.",
+    modules="fdch.cli.bench_",
+    summaries={
+        "evaluate": "Time the evaluation beside a loop of sorts.",
+        "networks": "Time our layers beside torch's own.",
+    },
+)

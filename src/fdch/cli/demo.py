@@ -1,0 +1,168 @@
+"""`fdch demo`: from nothing to scores, examples and a page to look at."""
+
+import shlex
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fdch.cli.groups import Interrupted
+from fdch.cli.options import device_option, example, json_option
+from fdch.cli.output import note, plain, say, say_json
+from fdch.cli.progress_lines import ProgressPrinter
+from fdch.errors import RunError
+
+if TYPE_CHECKING:
+    from fdch.experiment import Evaluation, TrainingTask
+    from fdch.runs import Run
+    from fdch.training.context import Context
+
+MARKER = "made-by-fdch-demo"
+RUN, UNFINISHED, PAGE = "run", "run.unfinished", "report.html"
+QUERIES, ANSWERS = 2, 4
+
+
+@click.command("demo", epilog=example("fdch demo"))
+@click.option(
+    "--out",
+    default="demo",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Folder for the run and the page; an earlier demo there is replaced.",
+)
+@click.option("--data", default="scenes", show_default=True, help="What to learn from.")
+@click.option("--bits", default=32, show_default=True, help="Length of the codes.")
+@click.option("--seed", default=0, show_default=True)
+@click.option(
+    "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a setting."
+)
+@device_option
+@json_option
+def command(
+    out: Path,
+    data: str,
+    bits: int,
+    seed: int,
+    assignments: tuple[str, ...],
+    device: str,
+    as_json: bool,
+) -> None:
+    """Train, evaluate and show examples on generated pictures, in minutes.
+
+    FDCH learns from pictures of coloured shapes with captions and labels; then
+    pictures find captions and captions find pictures. Nothing is downloaded.
+    """
+    require_own(out)
+    from fdch.experiment import TrainingTask
+    from fdch.methods._settings import parse_assignments
+    from fdch.training.context import Context
+
+    settings = parse_assignments(assignments)
+    task = TrainingTask(data, out / UNFINISHED, bits=bits, seed=seed, settings=settings)
+    try:
+        with ProgressPrinter() as progress:
+            run, found = _train_and_score(task, Context(progress, device))
+    except KeyboardInterrupt:
+        advice = "begin again with the same command; image features are kept."
+        raise Interrupted(advice) from None
+    document = _write_page(out, run, found)
+    if as_json:
+        say_json(document | {"report": str(out / PAGE)})
+        return
+    say_examples(found, seed)
+    say(found.scores)
+    say(f"\nreport   {out / PAGE} (open it in a browser)")
+    say(f"run      {run.folder}")
+    say(f"next     fdch evaluate {shlex.quote(str(run.folder))} --json")
+
+
+def require_own(out: Path) -> None:
+    """Refuse a folder that no demo has made; clear away what one left unfinished."""
+    if (out / MARKER).is_file():
+        _remove(out / UNFINISHED)
+    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RunError(
+            f"'{out}' is there and was not made by a demo, so it is left alone. "
+            "Choose another folder with --out."
+        )
+
+
+def _train_and_score(
+    task: "TrainingTask", context: "Context"
+) -> tuple["Run", "Evaluation"]:
+    from fdch.cli.data_notes import tell_parts
+    from fdch.data.pairs import PairedSet
+    from fdch.data.splits import Split
+    from fdch.experiment import evaluate_run, train_run
+    from fdch.runs import open_run
+
+    out = task.out.parent
+
+    def announce(pairs: PairedSet, split: Split) -> None:
+        tell_parts(pairs, split)
+        _mark(out)
+
+    note(f"learning {task.bits}-bit codes from '{task.source}'")
+    train_run(task, context=context, announce=announce)
+    # an earlier demo stays whole until this one has learned
+    _remove(out / RUN)
+    (out / PAGE).unlink(missing_ok=True)
+    task.out.rename(out / RUN)
+    run = open_run(out / RUN, context)
+    return run, evaluate_run(run, context=context)
+
+
+def _mark(out: Path) -> None:
+    """Make the folder ours, so that the next demo may replace what it made."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / MARKER).write_text("Made by 'fdch demo', which may replace it.\n")
+    except OSError as problem:
+        raise RunError(f"'{out}' cannot be written: {problem}.") from problem
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _write_page(out: Path, run: "Run", found: "Evaluation") -> dict[str, Any]:
+    from fdch.cli.evaluate import describe
+    from fdch.report.page import write_report
+    from fdch.runs import SCORES, write_json
+
+    document = describe(run, found)
+    write_json(run.folder / SCORES, document)
+    write_report(out / PAGE, run, found)
+    return document
+
+
+def say_examples(found: "Evaluation", seed: int) -> None:
+    """Print captions with the pictures they find, and pictures with captions."""
+    from fdch.evaluation.tables import Table
+    from fdch.report.samples import draw_examples, labels_of, text_of
+
+    for direction, asks in (
+        ("text_to_image", "nearest pictures to the text"),
+        ("image_to_text", "nearest texts to the picture"),
+    ):
+        for each in draw_examples(
+            found, direction, number=QUERIES, answers=ANSWERS, seed=seed
+        ):
+            text = text_of(found.query, each.query)
+            shown = f" '{plain(text, 60)}'" if text and "text_to" in direction else ""
+            labels = ", ".join(labels_of(found.query, each.query))
+            say(f"{asks}{shown} ({found.query.ids[each.query]}: {plain(labels, 60)})")
+            rows = tuple(
+                (
+                    "  right" if answer.right else "  wrong",
+                    answer.distance,
+                    plain(str(found.database.ids[answer.row]), 20),
+                    plain(text_of(found.database, answer.row) or "", 48),
+                    plain(", ".join(labels_of(found.database, answer.row)), 40),
+                )
+                for answer in each.found
+            )
+            say(Table(("", "bits", "id", "text", "labels"), rows))
+            say()

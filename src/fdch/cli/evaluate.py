@@ -1,0 +1,148 @@
+"""`fdch evaluate`: the scores of a run, as a table, JSON and a page."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fdch.cli.options import broken_option, device_option, example, file_option
+from fdch.cli.options import json_option as json_flag
+from fdch.cli.output import note, require_place, say, say_json
+from fdch.cli.progress_lines import ProgressPrinter
+
+if TYPE_CHECKING:
+    from fdch.evaluation import Scores
+    from fdch.evaluation.tables import Table
+    from fdch.experiment import Evaluation
+    from fdch.runs import Run
+
+GALLERIES = {
+    "both": ("modality", "unified"),
+    "modality": ("modality",),
+    "unified": ("unified",),
+}
+
+
+@click.command(
+    "evaluate", epilog=example("fdch evaluate runs/first --report report.html")
+)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("data", required=False)
+@click.option(
+    "--gallery",
+    type=click.Choice(list(GALLERIES)),
+    default="both",
+    show_default=True,
+    help="Search codes of the other modality, of whole pairs, or both.",
+)
+@click.option("--cutoff", type=int, metavar="N", help="Cut rankings after rank N.")
+@file_option("--report", help="Write a page with curves and example queries.")
+@broken_option(None, "Refuse or skip broken rows; as in training if not given.")
+@device_option
+@json_flag
+def command(
+    run: Path,
+    data: str | None,
+    gallery: str,
+    report: Path | None,
+    device: str,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Score a run: pictures find texts, and texts find pictures.
+
+    Without DATA the queries of the run's own split are asked, and the scores
+    are kept in RUN/scores.json. Other DATA is split anew with the run's seed.
+    """
+    if report is not None:
+        require_place(report)
+    from fdch.cli.data_notes import tell_data
+    from fdch.experiment import evaluate_run
+    from fdch.runs import SCORES, open_run, write_json
+    from fdch.training.context import Context
+
+    with ProgressPrinter() as progress:
+        context = Context(progress, device)
+        opened = open_run(run, context)
+        found = evaluate_run(
+            opened, data, galleries=GALLERIES[gallery], context=context, **asked
+        )
+    tell_data(found.query)
+    document = describe(opened, found)
+    if is_full(opened, found, gallery):
+        write_json(run / SCORES, document)
+    if report is not None:
+        from fdch.report.page import write_report
+
+        write_report(report, opened, found)
+        note(f"report: {report}")
+    if as_json:
+        say_json(document)
+    else:
+        say_scores(document, found.scores)
+
+
+def describe(run: "Run", found: "Evaluation") -> dict[str, Any]:
+    """Give the document of `--json`, which is also that of scores.json."""
+    from fdch.encoding import lacks_known_words
+
+    sets = {"queries": found.query, "database": found.database}
+    unknown = {
+        name: int(lacks_known_words(run.method, pairs).sum())
+        for name, pairs in sets.items()
+    }
+    return {
+        **found.scores.to_json(),
+        "model": run.fingerprint,
+        "texts_without_known_word": unknown,
+    }
+
+
+def is_full(run: "Run", found: "Evaluation", gallery: str) -> bool:
+    """Tell whether the scores are those that belong into the run's folder."""
+    protocol = found.scores.protocol
+    is_own = protocol.data == run.facts["data"]["fingerprint"]
+    return is_own and gallery == "both" and protocol.cutoff is None
+
+
+def say_scores(document: dict[str, Any], scores: "Scores") -> None:
+    """Print scores, then how the codes use their bits."""
+    say(scores)
+    unknown = document["texts_without_known_word"]
+    if any(unknown.values()):
+        say(
+            f"texts without a known word: {unknown['queries']:,} of the queries, "
+            f"{unknown['database']:,} in the database"
+        )
+    say()
+    say(health_table(scores))
+
+
+def health_table(scores: "Scores") -> "Table":
+    """Lay out the health of each set of codes."""
+    from fdch.evaluation.tables import Table
+
+    header = (
+        "database codes",
+        "items",
+        "distinct",
+        "largest bucket",
+        "imbalance",
+        "correlation",
+        "bit entropy",
+        "constant bits",
+    )
+    rows = tuple(
+        (
+            name,
+            health.items,
+            health.distinct,
+            health.largest_bucket,
+            sum(map(abs, health.balance)) / health.bits,
+            health.correlation,
+            health.bit_entropy,
+            len(health.constant_bits),
+        )
+        for name, health in scores.health.items()
+    )
+    return Table(header, rows)

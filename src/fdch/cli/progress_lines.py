@@ -1,0 +1,174 @@
+"""How far long work has come: a bar on a terminal, plain lines when piped."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from fdch.progress import Update
+
+BETWEEN_LINES = 5.0  # seconds; an epoch always has its line
+SIDES = ("image ", "text ")
+
+
+class ProgressPrinter:
+    """Prints updates to standard error, in the form that suits it.
+
+    A task that is complete at its first sight took no time worth showing,
+    unless it counts epochs.
+    """
+
+    def __init__(
+        self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        chosen = stream or sys.stderr
+        self._shown: _Bar | _Lines
+        self._shown = _Bar(chosen) if chosen.isatty() else _Lines(chosen, clock)
+        self._last: Update | None = None
+
+    def __call__(self, update: Update) -> None:
+        """Take an update."""
+        if self._is_new(update):
+            self._shown.close()
+            if update.done < update.total or update.unit == "epoch":
+                self._shown.begin(update)
+        self._last = update
+        self._shown.step(update)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._shown.close()
+
+    def _is_new(self, update: Update) -> bool:
+        last = self._last
+        return (
+            last is None
+            or (last.task, last.total) != (update.task, update.total)
+            or last.done >= update.done
+        )
+
+
+class _Bar:
+    """A tqdm bar, redrawn in place."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._bar: Any = None
+
+    def begin(self, update: Update) -> None:
+        from tqdm import tqdm
+
+        self._bar = tqdm(
+            desc=update.task,
+            initial=update.done,
+            total=update.total,
+            unit=f" {update.unit}",
+            file=self._stream,
+            dynamic_ncols=True,
+            smoothing=0.1,
+        )
+
+    def step(self, update: Update) -> None:
+        if self._bar is None:
+            return
+        self._bar.set_postfix_str(figures(update.values), refresh=False)
+        self._bar.update(update.done - self._bar.n)
+        if update.done >= update.total:
+            self.close()
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+class _Lines:
+    """Lines that a log can hold: seldom, each telling the whole."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
+        self._stream, self._clock = stream, clock
+        self._begun: tuple[float, int] | None = None
+        self._written = 0.0
+
+    def begin(self, update: Update) -> None:
+        self._begun = self._clock(), update.done
+        self._written = self._clock()
+
+    def step(self, update: Update) -> None:
+        if self._begun is None:
+            return
+        now, is_last = self._clock(), update.done >= update.total
+        due = now - self._written >= BETWEEN_LINES
+        if due or is_last or update.unit == "epoch":
+            self._written = now
+            self._stream.write(self._line(update, now) + "\n")
+            self._stream.flush()
+        if is_last:
+            self.close()
+
+    def close(self) -> None:
+        self._begun = None
+
+    def _line(self, update: Update, now: float) -> str:
+        assert self._begun is not None  # steps are written of begun tasks alone
+        began, first = self._begun
+        counted = f"{update.done:,}/{update.total:,} {_several(update.unit)}"
+        parts = [f"{update.task}: {counted}"]
+        seconds, steps = now - began, update.done - first
+        if seconds > 0 and steps > 0:
+            parts.append(pace(steps / seconds, update.unit))
+            left = (update.total - update.done) * seconds / steps
+            parts.append(f"{duration(left)} left")
+        told = ", ".join(parts)
+        return f"{told}; {figures(update.values)}" if update.values else told
+
+
+def pace(rate: float, unit: str) -> str:
+    """Write a rate the way it is larger than one.
+
+    >>> pace(0.25, "epoch"), pace(52.3, "picture")
+    ('4.0 s/epoch', '52 pictures/s')
+    """
+    if rate >= 1:
+        return f"{rate:.{0 if rate >= 10 else 1}f} {_several(unit)}/s"
+    return f"{1 / rate:.1f} s/{unit}"
+
+
+def duration(seconds: float) -> str:
+    """Write seconds as people say them.
+
+    >>> duration(12.4), duration(75), duration(7300)
+    ('12 s', '1 min 15 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def figures(values: Mapping[str, float]) -> str:
+    """Write figures in little room; those of both sides share a name.
+
+    >>> figures({"image balance": 0.25, "text balance": 0.5, "mean |F|": 0.75})
+    'balance 0.25/0.5, |F| 0.75'
+    """
+    shared: dict[str, list[str]] = {}
+    for name, value in values.items():
+        side = next((side for side in SIDES if name.startswith(side)), "")
+        short = name.removeprefix(side).removeprefix("mean ")
+        shared.setdefault(short, []).append(f"{value:.3g}")
+    return ", ".join(f"{name} {'/'.join(shown)}" for name, shown in shared.items())
+
+
+def _several(unit: str) -> str:
+    return f"{unit[:-1]}ies" if unit.endswith("y") else f"{unit}s"

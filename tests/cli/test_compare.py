@@ -1,0 +1,101 @@
+"""Several scores in one table."""
+
+import json
+
+import pytest
+
+from fdch.cli import compare
+from fdch.runs import SCORES
+
+
+@pytest.fixture
+def scores(on_features, tmp_path):
+    """Write changed copies of real scores to files."""
+    first = json.loads((on_features.run / "scores.json").read_text("utf-8"))
+
+    def write(name, method="fdch", **protocol):
+        changed = {**first, "method": method}
+        changed["protocol"] = {**first["protocol"], **protocol}
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(changed), "utf-8")
+        return path
+
+    return write
+
+
+def test_runs_and_files_stand_side_by_side(fdch, on_features, scores):
+    result = fdch("compare", on_features.run, scores("other", "rival"))
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0].split()[:2] == ["method", "gallery"]
+    assert [line.split()[0] for line in lines[1:5]] == [
+        *("fdch", "rival", "fdch", "rival")
+    ]
+
+
+def test_different_protocols_are_refused_unless_asked_for(fdch, scores):
+    files = scores("a"), scores("b", "rival", queries=50)
+    refused = fdch("compare", *files)
+    assert refused.exit_code == 1
+    assert "different protocols: queries 12 and 50" in refused.stderr
+    assert "pass --mixed-protocols" in refused.stderr
+    assert "=True" not in refused.stderr
+    allowed = fdch("compare", *files, "--mixed-protocols")
+    assert allowed.exit_code == 0
+    assert "50 queries" in allowed.stdout
+
+
+def test_seeds_are_averaged_where_asked(fdch, scores):
+    files = scores("a"), scores("b", seed=1, split="another")
+    refused = fdch("compare", *files)
+    assert refused.exit_code == 1
+    assert "average them with --over-seeds" in refused.stderr
+    result = fdch("compare", *files, "--over-seeds")
+    assert "± 0.0000" in result.stdout
+    assert "over seeds 0, 1" in result.stdout
+
+
+def test_json_holds_the_table(fdch, scores):
+    files = scores("a"), scores("b", seed=1, split="another")
+    document = json.loads(fdch("compare", *files, "--over-seeds", "--json").stdout)
+    assert document["measure"] == "map"
+    assert document["header"][0] == "method"
+    assert document["rows"][0][2]["deviation"] == 0
+    assert len(document["rows"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("form", "first"), [("csv", "method,gallery,"), ("latex", "% mAP, worst order")]
+)
+def test_other_formats_and_measures(fdch, scores, form, first):
+    words = ("compare", scores("a"), "--format", form, "--measure", "map_worst")
+    assert fdch(*words).stdout.startswith(first)
+
+
+def test_a_run_without_scores_says_how_to_get_them(fdch, tmp_path):
+    result = fdch("compare", tmp_path)
+    assert result.exit_code == 1
+    assert f"Score it with 'fdch evaluate {tmp_path}'" in result.stderr
+    assert fdch("compare", tmp_path / "no.json").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"method": 3}', "[" * 100_000, '{"bits": NaN}']
+)
+def test_a_file_that_holds_no_scores_is_refused(fdch, tmp_path, content):
+    file = tmp_path / "strange.json"
+    file.write_text(content)
+    result = fdch("compare", file)
+    assert result.exit_code == 1
+    assert "does not hold the scores" in result.stderr
+
+
+def test_a_file_too_large_for_scores_is_not_read(fdch, tmp_path, monkeypatch):
+    monkeypatch.setattr(compare, "MOST_BYTES", 10)
+    file = tmp_path / "large.json"
+    file.write_text("x" * 11)
+    assert "no scores are" in fdch("compare", file).stderr
+
+
+def test_the_name_of_the_scores_file_is_that_of_runs():
+    assert compare.SCORES == SCORES

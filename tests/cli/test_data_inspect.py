@@ -1,0 +1,79 @@
+"""What is told of data, and of what is wrong with it."""
+
+import json
+
+
+def test_counts_labels_and_chance_are_told(fdch):
+    result = fdch("data", "inspect", "scenes:60")
+    assert result.exit_code == 0, result.stderr
+    for told in (
+        "pairs              60, 60 of them fit for training",
+        "with an image      60 (pictures)",
+        "broken rows        0",
+        "chance mAP         0.",
+        "labels per pair",
+        "frequent words     ",
+        "longer side        64 to 64",
+    ):
+        assert told in result.stdout
+    assert "label          pairs   share" in result.stdout.splitlines()[-17]
+
+
+def test_json_is_one_document_and_alone(fdch):
+    document = json.loads(fdch("data", "inspect", "scenes:60", "--json").stdout)
+    assert document["pairs"] == document["trainable"] == 60
+    assert document["skipped"] == document["notes"] == []
+    assert document["chance"]["exact"] is True
+    assert 0 < document["chance"]["map"] < 1
+    assert sum(document["labels"].values()) > 60
+    assert document["words_per_text"]["least"] >= 1
+
+
+def test_features_are_inspected_too(fdch, on_features):
+    shown = fdch("data", "inspect", on_features.data).stdout
+    assert "with an image      120 (features of 12 columns)" in shown
+    assert "different words    10" in shown
+    assert "frequent words" not in shown
+
+
+def test_broken_rows_are_listed_not_refused(fdch, photo_rows, manifest, tmp_path):
+    (tmp_path / "torn.png").write_bytes(b"torn")
+    broken = [
+        {**photo_rows[i], "id": f"torn{i:02}", "image": str(tmp_path / "torn.png")}
+        for i in range(11)
+    ]
+    data = manifest(tmp_path / "pairs.csv", photo_rows[:5] + broken)
+    result = fdch("data", "inspect", data)
+    assert result.exit_code == 0, result.stderr
+    assert "broken rows        11" in result.stdout
+    assert "torn09: picture" in result.stdout
+    assert "torn10" not in result.stdout
+    assert "and 1 more; --json lists all" in result.stdout
+    listed = json.loads(fdch("data", "inspect", data, "--json").stdout)["skipped"]
+    assert [each["row"] for each in listed] == [f"torn{i:02}" for i in range(11)]
+    refused = fdch("data", "inspect", data, "--broken", "refuse")
+    assert refused.exit_code == 1
+    assert "torn00" in refused.stderr
+
+
+def test_many_labels_are_cut_short(fdch, photo_rows, manifest, tmp_path):
+    rows = [{**row, "labels": f"label{i}"} for i, row in enumerate(photo_rows)]
+    shown = fdch("data", "inspect", manifest(tmp_path / "pairs.csv", rows)).stdout
+    assert "and 40 more labels" in shown
+
+
+def test_a_page_of_samples_is_written(fdch, tmp_path):
+    page = tmp_path / "samples.html"
+    result = fdch("data", "inspect", "scenes:60", "--page", page, "--json")
+    assert result.exit_code == 0, result.stderr
+    json.loads(result.stdout)
+    assert page.read_text("utf-8").count("data:image/jpeg") == 24
+
+
+def test_notes_of_the_reader_are_passed_on(fdch, photo_rows, manifest, tmp_path):
+    columns = ("id", "image", "text")
+    data = manifest(tmp_path / "pairs.csv", photo_rows[:5], columns=columns)
+    result = fdch("data", "inspect", data)
+    assert result.exit_code == 0
+    assert "with a label       0 (0 labels)" in result.stdout
+    assert "chance mAP" not in result.stdout

@@ -1,0 +1,101 @@
+"""The demo: everything at once, and only in its own folder."""
+
+import json
+
+import pytest
+
+from fdch.cli.demo import MARKER
+from fdch.cli.progress_lines import ProgressPrinter
+from fdch.runs import open_run
+
+
+@pytest.fixture(scope="module")
+def shown(fdch, tiny, shared_cache, tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "demo"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FDCH_CACHE", str(shared_cache))
+        result = fdch(
+            *("demo", "--data", "scenes:60", "--bits", 16, "--out", out, *tiny)
+        )
+    assert result.exit_code == 0, result.stderr
+    return result, out
+
+
+def test_it_leaves_a_run_its_scores_and_a_page(shown):
+    _, out = shown
+    assert sorted(path.name for path in out.iterdir()) == [
+        *(MARKER, "report.html", "run")
+    ]
+    assert open_run(out / "run").method.bits == 16
+    assert (out / "run" / "scores.json").exists()
+    assert (out / "report.html").read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_it_prints_examples_scores_beside_chance_and_what_is_next(shown):
+    result, out = shown
+    assert result.stdout.count("nearest pictures to the text '") == 2
+    assert result.stdout.count("nearest texts to the picture (") == 2
+    marks = result.stdout.count("\n  right ") + result.stdout.count("\n  wrong ")
+    assert marks == 16
+    assert "; chance 0." in result.stdout
+    assert f"report   {out}/report.html (open it in a browser)" in result.stdout
+    assert f"fdch evaluate {out}/run --json" in result.stdout
+
+
+def test_a_second_demo_replaces_the_first_alone(shown, fdch, tiny):
+    _, out = shown
+    (out / "notes.txt").write_text("mine")
+    before = (out / "run" / "run.json").read_text()
+    result = fdch(
+        *("demo", "--data", "scenes:60", "--bits", 8, "--out", out, "--json", *tiny)
+    )
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["bits"] == 8
+    assert document["report"] == str(out / "report.html")
+    assert (out / "run" / "run.json").read_text() != before
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+def test_a_demo_that_fails_leaves_the_earlier_one_whole(shown, fdch):
+    _, out = shown
+    before = (out / "report.html").read_bytes()
+    result = fdch("demo", "--data", "nothing.csv", "--out", out)
+    assert result.exit_code == 1
+    assert fdch("demo", "--bits", 0, "--out", out).exit_code == 1
+    assert (out / "report.html").read_bytes() == before
+    open_run(out / "run")
+
+
+def test_an_interrupted_demo_can_begin_again(fdch, tiny, tmp_path, monkeypatch):
+    def interrupt(self, update):
+        if update.task == "stage 2":
+            raise KeyboardInterrupt
+
+    words = ("demo", "--data", "scenes:60", "--out", tmp_path / "demo", *tiny)
+    with monkeypatch.context() as patch:
+        patch.setattr(ProgressPrinter, "__call__", interrupt)
+        result = fdch(*words)
+    assert result.exit_code == 130
+    assert "begin again with the same command" in result.stderr
+    assert fdch(*words).exit_code == 0
+    assert not (tmp_path / "demo" / "run.unfinished").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_no_demo_has_made_is_left_alone(fdch, tmp_path, kind):
+    out = tmp_path / "demo"
+    if kind == "folder":
+        (out / "run").mkdir(parents=True)
+    else:
+        out.write_text("mine")
+    result = fdch("demo", "--data", "scenes:60", "--out", out)
+    assert result.exit_code == 1
+    assert "was not made by a demo" in result.stderr
+    assert out.exists()
+
+
+def test_ready_features_do_for_a_demo_too(fdch, on_features, tiny, tmp_path):
+    result = fdch("demo", "--data", on_features.data, "--out", tmp_path / "d", *tiny)
+    assert result.exit_code == 0, result.stderr
+    assert "nearest pictures to the text (" in result.stdout

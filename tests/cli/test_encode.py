@@ -1,0 +1,137 @@
+"""Codes in a file."""
+
+import json
+
+import numpy as np
+import pytest
+
+from fdch.encoding import encode_pairs
+from fdch.runs import open_run
+
+
+@pytest.fixture(scope="module")
+def written(fdch, on_scenes, shared_cache, tmp_path_factory):
+    out = tmp_path_factory.mktemp("codes") / "codes.npz"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FDCH_CACHE", str(shared_cache))
+        result = fdch("encode", on_scenes.run, "scenes:60", "--out", out)
+    assert result.exit_code == 0, result.stderr
+    return result, out
+
+
+def test_a_line_says_what_was_written(written, on_scenes):
+    result, out = written
+    first, second = result.stdout.splitlines()
+    assert first == f"{out}: 16-bit codes of 60 pairs of scenes:60"
+    assert second == f"model {open_run(on_scenes.run).fingerprint}"
+
+
+def test_codes_lie_beside_their_ids(written, on_scenes, scenes):
+    run = open_run(on_scenes.run)
+    codes = encode_pairs(run.method, scenes)
+    with np.load(written[1], allow_pickle=False) as file:
+        assert file["ids"].tolist() == scenes.ids.tolist()
+        assert file["ids"].dtype.kind == "U"
+        assert np.array_equal(file["image"], codes.image.packed)
+        assert np.array_equal(file["text"], codes.text.packed)
+        assert codes.unified is not None
+        assert np.array_equal(file["unified"], codes.unified.packed)
+        assert file["has_image"].all()
+        assert file["has_text"].all()
+        assert int(file["bits"]) == 16
+        assert str(file["method"]) == "fdch"
+        assert str(file["fingerprint"]) == run.fingerprint
+
+
+def test_rows_may_lack_a_side(fdch, on_scenes, photo_rows, manifest, tmp_path):
+    rows = [
+        {**photo_rows[0], "text": ""},
+        {**photo_rows[1], "image": ""},
+        {**photo_rows[2], "labels": ""},
+    ]
+    data, out = manifest(tmp_path / "pairs.csv", rows), tmp_path / "codes.npz"
+    result = fdch("encode", on_scenes.run, data, "--out", out, "--json")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert (document["with_image"], document["with_text"]) == (2, 2)
+    with np.load(out, allow_pickle=False) as file:
+        assert file["has_image"].tolist() == [True, False, True]
+        assert file["has_text"].tolist() == [False, True, True]
+        assert not file["image"][1].any()
+        assert not file["text"][0].any()
+        assert np.array_equal(file["unified"][0], file["image"][0])
+
+
+def test_a_text_without_a_known_word_is_refused_with_near_ones(
+    fdch, on_scenes, photo_rows, manifest, tmp_path
+):
+    rows = [photo_rows[0], {**photo_rows[1], "text": "hous qwertz"}]
+    data, out = manifest(tmp_path / "pairs.csv", rows), tmp_path / "codes.npz"
+    result = fdch("encode", on_scenes.run, data, "--out", out)
+    assert result.exit_code == 1
+    assert f"the text of '{rows[1]['id']}' has no word that the run knows" in (
+        result.stderr
+    )
+    assert "'hous qwertz'. Near ones are: house, houses." in result.stderr
+    assert "--broken skip" in result.stderr
+    assert not out.exists()
+
+
+def test_or_skipped_and_counted(fdch, on_scenes, photo_rows, manifest, tmp_path):
+    rows = [photo_rows[0], {**photo_rows[1], "text": "qwertz"}]
+    data, out = manifest(tmp_path / "pairs.csv", rows), tmp_path / "codes.npz"
+    result = fdch(
+        *("encode", on_scenes.run, data, "--out", out, "--broken", "skip", "--json")
+    )
+    document = json.loads(result.stdout)
+    assert document["pairs"] == 1
+    assert document["skipped"] == [
+        {"row": rows[1]["id"], "reason": "its text has no known word"}
+    ]
+    assert "skipped 1 broken row" in result.stderr
+
+
+def test_rows_that_are_all_unusable_are_an_error(
+    fdch, on_scenes, photo_rows, manifest, tmp_path
+):
+    rows = [{**row, "text": "qwertz"} for row in photo_rows[:3]]
+    data, out = manifest(tmp_path / "pairs.csv", rows), tmp_path / "codes.npz"
+    result = fdch("encode", on_scenes.run, data, "--out", out, "--broken", "skip")
+    assert result.exit_code == 1
+    assert "none of the 3 rows of 'pairs' can be encoded" in result.stderr
+    refused = fdch("encode", on_scenes.run, data, "--out", out)
+    assert "Some that it knows are" in refused.stderr
+    assert "So have 2 other rows." in refused.stderr
+    assert not out.exists()
+
+
+def test_an_empty_vector_is_a_text_without_words(fdch, on_features, features, tmp_path):
+    with np.load(on_features.data) as file:
+        text = file["text"].copy()
+    text[4] = 0
+    data = features(tmp_path / "f.npz", text=text)
+    result = fdch("encode", on_features.run, data, "--out", tmp_path / "c.npz")
+    assert result.exit_code == 1
+    assert "is all zero" in result.stderr
+
+
+def test_features_for_a_run_on_pictures_are_refused(
+    fdch, on_scenes, on_features, tmp_path
+):
+    out = tmp_path / "codes.npz"
+    result = fdch("encode", on_scenes.run, on_features.data, "--out", out)
+    assert result.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_earlier_file_survives_a_failure(fdch, on_scenes, tmp_path):
+    out = tmp_path / "codes.npz"
+    out.write_text("precious")
+    assert fdch("encode", on_scenes.run, "nothing.csv", "--out", out).exit_code == 1
+    assert out.read_text() == "precious"
+
+
+def test_a_place_that_cannot_be_written_is_told_first(fdch, tmp_path):
+    result = fdch("encode", "no-run", "scenes:60", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "is a folder; name a file" in result.stderr

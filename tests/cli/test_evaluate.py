@@ -1,0 +1,124 @@
+"""Evaluation: the table, the JSON document, what is kept and what is told."""
+
+import json
+import shutil
+
+import pytest
+
+from fdch.evaluation import Scores
+
+PROTOCOL = {"data", "split", "queries", "database", "train", "relevance", "ties"}
+PROTOCOL |= {"cutoff", "seed"}
+
+
+@pytest.fixture
+def copied(on_features, tmp_path):
+    """A run that a test may change."""
+    return shutil.copytree(on_features.run, tmp_path / "run")
+
+
+def test_the_table_has_scores_protocol_and_health(on_features):
+    shown = on_features.scored.stdout
+    assert shown.startswith("gallery   direction        mAP  stable")
+    assert shown.count("image → text") == shown.count("text → image") == 2
+    assert "chance 0.2" in shown
+    assert "12 queries, 108 in the database, 54 for training" in shown
+    assert "database codes  items  distinct" in shown
+
+
+def test_json_is_the_document_of_the_contract(fdch, on_features):
+    result = fdch("evaluate", on_features.run, "--json")
+    document = json.loads(result.stdout)
+    assert {"method", "bits", "protocol", "chance", "scores", "lookup"} <= set(document)
+    assert set(document["protocol"]) >= PROTOCOL
+    for gallery in ("modality", "unified"):
+        for direction in ("image_to_text", "text_to_image"):
+            part = document["scores"][gallery][direction]
+            assert set(part) >= {"map", "map_stable", "map_best", "map_worst"}
+            assert set(part["precision_at"]) == {"1", "10", "100"}
+            curve = document["lookup"][gallery][direction]
+            assert curve["radius"] == list(range(17))
+    assert document["texts_without_known_word"] == {"queries": 0, "database": 0}
+    assert Scores.from_json(document).to_json().items() <= document.items()
+
+
+def test_full_scores_are_kept_in_the_run(on_features, fdch):
+    kept = json.loads((on_features.run / "scores.json").read_text("utf-8"))
+    assert kept == json.loads(fdch("evaluate", on_features.run, "--json").stdout)
+
+
+@pytest.mark.parametrize("options", [["--gallery", "unified"], ["--cutoff", "5"]])
+def test_scores_of_a_part_are_not_kept(fdch, copied, options):
+    (copied / "scores.json").unlink()
+    result = fdch("evaluate", copied, *options)
+    assert result.exit_code == 0
+    assert not (copied / "scores.json").exists()
+
+
+def test_one_gallery_can_be_chosen(fdch, on_features):
+    result = fdch("evaluate", on_features.run, "--gallery", "modality", "--json")
+    assert list(json.loads(result.stdout)["scores"]) == ["modality"]
+
+
+def test_a_cut_off_is_applied_and_told(fdch, on_features):
+    result = fdch("evaluate", on_features.run, "--cutoff", 5, "--json")
+    assert json.loads(result.stdout)["protocol"]["cutoff"] == 5
+    refused = fdch("evaluate", on_features.run, "--cutoff", 0)
+    assert (refused.exit_code, "1 or more" in refused.stderr) == (1, True)
+
+
+def test_other_data_is_split_anew(fdch, on_features, features, copied, tmp_path):
+    (copied / "scores.json").unlink()
+    other = features(tmp_path / "other.npz", pairs=80, seed=1)
+    result = fdch("evaluate", copied, other, "--json")
+    protocol = json.loads(result.stdout)["protocol"]
+    assert (protocol["queries"], protocol["database"]) == (8, 72)
+    assert not (copied / "scores.json").exists()
+
+
+def test_the_same_data_elsewhere_is_the_same_data(fdch, on_features, tmp_path):
+    moved = shutil.copy(on_features.data, tmp_path / "moved.npz")
+    elsewhere = fdch("evaluate", on_features.run, moved)
+    assert elsewhere.stdout == on_features.scored.stdout
+
+
+def test_changed_data_is_refused(fdch, features, tiny, tmp_path):
+    data = features(tmp_path / "data.npz")
+    fdch("train", data, "--bits", 8, "--out", tmp_path / "run", *tiny)
+    features(data, seed=5)
+    result = fdch("evaluate", tmp_path / "run")
+    assert result.exit_code == 1
+    assert "has changed since" in result.stderr
+
+
+def test_texts_without_a_known_word_are_counted(
+    fdch, on_scenes, photo_rows, manifest, tmp_path
+):
+    rows = [dict(row) for row in photo_rows]
+    for row in rows[:30]:
+        row["text"] = "qwertz"
+    data = manifest(tmp_path / "pairs.csv", rows)
+    result = fdch("evaluate", on_scenes.run, data)
+    assert result.exit_code == 0, result.stderr
+    told = [line for line in result.stdout.splitlines() if "known word" in line]
+    words = told[0].replace(",", "").split()
+    numbers = [int(word) for word in words if word.isdigit()]
+    assert sum(numbers) == 30
+    counts = json.loads(fdch("evaluate", on_scenes.run, data, "--json").stdout)
+    assert list(counts["texts_without_known_word"].values()) == numbers
+
+
+def test_a_report_is_written_beside(fdch, on_scenes, tmp_path):
+    page = tmp_path / "report.html"
+    result = fdch("evaluate", on_scenes.run, "--report", page, "--json")
+    assert result.exit_code == 0, result.stderr
+    json.loads(result.stdout)
+    assert f"report: {page}" in result.stderr
+    assert page.read_text("utf-8").startswith("<!doctype html>")
+    assert list(tmp_path.iterdir()) == [page]
+
+
+def test_a_report_without_a_place_is_refused_before_any_work(fdch, tmp_path):
+    result = fdch("evaluate", "no-run", "--report", tmp_path / "a" / "b.html")
+    assert result.exit_code == 1
+    assert "there is no folder" in result.stderr

@@ -1,0 +1,61 @@
+"""The example in each command's help works, in the order a newcomer has."""
+
+import re
+
+import click
+import pytest
+
+from fdch.cli import cli
+from fdch.cli.groups import LazyGroup
+
+ORDER = (
+    ("methods",),
+    ("data", "inspect"),
+    ("train",),
+    ("evaluate",),
+    ("compare",),
+    ("encode",),
+    ("bench", "evaluate"),
+)
+SLOW = (("train",), ("demo",), ("bench", "networks"))
+QUICKER = {
+    "train": "--set stage_one_epochs=1 --set stage_two_epochs=1 --set batch_size=90"
+}
+
+
+def commands(group=cli, above=()):
+    """Give the words that call each command."""
+    for name in group.summaries:
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, LazyGroup):
+            yield from commands(command, (*above, name))
+        else:
+            yield (*above, name)
+
+
+def example_of(fdch, words):
+    shown = fdch(*words, "--help").stdout
+    found = re.search(r"Example:\n    fdch (.*)", shown)
+    assert found is not None
+    return found[1].split()
+
+
+def test_examples_work_one_after_the_other(fdch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words in ORDER:
+        command = example_of(fdch, words)
+        more = QUICKER.get(words[0], "").split()
+        result = fdch(*command, *more)
+        assert result.exit_code == 0, (command, result.stderr)
+
+
+def test_no_example_is_forgotten():
+    assert {*ORDER, *SLOW} == set(commands())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", SLOW)
+def test_longer_examples_work_as_they_stand(fdch, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    result = fdch(*example_of(fdch, words))
+    assert result.exit_code == 0, result.stderr

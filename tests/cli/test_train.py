@@ -1,0 +1,223 @@
+"""Training: what it says, what it leaves, how it goes on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from fdch.cli.progress_lines import ProgressPrinter
+from fdch.runs import STATE, open_run
+from fdch.training.checkpoints import Checkpoints
+
+
+def test_it_says_what_the_data_is_then_where_the_run_is(on_features):
+    trained, run = on_features.trained, on_features.run
+    assert trained.stderr.splitlines()[0] == (
+        "features: 120 pairs; 54 for training, 6 for validation, 12 queries, "
+        "108 in the database"
+    )
+    assert "stage 1: 1/1 epochs" in trained.stderr
+    said = dict(line.split(maxsplit=1) for line in trained.stdout.splitlines())
+    assert said["run"] == str(run)
+    assert said["method"] == "fdch, 16 bits, seed 0"
+    assert said["trained"].startswith("on   54 pairs in ")
+    assert said["fingerprint"] == open_run(run).fingerprint
+    assert said["next"] == f"fdch evaluate {run}"
+    assert "image → text" in said["validation"]
+
+
+def test_json_is_one_document_and_alone(fdch, on_features, tiny, tmp_path):
+    result = fdch(
+        *("train", on_features.data, "--bits", 8, "--out", tmp_path / "run"),
+        *("--seed", 3, "--json", *tiny),
+    )
+    document = json.loads(result.stdout)
+    assert document["run"] == str(tmp_path / "run")
+    assert (document["method"], document["bits"], document["seed"]) == ("fdch", 8, 3)
+    assert (document["train"], document["validation"]) == (54, 6)
+    assert document["fingerprint"] == open_run(tmp_path / "run").fingerprint
+    assert document["data"]["pairs"] == 120
+    assert document["settings"]["text_hidden"] == 16
+
+
+def test_sizes_and_image_network_are_passed_on(fdch, on_features, tiny, tmp_path):
+    result = fdch(
+        *("train", on_features.data, "--bits", 8, "--out", tmp_path / "run", *tiny),
+        *("--query-pairs", 20, "--train-pairs", 40, "--image-network", "features"),
+    )
+    assert "36 for training, 4 for validation, 20 queries" in result.stderr
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert facts["settings"]["image_network"] == "features"
+
+
+def test_a_saved_split_is_used(fdch, on_features, tiny, tmp_path):
+    result = fdch(
+        *("train", on_features.data, "--bits", 8, "--out", tmp_path / "run", *tiny),
+        *("--seed", 9, "--split", on_features.run / "split.json", "--json"),
+    )
+    first = json.loads((on_features.run / "run.json").read_text())
+    assert json.loads(result.stdout)["split"] == first["split"]
+
+
+def test_a_preset_can_be_chosen(fdch, on_features, tiny, tmp_path):
+    fdch(
+        *("train", on_features.data, "--bits", 8, "--out", tmp_path / "run"),
+        *(*tiny, "--set", "preset=paper"),
+    )
+    settings = open_run(tmp_path / "run").facts["settings"]
+    assert settings["optimizer"] == "sgd"
+    assert settings["text_hidden"] == 16
+
+
+def test_variants_take_stage_one_from_a_run(fdch, on_features, tiny, tmp_path):
+    result = fdch(
+        *("train", on_features.data, "--bits", 16, "--out", tmp_path / "run", *tiny),
+        *("--method", "fdch_ii", "--stage-one", on_features.run),
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "stage 1" not in result.stderr
+    assert "stage 2" in result.stderr
+
+
+def test_broken_pictures_are_skipped_by_name_where_asked(
+    fdch, photo_rows, manifest, tiny, tmp_path
+):
+    (tmp_path / "torn.jpg").write_bytes(b"\xff\xd8\xff\xe0 torn")
+    torn = [
+        {**photo_rows[i], "id": f"torn{i}", "image": str(tmp_path / "torn.jpg")}
+        for i in range(12)
+    ]
+    data = manifest(tmp_path / "pairs.csv", photo_rows + torn)
+    result = fdch(
+        *("train", data, "--bits", 8, "--out", tmp_path / "run", *tiny),
+        *("--broken", "skip", "--json"),
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "skipped 12 broken rows:\n  torn0: picture" in result.stderr
+    assert "torn9" in result.stderr
+    assert "torn10" not in result.stderr
+    assert "  and 2 more" in result.stderr
+    assert json.loads(result.stdout)["data"]["skipped"] == 12
+    # what was skipped in training is skipped in evaluation, unasked
+    assert fdch("evaluate", tmp_path / "run").exit_code == 0
+
+
+def test_a_trained_run_is_not_trained_over(fdch, on_features, tiny):
+    before = (on_features.run / STATE).read_bytes()
+    result = fdch("train", on_features.data, "--out", on_features.run, *tiny)
+    assert result.exit_code == 1
+    assert "already holds a trained run" in result.stderr
+    assert (on_features.run / STATE).read_bytes() == before
+
+
+def test_resuming_a_finished_run_does_nothing(fdch, on_features, tiny):
+    result = fdch(
+        *("train", on_features.data, "--bits", 16, "--out", on_features.run),
+        *("--resume", *tiny),
+    )
+    assert result.exit_code == 0
+    assert "was already finished" in result.stderr
+    assert result.stdout == on_features.trained.stdout
+
+
+@pytest.fixture
+def stopped(monkeypatch):
+    """Let Ctrl-C come at an epoch, with a checkpoint after each one before."""
+    monkeypatch.setattr(Checkpoints, "due", lambda self: True)
+    tell = ProgressPrinter.__call__
+
+    def stop_at(task, done):
+        def interrupt(self, update):
+            tell(self, update)
+            if (update.task, update.done) == (task, done):
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(ProgressPrinter, "__call__", interrupt)
+
+    yield stop_at
+
+
+@pytest.fixture(scope="module")
+def longer(tiny):
+    return [*tiny, "--set", "stage_one_epochs=3", "--set", "stage_two_epochs=3"]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(fdch, on_features, longer, tmp_path_factory):
+    run = tmp_path_factory.mktemp("whole") / "run"
+    fdch("train", on_features.data, "--bits", 16, "--out", run, *longer)
+    return (run / STATE).read_bytes()
+
+
+@pytest.mark.parametrize(("task", "epoch"), [("stage 1", 2), ("stage 2", 2)])
+def test_interrupted_training_goes_on_to_the_same_result(
+    fdch,
+    on_features,
+    longer,
+    uninterrupted,
+    stopped,
+    monkeypatch,
+    tmp_path,
+    task,
+    epoch,
+):
+    run = tmp_path / "run"
+    words = ("train", on_features.data, "--bits", 16, "--out", run, *longer)
+    stopped(task, epoch)
+    result = fdch(*words)
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    assert result.stderr.splitlines()[-1] == (
+        f"interrupted; what was learned is kept in '{run}'. "
+        "Go on with the same command and --resume."
+    )
+    refused = fdch(*words)
+    assert refused.exit_code == 1
+    assert "Add --resume" in refused.stderr
+    monkeypatch.undo()
+    monkeypatch.setattr(Checkpoints, "due", lambda self: False)
+    resumed = fdch(*words, "--resume")
+    assert resumed.exit_code == 0, resumed.stderr
+    assert f"{task}: {epoch}/3" in resumed.stderr
+    assert f"{task}: {epoch - 1}/3" not in resumed.stderr
+    assert (run / STATE).read_bytes() == uninterrupted
+    assert not (run / "checkpoints").exists()
+
+
+def test_training_interrupted_before_anything_was_learned_leaves_nothing(
+    fdch, on_features, longer, stopped, tmp_path
+):
+    stopped("stage 1", 1)
+    result = fdch("train", on_features.data, "--out", tmp_path / "run", *longer)
+    assert result.exit_code == 130
+    assert "no run was written" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_real_signal_does_the_same(fdch, on_features, tiny, tmp_path):
+    epochs = ("--set", "stage_two_epochs=100")
+    words = ("train", on_features.data, "--bits", 16, *tiny, *epochs)
+    called = [str(word) for word in (*words, "--out", tmp_path / "run")]
+    with subprocess.Popen(
+        [sys.executable, "-m", "fdch", *called],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("stage 2: 3/100"):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert "Go on with the same command and --resume" in rest
+    assert "Traceback" not in rest
+    assert fdch(*called, "--resume").exit_code == 0
+    fdch(*words, "--out", tmp_path / "whole")
+    states = [(tmp_path / name / STATE).read_bytes() for name in ("run", "whole")]
+    assert states[0] == states[1]
