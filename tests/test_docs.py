@@ -1,0 +1,36 @@
+"""Pages made from the program are current, and their examples run."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = runpy.run_path(str(ROOT / "scripts" / "write_docs.py"))["PAGES"]
+WRITTEN = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_generated_pages_are_current(name):
+    assert (ROOT / "docs" / name).read_text("utf-8") == PAGES[name](), (
+        f"docs/{name} is out of date: run scripts/write_docs.py"
+    )
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    targets = re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8"))
+    gone = [
+        target
+        for target in targets
+        if "://" not in target and not (page.parent / target).exists()
+    ]
+    assert not gone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_python_examples_run(page, capsys):
+    for code in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+        exec(compile(code, page.name, "exec"), {})
