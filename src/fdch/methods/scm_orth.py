@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from fdch.data.pairs import PairedSet
 from fdch.errors import SettingError
 from fdch.methods._base import About, Array, HashMethod
+from fdch.progress import Update
 from fdch.training.closed_form import LinearMap, factored_svd
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
@@ -85,6 +86,7 @@ class SCMOrth(HashMethod):
     ) -> Directions:
         found = orthogonal_directions(views, Y, self.bits)
         have = found.Wx.shape[1]
+        context.progress(Update("bits", have, have, "bit"))
         if have == self.bits:
             return found
         reason = f"labels of rank {have} give SCM_orth {have} meaningful bits"
