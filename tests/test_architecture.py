@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "fdch"
 LAYERS = [
     {"errors", "progress", "timing"},
-    {"codes"},
+    {"codes", "files"},
     {"data", "index", "evaluation"},
     {"networks", "objectives"},
     {"training"},

@@ -20,7 +20,6 @@ from fdch.runs import (
     is_finished,
     open_run,
     save_run,
-    write_whole,
 )
 from fdch.training.context import Context
 
@@ -325,17 +324,3 @@ def test_a_copy_of_the_weights_file_travels_with_the_run(
     copied.write_bytes(b"weightz")
     with pytest.raises(DamagedRun, match="image_weights"):
         open_run(run.folder)
-
-
-def test_a_write_that_fails_leaves_what_was_there(tmp_path):
-    path = tmp_path / "file"
-    path.write_text("before")
-
-    def fail(partial):
-        partial.write_text("half")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(RunError, match=r"No space left.*free space"):
-        write_whole(path, fail)
-    assert path.read_text() == "before"
-    assert [file.name for file in tmp_path.iterdir()] == ["file"]

@@ -10,10 +10,9 @@ RUN/checkpoints/         unfinished training, gone when it ends
 
 import hashlib
 import json
-import os
 import platform
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,6 +24,7 @@ from safetensors.numpy import load_file, save_file
 from fdch import __version__, methods
 from fdch.data.splits import Split
 from fdch.errors import DamagedRun, NewerRun, RunError
+from fdch.files import write_json, write_whole
 from fdch.methods._base import HashMethod
 from fdch.training.context import PLAIN, Context
 
@@ -134,29 +134,6 @@ def open_run(folder: str | Path, context: Context = PLAIN) -> Run:
 def is_finished(folder: Path) -> bool:
     """Tell whether a folder holds a whole run."""
     return (folder / DESCRIPTION).exists()
-
-
-def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a JSON document whole or not at all."""
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_whole(path, lambda partial: partial.write_text(text, "utf-8"))
-
-
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write under a temporary name, flush to disk, then rename."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        write(partial)
-        with partial.open("rb") as written:
-            os.fsync(written.fileno())
-        os.replace(partial, path)
-    except (OSError, SafetensorError) as problem:
-        raise RunError(
-            f"'{path}' could not be written: {problem}. "
-            "Check the folder's permissions and the free space."
-        ) from problem
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _read_description(folder: Path) -> dict[str, Any]:

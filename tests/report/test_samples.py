@@ -8,7 +8,8 @@ from scipy.sparse import csr_array
 
 from fdch.codes import hamming_distances
 from fdch.data.texts import WordVectors
-from fdch.report.samples import draw_examples, labels_of, text_of
+from fdch.report.cards import labels_of, text_of
+from fdch.report.samples import draw_examples
 
 
 @pytest.mark.parametrize("direction", ["image_to_text", "text_to_image"])

@@ -129,8 +129,9 @@ def _remove(folder: Path) -> None:
 
 def _write_page(out: Path, run: "Run", found: "Evaluation") -> dict[str, Any]:
     from fdch.cli.evaluate import describe
+    from fdch.files import write_json
     from fdch.report.page import write_report
-    from fdch.runs import SCORES, write_json
+    from fdch.runs import SCORES
 
     document = describe(run, found)
     write_json(run.folder / SCORES, document)
@@ -141,7 +142,8 @@ def _write_page(out: Path, run: "Run", found: "Evaluation") -> dict[str, Any]:
 def say_examples(found: "Evaluation", seed: int) -> None:
     """Print captions with the pictures they find, and pictures with captions."""
     from fdch.evaluation.tables import Table
-    from fdch.report.samples import draw_examples, labels_of, text_of
+    from fdch.report.cards import labels_of, text_of
+    from fdch.report.samples import draw_examples
 
     for direction, asks in (
         ("text_to_image", "nearest pictures to the text"),

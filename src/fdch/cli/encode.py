@@ -47,7 +47,8 @@ def command(
     from fdch.cli.data_notes import tell_data
     from fdch.encoding import encode_pairs
     from fdch.experiment import read_pairs
-    from fdch.runs import open_run, write_whole
+    from fdch.files import write_whole
+    from fdch.runs import open_run
     from fdch.training.context import Context
 
     with ProgressPrinter() as progress:

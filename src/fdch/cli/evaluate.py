@@ -58,7 +58,8 @@ def command(
         require_place(report)
     from fdch.cli.data_notes import tell_data
     from fdch.experiment import evaluate_run
-    from fdch.runs import SCORES, open_run, write_json
+    from fdch.files import write_json
+    from fdch.runs import SCORES, open_run
     from fdch.training.context import Context
 
     with ProgressPrinter() as progress:

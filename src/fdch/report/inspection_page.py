@@ -6,10 +6,9 @@ import numpy as np
 
 from fdch import __version__
 from fdch.data.pairs import PairedSet
+from fdch.report.cards import Card, labels_of, text_of
 from fdch.report.inspection import Inspection
-from fdch.report.page import Card
 from fdch.report.render import picture_uri, write_page
-from fdch.report.samples import labels_of, text_of
 
 SAMPLES, SIZE = 24, 220
 LISTED_LABELS = 40

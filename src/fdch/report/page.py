@@ -11,32 +11,14 @@ from fdch.data.pairs import PairedSet
 from fdch.encoding import lacks_known_words
 from fdch.evaluation import DIRECTIONS
 from fdch.experiment import Evaluation
+from fdch.report.cards import Card, Found, labels_of, text_of
 from fdch.report.plots import balance_plot, lookup_plot, precision_plot
 from fdch.report.render import picture_uri, write_page
-from fdch.report.samples import Example, Found, draw_examples, labels_of, text_of
+from fdch.report.samples import Example, draw_examples
 from fdch.runs import Run
 
 QUERY_SIZE, ANSWER_SIZE = 240, 160
 EXAMPLES, ANSWERS = 4, 6
-
-
-@dataclass(frozen=True)
-class Card:
-    """A pair as the page shows it.
-
-    Args:
-        name: Its id.
-        text: Its text, where there is one to show.
-        labels: Names of its labels, each with whether the query has it too.
-        picture: Its picture as text, where there is one to show.
-        found: Distance and rightness, for an answer.
-    """
-
-    name: str
-    text: str | None
-    labels: tuple[tuple[str, bool], ...]
-    picture: str | None
-    found: Found | None = None
 
 
 @dataclass(frozen=True)

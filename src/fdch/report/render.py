@@ -7,13 +7,13 @@ from typing import Any
 from fdch.data.images import Pictures, thumbnail
 from fdch.data.pairs import PairedSet
 from fdch.errors import MissingExtra
-from fdch.runs import write_whole
+from fdch.files import write_whole
 
 
 def write_page(path: Path, template: str, **values: Any) -> None:
     """Fill a template and write it whole or not at all."""
-    page = render(template, **values)
-    write_whole(path, lambda partial: partial.write_text(page, "utf-8"))
+    page = render(template, **values).encode("utf-8", errors="replace")
+    write_whole(path, lambda partial: partial.write_bytes(page))
 
 
 def render(template: str, **values: Any) -> str:

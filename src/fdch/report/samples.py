@@ -6,28 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes, hamming_distances
-from fdch.data.pairs import PairedSet
-from fdch.data.texts import Sentences, WordVectors
 from fdch.encoding import EncodedPairs
 from fdch.evaluation import DIRECTIONS
 from fdch.experiment import Evaluation
-
-WORDS_SHOWN = 12
-
-
-@dataclass(frozen=True)
-class Found:
-    """One answer.
-
-    Args:
-        row: Its row in the database.
-        distance: Bits in which its code differs from the query's.
-        right: Whether it shares a label with the query.
-    """
-
-    row: int
-    distance: int
-    right: bool
+from fdch.report.cards import Found
 
 
 @dataclass(frozen=True)
@@ -76,24 +58,6 @@ def draw_examples(
         _example(evaluation, int(rows[place]), away, places, answers)
         for place, away in zip(np.sort(drawn), distances, strict=True)
     ]
-
-
-def text_of(pairs: PairedSet, row: int) -> str | None:
-    """Give a row's text; of word vectors, the words where they are known."""
-    if isinstance(pairs.texts, Sentences):
-        text: str | None = pairs.texts.values[row]
-        return text
-    if isinstance(pairs.texts, WordVectors) and pairs.texts.words is not None:
-        matrix = pairs.texts.matrix
-        columns = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
-        words = [pairs.texts.words[column] for column in columns[:WORDS_SHOWN]]
-        return " ".join(words)
-    return None
-
-
-def labels_of(pairs: PairedSet, row: int) -> tuple[str, ...]:
-    """Give the names of a row's labels."""
-    return tuple(pairs.label_names[i] for i in np.flatnonzero(pairs.labels[row]))
 
 
 def _side(codes: EncodedPairs, side: str) -> tuple[Codes, NDArray[np.intp]]:
