@@ -20,11 +20,15 @@ from fdch.methods._settings import configure, parse_assignments
 SEEDS = (0, 1, 2)
 CHANCE = 0.358
 TOLERANCE = 0.03
+SIZES = "components=32 atoms=128 iterations=10"
 
 # method, settings, gallery, expected image to text, expected text to image
 TABLE = [
     ("cmfh", "max_iterations=25", "unified", 0.64, 0.60),
     ("cmfh", "max_iterations=25", "modality", 0.58, 0.59),
+    ("lssh", SIZES, "unified", 0.65, 0.61),
+    ("lssh", SIZES, "modality", 0.59, 0.58),
+    ("lssh", f"preset=release {SIZES}", "unified", 0.53, 0.57),
 ]
 
 
