@@ -2,6 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
+
+from fdch.objectives.reduction import WeightedSum
+from fdch.training.alternating import AlternatingStage
+from fdch.training.batches import TrainingPairs
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +23,67 @@ def numerical_gradient():
         return gradient / (2 * step)
 
     return estimate
+
+
+@pytest.fixture
+def toy():
+    """Outputs F and G of nine pairs with their labels and codes, in float64."""
+    rng = np.random.default_rng(0)
+    Y = (rng.random((9, 4)) < 0.4).astype(float)
+    Y[Y.sum(axis=1) == 0, 0] = 1
+    F, G = rng.standard_normal((2, 9, 5))
+    return {"F": F, "G": G, "Y": Y, "B": np.where(F + G >= 0, 1.0, -1.0)}
+
+
+@pytest.fixture(scope="session")
+def table_stage():
+    """A maker of stages whose networks are tables of outputs.
+
+    The gradient of a batch is then the gradient of the loss by its rows.
+    """
+
+    def make(toy, weights, reduction="paper"):
+        pairs, add = Rows(toy["Y"]), WeightedSum(reduction, len(toy["Y"]))
+        return AlternatingStage(pairs, Table(toy["F"]), Table(toy["G"]), weights, add)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def batch_gradient():
+    """The gradient that a batch of one side of a stage gets."""
+
+    def give(stage, side, rows):
+        network = stage.image_network if side == "F" else stage.text_network
+        loss = stage.image_loss if side == "F" else stage.text_loss
+        loss(torch.tensor(rows))[0].backward()
+        return network.values.grad[rows].numpy()
+
+    return give
+
+
+class Table(nn.Module):
+    """Outputs that are looked up by row."""
+
+    def __init__(self, values):
+        super().__init__()
+        self.values = nn.Parameter(torch.tensor(values))
+
+    def forward(self, rows):
+        return self.values[rows]
+
+
+class Rows(TrainingPairs):
+    """Pairs whose images and texts are their own row numbers."""
+
+    def __init__(self, Y):
+        self.items, self.labels = len(Y), torch.tensor(Y)
+
+    def images(self, rows):
+        return rows
+
+    def texts(self, rows):
+        return rows
+
+    def outputs(self, forward, networks):
+        return forward(torch.arange(self.items)).detach().clone()

@@ -58,6 +58,14 @@ def test_gradients_reach_the_loss_and_not_what_is_told():
     assert not told["pairwise"].requires_grad
 
 
+@pytest.mark.parametrize("reduction", ["paper", "per_term"])
+def test_means_are_divided_no_further(reduction):
+    _, told = WeightedSum(reduction, items=50)(
+        10, terms(pairwise=(1.0, 1.0)), {}, terms(decorrelation=(2.0, 3.0))
+    )
+    assert told["decorrelation"].item() == 6
+
+
 def test_a_single_kind_of_term_is_enough():
     loss, _ = WeightedSum("paper", 2)(1, {}, terms(quantization=(1.0, 6.0)))
     assert loss.item() == pytest.approx(3)

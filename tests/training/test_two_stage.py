@@ -17,12 +17,12 @@ from fdch.training.batches import TrainingPairs
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
 from fdch.training.loop import Schedule, train
+from fdch.training.stages import output_figures
 from fdch.training.two_stage import (
     FusionStage,
     FusionWeights,
     ModalityStage,
     ModalityWeights,
-    output_figures,
 )
 
 BITS = 8

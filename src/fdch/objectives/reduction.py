@@ -32,6 +32,7 @@ class WeightedSum:
         batch: int,
         over_pairs: Mapping[str, tuple[float, Tensor]],
         over_items: Mapping[str, tuple[float, Tensor]],
+        means: Mapping[str, tuple[float, Tensor]] | None = None,
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Add the terms.
 
@@ -39,15 +40,18 @@ class WeightedSum:
             batch: b, the number of items in the batch.
             over_pairs: Weight and sum of terms that couple an item with all n.
             over_items: Weight and sum of terms of single items.
+            means: Weight and value of terms that are means already; these are not
+                divided, whatever the reduction.
 
         Returns:
             The loss, and its weighted terms by name, detached, for progress.
         """
         by_pairs = self.items * batch
         by_items = batch if self.reduction == "per_term" else by_pairs
+        groups = ((over_pairs, by_pairs), (over_items, by_items), (means or {}, 1))
         terms = {
             name: weight / divisor * total
-            for group, divisor in ((over_pairs, by_pairs), (over_items, by_items))
+            for group, divisor in groups
             for name, (weight, total) in group.items()
         }
         loss = sum(terms.values(), start=next(iter(terms.values())).new_zeros(()))

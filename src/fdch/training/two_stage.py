@@ -12,6 +12,7 @@ from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.batches import TrainingPairs
 from fdch.training.loop import Sweep
+from fdch.training.stages import network_tensors, output_figures
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class FusionStage:
 
     def tensors(self) -> dict[str, Tensor]:
         """Give the networks' weights, H and B."""
-        return _named(network=self.network) | {"H": self.H, "B": self.B}
+        return network_tensors(network=self.network) | {"H": self.H, "B": self.B}
 
     def unified_codes(self) -> Tensor:
         """Recompute H with the final weights and give its sign: B, frozen."""
@@ -165,7 +166,7 @@ class ModalityStage:
 
     def tensors(self) -> dict[str, Tensor]:
         """Give the networks' weights, F, G, W1 and W2."""
-        return _named(image=self.image_network, text=self.text_network) | {
+        return network_tensors(image=self.image_network, text=self.text_network) | {
             "F": self.F,
             "G": self.G,
             "W1": self.W1,
@@ -209,24 +210,3 @@ class ModalityStage:
                 classification_loss(out, Y[rows], W),
             )
         return self.add(len(rows), over_pairs, over_items)
-
-
-def output_figures(outputs: dict[str, Tensor]) -> dict[str, float]:
-    """Give what tells early whether codes are healthy.
-
-    Mean |output| near 0 means that the network has not started to move; a bit
-    imbalance near 1 means that bits are constant.
-    """
-    figures = {}
-    for name, values in outputs.items():
-        figures[f"mean |{name}|"] = float(values.abs().mean())
-        figures[f"imbalance {name}"] = float(binary(values).mean(dim=0).abs().mean())
-    return figures
-
-
-def _named(**networks: nn.Module) -> dict[str, Tensor]:
-    return {
-        f"{role}.{key}": tensor
-        for role, network in networks.items()
-        for key, tensor in network.state_dict(keep_vars=True).items()
-    }

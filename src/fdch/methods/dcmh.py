@@ -1,0 +1,79 @@
+"""DCMH: Deep Cross-Modal Hashing (Jiang and Li, CVPR 2017).
+
+One network per modality, tied by the pairwise likelihood between the modalities
+and by a code that both share while training. The defaults are a recipe that
+trains well on frozen features; `preset=paper` states the authors' MATLAB release.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from fdch.data.pairs import PairedSet
+from fdch.methods._base import About
+from fdch.methods._deep import RELEASED, DeepMethod
+from fdch.objectives.reduction import WeightedSum
+from fdch.training.alternating import AlternatingStage, AlternatingWeights
+from fdch.training.batches import TrainingPairs
+from fdch.training.context import Context
+from fdch.training.inputs import Inputs
+from fdch.training.loop import train
+
+
+@dataclass
+class DCMH(DeepMethod):
+    """Deep cross-modal hashing.
+
+    >>> DCMH(bits=16, epochs=10).bits
+    16
+
+    Args:
+        quantization_weight: γ.
+        balance_weight: η.
+        epochs: Passes over the training pairs.
+    """
+
+    quantization_weight: float = 0.02
+    balance_weight: float = 0.003
+    epochs: int = 40
+
+    about: ClassVar[About] = About(
+        paper="Deep Cross-Modal Hashing, Jiang and Li, CVPR 2017",
+        supervision="labels",
+        unified=False,
+        image_input="pictures or features",
+    )
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            **RELEASED,
+            "quantization_weight": 1.0,
+            "balance_weight": 1.0,
+            "epochs": 500,
+        }
+    }
+
+    def _build(
+        self, inputs: Inputs, generator: torch.Generator
+    ) -> dict[str, nn.Module]:
+        return {
+            "image": self._image_network(inputs, self.bits, generator),
+            "text": self._text_network(inputs, self.bits, generator),
+        }
+
+    def _train(
+        self, training: TrainingPairs, pairs: PairedSet, context: Context
+    ) -> None:
+        stage = AlternatingStage(
+            training,
+            self._networks["image"],
+            self._networks["text"],
+            self._weights(),
+            WeightedSum(self.reduction, training.items),
+        )
+        train(stage, self._schedule(self.epochs), self.seed, context)
+
+    def _weights(self) -> AlternatingWeights:
+        return AlternatingWeights(self.quantization_weight, self.balance_weight)
