@@ -129,5 +129,14 @@ def _latex_cell(cell: Cell) -> str:
     if isinstance(cell, Spread):
         return f"${str(cell).replace('±', chr(92) + 'pm')}$"
     if isinstance(cell, str):
-        return "".join(_LATEX.get(character, character) for character in cell)
+        return latex_text(cell)
     return "--" if cell is None else _shown(cell)
+
+
+def latex_text(text: str) -> str:
+    r"""Write a text so that LaTeX prints it as it is.
+
+    >>> latex_text("SCM_orth → 5%")
+    'SCM\\_orth $\\to$ 5\\%'
+    """
+    return "".join(_LATEX.get(character, character) for character in text)

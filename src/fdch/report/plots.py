@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # stand-ins that become the page's own colours, light or dark
 INK, LINE = "#0a0b0c", "#0a0b0d"
 SERIES = ("#0a0b01", "#0a0b02", "#0a0b03")
-_PAGE_COLOURS = {
+PAGE_COLOURS = {
     INK: "currentColor",
     LINE: "var(--line)",
     **{stand_in: f"var(--series-{i})" for i, stand_in in enumerate(SERIES, start=1)},
@@ -62,7 +62,7 @@ def lookup_plot(scores: Scores) -> str:
         axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1.01), ylim=(0, 1.02))
         axes.legend(loc="lower left", fontsize=9)
 
-    return _svg("lookup", "Precision over recall of hash lookup", (5.0, 3.6), draw)
+    return page_svg("lookup", "Precision over recall of hash lookup", (5.0, 3.6), draw)
 
 
 def precision_plot(scores: Scores) -> str:
@@ -82,7 +82,9 @@ def precision_plot(scores: Scores) -> str:
         axes.minorticks_off()
         axes.legend(loc="lower left", fontsize=9)
 
-    return _svg("precision", "Precision among the first k answers", (5.0, 3.6), draw)
+    return page_svg(
+        "precision", "Precision among the first k answers", (5.0, 3.6), draw
+    )
 
 
 def balance_plot(health: Mapping[str, CodeHealth]) -> str:
@@ -101,7 +103,7 @@ def balance_plot(health: Mapping[str, CodeHealth]) -> str:
         every[-1].set_xlabel("bit")
 
     label = "Mean sign of each bit, 0 being even"
-    return _svg("balance", label, (11.4, 0.7 + 1.0 * len(health)), draw)
+    return page_svg("balance", label, (11.4, 0.7 + 1.0 * len(health)), draw)
 
 
 def _curves(scores: Scores) -> list[tuple[str, str, str]]:
@@ -131,10 +133,22 @@ def _chance_line(axes: "Axes", scores: Scores) -> None:
     axes.axhline(scores.chance, color=INK, linewidth=1, linestyle=":", label="chance")
 
 
-def _svg(
-    name: str, label: str, inches: tuple[float, float], draw: Callable[["Figure"], None]
+def page_svg(
+    name: str,
+    label: str,
+    inches: tuple[float, float],
+    draw: Callable[["Figure"], None],
+    colours: Mapping[str, str] = PAGE_COLOURS,
 ) -> str:
-    """Draw a figure and make it part of a page: no fixed size, no fixed colours."""
+    """Draw a figure and make it part of a page: no fixed size, no fixed colours.
+
+    Args:
+        name: Tells this figure from others on the page.
+        label: What it shows, for those who cannot see it.
+        inches: Width and height, which give its shape and the size of its text.
+        draw: Draws it.
+        colours: The page's colour for each stand-in that `draw` uses.
+    """
     try:
         import matplotlib
         from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -153,6 +167,6 @@ def _svg(
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    for stand_in, colour in _PAGE_COLOURS.items():
+    for stand_in, colour in colours.items():
         svg = svg.replace(stand_in, colour)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
