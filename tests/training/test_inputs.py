@@ -44,6 +44,16 @@ def test_pixels_are_given_where_the_network_is_trained(scenes):
     assert np.array_equal(pixels[1], scenes.images.decode(1, 64))
 
 
+def test_pixels_are_kept_on_disk_only_where_asked(scenes, tmp_path, monkeypatch):
+    monkeypatch.setenv("FDCH_CACHE", str(tmp_path))
+    inputs = Inputs.fit(scenes, "small", finetune=True)
+    passing = inputs.images(scenes.images[:3], PLAIN)
+    assert not list(tmp_path.iterdir())
+    kept = inputs.images(scenes.images[:3], PLAIN, keep=True)
+    assert len(list(tmp_path.iterdir())) == 1
+    assert np.array_equal(passing, kept)
+
+
 def test_frozen_features_are_told_of(scenes):
     told: list[Update] = []
     inputs = Inputs.fit(scenes)

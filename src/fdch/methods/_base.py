@@ -20,6 +20,7 @@ from fdch.training.inputs import Inputs
 
 Array = NDArray[Any]
 ROWS_AT_A_TIME = 4096
+PICTURES_AT_A_TIME = 512  # as pixels: 77 MB at 224 x 224
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,17 @@ class HashMethod(ABC):
             images,
             lambda part: self.image_outputs(inputs.images(part, context)),
             self.bits,
+            PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME,
         )
 
     def encode_texts(self, texts: Texts, context: Context = PLAIN) -> Codes:
         """Encode texts or word vectors."""
         inputs = self.inputs
         return _by_parts(
-            texts, lambda part: self.text_outputs(inputs.texts(part)), self.bits
+            texts,
+            lambda part: self.text_outputs(inputs.texts(part)),
+            self.bits,
+            ROWS_AT_A_TIME,
         )
 
     def encode_pairs(self, pairs: PairedSet, context: Context = PLAIN) -> Codes:
@@ -115,6 +120,7 @@ class HashMethod(ABC):
                 inputs.images(part.images, context), inputs.texts(part.texts)
             ),
             self.bits,
+            PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME,
         )
 
     @property
@@ -190,9 +196,11 @@ class HashMethod(ABC):
         """Take up what `_learned` gave."""
 
 
-def _by_parts(rows: Any, outputs: Callable[[Any], Array], bits: int) -> Codes:
-    """Encode a few thousand rows at a time, so that memory stays bounded."""
+def _by_parts(
+    rows: Any, outputs: Callable[[Any], Array], bits: int, at_a_time: int
+) -> Codes:
+    """Encode some rows at a time, so that memory stays bounded."""
     empty = Codes(np.zeros((0, (bits + 7) // 8), dtype=np.uint8), bits)
-    starts = range(0, len(rows), ROWS_AT_A_TIME)
-    parts = [binarize(outputs(rows[i : i + ROWS_AT_A_TIME])) for i in starts]
+    starts = range(0, len(rows), at_a_time)
+    parts = [binarize(outputs(rows[i : i + at_a_time])) for i in starts]
     return Codes.concatenate([empty, *parts])

@@ -124,7 +124,8 @@ class DeepMethod(HashMethod):
         context: Context,
     ) -> None:
         device = context.torch_device()
-        images, texts = inputs.images(pairs.images, context), inputs.texts(pairs.texts)
+        images = inputs.images(pairs.images, context, keep=True)
+        texts = inputs.texts(pairs.texts)
         self._networks = self._build(inputs, self._generator())
         for network in self._networks.values():
             if self.standardize and not inputs.finetune:

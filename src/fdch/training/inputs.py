@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.data.cache import pixel_store
-from fdch.data.images import ImageFeatures, Images, Pictures
+from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
 from fdch.errors import DataError, SettingError
@@ -73,9 +73,15 @@ class Inputs:
         )
 
     def images(
-        self, images: Images, context: Context
+        self, images: Images, context: Context, *, keep: bool = False
     ) -> NDArray[np.float32] | NDArray[np.uint8]:
-        """Give features, float32 (n, width), or pixels, uint8 (n, size, size, 3)."""
+        """Give features, float32 (n, width), or pixels, uint8 (n, size, size, 3).
+
+        Args:
+            images: Rows that all have an image.
+            context: Device and progress.
+            keep: Keep pixels on disk, for many passes over more than fit in memory.
+        """
         if isinstance(images, ImageFeatures) != (self.image_network == READY):
             given = (
                 "ready features" if isinstance(images, ImageFeatures) else "pictures"
@@ -90,7 +96,10 @@ class Inputs:
         assert isinstance(images, Pictures)
         if self.finetune:
             size = image_networks.describe(self.image_network).size
-            return pixel_store(images, size, progress=context.progress)
+            if keep:
+                return pixel_store(images, size, progress=context.progress)
+            none = np.empty((0, size, size, 3), dtype=np.uint8)
+            return np.concatenate([none, *decode_batches(images, size)])
         return frozen_features(
             self.image_network,
             Path(self.image_weights) if self.image_weights else None,
