@@ -4,7 +4,15 @@ import os
 from pathlib import Path
 
 from fdch.data.pairs import PairedSet
-from fdch.errors import DataError, LabelError, MissingFile, RunError, suggestion
+from fdch.errors import (
+    DataError,
+    LabelError,
+    MissingFile,
+    RunError,
+    SettingError,
+    suggestion,
+)
+from fdch.evaluation.histograms import MOST_BITS
 from fdch.methods._base import HashMethod
 from fdch.networks import image as image_networks
 from fdch.runs import CHECKPOINTS, SPLIT, STATE, WEIGHTS, is_finished
@@ -13,7 +21,11 @@ from fdch.training.inputs import READY
 
 
 def require_ready(method: HashMethod, context: Context) -> None:
-    """Refuse a device, an image network or a weights file that is not there."""
+    """Refuse codes too long to score, and what the settings name but is not there."""
+    if method.bits > MOST_BITS:
+        raise SettingError(
+            f"codes of {method.bits} bits are too long; {MOST_BITS} is the most."
+        )
     context.torch_device()
     if method.image_network not in ("auto", READY):
         image_networks.describe(method.image_network)

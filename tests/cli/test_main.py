@@ -13,6 +13,7 @@ from fdch.cli import COMMANDS, cli
 from fdch.cli.groups import LazyGroup
 from fdch.errors import FdchError
 
+BITS_AND_SEED = ("--set", "seed=1", "--set", "bits=8")
 SIZES = ("--query-pairs", "5", "--train-pairs", "9")
 
 
@@ -119,6 +120,9 @@ def test_package_runs_as_a_module():
             ["train", "s", "--out", "x", "--split", "f", *SIZES],
             "leave theirs out",
         ),
+        (["train", "x" * 5000, "--out", "x"], "is too long for a name"),
+        (["train", "scenes:60", "--out", "x" * 5000], "is too long for a name"),
+        (["train", "s", "--out", "x", *BITS_AND_SEED], "give --bits and --seed as"),
         (["evaluate", "run", "--gallery", "none"], "'none' is not one of"),
         (["compare"], "Missing argument"),
         (["compare", "a", "--json", "--format", "csv"], "not both"),

@@ -2,12 +2,13 @@
 
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
-from fdch.errors import MissingExtra, RunError
-from fdch.report.page import changed_settings, write_report
+from fdch.errors import DamagedRun, MissingExtra, RunError
+from fdch.report.page import changed_settings, shown_facts, write_report
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
@@ -144,6 +145,15 @@ def test_light_dark_and_small_screens_are_provided_for(page):
 
 def test_only_changed_settings_are_listed(run):
     assert dict(changed_settings(run)) == {"bits": 16, "learning_rate": 0.5}
+
+
+@pytest.mark.parametrize("gone", ["data", "versions", "seconds", "split"])
+def test_a_run_that_does_not_tell_its_training_is_damaged(run, gone):
+    facts = {name: value for name, value in run.facts.items() if name != gone}
+    with pytest.raises(DamagedRun, match=r"run\.json' does not tell"):
+        shown_facts(replace(run, facts=facts))
+    with pytest.raises(DamagedRun, match=r"run\.json' does not tell"):
+        shown_facts(replace(run, facts={**run.facts, "versions": None}))
 
 
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.options import example, json_option
+from fdch.cli.options import (
+    PathName,
+    example,
+    json_option,
+)
 from fdch.cli.output import say, say_json
 from fdch.errors import DataError, MissingFile, ProtocolMismatch
 
@@ -29,7 +33,7 @@ AS_OPTIONS = {
     "runs",
     nargs=-1,
     required=True,
-    type=click.Path(path_type=Path),
+    type=PathName(),
     metavar="RUN_OR_SCORES...",
 )
 @click.option("--over-seeds", is_flag=True, help="Average runs of different seeds.")

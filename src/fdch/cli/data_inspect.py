@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fdch.cli.options import broken_option, example, file_option, json_option
+from fdch.cli.options import (
+    DataName,
+    broken_option,
+    example,
+    file_option,
+    json_option,
+)
 from fdch.cli.output import NAMED, note, plain, require_place, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
 
@@ -19,7 +25,7 @@ LISTED_LABELS = 20
 @click.command(
     "inspect", epilog=example("fdch data inspect scenes:100 --page samples.html")
 )
-@click.argument("data")
+@click.argument("data", type=DataName())
 @file_option("--page", help="Write a page of samples with pictures.")
 @broken_option("skip", "List broken rows and pictures, or refuse at the first.")
 @json_option

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdch.cli.groups import Interrupted
-from fdch.cli.options import device_option, example, json_option
+from fdch.cli.options import (
+    DataName,
+    PathName,
+    device_option,
+    example,
+    json_option,
+)
 from fdch.cli.output import note, plain, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
 from fdch.errors import RunError
@@ -28,10 +34,16 @@ QUERIES, ANSWERS = 2, 4
     "--out",
     default="demo",
     show_default=True,
-    type=click.Path(path_type=Path),
+    type=PathName(),
     help="Folder for the run and the page; an earlier demo there is replaced.",
 )
-@click.option("--data", default="scenes", show_default=True, help="What to learn from.")
+@click.option(
+    "--data",
+    type=DataName(),
+    default="scenes",
+    show_default=True,
+    help="What to learn from.",
+)
 @click.option("--bits", default=32, show_default=True, help="Length of the codes.")
 @click.option("--seed", default=0, show_default=True)
 @click.option(

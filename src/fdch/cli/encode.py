@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdch.cli.options import (
+    DataName,
+    PathName,
     device_option,
     example,
     file_option,
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 @click.command(
     "encode", epilog=example("fdch encode runs/first scenes:60 --out codes.npz")
 )
-@click.argument("run", type=click.Path(path_type=Path))
-@click.argument("data")
+@click.argument("run", type=PathName())
+@click.argument("data", type=DataName())
 @file_option("--out", help="File of codes to write (.npz).", required=True)
 @refuse_broken
 @device_option

@@ -5,8 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.options import broken_option, device_option, example, file_option
-from fdch.cli.options import json_option as json_flag
+from fdch.cli.options import (
+    DataName,
+    PathName,
+    broken_option,
+    device_option,
+    example,
+    file_option,
+    json_option,
+)
 from fdch.cli.output import note, require_place, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
 
@@ -26,8 +33,8 @@ GALLERIES = {
 @click.command(
     "evaluate", epilog=example("fdch evaluate runs/first --report report.html")
 )
-@click.argument("run", type=click.Path(path_type=Path))
-@click.argument("data", required=False)
+@click.argument("run", type=PathName())
+@click.argument("data", type=DataName(), required=False)
 @click.option(
     "--gallery",
     type=click.Choice(list(GALLERIES)),
@@ -39,7 +46,7 @@ GALLERIES = {
 @file_option("--report", help="Write a page with curves and example queries.")
 @broken_option(None, "Refuse or skip broken rows; as in training if not given.")
 @device_option
-@json_flag
+@json_option
 def command(
     run: Path,
     data: str | None,

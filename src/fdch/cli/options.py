@@ -1,5 +1,7 @@
-"""Options that several commands share."""
+"""Arguments and options that several commands share."""
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +9,43 @@ from typing import Any
 import click
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class PathName(click.Path):
+    """A path; whether it leads somewhere is for the command to say."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Refuse a name that no file can have."""
+        _refuse_long(value, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class DataName(click.types.StringParamType):
+    """Data as named on a command line."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Refuse a name that no file can have."""
+        _refuse_long(value, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def _refuse_long(
+    value: Any, param: click.Parameter | None, ctx: click.Context | None
+) -> None:
+    try:
+        os.lstat(value)
+    except OSError as problem:
+        if problem.errno == errno.ENAMETOOLONG:
+            message = f"'{str(value)[:40]}...' is too long for a name."
+            raise click.BadParameter(message, ctx=ctx, param=param) from None
+
 
 json_option: Decorator = click.option(
     "--json", "as_json", is_flag=True, help="Write one JSON document and nothing else."
@@ -35,7 +74,7 @@ refuse_broken: Decorator = broken_option(
 
 def file_option(*names: str, help: str, **more: Any) -> Decorator:
     """Name a file to write; commands check the place themselves."""
-    return click.option(*names, type=click.Path(path_type=Path), help=help, **more)
+    return click.option(*names, type=PathName(), help=help, **more)
 
 
 def example(command: str) -> str:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdch.cli.groups import Interrupted
-from fdch.cli.options import device_option, example, json_option, refuse_broken
+from fdch.cli.options import (
+    DataName,
+    PathName,
+    device_option,
+    example,
+    json_option,
+    refuse_broken,
+)
 from fdch.cli.output import note, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter, duration
 
@@ -19,13 +26,13 @@ if TYPE_CHECKING:
 @click.command(
     "train", epilog=example("fdch train scenes:200 --bits 16 --out runs/first")
 )
-@click.argument("data")
+@click.argument("data", type=DataName())
 @click.option("--method", default="fdch", show_default=True, help="See 'fdch methods'.")
 @click.option("--bits", default=64, show_default=True, help="Length of the codes.")
 @click.option(
     "--out",
     required=True,
-    type=click.Path(path_type=Path),
+    type=PathName(),
     metavar="RUN",
     help="Folder for the trained run.",
 )
@@ -34,7 +41,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--split",
-    type=click.Path(path_type=Path),
+    type=PathName(),
     metavar="FILE",
     help="Use a saved split, such as another run's split.json.",
 )
@@ -50,7 +57,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--stage-one",
-    type=click.Path(path_type=Path),
+    type=PathName(),
     metavar="RUN",
     help="Take stage 1 from a run of fdch or of a variant.",
 )
@@ -139,6 +146,9 @@ def _task(
     from fdch.methods._settings import parse_assignments
 
     settings = parse_assignments(assignments)
+    if twice := {"bits", "seed"} & set(settings):
+        names = " and ".join(f"--{name}" for name in sorted(twice))
+        raise click.UsageError(f"give {names} as an option, not with --set.")
     if image_network is not None:
         settings["image_network"] = image_network
     sizes = None

@@ -9,13 +9,14 @@ from fdch import __version__
 from fdch.data.images import Pictures
 from fdch.data.pairs import PairedSet
 from fdch.encoding import lacks_known_words
+from fdch.errors import DamagedRun
 from fdch.evaluation import DIRECTIONS
 from fdch.experiment import Evaluation
 from fdch.report.cards import Card, Found, labels_of, text_of
 from fdch.report.plots import balance_plot, lookup_plot, precision_plot
 from fdch.report.render import picture_uri, write_page
 from fdch.report.samples import Example, draw_examples
-from fdch.runs import Run
+from fdch.runs import DESCRIPTION, Run
 
 QUERY_SIZE, ANSWER_SIZE = 240, 160
 EXAMPLES, ANSWERS = 4, 6
@@ -44,6 +45,7 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
         path,
         "report.html.j2",
         run=run,
+        facts=shown_facts(run),
         scores=scores,
         directions=DIRECTIONS,
         changed=dict(changed_settings(run)),
@@ -61,6 +63,29 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
         },
         version=__version__,
     )
+
+
+def shown_facts(run: Run) -> dict[str, str]:
+    """Give what the page tells of the training, in words."""
+    facts = run.facts
+    try:
+        data, versions = facts["data"], facts["versions"]
+        return {
+            "name": str(data["name"]),
+            "data": f"{data['name']}, {data['pairs']:,} pairs, "
+            f"{data['skipped']:,} skipped",
+            "source": str(data["source"]),
+            "trained on": f"{facts['train']:,} pairs in {facts['seconds']:,} seconds; "
+            f"{facts['validation']:,} kept for validation",
+            "data fingerprint": str(data["fingerprint"]),
+            "split fingerprint": str(facts["split"]),
+            "versions": ", ".join(f"{name} {versions[name]}" for name in versions),
+        }
+    except (KeyError, TypeError, ValueError) as problem:
+        raise DamagedRun(
+            f"'{run.folder / DESCRIPTION}' does not tell how the run was trained "
+            f"({problem}). Train the run again."
+        ) from problem
 
 
 def changed_settings(run: Run) -> Iterator[tuple[str, Any]]:
