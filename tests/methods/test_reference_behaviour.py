@@ -26,6 +26,7 @@ SIZES = "components=32 atoms=128 iterations=10"
 TABLE = [
     ("cmfh", "max_iterations=25", "unified", 0.64, 0.60),
     ("cmfh", "max_iterations=25", "modality", 0.58, 0.59),
+    ("imh", "neighbors=10", "modality", 0.51, 0.51),
     ("lssh", SIZES, "unified", 0.65, 0.61),
     ("lssh", SIZES, "modality", 0.59, 0.58),
     ("lssh", f"preset=release {SIZES}", "unified", 0.53, 0.57),

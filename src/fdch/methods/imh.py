@@ -1,0 +1,165 @@
+"""IMH: inter-media hashing.
+
+Inter-media Hashing for Large-scale Retrieval from Heterogeneous Data Sources,
+Song, Yang, Yang, Huang and Shen, SIGMOD 2013.
+An embedding F of the pairs that is smooth on the neighbour graphs of both sides and
+that each side predicts linearly. F here is that embedding, not a network's output.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.sparse import csr_array
+
+from fdch.data.pairs import PairedSet
+from fdch.errors import DataError, SettingError
+from fdch.methods._base import About, Array, HashMethod
+from fdch.progress import Update
+from fdch.training.closed_form import LinearMap, Matrix, Ridge, centred
+from fdch.training.context import Context
+from fdch.training.inputs import Inputs
+from fdch.training.median_hash import MedianHash
+from fdch.training.neighbors import neighbor_laplacian
+
+MATRICES_AT_ONCE = 3  # of n × n numbers, while eigenvectors are found
+SIDES = ("image", "text")
+
+
+@dataclass
+class IMH(HashMethod):
+    """Inter-media hashing.
+
+    >>> IMH(bits=32).neighbors
+    10
+
+    Args:
+        neighbors: Nearest others that each item is linked to.
+        smoothness_weight: λ, how much neighbours are kept together.
+        ridge: β, penalty on the hash functions W.
+        max_pairs: The most pairs to learn from; memory grows with their square,
+            time with their cube.
+    """
+
+    neighbors: int = 10
+    smoothness_weight: float = 1.0
+    ridge: float = 1.0
+    max_pairs: int = 20_000
+
+    about: ClassVar[About] = About(
+        paper="Inter-media Hashing for Large-scale Retrieval from Heterogeneous Data "
+        "Sources, Song et al., SIGMOD 2013",
+        supervision="pairs only",
+        unified=False,
+        image_input="pictures or features",
+    )
+
+    def check(self) -> None:
+        """Refuse settings outside their range."""
+        super().check()
+        positive = ("neighbors", "ridge", "max_pairs")
+        wrong = [name for name in positive if not getattr(self, name) > 0]
+        if wrong:
+            raise SettingError(f"these settings must be positive: {', '.join(wrong)}.")
+        if not self.smoothness_weight >= 0:
+            raise SettingError(
+                f"smoothness_weight must be 0 or more; got {self.smoothness_weight}."
+            )
+
+    def image_outputs(self, images: Array) -> NDArray[np.float32]:
+        """Give (x - mean) W minus the training medians for images."""
+        return self._hash["image"](images)
+
+    def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
+        """Give (x - mean) W minus the training medians for texts."""
+        return self._hash["text"](texts)
+
+    def _learn(
+        self,
+        inputs: Inputs,
+        pairs: PairedSet,
+        validation: PairedSet | None,
+        context: Context,
+    ) -> None:
+        self._require_size(len(pairs))
+        given = {
+            "image": inputs.images(pairs.images, context),
+            "text": inputs.texts(pairs.texts),
+        }
+        rows = {side: centred(given[side]) for side in SIDES}
+        ridges = {side: Ridge(rows[side][0], self.ridge) for side in SIDES}
+        total = np.zeros((len(pairs), len(pairs)))
+        for done, side in enumerate(SIDES, start=1):
+            self._add_costs(total, rows[side][0], ridges[side])
+            context.progress(Update("graphs", done, len(SIDES), "side"))
+        values, F = smoothest(total, self.bits)
+        self._hash = {
+            side: MedianHash.fit(
+                LinearMap(ridges[side].weights(F), rows[side][1]), given[side]
+            )
+            for side in SIDES
+        }
+        cost = {"cost": float(values.sum())}
+        context.progress(Update("embedding", self.bits, self.bits, "bit", cost))
+
+    def _add_costs(self, total: Matrix, X: Matrix, ridge: Ridge) -> None:
+        """Add A + λL of one side: FᵀAF is what the best W leaves of F."""
+        total += ridge.residual_matrix()
+        links = neighbor_laplacian(X, self.neighbors).tocoo()
+        total[links.coords] += self.smoothness_weight * links.data
+
+    def _require_size(self, pairs: int) -> None:
+        if pairs <= self.bits:
+            raise DataError(
+                f"{pairs} training pairs give at most {pairs - 1} bits; "
+                f"{self.bits} were asked for. Give more pairs, or ask for fewer bits."
+            )
+        if pairs > self.max_pairs:
+            needed = MATRICES_AT_ONCE * 8 * pairs**2 / 2**30
+            raise DataError(
+                f"{pairs:,} training pairs need about {needed:,.1f} GiB for matrices "
+                f"of {pairs:,} x {pairs:,} numbers; max_pairs allows "
+                f"{self.max_pairs:,} pairs. Train on fewer pairs, or raise max_pairs."
+            )
+
+    def _learned(self) -> dict[str, Array]:
+        return {
+            key: array
+            for side in SIDES
+            for key, array in self._hash[side].to_arrays(side).items()
+        }
+
+    def _take_up(
+        self, inputs: Inputs, state: Mapping[str, Array], context: Context
+    ) -> None:
+        widths = {"image": inputs.image_width, "text": inputs.text_width}
+        self._hash = {
+            side: MedianHash.from_arrays(state, side, (widths[side], self.bits))
+            for side in SIDES
+        }
+
+
+def smoothest(total: Matrix, most: int) -> tuple[Matrix, Matrix]:
+    """Give the eigenvectors of least eigenvalue, but for the constant one.
+
+    With centred rows the constant vector is an eigenvector of eigenvalue 2. No W
+    predicts it, so its bit would never change.
+
+    Args:
+        total: A1 + A2 + λ(L1 + L2), symmetric, (n, n); it is overwritten.
+        most: How many are wanted.
+
+    Returns:
+        Eigenvalues, ascending, (most,), and eigenvectors, (n, most).
+    """
+    # no eigenvalue is larger than the norm: behind all others the constant is out
+    total += float(linalg.norm(total, check_finite=False)) / len(total)
+    return linalg.eigh(
+        total.T,  # symmetric, and so laid out that it need not be copied
+        subset_by_index=(0, most - 1),
+        overwrite_a=True,
+        check_finite=False,
+    )
