@@ -18,9 +18,7 @@ ORDER = (
     ("bench", "evaluate"),
 )
 SLOW = (("train",), ("demo",), ("bench", "networks"))
-QUICKER = {
-    "train": "--set stage_one_epochs=1 --set stage_two_epochs=1 --set batch_size=90"
-}
+QUICKER = {"train": "--set stage_one_epochs=1 --set stage_two_epochs=1"}
 
 
 def commands(group=cli, above=()):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    "train", epilog=example("fdch train scenes:200 --bits 16 --out runs/first")
+    "train", epilog=example("fdch train scenes:300 --bits 16 --out runs/first")
 )
 @click.argument("data", type=DataName())
 @click.option("--method", default="fdch", show_default=True, help="See 'fdch methods'.")
