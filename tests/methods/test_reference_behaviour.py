@@ -27,6 +27,8 @@ TABLE = [
     ("cmfh", "max_iterations=25", "unified", 0.64, 0.60),
     ("cmfh", "max_iterations=25", "modality", 0.58, 0.59),
     ("imh", "neighbors=10", "modality", 0.51, 0.51),
+    ("lcmh", "centroids=100 constraint=whiten", "modality", 0.53, 0.53),
+    ("lcmh", "centroids=100 constraint=orth", "modality", 0.40, 0.39),
     ("lssh", SIZES, "unified", 0.65, 0.61),
     ("lssh", SIZES, "modality", 0.59, 0.58),
     ("lssh", f"preset=release {SIZES}", "unified", 0.53, 0.57),
