@@ -2,11 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
-from fdch.data.images import ImageFeatures
-from fdch.data.pairs import PairedSet
-from fdch.data.texts import WordVectors
 from fdch.errors import SettingError
 from fdch.methods.cmfh import CMFH, Factorization, Weights
 from fdch.training.closed_form import centred
@@ -92,18 +88,9 @@ def test_objective_never_rises(toy):
     assert values[-1] < 0.9 * values[1]
 
 
-def pairs_of(items=120, seed=0):
-    rng = np.random.default_rng(seed)
-    Y = np.eye(3, dtype=np.uint8)[rng.integers(3, size=items)]
-    image = Y @ rng.standard_normal((3, 12)) + 5 + rng.standard_normal((items, 12))
-    text = Y @ rng.standard_normal((3, 20)) + rng.standard_normal((items, 20)) > 0.5
-    return PairedSet(
-        ids=np.array([str(row) for row in range(items)], dtype=object),
-        images=ImageFeatures(image.astype(np.float32)),
-        texts=WordVectors(csr_array(text.astype(np.float32))),
-        labels=Y,
-        label_names=("a", "b", "c"),
-    )
+@pytest.fixture
+def pairs(factor_pairs):
+    return factor_pairs(120)
 
 
 def told_objectives(method, pairs):
@@ -115,38 +102,34 @@ def told_objectives(method, pairs):
     return values
 
 
-def test_learning_ends_once_the_objective_hardly_falls():
-    values = told_objectives(CMFH(bits=4, tolerance=1e-3), pairs_of())
+def test_learning_ends_once_the_objective_hardly_falls(pairs):
+    values = told_objectives(CMFH(bits=4, tolerance=1e-3), pairs)
     drops = -np.diff(values) / values[1:]
     assert drops[-1] <= 1e-3 < drops[:-1].min()
     assert len(values) < 500
 
 
-def test_learning_ends_at_the_cap_where_it_comes_first():
-    assert (
-        len(told_objectives(CMFH(bits=4, tolerance=0, max_iterations=7), pairs_of()))
-        == 7
-    )
+def test_learning_ends_at_the_cap_where_it_comes_first(pairs):
+    assert len(told_objectives(CMFH(bits=4, tolerance=0, max_iterations=7), pairs)) == 7
 
 
-def test_both_starts_end_at_the_same_objective():
+def test_both_starts_end_at_the_same_objective(pairs):
     ends = [
         told_objectives(
-            CMFH(bits=4, tolerance=1e-9, max_iterations=5000, start=start), pairs_of()
+            CMFH(bits=4, tolerance=1e-9, max_iterations=5000, start=start), pairs
         )[-1]
         for start in ("regressed", "release")
     ]
     assert ends[0] == pytest.approx(ends[1], rel=1e-3)
 
 
-def test_release_start_draws_predictors_between_zero_and_one():
-    values = told_objectives(CMFH(bits=4, **CMFH.presets["release"]), pairs_of())
+def test_release_start_draws_predictors_between_zero_and_one(pairs):
+    values = told_objectives(CMFH(bits=4, **CMFH.presets["release"]), pairs)
     assert len(values) == 25
     assert values[0] > 10 * values[-1]
 
 
-def test_unified_outputs_are_the_factor_that_bases_and_predictors_give():
-    pairs = pairs_of()
+def test_unified_outputs_are_the_factor_that_bases_and_predictors_give(pairs):
     method = CMFH(bits=4, image_weight=LAMBDA, max_iterations=10).fit(pairs)
     image, _ = centred(pairs.images.values)
     text, _ = centred(pairs.texts.matrix)
@@ -173,6 +156,6 @@ def test_unified_outputs_are_the_factor_that_bases_and_predictors_give():
         ({"tolerance": -1.0}, "tolerance must be 0 or more"),
     ],
 )
-def test_settings_outside_their_range_are_refused(settings, message):
+def test_settings_outside_their_range_are_refused(settings, message, pairs):
     with pytest.raises(SettingError, match=message):
-        CMFH(**settings).fit(pairs_of())
+        CMFH(**settings).fit(pairs)

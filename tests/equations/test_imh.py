@@ -2,11 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
-from fdch.data.images import ImageFeatures
-from fdch.data.pairs import PairedSet
-from fdch.data.texts import WordVectors
 from fdch.errors import DataError, SettingError
 from fdch.methods.imh import IMH, smoothest
 from fdch.training.closed_form import Ridge
@@ -134,22 +130,12 @@ def test_the_constant_vector_is_an_eigenvector_and_is_left_out(views):
     np.testing.assert_allclose(values, np.delete(every, constant), atol=1e-9)
 
 
-def pairs_of(items=80, seed=0):
-    rng = np.random.default_rng(seed)
-    Y = np.eye(3, dtype=np.uint8)[rng.integers(3, size=items)]
-    image = Y @ rng.standard_normal((3, 12)) + 5 + rng.standard_normal((items, 12))
-    text = Y @ rng.standard_normal((3, 20)) + rng.standard_normal((items, 20)) > 0.5
-    return PairedSet(
-        ids=np.array([str(row) for row in range(items)], dtype=object),
-        images=ImageFeatures(image.astype(np.float32)),
-        texts=WordVectors(csr_array(text.astype(np.float32))),
-        labels=Y,
-        label_names=("a", "b", "c"),
-    )
+@pytest.fixture
+def pairs(factor_pairs):
+    return factor_pairs(80)
 
 
-def test_half_of_the_training_pairs_are_on_either_side_of_every_bit():
-    pairs = pairs_of()
+def test_half_of_the_training_pairs_are_on_either_side_of_every_bit(pairs):
     method = IMH(bits=8).fit(pairs)
     for codes in (
         method.encode_images(pairs.images),
@@ -158,28 +144,27 @@ def test_half_of_the_training_pairs_are_on_either_side_of_every_bit():
         assert np.abs(codes.signs().mean(axis=0)).max() <= 0.1
 
 
-def test_thresholds_are_those_of_the_training_pairs():
-    pairs = pairs_of()
+def test_thresholds_are_those_of_the_training_pairs(pairs):
     method = IMH(bits=8).fit(pairs)
     whole = method.encode_images(pairs.images)
     alike = pairs.images[whole.signs()[:, 0] > 0]
     assert (method.encode_images(alike).signs()[:, 0] > 0).all()
 
 
-def test_too_many_pairs_are_refused_with_the_memory_they_would_need():
+def test_too_many_pairs_are_refused_with_the_memory_they_would_need(pairs):
     expected = (
         r"80 training pairs need about 0.0 GiB for matrices of 80 x 80 numbers; "
         "max_pairs allows 60 pairs"
     )
     with pytest.raises(DataError, match=expected):
-        IMH(bits=8, max_pairs=60).fit(pairs_of())
+        IMH(bits=8, max_pairs=60).fit(pairs)
     with pytest.raises(DataError, match=r"100,000 training pairs need about 223\.5 G"):
         IMH()._require_size(100_000)
 
 
-def test_more_bits_than_pairs_allow_are_refused():
+def test_more_bits_than_pairs_allow_are_refused(pairs):
     with pytest.raises(DataError, match="8 training pairs give at most 7 bits"):
-        IMH(bits=8).fit(pairs_of()[:8])
+        IMH(bits=8).fit(pairs[:8])
 
 
 @pytest.mark.parametrize(
@@ -190,6 +175,6 @@ def test_more_bits_than_pairs_allow_are_refused():
         ({"smoothness_weight": -1.0}, "smoothness_weight must be 0 or more"),
     ],
 )
-def test_settings_outside_their_range_are_refused(settings, message):
+def test_settings_outside_their_range_are_refused(settings, message, pairs):
     with pytest.raises(SettingError, match=message):
-        IMH(**settings).fit(pairs_of())
+        IMH(**settings).fit(pairs)

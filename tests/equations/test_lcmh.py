@@ -5,9 +5,6 @@ import pytest
 from scipy import linalg
 from scipy.sparse import csr_array
 
-from fdch.data.images import ImageFeatures
-from fdch.data.pairs import PairedSet
-from fdch.data.texts import WordVectors
 from fdch.errors import DataError, SettingError
 from fdch.methods import lcmh
 from fdch.methods.lcmh import LCMH, SoftAssignment, projections
@@ -145,23 +142,13 @@ def test_white_projections_are_no_more_than_a_side_has_ways_to_vary(P):
         projections((P[0], two_texts), BITS, "whiten")
 
 
-def pairs_of(items=120, seed=0):
-    rng = np.random.default_rng(seed)
-    Y = np.eye(3, dtype=np.uint8)[rng.integers(3, size=items)]
-    image = Y @ rng.standard_normal((3, 12)) + 5 + rng.standard_normal((items, 12))
-    text = Y @ rng.standard_normal((3, 20)) + rng.standard_normal((items, 20)) > 0.5
-    return PairedSet(
-        ids=np.array([str(row) for row in range(items)], dtype=object),
-        images=ImageFeatures(image.astype(np.float32)),
-        texts=WordVectors(csr_array(text.astype(np.float32))),
-        labels=Y,
-        label_names=("a", "b", "c"),
-    )
+@pytest.fixture
+def pairs(factor_pairs):
+    return factor_pairs(120)
 
 
 @pytest.mark.parametrize("constraint", ["whiten", "orth"])
-def test_half_of_the_training_pairs_are_on_either_side_of_every_bit(constraint):
-    pairs = pairs_of()
+def test_half_of_the_training_pairs_are_on_either_side_of_every_bit(constraint, pairs):
     method = LCMH(bits=8, centroids=30, constraint=constraint).fit(pairs)
     for codes in (
         method.encode_images(pairs.images),
@@ -170,8 +157,7 @@ def test_half_of_the_training_pairs_are_on_either_side_of_every_bit(constraint):
         assert np.abs(codes.signs().mean(axis=0)).max() <= 0.1
 
 
-def test_nearest_is_kept_when_a_method_is_restored():
-    pairs = pairs_of()
+def test_nearest_is_kept_when_a_method_is_restored(pairs):
     method = LCMH(bits=8, centroids=30, nearest=5).fit(pairs)
     again = LCMH(bits=8, centroids=30, nearest=5).restore(method.state())
     assert again.encode_texts(pairs.texts) == method.encode_texts(pairs.texts)
@@ -192,6 +178,6 @@ def test_it_says_that_it_is_a_reconstruction():
         ({"nearest": -1}, "nearest must be 0 or more"),
     ],
 )
-def test_settings_outside_their_range_are_refused(settings, message):
+def test_settings_outside_their_range_are_refused(settings, message, pairs):
     with pytest.raises(SettingError, match=message):
-        LCMH(**settings).fit(pairs_of())
+        LCMH(**settings).fit(pairs)

@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from fdch.data.images import ImageFeatures
-from fdch.data.pairs import PairedSet
-from fdch.data.texts import WordVectors
 from fdch.errors import SettingError
 from fdch.evaluation import code_health
 from fdch.methods.lssh import LSSH, Preparation, SparseFactors
@@ -101,25 +98,15 @@ def test_a_text_like_the_mean_stays_zero():
     assert Preparation.of_texts(texts).unit_rows(texts).tolist() == [[0, 0], [0, 0]]
 
 
-def pairs_of(items=150, seed=0):
-    rng = np.random.default_rng(seed)
-    Y = np.eye(3, dtype=np.uint8)[rng.integers(3, size=items)]
-    image = Y @ rng.standard_normal((3, 12)) + 5 + rng.standard_normal((items, 12))
-    text = Y @ rng.standard_normal((3, 20)) + rng.standard_normal((items, 20)) > 0.5
-    return PairedSet(
-        ids=np.array([str(row) for row in range(items)], dtype=object),
-        images=ImageFeatures(image.astype(np.float32)),
-        texts=WordVectors(csr_array(text.astype(np.float32))),
-        labels=Y,
-        label_names=("a", "b", "c"),
-    )
+@pytest.fixture
+def pairs(factor_pairs):
+    return factor_pairs(150)
 
 
 SMALL: dict[str, Any] = {"bits": 8, "atoms": 24, "components": 6, "iterations": 4}
 
 
-def test_outputs_are_those_of_the_stated_formulas():
-    pairs = pairs_of()
+def test_outputs_are_those_of_the_stated_formulas(pairs):
     method = LSSH(text_weight=MU, link_weight=GAMMA, sparsity=RHO, **SMALL).fit(pairs)
     X, T = pairs.images.values.astype(float), pairs.texts.matrix.toarray()
     state = method.state()
@@ -141,8 +128,7 @@ def test_outputs_are_those_of_the_stated_formulas():
     )
 
 
-def test_no_bit_is_constant_on_the_training_pairs():
-    pairs = pairs_of()
+def test_no_bit_is_constant_on_the_training_pairs(pairs):
     method = LSSH(**SMALL).fit(pairs)
     for codes in (
         method.encode_images(pairs.images),
@@ -159,18 +145,17 @@ def test_both_sets_of_weights_are_there():
     assert port.atoms == release.atoms == 512
 
 
-def test_a_larger_sparsity_uses_fewer_atoms():
+def test_a_larger_sparsity_uses_fewer_atoms(pairs):
     used = []
     for sparsity in (0.2, 0.5):
         LSSH(sparsity=sparsity, **SMALL).fit(
-            pairs_of(),
+            pairs,
             context=Context(lambda told: used.append(told.values["atoms used"])),
         )
     assert used[3] > used[7]
 
 
-def test_no_more_pairs_are_learned_from_than_allowed():
-    pairs = pairs_of()
+def test_no_more_pairs_are_learned_from_than_allowed(pairs):
     few = LSSH(max_pairs=60, **SMALL).fit(pairs)
     mean = few.state()["text.mean"]
     counts = mean * 60
@@ -178,8 +163,8 @@ def test_no_more_pairs_are_learned_from_than_allowed():
     assert np.abs(mean - pairs.texts.matrix.toarray().mean(axis=0)).max() > 1e-3
 
 
-def test_state_of_another_shape_is_refused():
-    state = LSSH(**SMALL).fit(pairs_of()).state()
+def test_state_of_another_shape_is_refused(pairs):
+    state = LSSH(**SMALL).fit(pairs).state()
     with pytest.raises(ValueError, match="expected"):
         LSSH(**{**SMALL, "bits": 9}).restore(state)
     with pytest.raises(ValueError, match=r"image.mean has shape \(3,\)"):
@@ -194,6 +179,6 @@ def test_state_of_another_shape_is_refused():
         ({"atoms": 0, "components": -1}, "must be positive: components, atoms"),
     ],
 )
-def test_settings_outside_their_range_are_refused(settings, message):
+def test_settings_outside_their_range_are_refused(settings, message, pairs):
     with pytest.raises(SettingError, match=message):
-        LSSH(**settings).fit(pairs_of())
+        LSSH(**settings).fit(pairs)
