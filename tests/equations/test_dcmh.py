@@ -85,7 +85,7 @@ def test_the_sign_of_the_sum_is_the_best_code(toy, table_stage):
 
 def test_the_paper_preset_states_the_matlab_release():
     paper = DCMH(**DCMH.presets["paper"])
-    plan = paper._schedule(paper.epochs)
+    plan = paper._schedule(paper.epochs, 40, 5000)
     assert (paper.quantization_weight, paper.balance_weight) == (1, 1)
     assert (plan.epochs, plan.batch_size, plan.weight_decay) == (500, 128, 5e-4)
     assert (plan.optimizer, paper.text_hidden, paper.reduction) == (

@@ -95,5 +95,5 @@ def test_the_paper_preset_states_weights_of_one_and_the_schedule_of_dcmh():
     paper = PRDH(**PRDH.presets["paper"])
     weights = paper._weights()
     assert weights == AlternatingWeights(1, 1, 1, 1)
-    assert paper._schedule(paper.epochs).rate(0) == 10**-1.5
+    assert paper._schedule(paper.epochs, 40, 5000).rate(0) == 10**-1.5
     assert (paper.epochs, paper.batch_size) == (500, 128)

@@ -216,8 +216,12 @@ def test_the_paper_preset_states_the_printed_recipe():
     paper = FDCH(**FDCH.presets["paper"])
     ones = ("quantization", "balance", "imitation", "label", "modality_balance")
     assert {getattr(paper, f"{name}_weight") for name in ones} == {1.0}
-    first, second = paper._schedule(paper.stage_one_epochs), paper._schedule(500)
+    first, second = (
+        paper._schedule(epochs, 25, 5000)
+        for epochs in (paper.stage_one_epochs, paper.stage_two_epochs)
+    )
     assert first == second
+    assert first.epochs == 500
     assert first.rate(0) == 10**-1.5
     assert first.rate(499) == pytest.approx(10**-3)
     assert (first.optimizer, first.batch_size) == ("sgd", 128)
@@ -231,7 +235,7 @@ def test_the_paper_preset_states_the_printed_recipe():
             {"fusion_width": 0, "learning_rate": -1},
             "positive: learning_rate, fusion_width",
         ),
-        ({"stage_one_epochs": 0}, "positive: stage_one_epochs"),
+        ({"stage_one_epochs": -1}, "not be negative: stage_one_epochs"),
         (
             {"image_dropout": 1.0, "word_dropout": -0.1},
             "below 1: image_dropout, word_dropout",
@@ -312,3 +316,9 @@ def test_resumed_fine_tuning_ends_as_uninterrupted(scenes, tmp_path):
         fit(stop_after("stage 2", 1), kept)
     resumed = fit(lambda update: None, kept)
     assert_same(resumed, fit(lambda update: None, None))
+
+
+@pytest.mark.parametrize(("items", "epochs"), [(4500, 25), (20_000, 25), (900, 113)])
+def test_small_data_gets_as_many_steps_as_large(items, epochs):
+    assert FDCH()._schedule(0, 25, items).epochs == epochs
+    assert FDCH()._schedule(7, 25, items).epochs == 7

@@ -1,5 +1,6 @@
 """What methods with an image network and a text network share."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -27,9 +28,11 @@ from fdch.training.inputs import Inputs
 from fdch.training.loop import Schedule
 from fdch.training.randomness import derive_seed
 
-SIZES = ("_width", "_hidden", "epochs", "batch_size", "learning_rate")
-WEIGHTS = ("_weight", "weight_decay", "backbone_rate")
+SIZES = ("_width", "_hidden", "batch_size", "learning_rate")
+WEIGHTS = ("_weight", "epochs", "weight_decay", "backbone_rate")
 SHARES = ("_dropout",)
+# training pairs on which the usual numbers of epochs were chosen
+CHOSEN_ON = 4500
 # what must hold for settings whose names end so
 RULES: tuple[tuple[str, tuple[str, ...], Callable[[float], bool]], ...] = (
     ("these settings must be positive", SIZES, lambda x: x > 0),
@@ -168,9 +171,16 @@ class DeepMethod(HashMethod):
             generator=generator,
         )
 
-    def _schedule(self, epochs: int) -> Schedule:
+    def _schedule(self, asked: int, usual: int, items: int) -> Schedule:
+        """Plan the epochs asked for; 0 asks for as many as the data needs.
+
+        That is the usual number, which was chosen on 4,500 pairs, or for fewer
+        pairs as many as take as many steps as it took there.
+        """
+        steps = usual * math.ceil(CHOSEN_ON / self.batch_size)
+        enough = math.ceil(steps / math.ceil(items / self.batch_size))
         return Schedule(
-            epochs,
+            asked or max(usual, enough),
             self.batch_size,
             self.learning_rate,
             self.final_learning_rate,

@@ -33,12 +33,12 @@ class DCMH(DeepMethod):
     Args:
         quantization_weight: γ.
         balance_weight: η.
-        epochs: Passes over the training pairs.
+        epochs: Passes over the training pairs; 0 for 40, or more on small data.
     """
 
     quantization_weight: float = 0.02
     balance_weight: float = 0.003
-    epochs: int = 40
+    epochs: int = 0
 
     about: ClassVar[About] = About(
         paper="Deep Cross-Modal Hashing, Jiang and Li, CVPR 2017",
@@ -73,7 +73,8 @@ class DCMH(DeepMethod):
             self._weights(),
             WeightedSum(self.reduction, training.items),
         )
-        train(stage, self._schedule(self.epochs), self.seed, context)
+        schedule = self._schedule(self.epochs, 40, training.items)
+        train(stage, schedule, self.seed, context)
 
     def _weights(self) -> AlternatingWeights:
         return AlternatingWeights(self.quantization_weight, self.balance_weight)

@@ -54,8 +54,8 @@ class FDCH(DeepMethod):
         imitation_weight: γ, stage 2.
         label_weight: β, stage 2.
         modality_balance_weight: α, stage 2.
-        stage_one_epochs: Epochs of stage 1.
-        stage_two_epochs: Epochs of stage 2.
+        stage_one_epochs: Epochs of stage 1; 0 for 25, or more on small data.
+        stage_two_epochs: Epochs of stage 2; 0 for 40, or more on small data.
     """
 
     fusion_width: int = 1024
@@ -66,8 +66,8 @@ class FDCH(DeepMethod):
     imitation_weight: float = 0.1
     label_weight: float = 0.05
     modality_balance_weight: float = 0.003
-    stage_one_epochs: int = 25
-    stage_two_epochs: int = 40
+    stage_one_epochs: int = 0
+    stage_two_epochs: int = 0
 
     about: ClassVar[About] = About(
         paper="Fusion-supervised Deep Cross-modal Hashing, Wang et al., arXiv 2019",
@@ -134,7 +134,8 @@ class FDCH(DeepMethod):
             self._copy_stage_one(donor)
         stage = FusionStage(training, self._networks["pair"], weights, add)
         if donor is None:
-            train(stage, self._schedule(self.stage_one_epochs), self.seed, context)
+            schedule = self._schedule(self.stage_one_epochs, 25, training.items)
+            train(stage, schedule, self.seed, context)
         return stage.unified_codes()
 
     def _copy_stage_one(self, donor: "FDCH") -> None:
@@ -169,7 +170,8 @@ class FDCH(DeepMethod):
         add = WeightedSum(self.reduction, training.items)
         image, text = self._networks["image"], self._networks["text"]
         stage = ModalityStage(training, image, text, B, weights, add)
-        train(stage, self._schedule(self.stage_two_epochs), self.seed, context)
+        schedule = self._schedule(self.stage_two_epochs, 40, training.items)
+        train(stage, schedule, self.seed, context)
 
     def _learned(self) -> dict[str, Array]:
         task = np.frombuffer(self._stage_one_task.encode(), dtype=np.uint8)
