@@ -28,6 +28,7 @@ class PRDH(DCMH):
         decorrelation_weight: λ.
     """
 
+    quantization_weight: float = 0.02
     intra_weight: float = 1.0
     decorrelation_weight: float = 0.01
 
