@@ -3,7 +3,9 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
+from fdch.training import neighbors as graphs
 from fdch.training.neighbors import neighbor_laplacian
 
 
@@ -13,7 +15,7 @@ def slow_laplacian(X, neighbors):
     for i in range(n):
         distances = [((X[i] - X[j]) ** 2).sum() for j in range(n)]
         distances[i] = np.inf
-        for j in np.argsort(distances)[:neighbors]:
+        for j in np.argsort(distances, kind="stable")[:neighbors]:
             links[i, j] += 0.5
             links[j, i] += 0.5
     return np.diag(links.sum(axis=1)) - links
@@ -38,6 +40,25 @@ def test_laplacian_is_half_the_sum_of_squared_differences_over_links():
         links[i, j] * (f[i] - f[j]) ** 2 / 2 for i in range(20) for j in range(20)
     )
     np.testing.assert_allclose(f @ (L @ f), expected)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(3, 30), st.integers(1, 6), st.integers(0, 99))
+def test_of_items_equally_far_the_first_are_nearest(n, neighbors, seed):
+    words = (np.random.default_rng(seed).random((n, 4)) < 0.4).astype(np.float32)
+    few = min(neighbors, n - 1)
+    expected = slow_laplacian(words, few)
+    for X in (words, csr_array(words)):
+        np.testing.assert_array_equal(
+            neighbor_laplacian(X, neighbors).toarray(), expected
+        )
+
+
+def test_rows_taken_in_parts_have_the_same_neighbors(monkeypatch):
+    words = (np.random.default_rng(0).random((600, 6)) < 0.4).astype(np.float32)
+    whole = neighbor_laplacian(words, 5).toarray()
+    monkeypatch.setattr(graphs, "WORKING_MEMORY", 1)  # so 218 rows at a time
+    np.testing.assert_array_equal(neighbor_laplacian(words, 5).toarray(), whole)
 
 
 def test_no_item_is_its_own_neighbor_even_among_copies():

@@ -19,6 +19,7 @@ from fdch.data.pairs import PairedSet
 from fdch.errors import DataError, SettingError
 from fdch.methods._base import About, Array, HashMethod
 from fdch.progress import Update
+from fdch.training.anchors import Rows
 from fdch.training.closed_form import LinearMap, Matrix, Ridge, centred
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
@@ -85,7 +86,7 @@ class IMH(HashMethod):
         context: Context,
     ) -> None:
         self._require_size(len(pairs))
-        given = {
+        given: dict[str, Rows] = {
             "image": inputs.images(pairs.images, context),
             "text": inputs.texts(pairs.texts),
         }
@@ -93,7 +94,7 @@ class IMH(HashMethod):
         ridges = {side: Ridge(rows[side][0], self.ridge) for side in SIDES}
         total = np.zeros((len(pairs), len(pairs)))
         for done, side in enumerate(SIDES, start=1):
-            self._add_costs(total, rows[side][0], ridges[side])
+            self._add_costs(total, given[side], ridges[side])
             context.progress(Update("graphs", done, len(SIDES), "side"))
         values, F = smoothest(total, self.bits)
         self._hash = {
@@ -105,10 +106,10 @@ class IMH(HashMethod):
         cost = {"cost": float(values.sum())}
         context.progress(Update("embedding", self.bits, self.bits, "bit", cost))
 
-    def _add_costs(self, total: Matrix, X: Matrix, ridge: Ridge) -> None:
-        """Add A + λL of one side: FᵀAF is what the best W leaves of F."""
+    def _add_costs(self, total: Matrix, rows: Rows, ridge: Ridge) -> None:
+        """Add A + λL of one side: tr FᵀAF is what the best W leaves of F."""
         total += ridge.residual_matrix()
-        links = neighbor_laplacian(X, self.neighbors).tocoo()
+        links = neighbor_laplacian(rows, self.neighbors).tocoo()
         total[links.coords] += self.smoothness_weight * links.data
 
     def _require_size(self, pairs: int) -> None:
