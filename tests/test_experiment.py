@@ -230,7 +230,15 @@ def test_a_run_is_usable_after_its_data_is_gone(task, trained, tmp_path, factor_
         evaluate_run(opened)
 
 
-@pytest.mark.parametrize("damage", [{"data": 3}, {"data": {}}, {"train": "many"}])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"data": 3},
+        {"data": {}},
+        {"data": {"source": 7, "fingerprint": "a"}},
+        {"train": "many"},
+    ],
+)
 def test_damaged_facts_of_a_run_are_told(task, trained, damage):
     path = task.out / DESCRIPTION
     path.write_text(json.dumps(json.loads(path.read_text()) | damage))

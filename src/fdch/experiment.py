@@ -288,7 +288,8 @@ def _training_facts(run: Run) -> dict[str, Any]:
     known = run.facts.get("data")
     counts = [run.facts.get(part) for part in ("train", "validation")]
     texts = [known.get(k) for k in KNOWN_DATA] if isinstance(known, dict) else [None]
-    if not all(isinstance(count, int) for count in counts) or None in texts:
+    kinds = [isinstance(count, int) for count in counts]
+    if not all(kinds) or not all(isinstance(text, str) for text in texts):
         raise DamagedRun(
             f"'{run.folder / DESCRIPTION}' does not tell the data it was trained on. "
             "Train the run again."
