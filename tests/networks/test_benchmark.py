@@ -2,10 +2,11 @@ import pytest
 
 from fdch.errors import SettingError
 from fdch.networks.benchmark import networks_benchmark
+from fdch.progress import Update
 
 
 def test_each_part_is_timed_on_both_sides():
-    told = []
+    told: list[Update] = []
     result = networks_benchmark(repeats=1, progress=told.append)
     assert list(result["parts"]) == [
         "response_norm",

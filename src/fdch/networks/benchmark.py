@@ -74,9 +74,8 @@ def _frozen_network(generator: torch.Generator) -> Sides:
         256, (32, 224, 224, 3), dtype=torch.uint8, generator=generator
     )
     folded = image_networks.load_frozen("efficientnet_lite0")
-    plain = image_networks.load("efficientnet_lite0").to(
-        memory_format=torch.contiguous_format
-    )
+    plain = image_networks.load("efficientnet_lite0")
+    plain.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
 
     def ours() -> None:
         for part in torch.split(pixels, 8):
