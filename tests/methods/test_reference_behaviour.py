@@ -44,17 +44,10 @@ SLOW_TABLE = [
     ("seph_km", "anchors=200 schedule=A", "unified", 0.79, 0.74),
     ("seph_km", "anchors=200 schedule=A", "modality", 0.73, None),
 ]
-# A's exaggeration of P costs a point, and then round-off alone moves it by half a one
-AT_THE_EDGE = pytest.mark.xfail(
-    reason="0.773, 0.714 and 0.702 on one thread, 0.768, 0.708 and 0.697 on two",
-    strict=False,
-)
 ROWS = [
     *TABLE,
-    *(pytest.param(*row, marks=pytest.mark.slow) for row in SLOW_TABLE[:2]),
-    *(
-        pytest.param(*row, marks=[pytest.mark.slow, AT_THE_EDGE])
-        for row in SLOW_TABLE[2:]
+    *(pytest.param(*row, marks=pytest.mark.slow) for row in SLOW_TABLE),
+]
     ),
 ]
 
