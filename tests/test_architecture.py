@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "fdch"
 LAYERS = [
-    {"errors", "progress", "timing"},
+    {"errors", "memory", "progress", "timing"},
     {"codes", "files"},
     {"data", "index", "evaluation"},
     {"networks", "objectives"},
@@ -19,6 +19,7 @@ LAYERS = [
     {"preparation"},
     {"experiment", "search"},
     {"report"},
+    {"reproduction"},
     {"cli", "service"},
 ]
 TORCH_FOLDERS = {"networks", "objectives", "training", "methods"}

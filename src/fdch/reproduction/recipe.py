@@ -1,0 +1,113 @@
+"""Recipes: which methods and code lengths a table or figure of the paper shows."""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from typing import Literal, cast
+
+from fdch.errors import SettingError, suggestion
+
+ALL = "all"
+LABELS = {
+    "fdch_i": "FDCH-I",
+    "fdch_ii": "FDCH-II",
+    "scm_orth": "SCM_orth",
+    "scm_seq": "SCM_seq",
+    "seph_km": "SePH_km",
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A table or figure of the paper.
+
+    Args:
+        name: Its file's name, such as "table1".
+        kind: Whether it is a table of scores or a figure of curves.
+        title: What it is called, such as "Table 1".
+        caption: What it shows.
+        paper_data: The data sets that the paper shows it for.
+        bits: Code lengths, as in the paper.
+        methods: Methods in the order of the rows.
+
+    >>> load("table1").bits
+    (16,)
+    """
+
+    name: str
+    kind: Literal["table", "figure"]
+    title: str
+    caption: str
+    paper_data: tuple[str, ...]
+    bits: tuple[int, ...]
+    methods: tuple[str, ...]
+
+
+def names() -> list[str]:
+    """List the recipes, tables first."""
+    folder = resources.files(__package__).joinpath("recipes")
+    found = [file.name.removesuffix(".toml") for file in folder.iterdir()]
+    return sorted(found, key=lambda name: (not name.startswith("table"), name))
+
+
+def load(name: str) -> Recipe:
+    """Read a recipe by its name."""
+    if name not in names():
+        hint = suggestion(name, [*names(), ALL]) or "."
+        raise SettingError(
+            f"there is no recipe '{name}'{hint} There are: {', '.join(names())}."
+        )
+    file = resources.files(__package__).joinpath("recipes", f"{name}.toml")
+    content = tomllib.loads(file.read_text("utf-8"))
+    return Recipe(
+        name=name,
+        kind=cast(Literal["table", "figure"], content["kind"]),
+        title=content["title"],
+        caption=content["caption"],
+        paper_data=tuple(content["paper_data"]),
+        bits=tuple(content["bits"]),
+        methods=tuple(content["methods"]),
+    )
+
+
+def choose(
+    name: str, bits: Sequence[int] | None = None, methods: Sequence[str] | None = None
+) -> list[Recipe]:
+    """Give one recipe, or all of them, for the lengths and methods asked for.
+
+    Args:
+        name: A recipe's name, or "all".
+        bits: Code lengths in place of the recipes' own.
+        methods: The only methods wanted. A recipe keeps those it names; one that
+            no chosen recipe names is added to each. A recipe left without any
+            is dropped.
+    """
+    recipes = [load(each) for each in (names() if name == ALL else [name])]
+    if bits is not None:
+        lengths = tuple(sorted(set(bits)))
+        recipes = [replace(recipe, bits=lengths) for recipe in recipes]
+    if methods is not None:
+        known = {method for recipe in recipes for method in recipe.methods}
+        recipes = [
+            replace(recipe, methods=_narrowed(recipe, methods, known))
+            for recipe in recipes
+        ]
+    return [recipe for recipe in recipes if recipe.methods]
+
+
+def label(method: str) -> str:
+    """Write a method's name as its paper does.
+
+    >>> label("seph_km"), label("cmfh")
+    ('SePH_km', 'CMFH')
+    """
+    return LABELS.get(method, method.upper())
+
+
+def _narrowed(
+    recipe: Recipe, methods: Sequence[str], known: set[str]
+) -> tuple[str, ...]:
+    kept = [method for method in recipe.methods if method in methods]
+    added = [method for method in methods if method not in known]
+    return tuple(dict.fromkeys(kept + added))

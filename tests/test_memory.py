@@ -1,0 +1,52 @@
+"""Memory is told in bytes, and never claimed where it is unknown."""
+
+import numpy as np
+
+from fdch import memory
+from fdch.memory import (
+    available_memory,
+    forget_peak_memory,
+    peak_memory,
+    usable_cores,
+)
+
+MEGABYTE = 10**6
+
+
+def test_the_peak_counts_what_was_held_for_a_moment():
+    forget_peak_memory()
+    before = peak_memory()
+    block = np.ones(100 * MEGABYTE, dtype=np.uint8)
+    del block
+    after = peak_memory()
+    assert before is not None
+    assert after is not None
+    assert after - before > 50 * MEGABYTE
+
+
+def test_a_system_without_proc_has_a_peak_all_the_same(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "_STATUS", tmp_path / "nothing")
+    monkeypatch.setattr(memory, "_FORGET", tmp_path / "no folder" / "nothing")
+    forget_peak_memory()
+    assert (peak_memory() or 0) > MEGABYTE
+
+
+def test_a_container_limits_what_is_available(monkeypatch, tmp_path):
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:  5000 kB\n")
+    monkeypatch.setattr(memory, "_MACHINE", tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    assert available_memory() == 5000 * 1024
+    (tmp_path / "memory.max").write_text("max")
+    (tmp_path / "memory.current").write_text("1000")
+    assert available_memory() == 5000 * 1024
+    (tmp_path / "memory.max").write_text("3000")
+    assert available_memory() == 2000
+
+
+def test_unknown_memory_is_not_guessed(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "_MACHINE", tmp_path / "nothing")
+    assert available_memory() is None
+
+
+def test_there_is_a_core_to_use():
+    assert usable_cores() >= 1
