@@ -1,0 +1,123 @@
+"""Cells on disk: what was asked for, how it went, and its scores.
+
+cells/METHOD-BITS-SEED/cell.json      the task's fingerprint, state and figures
+cells/METHOD-BITS-SEED/scores.json    its scores, once it is done
+cells/METHOD-BITS-SEED/run/           training in progress, or a run that is kept
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from fdch.errors import DataError, FdchError
+from fdch.evaluation import Scores
+from fdch.evaluation.fields import Fields
+from fdch.files import write_json
+
+RECORD, SCORES, RUN = "cell.json", "scores.json", "run"
+STATES = ("begun", "done", "failed")
+MOST_BYTES = 64 * 2**20
+State = Literal["begun", "done", "failed"]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a cell.
+
+    Args:
+        fingerprint: Of method, settings, data, split and version together.
+        state: "begun", "done" or "failed".
+        task: What the fingerprint was made from.
+        figures: Times, memory and counts, once it is done.
+        reason: Why it failed.
+        scores: Its scores, once it is done.
+    """
+
+    fingerprint: str
+    state: State
+    task: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    scores: Scores | None = None
+
+    def save(self, folder: Path) -> None:
+        """Write the record, its scores first, so that a cell is done or not."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.scores is not None:
+            write_json(folder / SCORES, self.scores.to_json())
+        write_json(
+            folder / RECORD,
+            {
+                "fingerprint": self.fingerprint,
+                "state": self.state,
+                "reason": self.reason,
+                "figures": dict(self.figures),
+                "task": dict(self.task),
+            },
+        )
+
+    @classmethod
+    def read(cls, folder: Path) -> "Record | None":
+        """Read a cell's record; None where there is none.
+
+        Raises:
+            DataError: Something is there that is not a record.
+        """
+        if not (folder / RECORD).exists():
+            return None
+        given = Fields(_document(folder / RECORD), RECORD)
+        state = cast(State, given.choice("state", *STATES))
+        scores = None
+        if state == "done":
+            scores = Scores.from_json(_document(folder / SCORES))
+        return cls(
+            given.text("fingerprint"),
+            state,
+            given.inner("task").document,
+            given.inner("figures").document,
+            given.text("reason"),
+            scores,
+        )
+
+
+def remains(folder: Path, fingerprint: str) -> tuple[Record | None, str]:
+    """Look at what an earlier attempt at a cell has left.
+
+    Returns:
+        The record, if it is of this task; and what is wrong with it otherwise.
+    """
+    try:
+        record = Record.read(folder)
+    except FdchError as problem:
+        return None, f"'{folder}' is damaged and made anew ({problem})"
+    if record is not None and record.fingerprint != fingerprint:
+        return None, (
+            f"'{folder}' was made with other data, settings or version of fdch; it is "
+            "made anew"
+        )
+    return record, ""
+
+
+def clear(folder: Path) -> None:
+    """Delete whatever an attempt at another task has left in a cell's folder."""
+    for name in (RECORD, SCORES):
+        (folder / name).unlink(missing_ok=True)
+    drop_run(folder)
+
+
+def drop_run(folder: Path) -> None:
+    """Delete a cell's trained run or unfinished training."""
+    if (folder / RUN).exists():
+        shutil.rmtree(folder / RUN)
+
+
+def _document(path: Path) -> object:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise DataError(f"'{path}' is over {MOST_BYTES:,} bytes; no record is.")
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise DataError(f"'{path}' cannot be read: {problem}") from problem

@@ -1,0 +1,178 @@
+"""Jobs shared between processes, each with its share of the cores.
+
+A process takes the study from its first line of input and a job from each further
+one; it answers with the name of each cell as it ends. A process that is killed, as
+systems do for lack of memory, costs the one cell it was at.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any
+
+from fdch.memory import available_memory, usable_cores
+from fdch.reproduction.study import Cell, Job, Study
+
+MEMORY_EACH = 4 * 10**9
+MOST_WORKERS = 16
+JOB_ENDED = "-"
+THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+WORKER = (sys.executable, "-m", "fdch.reproduction.worker")
+Process = subprocess.Popen[str]
+
+
+def usual_workers() -> int:
+    """Give as many workers as cores and memory allow."""
+    memory = available_memory()
+    by_memory = MOST_WORKERS if memory is None else memory // MEMORY_EACH
+    return max(1, min(usable_cores(), by_memory, MOST_WORKERS))
+
+
+class Crew:
+    """Processes that work off jobs, and a thread to attend to each.
+
+    Args:
+        study: What the jobs belong to.
+        workers: How many processes.
+        command: What starts one.
+    """
+
+    def __init__(
+        self, study: Study, workers: int, command: Sequence[str] = WORKER
+    ) -> None:
+        self._study = study
+        self._workers = workers
+        self._command = command
+        self._lock = Lock()
+        self._waiting: deque[Job] = deque()
+        self._running: list[Process] = []
+        self._is_open = True
+        self._told: SimpleQueue[tuple[Cell, str] | Exception | None] = SimpleQueue()
+
+    def work(self, jobs: Sequence[Job]) -> Iterator[tuple[Cell, str]]:
+        """Work off jobs; when this ends, however it does, no process is left.
+
+        Yields:
+            Each cell as it ends, with an empty text, or with the reason why its
+            process came to an end before it.
+        """
+        self._waiting.extend(jobs)
+        count = min(self._workers, len(jobs))
+        threads = [Thread(target=self._attend, daemon=True) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        try:
+            while count:
+                told = self._told.get()
+                if isinstance(told, Exception):
+                    raise told
+                if told is None:
+                    count -= 1
+                else:
+                    yield told
+        finally:
+            self._close()
+            for thread in threads:
+                thread.join()
+
+    def _attend(self) -> None:
+        """Keep a process at work until no job is left."""
+        process: Process | None = None
+        try:
+            while (job := self._next()) is not None:
+                process = process or self._start()
+                if process is not None and not self._do(process, job):
+                    process = None
+        except Exception as problem:  # to be raised where the jobs were given
+            self._told.put(problem)
+        finally:
+            if process is not None:
+                _end(process)
+            self._told.put(None)
+
+    def _next(self) -> Job | None:
+        with self._lock:
+            return self._waiting.popleft() if self._waiting and self._is_open else None
+
+    def _start(self) -> Process | None:
+        threads = max(1, usable_cores() // self._workers)
+        environment = os.environ | {name: str(threads) for name in THREADS}
+        environment.setdefault("OMP_WAIT_POLICY", "passive")
+        with self._lock:
+            if not self._is_open:
+                return None
+            process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+                env=environment,
+            )
+            self._running.append(process)
+        _send(process, self._study.to_json())
+        return process
+
+    def _do(self, process: Process, job: Job) -> bool:
+        """Give a process a job; tell whether it is still there afterwards."""
+        left = list(job)
+        _send(process, [[cell.method, cell.bits, cell.seed] for cell in job])
+        assert process.stdout is not None  # a pipe was asked for
+        for line in process.stdout:
+            if line.strip() == JOB_ENDED:
+                return True
+            self._told.put((left.pop(0), ""))
+        self._mourn(process, left)
+        return False
+
+    def _mourn(self, process: Process, left: list[Cell]) -> None:
+        """Tell of the cell that a process died at; others may do the rest."""
+        code = _end(process)
+        with self._lock:
+            if not self._is_open:
+                return
+            if left[1:]:
+                self._waiting.append(tuple(left[1:]))
+        if left:
+            self._told.put((left[0], _why(code)))
+
+    def _close(self) -> None:
+        with self._lock:
+            self._is_open = False
+            for process in self._running:
+                process.kill()
+
+
+def _send(process: Process, document: Any) -> None:
+    assert process.stdin is not None  # a pipe was asked for
+    with suppress(OSError):  # a process that is gone is noticed by its silence
+        process.stdin.write(json.dumps(document) + "\n")
+        process.stdin.flush()
+
+
+def _end(process: Process) -> int:
+    """Close the pipes of a process, which ends it, and give its exit code."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(OSError):  # unsent lines to a process that is gone
+                pipe.close()
+    return process.wait()
+
+
+def _why(code: int) -> str:
+    if code < 0:
+        return (
+            f"its process was ended by signal {-code}, most likely for lack of memory; "
+            "try with fewer --workers."
+        )
+    return f"its process ended with exit code {code}; its messages tell why."

@@ -1,0 +1,147 @@
+"""What is studied: cells of method, code length and seed, and what they share."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Self
+
+from fdch import methods
+from fdch.data.pairs import Broken
+from fdch.errors import SettingError, suggestion
+from fdch.methods._base import HashMethod
+from fdch.methods._deep import DeepMethod
+from fdch.methods._settings import configure, parse_assignments, setting_names
+from fdch.methods.fdch import FDCH
+from fdch.reproduction.recipe import Recipe
+
+CELLS = "cells"
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One method at one code length with one seed.
+
+    >>> Cell("fdch", 16, 0).name
+    'fdch-16-0'
+    """
+
+    method: str
+    bits: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The cell's folder."""
+        return f"{self.method}-{self.bits}-{self.seed}"
+
+
+Job = tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """What all cells share.
+
+    Args:
+        source: Data as named on the command line.
+        out: Folder of the cells, tables and figures.
+        settings: Settings in text form by method, where not the defaults.
+        broken: Whether broken rows and pictures are refused or skipped.
+        device: Where networks run.
+        keep_runs: Keep each cell's trained run.
+    """
+
+    source: str
+    out: Path
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    broken: Broken = "refuse"
+    device: str = "auto"
+    keep_runs: bool = False
+
+    def folder(self, cell: Cell) -> Path:
+        """Where a cell's results lie."""
+        return self.out / CELLS / cell.name
+
+    def method(self, cell: Cell) -> HashMethod:
+        """Make a cell's method, unfitted."""
+        return configure(
+            methods.load(cell.method),
+            self.settings.get(cell.method, {}),
+            bits=cell.bits,
+            seed=cell.seed,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain values, for another process."""
+        return asdict(self) | {"out": str(self.out)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Take what `to_json` gave."""
+        return cls(**{**document, "out": Path(document["out"])})
+
+
+def cells_of(recipes: Iterable[Recipe], seeds: Sequence[int]) -> list[Cell]:
+    """List the cells that recipes need, each once."""
+    wanted = (
+        Cell(method, bits, seed)
+        for recipe in recipes
+        for bits in recipe.bits
+        for method in recipe.methods
+        for seed in seeds
+    )
+    return list(dict.fromkeys(wanted))
+
+
+def jobs_of(cells: Iterable[Cell]) -> list[Job]:
+    """Group cells that share work, the longest first.
+
+    FDCH and its variants share their first stage, so those of one length and
+    seed are one job, in the order of the cells.
+    """
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in cells:
+        kind = methods.load(cell.method)
+        family = "fdch" if issubclass(kind, FDCH) else cell.method
+        groups.setdefault((family, cell.bits, cell.seed), []).append(cell)
+
+    def is_short(job: Job) -> tuple[int, bool]:
+        return -len(job), not issubclass(methods.load(job[0].method), DeepMethod)
+
+    return sorted(map(tuple, groups.values()), key=is_short)
+
+
+def settings_by_method(
+    assignments: Sequence[str], chosen: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """Sort "method.key=value" texts by method; "*" stands for any letters.
+
+    A pattern counts for those of the methods it fits that have the setting.
+
+    >>> settings_by_method(["fdch*.batch_size=64"], ["fdch", "fdch_i"])["fdch_i"]
+    {'batch_size': '64'}
+    """
+    found: dict[str, dict[str, str]] = {}
+    for name, value in parse_assignments(assignments).items():
+        pattern, dot, key = name.partition(".")
+        fitting = [method for method in chosen if fnmatchcase(method, pattern)]
+        if not dot or not fitting:
+            hint = suggestion(pattern, chosen) or f"; chosen are: {', '.join(chosen)}."
+            raise SettingError(
+                f"settings are written method.key=value; '{name}={value}' names no "
+                f"chosen method{hint}"
+            )
+        for method in _with_setting(fitting, key, is_pattern="*" in pattern):
+            found.setdefault(method, {})[key] = value
+    return found
+
+
+def _with_setting(fitting: Sequence[str], key: str, is_pattern: bool) -> list[str]:
+    """Leave out methods without a setting, unless a method was meant by name."""
+    having = [
+        method
+        for method in fitting
+        if key == "preset" or key in setting_names(methods.load(method))
+    ]
+    return having if is_pattern and having else list(fitting)

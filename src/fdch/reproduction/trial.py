@@ -1,0 +1,105 @@
+"""One cell's work: fit, encode, score, and what it cost."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fdch.data.splits import Parts
+from fdch.encoding import encode_pairs
+from fdch.errors import SettingError
+from fdch.evaluation import Protocol, Scores, evaluate_codes
+from fdch.memory import forget_peak_memory, peak_memory
+from fdch.methods._base import HashMethod
+from fdch.methods.fdch import FDCH
+from fdch.runs import open_run
+from fdch.training.context import Context
+
+
+def measure(
+    method: HashMethod,
+    parts: Parts,
+    protocol: Protocol,
+    context: Context,
+    donor: Path | None = None,
+) -> tuple[Scores, dict[str, Any]]:
+    """Fit a method and score it.
+
+    Args:
+        method: What to fit, in place.
+        parts: The pairs of a split.
+        protocol: What the scores are stamped with.
+        context: Device and checkpoints; a checkpoint is gone on from.
+        donor: A run whose first stage is taken over, where it fits.
+
+    Returns:
+        The scores; and seconds, memory and whatever else the work is judged by.
+    """
+    resumed = context.checkpoints is not None and context.checkpoints.folder.exists()
+    forget_peak_memory()
+    with _warnings() as warned:
+        began = time.monotonic()
+        shared = _fit(method, parts, context, donor)
+        fitted = time.monotonic()
+        asking = encode_pairs(method, parts.query, context)
+        asked = encode_pairs(method, parts.database, context)
+        encoded = time.monotonic()
+    figures = {
+        "training_seconds": round(fitted - began, 3),
+        "encoding_seconds": round(encoded - fitted, 3),
+        "encoded_pairs": len(parts.query) + len(parts.database),
+        "peak_memory_bytes": peak_memory(),
+        "resumed": resumed,
+        "stage_one_from": donor.parent.name if donor and shared else None,
+        "warnings": warned,
+    }
+    scores = evaluate_codes(
+        method.name,
+        asking.with_labels(parts.query.labels),
+        asked.with_labels(parts.database.labels),
+        protocol,
+    )
+    return scores, figures
+
+
+def _fit(
+    method: HashMethod, parts: Parts, context: Context, donor: Path | None
+) -> bool:
+    """Fit a method; tell whether its first stage was taken from the donor."""
+    given = open_run(donor, context).method if donor else None
+    if isinstance(given, FDCH) and isinstance(method, FDCH):
+        method.share_stage_one(given)
+        try:
+            method.fit(parts.train, parts.validation, context=context)
+            return True
+        except SettingError:  # other settings of stage 1: it learns its own
+            pass
+    method.fit(parts.train, parts.validation, context=context)
+    return False
+
+
+class _Collector(logging.Handler):
+    def __init__(self, found: list[str]) -> None:
+        super().__init__(logging.WARNING)
+        self._found = found
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if text not in self._found:
+            self._found.append(text)
+
+
+@contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """Gather what the methods warn of: it belongs beside the scores."""
+    logger, found = logging.getLogger("fdch"), list[str]()
+    collector, before = _Collector(found), logger.propagate
+    logger.addHandler(collector)
+    logger.propagate = False
+    try:
+        yield found
+    finally:
+        logger.removeHandler(collector)
+        logger.propagate = before

@@ -1,0 +1,111 @@
+"""Jobs are shared, a process that dies costs one cell, none outlives the crew."""
+
+import os
+import sys
+import time
+
+import pytest
+
+from fdch.reproduction import crew
+from fdch.reproduction.crew import Crew, usual_workers
+from fdch.reproduction.study import Cell, Study
+
+# a process that does its jobs without learning anything
+QUICK = """
+import json, os, sys
+study = json.loads(sys.stdin.readline())
+open(os.path.join(study["out"], f"started-{os.getpid()}"), "w").write(
+    os.environ["OMP_NUM_THREADS"])
+for line in sys.stdin:
+    for method, bits, seed in json.loads(line):
+        if method == "dies":
+            os._exit(3)
+        if method == "killed":
+            os.kill(os.getpid(), 9)
+        if method == "endless":
+            sys.stdin.read()
+        print(f"{method}-{bits}-{seed}", flush=True)
+    print("-", flush=True)
+"""
+
+
+@pytest.fixture
+def make(tmp_path):
+    def made(workers):
+        command = (sys.executable, "-c", QUICK)
+        return Crew(Study("scenes", tmp_path), workers, command)
+
+    return made
+
+
+def job(*methods):
+    return tuple(Cell(method, 16, 0) for method in methods)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_every_cell_is_told_of_once(make, workers):
+    jobs = [job("a", "b"), job("c"), job("d"), job("e", "f", "g")]
+    told = list(make(workers).work(jobs))
+    assert sorted(cell.method for cell, _ in told) == list("abcdefg")
+    assert {trouble for _, trouble in told} == {""}
+
+
+def test_the_cores_are_shared(make, tmp_path, monkeypatch):
+    monkeypatch.setattr(crew, "usable_cores", lambda: 8)
+    list(make(2).work([job("a"), job("b"), job("c")]))
+    threads = {path.read_text() for path in tmp_path.glob("started-*")}
+    assert threads == {"4"}
+
+
+def test_a_process_that_dies_costs_one_cell(make):
+    told = dict(make(1).work([job("a", "dies", "b"), job("c")]))
+    reasons = {cell.method: trouble for cell, trouble in told.items()}
+    assert reasons.pop("dies").startswith("its process ended with exit code 3")
+    assert reasons == dict.fromkeys("abc", "")
+
+
+def test_a_killed_process_is_told_of_as_lack_of_memory(make):
+    told = list(make(2).work([job("killed"), job("a")]))
+    reasons = {cell.method: trouble for cell, trouble in told}
+    assert "lack of memory" in reasons["killed"]
+    assert reasons["a"] == ""
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_no_process_outlives_an_interruption(make, tmp_path):
+    work = make(2).work([job("a"), job("endless"), job("endless")])
+    next(work)
+    with pytest.raises(KeyboardInterrupt):
+        work.throw(KeyboardInterrupt)
+    started = [int(path.name.split("-")[1]) for path in tmp_path.glob("started-*")]
+    assert started
+    deadline = time.monotonic() + 10
+    while any(map(is_running, started)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_running, started))
+
+
+def test_a_command_that_cannot_be_started_is_an_error(tmp_path):
+    missing = Crew(Study("scenes", tmp_path), 1, (str(tmp_path / "nothing"),))
+    with pytest.raises(FileNotFoundError):
+        list(missing.work([job("a")]))
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory", "workers"),
+    [(8, 100, 8), (8, 9, 2), (2, 1, 1), (64, None, 16), (4, None, 4)],
+)
+def test_workers_are_as_many_as_cores_and_memory_allow(
+    monkeypatch, cores, memory, workers
+):
+    held = None if memory is None else memory * 10**9
+    monkeypatch.setattr(crew, "usable_cores", lambda: cores)
+    monkeypatch.setattr(crew, "available_memory", lambda: held)
+    assert usual_workers() == workers
