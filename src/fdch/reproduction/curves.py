@@ -1,0 +1,80 @@
+"""Lookup curves of a figure: a panel to each code length and task."""
+
+import statistics
+from dataclasses import dataclass
+
+from fdch.evaluation import DIRECTIONS, LookupCurve
+from fdch.reproduction.grid import usual_gallery
+from fdch.reproduction.recipe import Recipe
+from fdch.reproduction.reproduce import Reproduction
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The curves of all methods at one length, for one task.
+
+    Args:
+        bits: Code length.
+        direction: The task, such as "image_to_text".
+        curves: Recall and precision at each radius, by method; means over seeds.
+        chance: Precision of random codes.
+    """
+
+    bits: int
+    direction: str
+    curves: dict[str, tuple[Point, ...]]
+    chance: float | None
+
+    @property
+    def title(self) -> str:
+        """What stands over the panel."""
+        return f"{DIRECTIONS[self.direction]}, {self.bits} bits"
+
+
+def panels_of(
+    recipe: Recipe, found: Reproduction, gallery: str | None = None
+) -> list[Panel]:
+    """Gather the curves of a figure, lengths down and tasks across.
+
+    Args:
+        recipe: Which methods and lengths.
+        found: Their scores.
+        gallery: What is searched; None for what each method's authors search.
+    """
+    return [
+        _panel(recipe, found, bits, direction, gallery)
+        for bits in recipe.bits
+        for direction in DIRECTIONS
+    ]
+
+
+def _panel(
+    recipe: Recipe, found: Reproduction, bits: int, direction: str, gallery: str | None
+) -> Panel:
+    curves, chances = {}, []
+    for method in recipe.methods:
+        searched = gallery or usual_gallery(method)
+        runs = [run.scores[searched] for run in found.scores(method, bits)]
+        if runs:
+            curves[method] = mean_curve([run[direction].lookup for run in runs])
+            chances += [run[direction].chance for run in runs]
+    return Panel(
+        bits, direction, curves, statistics.fmean(chances) if chances else None
+    )
+
+
+def mean_curve(curves: list[LookupCurve]) -> tuple[Point, ...]:
+    """Average curves radius by radius; a radius that fetches nothing has no point."""
+    points = []
+    for radius in curves[0].radius:
+        precisions = [
+            precision
+            for curve in curves
+            if (precision := curve.precision[radius]) is not None
+        ]
+        if precisions:
+            recall = statistics.fmean(curve.recall[radius] for curve in curves)
+            points.append((recall, statistics.fmean(precisions)))
+    return tuple(points)

@@ -1,0 +1,128 @@
+"""Tables as LaTeX, with the rules of the booktabs package."""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+
+from fdch.evaluation import DIRECTIONS
+from fdch.evaluation.tables import Spread, latex_text
+from fdch.reproduction.grid import SECTIONS, Entry, Grid, Line
+from fdch.reproduction.published import SOURCE
+
+
+def latex_tables(grid: Grid) -> str:
+    """Write two tables: the scores, and how far the order of ties could move them."""
+    return "\n".join([*_comments(grid), *_scores(grid), "", *_ties(grid), ""])
+
+
+def _comments(grid: Grid) -> list[str]:
+    lines = [
+        f"{grid.recipe.title}, made by fdch; needs the package booktabs",
+        *grid.notes,
+    ]
+    return [f"% {line}" for line in lines]
+
+
+def _scores(grid: Grid) -> list[str]:
+    caption = (
+        f"{latex_text(grid.recipe.caption)}. Mean average precision: mean and "
+        r"standard deviation over seeds, best of a gallery in bold. $^\star$: the "
+        "gallery that the method's authors search."
+    )
+    if grid.has_published:
+        caption += f" Small: as published ({latex_text(SOURCE)})."
+    rows = []
+    for gallery, lines in grid.sections.items():
+        rows += _section(grid, gallery)
+        for line in lines:
+            rows.append(_row(_name(line), _values(line, _score)))
+            if line.has_published:
+                printed = map(_plain, line.published)
+                rows.append(_row(r"\quad\footnotesize published", printed))
+        rows.append(_row(r"\emph{chance}", map(_plain, grid.chance[gallery])))
+    return _table(grid, caption, grid.recipe.name, rows)
+
+
+def _ties(grid: Grid) -> list[str]:
+    caption = (
+        f"{latex_text(grid.recipe.caption)}. mAP of the same codes in the worst and "
+        "in the best order of items at equal distance, means over seeds."
+    )
+    rows = []
+    for gallery, lines in grid.sections.items():
+        rows += _section(grid, gallery)
+        rows += [_row(_name(line), _values(line, _bounds)) for line in lines]
+    return _table(grid, caption, f"{grid.recipe.name}-ties", rows)
+
+
+def _table(grid: Grid, caption: str, name: str, rows: Sequence[str]) -> list[str]:
+    return [
+        r"\begin{table}",
+        r"\centering\small",
+        rf"\caption{{{caption}}}",
+        rf"\label{{tab:{name}}}",
+        rf"\begin{{tabular}}{{l{'r' * len(grid.columns)}}}",
+        r"\toprule",
+        *_header(grid),
+        *rows,
+        r"\bottomrule",
+        r"\end{tabular}",
+        *(
+            rf"\par\footnotesize $^{{{number}}}$ {latex_text(' '.join(text.split()))}"
+            for number, text in enumerate(grid.failures, start=1)
+        ),
+        r"\end{table}",
+    ]
+
+
+def _header(grid: Grid) -> list[str]:
+    """Name the directions over their columns, then the code lengths."""
+    over, rules, first = [], [], 2
+    for direction, columns in groupby(grid.columns, key=lambda column: column[0]):
+        width = len(list(columns))
+        title = latex_text(DIRECTIONS[direction])
+        over.append(rf"\multicolumn{{{width}}}{{c}}{{{title}}}")
+        rules.append(rf"\cmidrule(lr){{{first}-{first + width - 1}}}")
+        first += width
+    lengths = [f"{bits} bits" for _, bits in grid.columns]
+    return [_row("", over), "".join(rules), _row("method", lengths)]
+
+
+def _section(grid: Grid, gallery: str) -> list[str]:
+    width = len(grid.columns) + 1
+    title = latex_text(SECTIONS[gallery])
+    return [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{\emph{{{title}}}}} \\"]
+
+
+def _name(line: Line) -> str:
+    return latex_text(line.label) + (r"$^\star$" if line.is_usual else "")
+
+
+def _row(name: str, cells: Iterable[str]) -> str:
+    return " & ".join([name, *cells]) + r" \\"
+
+
+def _values(line: Line, write: Callable[[Entry], str]) -> list[str]:
+    marks = ("--" if mark is None else f"--$^{{{mark}}}$" for mark in line.failures)
+    return [
+        mark if entry is None else write(entry)
+        for entry, mark in zip(line.entries, marks, strict=True)
+    ]
+
+
+def _score(entry: Entry) -> str:
+    shown = f"{entry.map.mean:.4f}"
+    mean = rf"\mathbf{{{shown}}}" if entry.is_best else shown
+    return f"${mean}{_deviation(entry.map)}$"
+
+
+def _deviation(spread: Spread) -> str:
+    return "" if spread.deviation is None else rf" \pm {spread.deviation:.4f}"
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else rf"\footnotesize {value:.4f}"
+
+
+def _bounds(entry: Entry) -> str:
+    low, high = entry.measures["map_worst"].mean, entry.measures["map_best"].mean
+    return f"{low:.4f}--{high:.4f}"

@@ -1,0 +1,152 @@
+"""Tables hold what `comparison` computes, and say what is missing."""
+
+from pathlib import Path
+
+import pytest
+
+from fdch.evaluation import DIRECTIONS, comparison
+from fdch.evaluation.tables import Spread
+from fdch.reproduction.grid import build_grid, usual_gallery
+from fdch.reproduction.recipe import choose
+from fdch.reproduction.study import Cell
+from fdch.reproduction.tables import score_rows, text_table
+
+METHODS = ["cmfh", "scm_seq", "fdch"]
+
+
+@pytest.fixture(scope="module")
+def grid(few):
+    return build_grid(few.recipes[1], few)
+
+
+@pytest.fixture(scope="module")
+def failing(pairs, imagined):
+    recipes = choose("table2", [16, 32], METHODS)
+    return imagined(pairs, recipes, failed=[Cell("cmfh", 32, 1)])
+
+
+def test_columns_are_both_tasks_at_every_length(grid):
+    assert grid.columns == tuple((way, bits) for way in DIRECTIONS for bits in (16, 32))
+
+
+@pytest.mark.parametrize("measure", ["map", "map_stable", "map_best", "map_worst"])
+def test_numbers_are_those_of_a_comparison(few, grid, measure):
+    scores = [
+        run
+        for method in METHODS
+        for bits in (16, 32)
+        for run in few.scores(method, bits)
+    ]
+    table = comparison(scores, over_seeds=True, measure=measure)
+    expected = {(row[0], row[1]): row[2:-1] for row in table.rows}
+    found = {
+        (line.method, gallery): tuple(entry.measures[measure] for entry in line.entries)
+        for gallery, line in grid.lines()
+    }
+    assert found == expected
+
+
+def test_both_galleries_are_shown_and_the_authors_own_is_marked(grid):
+    marked = {
+        gallery: {line.method: line.is_usual for line in lines}
+        for gallery, lines in grid.sections.items()
+    }
+    assert marked == {
+        "unified": {"cmfh": True, "fdch": True},
+        "modality": {"cmfh": False, "scm_seq": True, "fdch": False},
+    }
+
+
+@pytest.mark.parametrize(
+    ("gallery", "methods"),
+    [
+        ("unified", ["fdch", "fdch_i", "fdch_ii", "cmfh", "lssh", "seph_km"]),
+        ("modality", ["imh", "lcmh", "dch", "scm_orth", "scm_seq", "dcmh", "prdh"]),
+    ],
+)
+def test_authors_search_the_gallery_of_their_papers(gallery, methods):
+    assert {usual_gallery(method) for method in methods} == {gallery}
+
+
+def test_each_column_of_a_gallery_has_its_best(grid):
+    for lines in grid.sections.values():
+        for number in range(len(grid.columns)):
+            means = [line.entries[number].map.mean for line in lines]
+            best = [line.entries[number].is_best for line in lines]
+            assert best == [mean == max(means) for mean in means]
+
+
+def test_chance_is_the_share_of_relevant_items(few, grid):
+    scores = few.scores("cmfh", 16)
+    expected = sum(s.scores["unified"]["image_to_text"].chance for s in scores) / 2
+    assert grid.chance["unified"][0] == pytest.approx(expected)
+
+
+def test_a_failed_cell_has_no_mean_and_a_note(failing):
+    grid = build_grid(failing.recipes[0], failing)
+    line = grid.sections["unified"][0]
+    assert [entry is None for entry in line.entries] == [False, True, False, True]
+    assert line.failures == (None, 1, None, 1)
+    assert grid.failures == ("CMFH at 32 bits, seed 1: it takes 99 GB & more",)
+
+
+def test_a_table_of_failures_alone_can_be_written(pairs, imagined):
+    recipes = choose("table2", [16], ["cmfh"])
+    found = imagined(pairs, recipes, failed=[Cell("cmfh", 16, 0), Cell("cmfh", 16, 1)])
+    grid = build_grid(recipes[0], found)
+    assert grid.notes == ()
+    assert "- [1]" in str(text_table(grid))
+    assert len(score_rows(grid).rows) == 4
+
+
+def test_published_numbers_stand_by_the_authors_gallery_of_the_papers_data(
+    benchmark_pairs, imagined
+):
+    found = imagined(benchmark_pairs, choose("table2", [16, 24], METHODS))
+    grid = build_grid(found.recipes[0], found)
+    assert grid.has_published
+    printed = {
+        (gallery, line.method): line.published
+        for gallery, line in grid.lines()
+        if line.has_published
+    }
+    assert printed == {
+        ("unified", "cmfh"): (0.5644, None, 0.5632, None),
+        ("unified", "fdch"): (0.7762, None, 0.7504, None),
+        ("modality", "scm_seq"): (0.5821, None, 0.5976, None),
+    }
+    assert any("which variant" in note for note in grid.notes)
+
+
+def test_other_data_has_no_published_numbers(grid):
+    assert not grid.has_published
+    assert "published" not in str(text_table(grid))
+    assert "printed" not in " ".join(grid.notes)
+
+
+def test_a_row_of_the_file_holds_every_measure(grid):
+    table = score_rows(grid)
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    entry = grid.sections["unified"][0].entries[0]
+    assert row["method"] == "cmfh"
+    assert row["map_worst"] == entry.measures["map_worst"]
+    assert isinstance(row["map"], Spread)
+    assert row["published"] is None
+    header = table.csv().splitlines()[0]
+    assert "map,map std,map_stable,map_stable std" in header
+
+
+def test_the_terminals_table_has_chance_stars_and_notes(grid):
+    text = str(text_table(grid))
+    assert text.count("chance ") == 2
+    assert text.count(" *") >= 8
+    assert "mean ± standard deviation over seeds 0, 1" in text
+
+
+def test_one_seed_has_no_deviation(pairs, imagined):
+    found = imagined(pairs, choose("table2", [16], ["cmfh"]), seeds=[4], out=Path("."))
+    grid = build_grid(found.recipes[0], found)
+    entry = grid.sections["unified"][0].entries[0]
+    assert entry is not None
+    assert entry.map.deviation is None
+    assert "±" not in str(text_table(grid)).splitlines()[1]

@@ -1,0 +1,166 @@
+"""Interrupted and begun again, a reproduction repeats nothing and ends alike."""
+
+from dataclasses import replace
+
+import pytest
+
+from fdch.errors import RunError, SettingError
+from fdch.evaluation import comparison
+from fdch.progress import Update
+from fdch.reproduction.cells import RUN
+from fdch.reproduction.grid import build_grid
+from fdch.reproduction.outputs import write_outputs
+from fdch.reproduction.recipe import choose
+from fdch.reproduction.reproduce import reproduce
+from fdch.reproduction.study import Cell, Study
+from fdch.reproduction.tables import score_rows
+
+METHODS = ["cmfh", "scm_seq", "fdch", "fdch_i"]
+RECIPES = choose("all", [8, 16], METHODS)
+FULLY_COMPARED = 5
+CELLS = len(METHODS) * 2 * 2
+
+
+def run(study, recipes=RECIPES, **more):
+    return reproduce(study, recipes, [0, 1], workers=1, **more)
+
+
+def stop_after(cells):
+    def progress(update):
+        if update.task == "cells" and update.done == cells:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def tables_of(found):
+    return [
+        score_rows(build_grid(recipe, found)).csv()
+        for recipe in found.recipes
+        if recipe.kind == "table"
+    ]
+
+
+def without_times(found):
+    return {
+        path.name: path.read_bytes()
+        for path in write_outputs(found)
+        if not path.name.startswith(("report", "cost"))
+    }
+
+
+def test_finished_cells_are_not_run_again(study, counted):
+    first = run(study)
+    assert len(first.ran) == CELLS == sum(counted.values())
+    second = run(study)
+    assert second.ran == ()
+    assert sum(counted.values()) == CELLS
+    assert second.records == first.records
+
+
+@pytest.mark.parametrize("finished", [1, 5, 11])
+def test_interrupted_it_repeats_nothing_and_ends_alike(
+    study, counted, tmp_path, finished
+):
+    with pytest.raises(KeyboardInterrupt):
+        run(study, progress=stop_after(finished))
+    assert sum(counted.values()) == finished
+    found = run(study)
+    assert len(found.ran) == CELLS - finished
+    assert set(counted.values()) == {1}
+    whole = run(replace(study, out=tmp_path / "whole"))
+    assert tables_of(found) == tables_of(whole)
+    if finished == FULLY_COMPARED:
+        assert without_times(found) == without_times(whole)
+
+
+def test_nothing_is_left_of_training(study):
+    run(study)
+    assert not list(study.out.rglob(RUN))
+
+
+def test_more_methods_need_only_their_own_cells(study, counted):
+    run(study, choose("table2", [8], ["cmfh"]))
+    run(study, choose("table2", [8], ["cmfh", "scm_seq"]))
+    assert set(counted.values()) == {1}
+    assert {name.split("-")[0] for name in counted} == {"cmfh", "scm_seq"}
+
+
+def test_a_changed_setting_is_noted_and_its_cells_run_again(study, counted):
+    recipes = choose("table2", [8], ["cmfh", "scm_seq"])
+    run(study, recipes)
+    notes = []
+    changed = replace(study, settings={"cmfh": {"max_iterations": "2"}})
+    found = run(changed, recipes, announce=lambda pairs, told: notes.extend(told))
+    assert {cell.method for cell in found.ran} == {"cmfh"}
+    assert len(notes) == 2
+    assert "made anew" in notes[0]
+
+
+def test_a_failing_cell_does_not_stop_the_others(study, counted):
+    recipes = choose("table2", [16], ["cmfh", "scm_orth", "scm_seq"])
+    found = run(study, recipes)
+    assert {cell.method for cell in found.failures()} == {"scm_orth"}
+    assert len(found.scores("cmfh", 16)) == 2
+    assert found.scores("scm_orth", 16) == []
+    again = run(study, recipes)
+    assert {cell.method for cell in again.ran} == {"scm_orth"}
+
+
+def test_a_method_that_lacks_a_seed_has_no_mean(study):
+    found = run(study, choose("table2", [8], ["cmfh"]))
+    failed = replace(found.records[Cell("cmfh", 8, 1)], state="failed", scores=None)
+    records = {**found.records, Cell("cmfh", 8, 1): failed}
+    assert replace(found, records=records).of("cmfh", 8) == []
+
+
+def test_progress_counts_all_cells_and_those_done_before(study):
+    recipes = choose("table2", [8], ["cmfh", "scm_seq"])
+    with pytest.raises(KeyboardInterrupt):
+        run(study, recipes, progress=stop_after(1))
+    seen: list[Update] = []
+    run(study, recipes, progress=seen.append)
+    assert [(u.done, u.total) for u in seen if u.task == "cells"] == [
+        (1, 4),
+        (2, 4),
+        (3, 4),
+        (4, 4),
+    ]
+
+
+def test_an_unknown_method_or_setting_is_refused_before_any_work(study):
+    with pytest.raises(SettingError, match="unknown method 'xyz'"):
+        run(study, choose("table2", [8], ["cmfh", "xyz"]))
+    wrong = replace(study, settings={"cmfh": {"iterations": "3"}})
+    with pytest.raises(SettingError, match="unknown setting"):
+        run(wrong)
+    assert not study.out.exists()
+
+
+def test_no_worker_is_too_few(study):
+    with pytest.raises(SettingError, match="a worker"):
+        reproduce(study, RECIPES, [0], workers=0)
+
+
+def test_a_folder_that_cannot_be_made_is_refused(source, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="Choose another folder"):
+        run(Study(source, tmp_path / "file" / "out"))
+
+
+def test_means_are_those_of_a_comparison(study):
+    found = run(study)
+    scores = [record.scores for record in found.records.values()]
+    assert comparison(scores, over_seeds=True).rows
+
+
+@pytest.mark.slow
+def test_several_workers_find_what_one_finds(study, tmp_path):
+    alone = run(study)
+    several = reproduce(
+        replace(study, out=tmp_path / "several"), RECIPES, [0, 1], workers=2
+    )
+    assert len(several.ran) == CELLS
+    for cell, record in alone.records.items():
+        assert several.records[cell].fingerprint == record.fingerprint
+    assert without_times(alone) == without_times(several)
