@@ -15,6 +15,7 @@ ORDER = (
     ("evaluate",),
     ("compare",),
     ("encode",),
+    ("reproduce",),
     ("bench", "evaluate"),
 )
 SLOW = (("train",), ("demo",), ("bench", "networks"))

@@ -18,6 +18,7 @@ COMMANDS = {
     "evaluate": "Score a run: pictures find texts, and texts find pictures.",
     "encode": "Write the codes of pairs to a file.",
     "compare": "Put the scores of several runs side by side.",
+    "reproduce": "Make the paper's tables and figures again, for any data.",
     "bench": "Measure how fast fdch is on this machine.",
 }
 

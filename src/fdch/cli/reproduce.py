@@ -1,0 +1,188 @@
+"""`fdch reproduce`: the paper's tables and figures for any data."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fdch.cli.groups import Interrupted
+from fdch.cli.options import device_option, example, json_option, refuse_broken
+from fdch.cli.output import count, note, say, say_json
+from fdch.cli.progress_lines import ProgressPrinter
+from fdch.errors import RunError, SettingError
+
+if TYPE_CHECKING:
+    from fdch.data.pairs import PairedSet
+    from fdch.reproduction.recipe import Recipe
+    from fdch.reproduction.reproduce import Reproduction
+    from fdch.reproduction.study import Study
+
+RECIPES = ("table1", "table2", "figure2", "figure3", "all")
+
+
+@click.command(
+    "reproduce",
+    epilog=example(
+        "fdch reproduce table2 --data scenes:200 --methods cmfh,dch --seeds 2 --out new"
+    ),
+)
+@click.argument("recipe", type=click.Choice(RECIPES), metavar="|".join(RECIPES))
+@click.option("--data", required=True, metavar="DATA", help="What to learn from.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder for results; what is there already is not computed again.",
+)
+@click.option("--bits", metavar="16,32", help="Code lengths, not the recipe's own.")
+@click.option("--methods", metavar="A,B", help="Only these methods.")
+@click.option("--seeds", default=3, show_default=True, help="Repetitions to average.")
+@click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="METHOD.KEY=VALUE",
+    help="Change a setting; 'fdch*.key=value' for several methods. Repeatable.",
+)
+@click.option(
+    "--workers", type=int, help="Processes; by cores and memory if not given."
+)
+@click.option("--keep-runs", is_flag=True, help="Keep every trained run.")
+@refuse_broken
+@device_option
+@json_option
+def command(recipe: str, seeds: int, workers: int | None, **asked: Any) -> None:
+    """Make the paper's tables and figures again, for any DATA.
+
+    table1: FDCH and its variants. table2: all compared methods. figure2 and
+    figure3: precision over recall of hash lookup. Each method, code length and
+    seed is one cell of DIR/cells; interrupted, the same command goes on. Writes
+    DIR/report.html, and tables and figures as CSV, LaTeX, SVG, PDF and PNG.
+    """
+    as_json = asked.pop("as_json")
+    if seeds < 1:
+        raise SettingError(f"--seeds must be 1 or more; got {seeds}.")
+    from fdch.reproduction.outputs import write_outputs
+    from fdch.reproduction.reproduce import reproduce
+
+    study, recipes = _study(recipe, **asked)
+    try:
+        with ProgressPrinter() as progress:
+            found = reproduce(
+                study,
+                recipes,
+                range(seeds),
+                workers=workers,
+                progress=progress,
+                announce=_announce,
+            )
+    except KeyboardInterrupt:
+        advice = f"finished cells are kept in '{study.out}'; the same command goes on."
+        raise Interrupted(advice) from None
+    files = write_outputs(found)
+    say_json(describe(found, files)) if as_json else say_tables(found, files)
+    if failures := found.failures():
+        raise RunError(
+            f"{count(len(failures), 'cell')} of {len(found.records)} failed; "
+            "the reasons are listed above and in the report."
+        )
+
+
+def describe(found: "Reproduction", files: Sequence[Path]) -> dict[str, Any]:
+    """Give the document of `--json`."""
+    from fdch.evaluation.tables import Spread
+    from fdch.reproduction.grid import build_grid
+    from fdch.reproduction.tables import score_rows
+
+    tables = {}
+    for recipe in found.recipes:
+        if recipe.kind == "table":
+            table = score_rows(build_grid(recipe, found))
+            tables[recipe.name] = [
+                {
+                    name: asdict(cell) if isinstance(cell, Spread) else cell
+                    for name, cell in zip(table.header, row, strict=True)
+                }
+                for row in table.rows
+            ]
+    return {
+        "data": {"name": found.pairs.name, "fingerprint": found.pairs.fingerprint},
+        "seeds": list(found.seeds),
+        "recipes": [asdict(recipe) for recipe in found.recipes],
+        "tables": tables,
+        "cells": {
+            cell.name: {
+                "state": record.state,
+                "reason": record.reason,
+                **record.figures,
+            }
+            for cell, record in found.records.items()
+        },
+        "ran": [cell.name for cell in found.ran],
+        "failed": {cell.name: reason for cell, reason in found.failures().items()},
+        "files": [str(path) for path in files],
+    }
+
+
+def say_tables(found: "Reproduction", files: Sequence[Path]) -> None:
+    """Print the tables, then where everything is."""
+    from fdch.reproduction.grid import build_grid
+    from fdch.reproduction.tables import text_table
+
+    for recipe in found.recipes:
+        if recipe.kind == "table":
+            say(text_table(build_grid(recipe, found)))
+            say()
+    if not any(recipe.kind == "table" for recipe in found.recipes):
+        for cell, reason in found.failures().items():
+            say(f"{cell.name}: {reason}")
+    others = ", ".join(path.name for path in files[1:])
+    say(f"report   {files[0]} (open it in a browser)")
+    say(f"folder   {shlex.quote(str(found.study.out))}: {others}")
+
+
+def _announce(pairs: "PairedSet", notes: Sequence[str]) -> None:
+    from fdch.cli.data_notes import tell_data
+
+    tell_data(pairs)
+    for text in notes:
+        note(f"note: {text}")
+
+
+def _study(
+    recipe: str,
+    data: str,
+    bits: str | None,
+    methods: str | None,
+    assignments: tuple[str, ...],
+    **same: Any,
+) -> tuple["Study", list["Recipe"]]:
+    from fdch.methods import load
+    from fdch.reproduction.recipe import choose
+    from fdch.reproduction.study import Study, settings_by_method
+
+    named = _listed(methods) if methods is not None else None
+    for name in named or ():
+        load(name)  # refuses an unknown one by its name
+    lengths = [_length(text) for text in _listed(bits)] if bits is not None else None
+    recipes = choose(recipe, lengths, named)
+    chosen = dict.fromkeys(method for each in recipes for method in each.methods)
+    settings = settings_by_method(assignments, list(chosen))
+    return Study(data, settings=settings, **same), recipes
+
+
+def _listed(text: str) -> list[str]:
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise SettingError(f"'{text}' names nothing; write a list such as 'a,b'.")
+    return list(dict.fromkeys(found))
+
+
+def _length(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= 65536:
+        raise SettingError(f"--bits takes code lengths such as 16,32; got '{text}'.")
+    return int(text)
