@@ -48,8 +48,6 @@ ROWS = [
     *TABLE,
     *(pytest.param(*row, marks=pytest.mark.slow) for row in SLOW_TABLE),
 ]
-    ),
-]
 
 
 @cache
