@@ -17,6 +17,7 @@ ORDER = (
     ("encode",),
     ("reproduce",),
     ("bench", "evaluate"),
+    ("bench", "methods"),
 )
 SLOW = (("train",), ("demo",), ("bench", "networks"))
 QUICKER = {"train": "--set stage_one_epochs=1 --set stage_two_epochs=1"}

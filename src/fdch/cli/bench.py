@@ -8,6 +8,7 @@ command = LazyGroup(
     modules="fdch.cli.bench_",
     summaries={
         "evaluate": "Time the evaluation beside a loop of sorts.",
+        "methods": "Measure how long the shallow methods learn and encode.",
         "networks": "Time our layers beside torch's own.",
     },
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdch.cli.groups import Interrupted
+from fdch.cli.lists import listed, numbers
 from fdch.cli.options import device_option, example, json_option, refuse_broken
 from fdch.cli.output import count, note, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
@@ -165,24 +166,11 @@ def _study(
     from fdch.reproduction.recipe import choose
     from fdch.reproduction.study import Study, settings_by_method
 
-    named = _listed(methods) if methods is not None else None
+    named = listed(methods) if methods is not None else None
     for name in named or ():
         load(name)  # refuses an unknown one by its name
-    lengths = [_length(text) for text in _listed(bits)] if bits is not None else None
+    lengths = numbers("--bits", bits) if bits is not None else None
     recipes = choose(recipe, lengths, named)
     chosen = dict.fromkeys(method for each in recipes for method in each.methods)
     settings = settings_by_method(assignments, list(chosen))
     return Study(data, settings=settings, **same), recipes
-
-
-def _listed(text: str) -> list[str]:
-    found = [part.strip() for part in text.split(",") if part.strip()]
-    if not found:
-        raise SettingError(f"'{text}' names nothing; write a list such as 'a,b'.")
-    return list(dict.fromkeys(found))
-
-
-def _length(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= 65536:
-        raise SettingError(f"--bits takes code lengths such as 16,32; got '{text}'.")
-    return int(text)

@@ -1,0 +1,37 @@
+"""Values given as lists, such as "16,32" or "cmfh,dch"."""
+
+from fdch.errors import SettingError
+
+MOST = 10**9
+
+
+def listed(text: str) -> list[str]:
+    """Split at commas, each value once.
+
+    >>> listed("cmfh, dch,cmfh")
+    ['cmfh', 'dch']
+    """
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise SettingError(f"'{text}' names nothing; write a list such as 'a,b'.")
+    return list(dict.fromkeys(found))
+
+
+def numbers(option: str, text: str) -> list[int]:
+    """Split at commas into numbers of 1 or more.
+
+    >>> numbers("--bits", "16,32")
+    [16, 32]
+    """
+    found = listed(text)
+    wrong = [part for part in found if not _is_number(part)]
+    if wrong:
+        raise SettingError(
+            f"{option} takes numbers of 1 or more, such as 16,32; got '{wrong[0]}'."
+        )
+    return [int(part) for part in found]
+
+
+def _is_number(text: str) -> bool:
+    is_short = len(text) <= len(str(MOST))
+    return is_short and text.isascii() and text.isdigit() and 1 <= int(text) <= MOST

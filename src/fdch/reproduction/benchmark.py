@@ -1,0 +1,160 @@
+"""What the shallow methods cost: time, memory, and how time grows with pairs."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fdch import methods
+from fdch.errors import SettingError
+from fdch.methods._deep import DeepMethod
+from fdch.progress import Progress, Update, silent
+from fdch.reproduction.workload import Workload
+
+# the database of NUS-WIDE, which one method at least encodes in full: its lassos
+# make it the slowest
+DATABASE = 184_577
+IN_FULL = ("lssh",)
+SAMPLE = 8192
+MEASURE = (sys.executable, "-m", "fdch.reproduction.measurement")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What is measured.
+
+    Args:
+        pairs: Pairs that methods are fitted on.
+        bits: Length of the codes.
+        encode: Pairs that are encoded, or to which a smaller number is scaled.
+        scaling: Further numbers of pairs to fit on.
+        workload: What the pairs are like.
+    """
+
+    pairs: int = 5000
+    bits: int = 64
+    encode: int = DATABASE
+    scaling: tuple[int, ...] = ()
+    workload: Workload = field(default_factory=Workload)
+
+    def check(self) -> None:
+        """Refuse sizes that cannot be measured."""
+        numbers = (self.pairs, self.bits, self.encode, *self.scaling)
+        numbers += (self.workload.image_width, self.workload.words)
+        if min(numbers) < 1:
+            raise SettingError("sizes of a benchmark must be 1 or more.")
+
+
+def shallow_methods() -> list[str]:
+    """List the methods that train no network."""
+    return [
+        name
+        for name in methods.names()
+        if not issubclass(methods.load(name), DeepMethod)
+    ]
+
+
+def methods_benchmark(
+    sizes: Sizes, chosen: Sequence[str] | None = None, progress: Progress = silent
+) -> dict[str, Any]:
+    """Measure methods one after the other, each in a process of its own.
+
+    Args:
+        sizes: How much to measure.
+        chosen: Which methods; None for all shallow ones.
+        progress: Told after each measurement.
+
+    Returns:
+        Figures by method: plain numbers, lists and dictionaries.
+    """
+    sizes.check()
+    names = shallow_methods() if chosen is None else list(chosen)
+    for name in names:
+        methods.load(name)  # refuses unknown ones before any work
+    tasks = [(name, number) for name in names for number in _numbers(sizes)]
+    found: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in names}
+    for done, (name, number) in enumerate(tasks, start=1):
+        found[name][number] = _measure(name, number, sizes)
+        progress(Update("methods", done, len(tasks), "measurement"))
+    return {
+        "benchmark": "methods",
+        "pairs": sizes.pairs,
+        "bits": sizes.bits,
+        "encode_pairs": sizes.encode,
+        **asdict(sizes.workload),
+        "methods": {name: _described(found[name], sizes) for name in names},
+    }
+
+
+def exponent(seconds: Mapping[int, float]) -> float | None:
+    """Fit seconds = c · pairs^e to several measurements and give e.
+
+    >>> round(exponent({1000: 1.0, 2000: 4.0, 4000: 16.0}), 3)
+    2.0
+    """
+    if len(seconds) < 2:
+        return None
+    logs = np.log(list(seconds)), np.log(list(seconds.values()))
+    return float(np.polyfit(*logs, 1)[0])
+
+
+def _numbers(sizes: Sizes) -> list[int]:
+    return sorted({sizes.pairs, *sizes.scaling})
+
+
+def _measure(name: str, number: int, sizes: Sizes) -> dict[str, Any]:
+    is_main = number == sizes.pairs
+    encode = sizes.encode if name in IN_FULL else min(SAMPLE, sizes.encode)
+    task = {
+        "method": name,
+        "bits": sizes.bits,
+        "pairs": number,
+        "workload": asdict(sizes.workload),
+        "encode": encode if is_main else 0,
+        "sample": min(SAMPLE, sizes.encode) if is_main else 0,
+    }
+    environment = {"OMP_WAIT_POLICY": "passive", **os.environ}
+    ended = subprocess.run(
+        [*MEASURE, json.dumps(task)],
+        stdout=subprocess.PIPE,
+        env=environment,
+        check=False,
+    )
+    if ended.returncode:
+        return {"failed": f"its process ended with exit code {ended.returncode}."}
+    figures: dict[str, Any] = json.loads(ended.stdout)
+    return figures
+
+
+def _described(found: Mapping[int, dict[str, Any]], sizes: Sizes) -> dict[str, Any]:
+    """Join the measurements of a method."""
+    main = dict(found[sizes.pairs])
+    if (encoding := main.get("encoding")) is not None:
+        for side in encoding["sides"].values():
+            side["pairs_per_second"] = side["pairs"] / max(side["seconds"], 1e-9)
+        encoding["is_scaled"] = encoding["pairs"] < sizes.encode
+        share = sizes.encode / encoding["pairs"]
+        encoding["seconds_for_all"] = encoding["seconds"] * share
+    fits = {
+        number: figures["fit_seconds"]
+        for number, figures in found.items()
+        if "fit_seconds" in figures
+    }
+    peaks = {
+        number: figures["peak_memory_bytes"]
+        for number, figures in found.items()
+        if "peak_memory_bytes" in figures
+    }
+    return {
+        **main,
+        "scaling": {
+            "fit_seconds": {str(number): seconds for number, seconds in fits.items()},
+            "peak_memory_bytes": {str(number): peak for number, peak in peaks.items()},
+            "exponent": exponent(fits),
+        },
+    }

@@ -1,0 +1,84 @@
+"""Made-up pairs of the size of the benchmarks, to measure methods on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from fdch.data.images import ImageFeatures
+from fdch.data.pairs import PairedSet
+from fdch.data.texts import WordVectors
+
+CLASSES = 24
+FACTORS = 64
+LABELS_PER_PAIR = 3
+WORDS_PER_TEXT = 8
+THRESHOLD = 0.75  # leaves about a quarter of a picture's features active
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """How large the made-up data is.
+
+    Args:
+        image_width: Columns of the image features.
+        words: Columns of the texts.
+        seed: Of everything drawn.
+
+    >>> pairs = Workload(image_width=32, words=50).draw(10)
+    >>> pairs.images.values.shape, pairs.texts.matrix.shape
+    ((10, 32), (10, 50))
+    """
+
+    image_width: int = 4096
+    words: int = 1386
+    seed: int = 0
+
+    def draw(self, pairs: int, part: int = 0) -> PairedSet:
+        """Draw pairs; parts of one workload belong together, but do not repeat.
+
+        Labels give each pair a place among hidden factors; features are the
+        active part of a noisy map of that place, texts are words drawn near it.
+        """
+        shared = np.random.default_rng([self.seed, 0])
+        spread = shared.standard_normal((CLASSES, FACTORS), dtype=np.float32)
+        to_image = shared.standard_normal((FACTORS, self.image_width), dtype=np.float32)
+        to_words = shared.standard_normal((CLASSES, self.words), dtype=np.float32)
+        rng = np.random.default_rng([self.seed, 1, part])
+        labels = self._labels(rng, pairs)
+        places: Floats = rng.standard_normal((pairs, FACTORS), dtype=np.float32)
+        places += labels @ spread
+        return PairedSet(
+            ids=np.array([f"{part}-{row}" for row in range(pairs)], dtype=object),
+            images=ImageFeatures(_active(rng, places @ to_image)),
+            texts=WordVectors(self._texts(rng, labels @ to_words)),
+            labels=labels.astype(np.uint8),
+            label_names=tuple(f"label {number}" for number in range(CLASSES)),
+            name="workload",
+        )
+
+    def _labels(self, rng: np.random.Generator, pairs: int) -> Floats:
+        drawn = rng.random((pairs, CLASSES), dtype=np.float32)
+        labels = drawn < LABELS_PER_PAIR / CLASSES
+        labels[np.arange(pairs), rng.integers(CLASSES, size=pairs)] = True
+        return labels.astype(np.float32)
+
+    def _texts(self, rng: np.random.Generator, liking: Floats) -> csr_array:
+        """Draw words without repetition, some far more frequent than others."""
+        rarity = np.log(np.arange(1, self.words + 1, dtype=np.float32))
+        chances = liking - rarity + rng.gumbel(size=liking.shape)
+        number = min(WORDS_PER_TEXT, self.words)
+        columns = np.argpartition(-chances, number - 1, axis=1)[:, :number]
+        starts = np.arange(len(liking) + 1) * number
+        ones = np.ones(columns.size, dtype=np.float32)
+        return csr_array((ones, columns.ravel(), starts), shape=liking.shape)
+
+
+def _active(rng: np.random.Generator, values: Floats) -> Floats:
+    """Keep what lies above a threshold, as a rectifier does after a layer."""
+    values /= np.sqrt(FACTORS * (1 + LABELS_PER_PAIR))
+    values += 0.5 * rng.standard_normal(values.shape, dtype=np.float32)
+    np.subtract(values, THRESHOLD, out=values)
+    return np.maximum(values, 0, out=values)
