@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "fdch"
 LAYERS = [
-    {"errors", "memory", "progress", "timing"},
+    {"errors", "machine", "progress", "timing"},
     {"codes", "files"},
     {"data", "index", "evaluation"},
     {"networks", "objectives"},

@@ -1,10 +1,11 @@
 """Work on many rows in threads; Pillow and hashing let go of the lock."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
+
+from fdch.machine import usable_cores
 
 _T = TypeVar("_T")
 _MOST_THREADS = 32
@@ -18,7 +19,7 @@ def in_threads(
 
     An error is raised in its place in the order; work not begun is dropped.
     """
-    threads = workers or min(_MOST_THREADS, _usable_cores())
+    threads = workers or min(_MOST_THREADS, usable_cores())
     waiting: deque[Future[_T]] = deque()
     pool = ThreadPoolExecutor(threads, thread_name_prefix="fdch-rows")
     try:
@@ -30,9 +31,3 @@ def in_threads(
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -1,6 +1,5 @@
 """Speed of the evaluation, beside the per-query sort that this field copies."""
 
-import sys
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from fdch.errors import SettingError
 from fdch.evaluation.histograms import distance_histograms, engine_name
 from fdch.evaluation.metrics import average_precision
 from fdch.evaluation.scoring import score
+from fdch.machine import peak_memory
 from fdch.progress import Progress, Update, silent
 from fdch.timing import seconds, spread
 
@@ -79,11 +79,11 @@ def evaluate_benchmark(
     floats = work.as_floats()
     timed = min(loop_queries or queries, queries)
     warm_up = seconds(lambda: score(*work.first(1)))
-    before = _peak_memory()
+    before = peak_memory()
     ours, loop, after_ours = [], [], before
     for turn in range(repeats):
         ours.append(seconds(lambda: score(*work)))
-        after_ours = after_ours if turn else _peak_memory()
+        after_ours = after_ours if turn else peak_memory()
         loop_time = seconds(lambda: sorting_loop(*floats, number=timed))
         loop.append(loop_time * queries / timed)
         progress(Update("evaluation benchmark", turn + 1, repeats, "turn"))
@@ -105,7 +105,7 @@ def evaluate_benchmark(
         "peak_memory_bytes": {
             "before": before,
             "after_ours": after_ours,
-            "after_all": _peak_memory(),
+            "after_all": peak_memory(),
         },
         "agreement": _agreement(work, min(queries, 100), seed),
     }
@@ -192,13 +192,3 @@ def _difference(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float
     if not np.array_equal(np.isnan(ours), np.isnan(theirs)):
         return float(np.finfo(float).max)
     return float(np.max(np.abs(np.nan_to_num(ours - theirs))))
-
-
-def _peak_memory() -> int | None:
-    """Give the most memory this process has held, in bytes, where it is known."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -4,7 +4,6 @@ Importing this file needs numba. Threads share queries between them and hold no
 lock, so one thread per core is used and never more.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from fdch.evaluation.relevance import Packed
+from fdch.machine import usable_cores
 
 Words = NDArray[np.uint64]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -97,13 +97,6 @@ def _share(work: Callable[[int, int], None], number: int, threads: int | None) -
         ]
         for task in tasks:
             task.result()
-
-
-def usable_cores() -> int:
-    """Count the cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @compiled

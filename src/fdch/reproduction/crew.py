@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-from fdch.memory import available_memory, usable_cores
+from fdch.machine import available_memory, usable_cores
 from fdch.reproduction.study import Cell, Job, Study
 
 MEMORY_EACH = 4 * 10**9

@@ -12,7 +12,7 @@ from typing import Any
 from fdch import methods
 from fdch.data.pairs import PairedSet
 from fdch.errors import FdchError
-from fdch.memory import forget_peak_memory, peak_memory
+from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods._base import HashMethod
 from fdch.reproduction.workload import Workload
 from fdch.timing import seconds

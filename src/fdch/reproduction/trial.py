@@ -11,7 +11,7 @@ from fdch.data.splits import Parts
 from fdch.encoding import encode_pairs
 from fdch.errors import SettingError
 from fdch.evaluation import Protocol, Scores, evaluate_codes
-from fdch.memory import forget_peak_memory, peak_memory
+from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods._base import HashMethod
 from fdch.methods.fdch import FDCH
 from fdch.runs import open_run

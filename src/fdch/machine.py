@@ -1,4 +1,4 @@
-"""How much memory a process has held, and how much the machine has left."""
+"""What this process has used of the machine, and what is left to use."""
 
 import os
 import sys

@@ -1,9 +1,11 @@
-"""Memory is told in bytes, and never claimed where it is unknown."""
+"""The machine is told of as it is, and nothing is claimed that is unknown."""
+
+import sys
 
 import numpy as np
 
-from fdch import memory
-from fdch.memory import (
+from fdch import machine
+from fdch.machine import (
     available_memory,
     forget_peak_memory,
     peak_memory,
@@ -25,16 +27,22 @@ def test_the_peak_counts_what_was_held_for_a_moment():
 
 
 def test_a_system_without_proc_has_a_peak_all_the_same(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "_STATUS", tmp_path / "nothing")
-    monkeypatch.setattr(memory, "_FORGET", tmp_path / "no folder" / "nothing")
+    monkeypatch.setattr(machine, "_STATUS", tmp_path / "nothing")
+    monkeypatch.setattr(machine, "_FORGET", tmp_path / "no folder" / "nothing")
     forget_peak_memory()
     assert (peak_memory() or 0) > MEGABYTE
 
 
+def test_a_peak_that_no_system_tells_is_not_guessed(monkeypatch, tmp_path):
+    monkeypatch.setattr(machine, "_STATUS", tmp_path / "nothing")
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert peak_memory() is None
+
+
 def test_a_container_limits_what_is_available(monkeypatch, tmp_path):
     (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:  5000 kB\n")
-    monkeypatch.setattr(memory, "_MACHINE", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    monkeypatch.setattr(machine, "_MACHINE", tmp_path / "meminfo")
+    monkeypatch.setattr(machine, "_GROUP", tmp_path)
     assert available_memory() == 5000 * 1024
     (tmp_path / "memory.max").write_text("max")
     (tmp_path / "memory.current").write_text("1000")
@@ -44,7 +52,7 @@ def test_a_container_limits_what_is_available(monkeypatch, tmp_path):
 
 
 def test_unknown_memory_is_not_guessed(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "_MACHINE", tmp_path / "nothing")
+    monkeypatch.setattr(machine, "_MACHINE", tmp_path / "nothing")
     assert available_memory() is None
 
 
