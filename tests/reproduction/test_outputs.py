@@ -111,6 +111,22 @@ def test_the_page_shows_published_numbers_failures_and_chance(page):
     assert page.count('class="chance"') == 4
 
 
+def test_the_page_says_which_codes_have_constant_bits(page, few, tmp_path):
+    assert "No set of codes has a constant bit." in page
+    cell = Cell("fdch", 16, 0)
+    scores = few.records[cell].scores
+    health = {
+        **scores.health,
+        "text": replace(scores.health["text"], constant_bits=(3, 5)),
+    }
+    records = dict(few.records)
+    records[cell] = replace(records[cell], scores=replace(scores, health=health))
+    study = Study("features.npz", tmp_path)
+    changed = replace(few, study=study, records=records)
+    told = write_outputs(changed)[0].read_text("utf-8")
+    assert "Constant bits: FDCH at 16 bits, text codes: 2." in told
+
+
 def test_hostile_names_are_escaped(page):
     assert HOSTILE not in page
     assert "&lt;script&gt;" in page

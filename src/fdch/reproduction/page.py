@@ -47,6 +47,7 @@ def write_page_of(path: Path, found: Reproduction, grids: Sequence[Grid]) -> Non
         cost=_by_method(cost_table(found)),
         lengths=sorted({cell.bits for cell in found.records}),
         health=_by_method(health_table(found)),
+        constant=_constant(health_table(found)),
         colours=page_colours(),
         warnings=warnings_of(found),
         failures=found.failures(),
@@ -102,6 +103,17 @@ def _by_method(table: Table) -> dict[str, dict[int, list[dict[str, Any]]]]:
         lengths = found.setdefault(str(row[0]), {})
         lengths.setdefault(int(str(named["bits"])), []).append(named)
     return found
+
+
+def _constant(health: Table) -> list[str]:
+    """List the sets of codes with bits that never change."""
+    rows = (dict(zip(health.header, row, strict=True)) for row in health.rows)
+    return [
+        f"{label(str(row['method']))} at {row['bits']} bits, {row['codes']} codes: "
+        f"{row['constant_bits']}"
+        for row in rows
+        if row["constant_bits"]
+    ]
 
 
 def _changed(found: Reproduction) -> dict[str, str]:
