@@ -49,7 +49,7 @@ def command(
     as_json: bool,
     **sizes: int,
 ) -> None:
-    """Measure how long the shallow methods learn and encode, and in what memory.
+    """Measure how long the shallow methods learn and encode.
 
     Made-up features and words, like those of a network and of tags. Each method
     is measured in a process of its own; its memory counts Python, its libraries

@@ -57,7 +57,7 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
 @device_option
 @json_option
 def command(recipe: str, seeds: int, workers: int | None, **asked: Any) -> None:
-    """Make the paper's tables and figures again, for any DATA.
+    """Make the paper's tables and figures again, for any data.
 
     table1: FDCH and its variants. table2: all compared methods. figure2 and
     figure3: precision over recall of hash lookup. Each method, code length and
