@@ -78,6 +78,7 @@ def methods_benchmark(
         methods.load(name)  # refuses unknown ones before any work
     tasks = [(name, number) for name in names for number in _numbers(sizes)]
     found: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in names}
+    progress(Update("methods", 0, len(tasks), "measurement"))
     for done, (name, number) in enumerate(tasks, start=1):
         found[name][number] = _measure(name, number, sizes)
         progress(Update("methods", done, len(tasks), "measurement"))
