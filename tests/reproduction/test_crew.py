@@ -109,3 +109,4 @@ def test_workers_are_as_many_as_cores_and_memory_allow(
     monkeypatch.setattr(crew, "usable_cores", lambda: cores)
     monkeypatch.setattr(crew, "available_memory", lambda: held)
     assert usual_workers() == workers
+    assert usual_workers(share_accelerator=True) == min(workers, 4)

@@ -94,7 +94,8 @@ def reproduce(
     ]
     if to_do:
         laboratory.prepare(to_do)
-    number = usual_workers() if workers is None else workers
+    accelerated = laboratory.context.torch_device().type != "cpu"
+    number = usual_workers(accelerated) if workers is None else workers
     done = len(cells) - len(to_do)
     progress(Update("cells", done, len(cells), "cell"))
     for ran, _ in enumerate(_run(laboratory, jobs_of(to_do), number), start=1):
