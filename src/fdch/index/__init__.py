@@ -1,0 +1,1 @@
+"""Codes kept and searched: in a folder, or on a server."""

@@ -1,0 +1,141 @@
+"""What every store of codes promises, be it a folder or a server.
+
+A store keeps codes of one length, made by one model, under the user's own ids,
+with what is shown and filtered by. It sees codes and never a method.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.codes import Codes
+
+Cell = str | int | float | bool | None
+Kind = Literal["pair", "image", "text", "code"]
+Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in"]
+LABEL = "label"
+
+
+@dataclass(frozen=True)
+class Item:
+    """What is known of an indexed item besides its code.
+
+    Args:
+        id: The user's own name for it.
+        text: Its text, where it has one.
+        image: Path of its picture, where it has one.
+        labels: Names of its labels.
+        columns: Further cells, for display and filters.
+        kind: What its code was made of; "code" where only the code was given.
+    """
+
+    id: str
+    text: str | None = None
+    image: str | None = None
+    labels: tuple[str, ...] = ()
+    columns: Mapping[str, Cell] = field(default_factory=dict)
+    kind: Kind = "code"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One demand on an item; several of them must all hold.
+
+    Two values are compared as numbers where both are numbers, else as text. An item
+    without the cell fulfils no condition, not even "!=".
+
+    Args:
+        column: Name of a column, or "label": any of the item's labels.
+        operator: How to compare.
+        values: One value; several only for "in".
+    """
+
+    column: str
+    operator: Operator
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What was found for one query, nearest first, ties in order of insertion.
+
+    Args:
+        ids: Of the items found.
+        distances: Hamming distances, (found,).
+        codes: Codes of the items found.
+        scanned: How many codes were compared or ruled out by bounds.
+    """
+
+    ids: tuple[str, ...]
+    distances: NDArray[np.uint16]
+    codes: Codes
+    scanned: int
+
+
+@dataclass(frozen=True)
+class Added:
+    """What an `add` did."""
+
+    new: int
+    replaced: int
+
+
+class CodeStore(Protocol):
+    """Codes under ids. `add` and `remove` return when the change is on disk."""
+
+    @property
+    def bits(self) -> int:
+        """Length of the codes."""
+
+    @property
+    def model(self) -> str:
+        """Fingerprint of the model that makes the codes."""
+
+    def __len__(self) -> int:
+        """Count the items."""
+
+    def add(self, items: Sequence[Item], codes: Codes) -> Added:
+        """Add items, all or none; an item with a known id replaces that one."""
+
+    def remove(self, ids: Iterable[str]) -> list[str]:
+        """Remove items; give those of the ids that were not there."""
+
+    def items(self, ids: Sequence[str]) -> list[Item | None]:
+        """Give what is known of items, None for an unknown id."""
+
+    def codes(self, ids: Sequence[str]) -> Codes:
+        """Give the codes of items.
+
+        Raises:
+            DataError: Naming the ids that are not there.
+        """
+
+    def nearest(
+        self, queries: Codes, k: int, where: Sequence[Condition] = ()
+    ) -> list[Answer]:
+        """Find for each query the k nearest items that fulfil all conditions."""
+
+    def within(
+        self,
+        queries: Codes,
+        radius: int,
+        where: Sequence[Condition] = (),
+        most: int | None = None,
+    ) -> list[Answer]:
+        """Find for each query all items no farther than the radius.
+
+        Args:
+            queries: Codes to search with.
+            radius: The largest distance.
+            where: Conditions that items must fulfil.
+            most: Give only so many of the nearest.
+        """
+
+    def describe(self) -> dict[str, object]:
+        """Say what there is: items, bytes, parts; plain values for JSON."""
+
+    def close(self) -> None:
+        """Let go of files or connections."""
