@@ -6,46 +6,18 @@ lock, so one thread per core is used and never more.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from fdch.compiled import compiled, set_bits
 from fdch.evaluation.relevance import Packed
 from fdch.machine import usable_cores
 
 Words = NDArray[np.uint64]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 ITEMS_PER_BLOCK = 1024  # their codes and labels stay in the first-level cache
 QUERIES_PER_TASK = 16
-
-
-def compiled(function: Function) -> Function:
-    """Compile on first use, and keep the result on disk where that is possible."""
-    # numpy's error model: a test for division by zero would stop vectorising.
-    # "reassoc" lets a sum be taken in several lanes.
-    options: dict[str, Any] = {
-        "nogil": True,
-        "error_model": "numpy",
-        "fastmath": {"reassoc"},
-    }
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # numba found no folder to keep it in
-        return njit(**options)(function)
-
-
-def _set_bits(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-set_bits: Any = intrinsic(_set_bits)  # counts the ones of a word, one instruction
 
 
 def count(
