@@ -12,6 +12,11 @@ FdchError
     RunError                a run folder that cannot be used
         DamagedRun          a file is missing, changed or malformed
         NewerRun            written by a later version
+    IndexFolderError        an index that cannot be used
+        DamagedIndex        a file is missing, changed or malformed
+        IndexBusy           another process is writing to it
+        ModelMismatch       codes or queries of another model
+        StoreAway           the server that keeps it cannot be reached
     ProtocolMismatch        scores that must not stand side by side
     MissingExtra            an optional package is not installed
 """
@@ -66,6 +71,26 @@ class DamagedRun(RunError):
 
 class NewerRun(RunError):
     """A run was written by a later version of fdch."""
+
+
+class IndexFolderError(FdchError):
+    """An index cannot be used."""
+
+
+class DamagedIndex(IndexFolderError):
+    """A file of an index is missing, changed or malformed."""
+
+
+class IndexBusy(IndexFolderError):
+    """Another process is writing to the index."""
+
+
+class ModelMismatch(IndexFolderError):
+    """Codes or queries were made by another model than the index's own."""
+
+
+class StoreAway(IndexFolderError):
+    """The server that keeps an index cannot be reached."""
 
 
 class ProtocolMismatch(FdchError):
