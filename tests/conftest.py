@@ -1,6 +1,8 @@
 """What several tests share."""
 
+import json
 import os
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -17,6 +19,15 @@ from fdch.data.pairs import PairedSet
 from fdch.data.texts import WordVectors
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+QUICK = {
+    "fusion_width": "24",
+    "text_hidden": "48",
+    "fusion_hidden": "32",
+    "stage_one_epochs": "5",
+    "stage_two_epochs": "5",
+    "batch_size": "40",
+    "learning_rate": "2e-2",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -61,3 +72,53 @@ def factor_pairs():
         )
 
     return make
+
+
+@pytest.fixture(scope="session")
+def write_features():
+    """A writer of pairs of features as a file that can be named as data."""
+
+    def write(path, pairs):
+        np.savez(
+            path,
+            image=pairs.images.values,
+            text=pairs.texts.matrix.toarray(),
+            labels=pairs.labels,
+        )
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def task(tmp_path, factor_pairs, write_features):
+    """A training task of a second or two."""
+    # torch is loaded only by the tests that learn
+    from fdch.experiment import TrainingTask
+
+    source = write_features(tmp_path / "features.npz", factor_pairs(240))
+    return TrainingTask(source, tmp_path / "run", bits=16, settings=QUICK)
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory, factor_pairs, write_features):
+    """The folder of a run that was trained once."""
+    from fdch.experiment import TrainingTask, train_run
+
+    folder = tmp_path_factory.mktemp("original")
+    source = write_features(folder / "features.npz", factor_pairs(240))
+    train_run(TrainingTask(source, folder / "run", bits=16, settings=QUICK))
+    return folder
+
+
+@pytest.fixture
+def trained(original, task):
+    """The run of the task, trained from equal data in another place."""
+    from fdch.runs import DESCRIPTION, open_run
+
+    shutil.copytree(original / "run", task.out)
+    path = task.out / DESCRIPTION
+    facts = json.loads(path.read_text())
+    facts["data"]["source"] = task.source
+    path.write_text(json.dumps(facts))
+    return open_run(task.out)

@@ -10,13 +10,14 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "fdch"
 LAYERS = [
     {"errors", "machine", "progress", "timing"},
-    {"codes", "files"},
+    {"codes", "compiled", "files"},
     {"data", "index", "evaluation"},
     {"networks", "objectives"},
     {"training"},
     {"methods"},
     {"runs", "encoding"},
     {"preparation"},
+    {"scoring"},
     {"experiment", "search"},
     {"report"},
     {"reproduction"},

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from fdch import methods
     from fdch.data.pairs import PairedSet
     from fdch.evaluation import Scores
-    from fdch.experiment import evaluate
     from fdch.methods.fdch import FDCH
     from fdch.runs import Run, open_run
+    from fdch.scoring import evaluate
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -33,7 +33,7 @@ _HOMES = {
     "PairedSet": "fdch.data.pairs",
     "Run": "fdch.runs",
     "Scores": "fdch.evaluation",
-    "evaluate": "fdch.experiment",
+    "evaluate": "fdch.scoring",
     "open_run": "fdch.runs",
 }
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from fdch.data.pairs import PairedSet
+from fdch.data.pairs import Broken, PairedSet
 from fdch.errors import (
     DataError,
     LabelError,
@@ -16,8 +16,14 @@ from fdch.evaluation.histograms import MOST_BITS
 from fdch.methods._base import HashMethod
 from fdch.networks import image as image_networks
 from fdch.runs import CHECKPOINTS, SPLIT, STATE, WEIGHTS, is_finished
-from fdch.training.context import Context
+from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import READY
+
+
+def read_pairs(source: str, broken: Broken, context: Context = PLAIN) -> PairedSet:
+    """Read data and make sure that every picture can be decoded."""
+    pairs = PairedSet.read(source, broken=broken)
+    return pairs.without_broken_pictures(broken, context.progress)
 
 
 def require_ready(method: HashMethod, context: Context) -> None:

@@ -11,9 +11,9 @@ from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences
 from fdch.encoding import EncodedPairs
 from fdch.evaluation import Protocol, evaluate_codes
-from fdch.experiment import Evaluation
 from fdch.methods.fdch import FDCH
 from fdch.runs import Run
+from fdch.scoring import Evaluation
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\""
 

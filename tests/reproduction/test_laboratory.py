@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from fdch.evaluation import code_health
-from fdch.experiment import evaluate_run
 from fdch.methods._base import HashMethod
 from fdch.reproduction.cells import RUN
 from fdch.reproduction.features import takes_features
 from fdch.reproduction.laboratory import Laboratory
 from fdch.reproduction.study import Cell, Study
 from fdch.runs import is_finished, open_run
+from fdch.scoring import evaluate_run
 from fdch.training.checkpoints import Checkpoints
 
 FDCH, VARIANT = Cell("fdch", 16, 0), Cell("fdch_i", 16, 0)

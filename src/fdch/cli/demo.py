@@ -20,8 +20,9 @@ from fdch.cli.progress_lines import ProgressPrinter
 from fdch.errors import RunError
 
 if TYPE_CHECKING:
-    from fdch.experiment import Evaluation, TrainingTask
+    from fdch.experiment import TrainingTask
     from fdch.runs import Run
+    from fdch.scoring import Evaluation
     from fdch.training.context import Context
 
 MARKER = "made-by-fdch-demo"
@@ -106,8 +107,9 @@ def _train_and_score(
     from fdch.cli.data_notes import tell_parts
     from fdch.data.pairs import PairedSet
     from fdch.data.splits import Split
-    from fdch.experiment import evaluate_run, train_run
+    from fdch.experiment import train_run
     from fdch.runs import open_run
+    from fdch.scoring import evaluate_run
 
     out = task.out.parent
 

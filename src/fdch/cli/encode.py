@@ -48,8 +48,8 @@ def command(
     require_place(out)
     from fdch.cli.data_notes import tell_data
     from fdch.encoding import encode_pairs
-    from fdch.experiment import read_pairs
     from fdch.files import write_whole
+    from fdch.preparation import read_pairs
     from fdch.runs import open_run
     from fdch.training.context import Context
 

@@ -20,8 +20,8 @@ from fdch.cli.progress_lines import ProgressPrinter
 if TYPE_CHECKING:
     from fdch.evaluation import Scores
     from fdch.evaluation.tables import Table
-    from fdch.experiment import Evaluation
     from fdch.runs import Run
+    from fdch.scoring import Evaluation
 
 GALLERIES = {
     "both": ("modality", "unified"),
@@ -64,9 +64,9 @@ def command(
     if report is not None:
         require_place(report)
     from fdch.cli.data_notes import tell_data
-    from fdch.experiment import evaluate_run
     from fdch.files import write_json
     from fdch.runs import SCORES, open_run
+    from fdch.scoring import evaluate_run
     from fdch.training.context import Context
 
     with ProgressPrinter() as progress:

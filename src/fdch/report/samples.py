@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from fdch.codes import Codes, hamming_distances
 from fdch.encoding import EncodedPairs
 from fdch.evaluation import DIRECTIONS
-from fdch.experiment import Evaluation
 from fdch.report.cards import Found
+from fdch.scoring import Evaluation
 
 
 @dataclass(frozen=True)

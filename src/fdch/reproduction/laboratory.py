@@ -14,10 +14,9 @@ from fdch.data.pairs import PairedSet
 from fdch.data.splits import Parts, Split
 from fdch.errors import FdchError
 from fdch.evaluation import Protocol, Scores
-from fdch.experiment import read_pairs
 from fdch.methods._base import HashMethod
 from fdch.methods.fdch import FDCH
-from fdch.preparation import require_ready, require_sides
+from fdch.preparation import read_pairs, require_ready, require_sides
 from fdch.progress import Progress, silent
 from fdch.reproduction.cells import RUN, Record, clear, drop_run, remains
 from fdch.reproduction.features import extract, for_pictures, takes_features

@@ -1,0 +1,186 @@
+"""A method or a run in; codes of queries and database, and their scores, out."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fdch.data.pairs import Broken, PairedSet
+from fdch.data.splits import Split
+from fdch.encoding import EncodedPairs, encode_pairs
+from fdch.errors import DamagedRun, RunError
+from fdch.evaluation import GALLERIES, Protocol, Scores, evaluate_codes
+from fdch.methods._base import HashMethod
+from fdch.preparation import read_pairs
+from fdch.runs import DESCRIPTION, Run
+from fdch.training.context import PLAIN, Context
+
+KNOWN_DATA = ("source", "fingerprint")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores with the pairs and codes they were made from."""
+
+    scores: Scores
+    query: PairedSet
+    database: PairedSet
+    query_codes: EncodedPairs
+    database_codes: EncodedPairs
+
+
+def evaluate(
+    method: HashMethod, query: PairedSet, database: PairedSet, cutoff: int | None = None
+) -> Scores:
+    """Encode queries and database, and score both directions.
+
+    Args:
+        method: A fitted method.
+        query: Pairs to search with, each modality in turn.
+        database: Pairs to search.
+        cutoff: Rank after which rankings are cut; None for the whole database.
+    """
+    protocol = _own_protocol(method, query, database, cutoff)
+    return score_method(method, query, database, protocol).scores
+
+
+def evaluate_run(
+    run: Run,
+    source: str | None = None,
+    *,
+    galleries: Sequence[str] = GALLERIES,
+    cutoff: int | None = None,
+    broken: Broken | None = None,
+    context: Context = PLAIN,
+) -> Evaluation:
+    """Score a run on the queries of its split, or on other data.
+
+    Args:
+        run: An opened run.
+        source: Data; None takes the data the run was trained on. Other data is
+            split anew, with the run's seed.
+        galleries: "modality", "unified" or both.
+        cutoff: Rank after which rankings are cut.
+        broken: Whether broken rows and pictures are refused or skipped; None does
+            as in training on the run's own data, and refuses on other data.
+        context: Device and progress.
+    """
+    known = _training_facts(run)
+    as_trained: Broken = "refuse" if source else known.get("broken", "refuse")
+    pairs = read_pairs(source or known["source"], broken or as_trained, context)
+    if pairs.fingerprint == known["fingerprint"]:
+        split = run.split()
+    elif source is None:
+        raise RunError(
+            f"the data '{known['source']}' has changed since '{run.folder}' was "
+            f"trained (fingerprint {pairs.fingerprint}, not {known['fingerprint']}). "
+            "Name the data to evaluate on: fdch evaluate RUN DATA."
+        )
+    else:
+        split = Split.draw(pairs, run.method.seed)
+    rows = split.rows(pairs)
+    protocol = Protocol(
+        data=pairs.fingerprint,
+        split=split.fingerprint,
+        queries=len(rows.query),
+        database=len(rows.database),
+        train=run.facts["train"],
+        validation=run.facts["validation"],
+        cutoff=cutoff,
+        seed=run.method.seed,
+    )
+    return score_method(
+        run.method,
+        pairs[rows.query],
+        pairs[rows.database],
+        protocol,
+        galleries,
+        context,
+    )
+
+
+def validate(
+    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
+) -> dict[str, dict[str, float]]:
+    """Give the mAP on validation pairs, by gallery and direction.
+
+    One half of the pairs asks for the other, then the other way round; the two
+    are averaged. It is what settings are chosen by. Empty where the pairs are
+    too few to hold an answer.
+    """
+    halves = pairs[0::2], pairs[1::2]
+    shared = halves[0].labels.astype(np.int64) @ halves[1].labels.T.astype(np.int64)
+    if not shared.any():
+        return {}
+    turns = [
+        score_method(
+            method,
+            query,
+            database,
+            _own_protocol(method, query, database),
+            context=context,
+        ).scores.scores
+        for query, database in (halves, halves[::-1])
+    ]
+    return {
+        gallery: {
+            direction: (turns[0][gallery][direction].map + part.map) / 2
+            for direction, part in directions.items()
+        }
+        for gallery, directions in turns[1].items()
+    }
+
+
+def score_method(
+    method: HashMethod,
+    query: PairedSet,
+    database: PairedSet,
+    protocol: Protocol,
+    galleries: Sequence[str] = GALLERIES,
+    context: Context = PLAIN,
+) -> Evaluation:
+    """Encode both sets and score them under a stated protocol."""
+    query_codes = encode_pairs(method, query, context)
+    database_codes = encode_pairs(method, database, context)
+    scores = evaluate_codes(
+        method.name,
+        query_codes.with_labels(query.labels),
+        database_codes.with_labels(database.labels),
+        protocol,
+        galleries=galleries,
+        progress=context.progress,
+    )
+    return Evaluation(scores, query, database, query_codes, database_codes)
+
+
+def _training_facts(run: Run) -> dict[str, Any]:
+    """Give what a run says of its data, once it is sure to be there."""
+    known = run.facts.get("data")
+    counts = [run.facts.get(part) for part in ("train", "validation")]
+    texts = [known.get(k) for k in KNOWN_DATA] if isinstance(known, dict) else [None]
+    kinds = [isinstance(count, int) for count in counts]
+    if not all(kinds) or not all(isinstance(text, str) for text in texts):
+        raise DamagedRun(
+            f"'{run.folder / DESCRIPTION}' does not tell the data it was trained on. "
+            "Train the run again."
+        )
+    assert isinstance(known, dict)
+    return known
+
+
+def _own_protocol(
+    method: HashMethod, query: PairedSet, database: PairedSet, cutoff: int | None = None
+) -> Protocol:
+    """Describe pairs that were put together by the caller."""
+    both = query.fingerprint + database.fingerprint
+    return Protocol(
+        data=hashlib.blake2b(both.encode(), digest_size=16).hexdigest(),
+        split="given",
+        queries=len(query),
+        database=len(database),
+        train=method.trained_on,
+        cutoff=cutoff,
+        seed=method.seed,
+    )

@@ -1,0 +1,76 @@
+"""A method or a run in; codes and scores out."""
+
+import json
+
+import pytest
+
+from fdch.data.pairs import PairedSet
+from fdch.errors import DamagedRun, DataError, RunError
+from fdch.runs import DESCRIPTION, open_run
+from fdch.scoring import evaluate, evaluate_run, validate
+
+
+def test_a_run_is_scored_on_other_data_of_the_same_kind(
+    task, trained, tmp_path, factor_pairs, write_features
+):
+    other = write_features(tmp_path / "other.npz", factor_pairs(100, seed=5))
+    found = evaluate_run(trained, other)
+    assert (len(found.query), len(found.database)) == (10, 90)
+    assert found.scores.protocol.data == PairedSet.read(other).fingerprint
+
+
+def test_changed_data_is_told(task, trained, factor_pairs, write_features):
+    write_features(task.source, factor_pairs(240, seed=5))
+    with pytest.raises(RunError, match="has changed since"):
+        evaluate_run(trained)
+
+
+def test_a_run_is_usable_after_its_data_is_gone(task, trained, tmp_path, factor_pairs):
+    pairs = PairedSet.read(task.source)
+    before = trained.method.encode_pairs(pairs)
+    (tmp_path / "features.npz").unlink()
+    opened = open_run(task.out)
+    assert opened.method.encode_pairs(pairs) == before
+    with pytest.raises(DataError, match=r"features\.npz"):
+        evaluate_run(opened)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"data": 3},
+        {"data": {}},
+        {"data": {"source": 7, "fingerprint": "a"}},
+        {"train": "many"},
+    ],
+)
+def test_damaged_facts_of_a_run_are_told(task, trained, damage):
+    path = task.out / DESCRIPTION
+    path.write_text(json.dumps(json.loads(path.read_text()) | damage))
+    with pytest.raises(DamagedRun, match=r"run\.json"):
+        evaluate_run(open_run(task.out))
+
+
+def test_galleries_and_cutoff_are_followed(task, trained):
+    found = evaluate_run(trained, galleries=["unified"], cutoff=10).scores
+    assert set(found.scores) == {"unified"}
+    assert found.protocol.cutoff == 10
+
+
+def test_a_fitted_method_is_scored_directly(task, trained):
+    pairs = PairedSet.read(task.source)
+    scores = evaluate(trained.method, pairs[:40], pairs[40:])
+    assert (scores.protocol.queries, scores.protocol.database) == (40, 200)
+    assert scores.method == "fdch"
+    same = evaluate(trained.method, pairs[:40], pairs[40:])
+    assert scores.to_json() == same.to_json()
+
+
+def test_validation_averages_both_halves(task, trained):
+    pairs = PairedSet.read(task.source)[:60]
+    found = validate(trained.method, pairs)
+    one = evaluate(trained.method, pairs[0::2], pairs[1::2]).scores["modality"]
+    two = evaluate(trained.method, pairs[1::2], pairs[0::2]).scores["modality"]
+    for direction, value in found["modality"].items():
+        assert value == pytest.approx((one[direction].map + two[direction].map) / 2)
+    assert validate(trained.method, pairs[:0]) == {}
