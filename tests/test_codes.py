@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fdch.codes import Codes, binarize, hamming_distances
+from fdch.codes import Codes, binarize, hamming_distances, weighted_distances
 from fdch.errors import DataError
 
 outputs = st.integers(1, 70).flatmap(
@@ -67,3 +67,25 @@ def test_words_are_padded_to_eight_bytes():
     words = binarize(np.ones((2, 70))).words()
     assert words.shape == (2, 2)
     assert np.bitwise_count(words).sum(axis=1).tolist() == [70, 70]
+
+
+def test_outputs_of_one_size_are_weighted_as_the_hamming_distance():
+    random = np.random.default_rng(0)
+    outputs = random.choice([-0.3, 0.3], size=(5, 20))
+    codes = binarize(random.normal(size=(7, 20)))
+    expected = hamming_distances(binarize(outputs), codes)
+    assert weighted_distances(outputs, codes) == pytest.approx(expected, abs=1e-4)
+    zeros = weighted_distances(np.zeros((1, 20)), codes)
+    plain = hamming_distances(binarize(np.zeros((1, 20))), codes)
+    assert zeros == pytest.approx(plain, abs=1e-4)
+
+
+def test_weights_are_the_sizes_of_the_outputs():
+    outputs = np.random.default_rng(1).normal(size=(4, 9))
+    codes = binarize(np.random.default_rng(2).normal(size=(6, 9)))
+    differ = binarize(outputs).signs()[:, None] != codes.signs()[None]
+    weights = np.abs(outputs) / np.abs(outputs).mean(axis=1, keepdims=True)
+    expected = (differ * weights[:, None]).sum(axis=2)
+    assert weighted_distances(outputs, codes) == pytest.approx(expected, abs=1e-4)
+    with pytest.raises(DataError, match="8 bits"):
+        weighted_distances(outputs, binarize(np.ones((1, 8))))

@@ -102,3 +102,31 @@ def hamming_distances(a: Codes, b: Codes) -> NDArray[np.uint16]:
     for word in range(left.shape[1]):
         total += np.bitwise_count(left[:, word, None] ^ right[None, :, word])
     return total
+
+
+def weighted_distances(outputs: ArrayLike, codes: Codes) -> NDArray[np.float32]:
+    """Count differing bits by how sure the outputs are of them.
+
+    The weights of a row are the sizes of its outputs, scaled to a mean of 1, so
+    that equal outputs give the Hamming distance.
+
+    Args:
+        outputs: Real outputs of queries, (queries, bits).
+        codes: What they are compared with.
+
+    Returns:
+        Numbers from 0 to bits, (queries, codes).
+
+    >>> weighted_distances([[3.0, 1.0]], binarize([[1, -1], [-1, 1]])).tolist()
+    [[0.5, 1.5]]
+    """
+    values = np.asarray(outputs, dtype=np.float32)
+    if values.ndim != 2 or values.shape[1] != codes.bits:
+        raise DataError(
+            f"cannot compare outputs of shape {values.shape} with codes of "
+            f"{codes.bits} bits."
+        )
+    values = np.where(values.any(axis=1, keepdims=True), values, np.float32(1))
+    scaled = values / np.abs(values).mean(axis=1, keepdims=True)
+    products = scaled @ codes.signs().T.astype(np.float32)  # agreeing less differing
+    return np.subtract(codes.bits, products, dtype=np.float32) / np.float32(2)
