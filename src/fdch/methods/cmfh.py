@@ -15,8 +15,8 @@ from scipy import linalg
 from scipy.sparse import csr_array
 
 from fdch.data.pairs import PairedSet
-from fdch.errors import SettingError
 from fdch.methods._base import About, Array, HashMethod
+from fdch.methods._ranges import require_not_negative, require_positive, require_share
 from fdch.progress import Update
 from fdch.training.closed_form import LinearMap, Matrix, Ridge, centred
 from fdch.training.context import Context
@@ -66,16 +66,9 @@ class CMFH(HashMethod):
     def check(self) -> None:
         """Refuse settings outside their range."""
         super().check()
-        positive = ("prediction_weight", "penalty_weight", "max_iterations")
-        wrong = [name for name in positive if not getattr(self, name) > 0]
-        if wrong:
-            raise SettingError(f"these settings must be positive: {', '.join(wrong)}.")
-        if not 0 < self.image_weight < 1:
-            raise SettingError(
-                f"image_weight must lie between 0 and 1; got {self.image_weight}."
-            )
-        if not self.tolerance >= 0:
-            raise SettingError(f"tolerance must be 0 or more; got {self.tolerance}.")
+        require_positive(self, "prediction_weight", "penalty_weight", "max_iterations")
+        require_share(self, "image_weight")
+        require_not_negative(self, "tolerance")
 
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
         """Give (x - mean) P for images."""

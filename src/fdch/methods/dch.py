@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.data.pairs import PairedSet
-from fdch.errors import SettingError
-from fdch.methods._base import About, Array, HashMethod
+from fdch.methods._base import About
+from fdch.methods._ranges import require_not_negative, require_positive
+from fdch.methods._shallow import ShallowMethod
 from fdch.progress import Update
 from fdch.training.closed_form import LinearMap, Matrix, Ridge, centred, signs
 from fdch.training.context import Context
@@ -27,7 +28,7 @@ MOST_SWEEPS = 10
 
 
 @dataclass
-class DCH(HashMethod):
+class DCH(ShallowMethod):
     """Discrete cross-modal hashing.
 
     >>> DCH(bits=32).bstep
@@ -63,22 +64,8 @@ class DCH(HashMethod):
     def check(self) -> None:
         """Refuse settings outside their range."""
         super().check()
-        positive = ("classifier_weight", "ridge", "iterations")
-        wrong = [name for name in positive if not getattr(self, name) > 0]
-        if wrong:
-            raise SettingError(f"these settings must be positive: {', '.join(wrong)}.")
-        if not self.prediction_weight >= 0:
-            raise SettingError(
-                f"prediction_weight must be 0 or more; got {self.prediction_weight}."
-            )
-
-    def image_outputs(self, images: Array) -> NDArray[np.float32]:
-        """Give (x - mean) P for images."""
-        return self._image(images)
-
-    def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give (x - mean) P for texts."""
-        return self._text(texts)
+        require_positive(self, "classifier_weight", "ridge", "iterations")
+        require_not_negative(self, "prediction_weight")
 
     def _learn(
         self,
@@ -90,7 +77,7 @@ class DCH(HashMethod):
         image = View.fit(inputs.images(pairs.images, context), self.ridge)
         text = View.fit(inputs.texts(pairs.texts), self.ridge)
         B = self._codes(pairs.labels, (image, text), context)
-        self._image, self._text = image.hash_function(B), text.hash_function(B)
+        self._hash = {"image": image.hash_function(B), "text": text.hash_function(B)}
 
     def _codes(
         self, labels: NDArray[np.uint8], views: tuple["View", ...], context: Context
@@ -112,17 +99,6 @@ class DCH(HashMethod):
                 Update("codes", done, self.iterations, "round", {"label error": wrong})
             )
         return B
-
-    def _learned(self) -> dict[str, Array]:
-        return self._image.to_arrays("image") | self._text.to_arrays("text")
-
-    def _take_up(
-        self, inputs: Inputs, state: Mapping[str, Array], context: Context
-    ) -> None:
-        image_shape = (inputs.image_width, self.bits)
-        text_shape = (inputs.text_width, self.bits)
-        self._image = LinearMap.from_arrays(state, "image", image_shape)
-        self._text = LinearMap.from_arrays(state, "text", text_shape)
 
 
 class View(NamedTuple):

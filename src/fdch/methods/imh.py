@@ -6,18 +6,17 @@ An embedding F of the pairs that is smooth on the neighbour graphs of both sides
 that each side predicts linearly. F here is that embedding, not a network's output.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
-from scipy.sparse import csr_array
 
 from fdch.data.pairs import PairedSet
-from fdch.errors import DataError, SettingError
-from fdch.methods._base import About, Array, HashMethod
+from fdch.errors import DataError
+from fdch.methods._base import About
+from fdch.methods._ranges import require_not_negative, require_positive
+from fdch.methods._shallow import SIDES, ShallowMethod
 from fdch.progress import Update
 from fdch.training.anchors import Rows
 from fdch.training.closed_form import LinearMap, Matrix, Ridge, centred
@@ -27,11 +26,10 @@ from fdch.training.median_hash import MedianHash
 from fdch.training.neighbors import neighbor_laplacian
 
 MATRICES_AT_ONCE = 3  # of n × n numbers, while eigenvectors are found
-SIDES = ("image", "text")
 
 
 @dataclass
-class IMH(HashMethod):
+class IMH(ShallowMethod):
     """Inter-media hashing.
 
     >>> IMH(bits=32).neighbors
@@ -57,26 +55,13 @@ class IMH(HashMethod):
         unified=False,
         image_input="pictures or features",
     )
+    function: ClassVar = MedianHash
 
     def check(self) -> None:
         """Refuse settings outside their range."""
         super().check()
-        positive = ("neighbors", "ridge", "max_pairs")
-        wrong = [name for name in positive if not getattr(self, name) > 0]
-        if wrong:
-            raise SettingError(f"these settings must be positive: {', '.join(wrong)}.")
-        if not self.smoothness_weight >= 0:
-            raise SettingError(
-                f"smoothness_weight must be 0 or more; got {self.smoothness_weight}."
-            )
-
-    def image_outputs(self, images: Array) -> NDArray[np.float32]:
-        """Give (x - mean) W minus the training medians for images."""
-        return self._hash["image"](images)
-
-    def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give (x - mean) W minus the training medians for texts."""
-        return self._hash["text"](texts)
+        require_positive(self, "neighbors", "ridge", "max_pairs")
+        require_not_negative(self, "smoothness_weight")
 
     def _learn(
         self,
@@ -125,22 +110,6 @@ class IMH(HashMethod):
                 f"of {pairs:,} x {pairs:,} numbers; max_pairs allows "
                 f"{self.max_pairs:,} pairs. Train on fewer pairs, or raise max_pairs."
             )
-
-    def _learned(self) -> dict[str, Array]:
-        return {
-            key: array
-            for side in SIDES
-            for key, array in self._hash[side].to_arrays(side).items()
-        }
-
-    def _take_up(
-        self, inputs: Inputs, state: Mapping[str, Array], context: Context
-    ) -> None:
-        widths = {"image": inputs.image_width, "text": inputs.text_width}
-        self._hash = {
-            side: MedianHash.from_arrays(state, side, (widths[side], self.bits))
-            for side in SIDES
-        }
 
 
 def smoothest(total: Matrix, most: int) -> tuple[Matrix, Matrix]:

@@ -21,6 +21,8 @@ from sklearn.preprocessing import normalize
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError, SettingError
 from fdch.methods._base import About, Array, HashMethod
+from fdch.methods._ranges import require_not_negative
+from fdch.methods._shallow import SIDES
 from fdch.progress import Update
 from fdch.training.anchors import Rows, kmeans_centroids, squared_distances
 from fdch.training.closed_form import (
@@ -35,7 +37,6 @@ from fdch.training.inputs import Inputs
 from fdch.training.median_hash import MedianHash
 from fdch.training.randomness import derive_seed
 
-SIDES = ("image", "text")
 CONSTANT = 1e-10  # share of the mean variance, below which a projection is constant
 RIDGE = 1e-6  # of the whitening, a share of the mean variance
 
@@ -75,8 +76,7 @@ class LCMH(HashMethod):
                 f"{self.bits} bits need at least {2 * self.bits} centroids; "
                 f"got {self.centroids}."
             )
-        if self.nearest < 0:
-            raise SettingError(f"nearest must be 0 or more; got {self.nearest}.")
+        require_not_negative(self, "nearest")
 
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
         """Give the projected weights of images minus the training medians."""

@@ -18,8 +18,8 @@ from scipy.sparse import csr_array
 from sklearn.decomposition import PCA
 
 from fdch.data.pairs import PairedSet
-from fdch.errors import SettingError
 from fdch.methods._base import About, Array, HashMethod
+from fdch.methods._ranges import require_positive, require_share
 from fdch.progress import Update
 from fdch.training.closed_form import Matrix
 from fdch.training.context import Context
@@ -72,13 +72,8 @@ class LSSH(HashMethod):
         """Refuse settings outside their range."""
         super().check()
         positive = "components atoms text_weight link_weight iterations max_pairs"
-        wrong = [name for name in positive.split() if not getattr(self, name) > 0]
-        if wrong:
-            raise SettingError(f"these settings must be positive: {', '.join(wrong)}.")
-        if not 0 < self.sparsity < 1:
-            raise SettingError(
-                f"sparsity must lie between 0 and 1; got {self.sparsity}."
-            )
+        require_positive(self, *positive.split())
+        require_share(self, "sparsity")
 
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
         """Give SR, the sparse codes of images under the link."""

@@ -6,19 +6,18 @@ Linear projections whose products of signs reproduce the likeness of labels. All
 bits come from one decomposition, so there are at most as many as labels.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from fdch.data.pairs import PairedSet
-from fdch.errors import SettingError
-from fdch.methods._base import About, Array, HashMethod
+from fdch.methods._base import About
+from fdch.methods._ranges import require_not_negative
+from fdch.methods._shallow import ShallowMethod
 from fdch.progress import Update
-from fdch.training.closed_form import LinearMap, factored_svd
+from fdch.training.closed_form import factored_svd
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
 from fdch.training.semantic_correlation import (
@@ -32,7 +31,7 @@ MEANINGLESS = 1e-8  # singular values below this share of the first are round-of
 
 
 @dataclass
-class SCMOrth(HashMethod):
+class SCMOrth(ShallowMethod):
     """Semantic correlation maximisation with orthogonal projections.
 
     >>> SCMOrth(bits=16).ridge
@@ -58,16 +57,7 @@ class SCMOrth(HashMethod):
     def check(self) -> None:
         """Refuse settings outside their range."""
         super().check()
-        if not self.ridge >= 0:
-            raise SettingError(f"ridge must be 0 or more; got {self.ridge}.")
-
-    def image_outputs(self, images: Array) -> NDArray[np.float32]:
-        """Give (x - mean) Wx."""
-        return self._image(images)
-
-    def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give (z - mean) Wz."""
-        return self._text(texts)
+        require_not_negative(self, "ridge")
 
     def _learn(
         self,
@@ -79,7 +69,7 @@ class SCMOrth(HashMethod):
         images, texts = inputs.images(pairs.images, context), inputs.texts(pairs.texts)
         views = Views.fit(images, texts, self.ridge, self.relative_ridge)
         found = self._directions(views, pairs.labels, context)
-        self._image, self._text = views.maps(found)
+        self._hash = views.maps(found)
 
     def _directions(
         self, views: Views, Y: NDArray[np.uint8], context: Context
@@ -91,17 +81,6 @@ class SCMOrth(HashMethod):
             return found
         reason = f"labels of rank {have} give SCM_orth {have} meaningful bits"
         return fill_with_cca(views, found, self.bits, reason)
-
-    def _learned(self) -> dict[str, Array]:
-        return self._image.to_arrays("image") | self._text.to_arrays("text")
-
-    def _take_up(
-        self, inputs: Inputs, state: Mapping[str, Array], context: Context
-    ) -> None:
-        image_shape = (inputs.image_width, self.bits)
-        text_shape = (inputs.text_width, self.bits)
-        self._image = LinearMap.from_arrays(state, "image", image_shape)
-        self._text = LinearMap.from_arrays(state, "text", text_shape)
 
 
 def orthogonal_directions(views: Views, Y: NDArray[Any], bits: int) -> Directions:

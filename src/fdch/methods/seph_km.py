@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.data.pairs import PairedSet
-from fdch.errors import DataError, SettingError
-from fdch.methods._base import About, Array, HashMethod
+from fdch.errors import DataError
+from fdch.methods._base import About, Array
+from fdch.methods._ranges import require_not_negative, require_positive
+from fdch.methods._shallow import SIDES, ShallowMethod
 from fdch.progress import Update
 from fdch.training.affinities import (
     SCHEDULES,
@@ -37,7 +39,7 @@ GIGABYTE = 10**9
 
 
 @dataclass
-class SePHkm(HashMethod):
+class SePHkm(ShallowMethod):
     """Semantics-preserving hashing with anchors by k-means.
 
     >>> SePHkm(bits=16, schedule="B").anchors
@@ -68,30 +70,17 @@ class SePHkm(HashMethod):
         unified=True,
         image_input="pictures or features",
     )
+    function: ClassVar = KernelHash
 
     def check(self) -> None:
         """Refuse settings outside their range."""
         super().check()
-        positive = ("anchors", "kernel_weight", "memory_limit")
-        wrong = [name for name in positive if not getattr(self, name) > 0]
-        if wrong:
-            raise SettingError(f"these settings must be positive: {', '.join(wrong)}.")
-        if not self.binary_weight >= 0:
-            raise SettingError(
-                f"binary_weight must be 0 or more; got {self.binary_weight}."
-            )
-
-    def image_outputs(self, images: Array) -> NDArray[np.float32]:
-        """Give the log-odds of each bit by the image."""
-        return self._image(images).astype(np.float32)
-
-    def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give the log-odds of each bit by the text."""
-        return self._text(texts).astype(np.float32)
+        require_positive(self, "anchors", "kernel_weight", "memory_limit")
+        require_not_negative(self, "binary_weight")
 
     def pair_outputs(self, images: Array, texts: csr_array) -> NDArray[np.float32]:
         """Give the log-odds of each bit by both; the prior is in each of them."""
-        outputs = self._image(images) + self._text(texts)
+        outputs = self._hash["image"](images) + self._hash["text"](texts)
         if self.use_prior:
             outputs -= self._prior
         return outputs.astype(np.float32)
@@ -106,11 +95,14 @@ class SePHkm(HashMethod):
         self._require_memory(len(pairs))
         H = self._codes(pairs.labels, context)
         self._prior = log_odds(H)
-        images = inputs.images(pairs.images, context)
-        self._image = self._hash_function(images, H, "image")
-        context.progress(Update("hash functions", 1, 2, "modality"))
-        self._text = self._hash_function(inputs.texts(pairs.texts), H, "text")
-        context.progress(Update("hash functions", 2, 2, "modality"))
+        given: dict[str, Rows] = {
+            "image": inputs.images(pairs.images, context),
+            "text": inputs.texts(pairs.texts),
+        }
+        self._hash = {}
+        for done, side in enumerate(SIDES, start=1):
+            self._hash[side] = self._hash_function(given[side], H, side)
+            context.progress(Update("hash functions", done, len(SIDES), "side"))
 
     def _require_memory(self, items: int) -> None:
         needed = descent_bytes(items) / GIGABYTE
@@ -142,16 +134,12 @@ class SePHkm(HashMethod):
         return KernelHash(kernel, W)
 
     def _learned(self) -> dict[str, Array]:
-        image, text = self._image.to_arrays("image"), self._text.to_arrays("text")
-        return {"prior": self._prior, **image, **text}
+        return {"prior": self._prior, **super()._learned()}
 
     def _take_up(
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
-        image_shape = (inputs.image_width, self.bits)
-        text_shape = (inputs.text_width, self.bits)
-        self._image = KernelHash.from_arrays(state, "image", image_shape)
-        self._text = KernelHash.from_arrays(state, "text", text_shape)
+        super()._take_up(inputs, state, context)
         self._prior = state["prior"]
 
 

@@ -62,9 +62,12 @@ class Views:
         white_z = Whitening(Z, ridge, is_relative)
         return cls(X, Z, mean_x, mean_z, white_x, white_z)
 
-    def maps(self, found: Directions) -> tuple[LinearMap, LinearMap]:
+    def maps(self, found: Directions) -> dict[str, LinearMap]:
         """Give the hash functions of images and texts."""
-        return LinearMap(found.Wx, self.mean_x), LinearMap(found.Wz, self.mean_z)
+        return {
+            "image": LinearMap(found.Wx, self.mean_x),
+            "text": LinearMap(found.Wz, self.mean_z),
+        }
 
 
 def normalized_labels(Y: NDArray[Any]) -> Matrix:
