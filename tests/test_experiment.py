@@ -35,6 +35,9 @@ def test_a_run_is_trained_saved_and_scored(task):
     assert facts["data"]["pairs"] == 240
     assert facts["labels"] == [f"label{i}" for i in range(6)]
     assert run.method.trained_on == 108
+    assert run.calibration is not None
+    assert run.calibration.pairs == 12
+    assert set(run.calibration.curves) == {"image", "text", "pair"}
     found = evaluate_run(run)
     assert (len(found.query), len(found.database)) == (24, 216)
     for gallery in ("modality", "unified"):

@@ -9,14 +9,17 @@ from safetensors.numpy import load_file, save_file
 
 from fdch import __version__
 from fdch.data.splits import Split
+from fdch.encoding import calibrate
 from fdch.errors import DamagedRun, FdchError, NewerRun, NotFitted, RunError
 from fdch.methods.fdch import FDCH
 from fdch.methods.fdch_i import FDCHI
 from fdch.runs import (
+    CALIBRATION,
     DESCRIPTION,
     SPLIT,
     STATE,
     _checksum,
+    copy_model,
     is_finished,
     open_run,
     save_run,
@@ -324,3 +327,42 @@ def test_a_copy_of_the_weights_file_travels_with_the_run(
     copied.write_bytes(b"weightz")
     with pytest.raises(DamagedRun, match="image_weights"):
         open_run(run.folder)
+
+
+def test_a_calibration_is_saved_and_checked(fitted, pairs, tmp_path):
+    folder = tmp_path / "run"
+    calibration = calibrate(fitted, pairs)
+    assert calibration is not None
+    save_run(folder, "fdch", fitted, Split.draw(pairs), {}, calibration)
+    opened = open_run(folder)
+    assert opened.calibration is not None
+    assert opened.calibration.to_json() == calibration.to_json()
+    path = folder / CALIBRATION
+    path.write_text(path.read_text().replace("0.", "1.", 1))
+    with pytest.raises(DamagedRun, match="calibration"):
+        open_run(folder)
+
+
+@pytest.mark.parametrize("wrong", ["[]", "{", '{"bits": 3, "pairs": 5, "curves": {}}'])
+def test_an_unfit_calibration_is_refused(fitted, pairs, tmp_path, wrong):
+    folder = tmp_path / "run"
+    saved = save_run(folder, "fdch", fitted, None, {}, calibrate(fitted, pairs))
+    (folder / CALIBRATION).write_text(wrong)
+    sums = {CALIBRATION: _checksum(folder / CALIBRATION)}
+    rewrite(saved, files=description(saved)["files"] | sums)
+    with pytest.raises(DamagedRun, match="not a run's calibration"):
+        open_run(folder)
+
+
+def test_the_model_of_an_index_is_a_run_without_its_split(fitted, pairs, tmp_path):
+    calibration = calibrate(fitted, pairs)
+    split = Split.draw(pairs)
+    run = save_run(tmp_path / "run", "fdch", fitted, split, {}, calibration)
+    copied = copy_model(run, tmp_path / "model")
+    opened = open_run(tmp_path / "model")
+    assert opened.fingerprint == copied.fingerprint == run.fingerprint
+    assert opened.calibration is not None
+    names = {path.name for path in (tmp_path / "model").iterdir()}
+    assert names == {DESCRIPTION, STATE, CALIBRATION}
+    with pytest.raises(RunError, match="keeps no split"):
+        opened.split()

@@ -1,4 +1,4 @@
-"""Pairs to codes: of each modality present, and unified ones."""
+"""Pairs to codes: of each modality present, and unified ones; what those mean."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.data.pairs import PairedSet
 from fdch.evaluation import Coded, CodedPairs
-from fdch.methods._base import HashMethod
+from fdch.evaluation.calibration import Calibration, fit_calibration
+from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
 from fdch.training.context import PLAIN, Context
 
 
@@ -56,6 +57,45 @@ def encode_pairs(
         packed[both] = method.encode_pairs(pairs[both], context).packed
         unified = Codes(packed, method.bits)
     return EncodedPairs(image, text, unified, has_image, has_text)
+
+
+def real_outputs(
+    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
+) -> dict[str, NDArray[np.float32]]:
+    """Give the real-valued outputs of whole pairs, (pairs, bits), by side.
+
+    Returns:
+        "image", "text" and, where the method has unified codes, "pair".
+    """
+    inputs = method.inputs
+    at_a_time = PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME
+    found: dict[str, list[NDArray[np.float32]]] = {}
+    for start in range(0, len(pairs), at_a_time):
+        part = pairs[start : start + at_a_time]
+        images, texts = inputs.images(part.images, context), inputs.texts(part.texts)
+        found.setdefault("image", []).append(method.image_outputs(images))
+        found.setdefault("text", []).append(method.text_outputs(texts))
+        if method.about.unified:
+            found.setdefault("pair", []).append(method.pair_outputs(images, texts))
+    return {side: np.concatenate(parts) for side, parts in found.items()}
+
+
+def calibrate(
+    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
+) -> Calibration | None:
+    """Find how probable a result at a distance is, on pairs not trained on.
+
+    Args:
+        method: A fitted method.
+        pairs: Held-out pairs with both sides and labels.
+        context: Device and progress.
+
+    Returns:
+        None where no two of the pairs share a label.
+    """
+    if len(pairs) < 2:
+        return None
+    return fit_calibration(real_outputs(method, pairs, context), pairs.labels)
 
 
 def lacks_known_words(method: HashMethod, pairs: PairedSet) -> NDArray[np.bool_]:

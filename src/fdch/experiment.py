@@ -10,6 +10,7 @@ from pathlib import Path
 from fdch import methods
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.splits import Parts, Split, SplitSizes
+from fdch.encoding import calibrate
 from fdch.errors import RunError, SettingError
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import configure
@@ -100,7 +101,8 @@ def train_run(
         "seconds": round(time.monotonic() - began, 1),
         "validation_map": validate(method, parts.validation, context),
     }
-    run = save_run(task.out, task.method, method, split, facts)
+    calibration = calibrate(method, parts.validation, context)
+    run = save_run(task.out, task.method, method, split, facts, calibration)
     checkpoints.clear()
     return run
 

@@ -3,9 +3,12 @@
 RUN/run.json             what was trained, on what, by which versions; checksums
 RUN/state.safetensors    everything the method learned
 RUN/split.json           the ids of each part of the data
+RUN/calibration.json     how probable a result at a distance is
 RUN/image_weights.*      a copy of the image network's weights, if not packaged
 RUN/scores.json          the last evaluation, once there was one
 RUN/checkpoints/         unfinished training, gone when it ends
+
+The model inside an index is such a folder without split.json.
 """
 
 import hashlib
@@ -14,6 +17,7 @@ import platform
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -23,7 +27,8 @@ from safetensors.numpy import load_file, save_file
 
 from fdch import __version__, methods
 from fdch.data.splits import Split
-from fdch.errors import DamagedRun, NewerRun, RunError
+from fdch.errors import DamagedRun, DataError, NewerRun, RunError
+from fdch.evaluation.calibration import Calibration
 from fdch.files import write_json, write_whole
 from fdch.methods._base import HashMethod
 from fdch.training.context import PLAIN, Context
@@ -32,6 +37,7 @@ FORMAT = 1
 DESCRIPTION = "run.json"
 STATE = "state.safetensors"
 SPLIT = "split.json"
+CALIBRATION = "calibration.json"
 SCORES = "scores.json"
 CHECKPOINTS = "checkpoints"
 WEIGHTS = "image_weights"
@@ -48,11 +54,14 @@ class Run:
         folder: Where it lies.
         method: Ready to encode.
         facts: The content of run.json.
+        calibration: How probable a result at a distance is; None for runs that had
+            too few validation pairs, and for those of before there was any.
     """
 
     folder: Path
     method: HashMethod
     facts: Mapping[str, Any]
+    calibration: Calibration | None = None
 
     @property
     def name(self) -> str:
@@ -66,11 +75,21 @@ class Run:
 
     def split(self) -> Split:
         """Read the split the run was trained under."""
+        if SPLIT not in self.facts["files"]:
+            raise RunError(
+                f"'{self.folder}' is the model of an index, which keeps no split. Give "
+                "the folder that 'fdch train' wrote."
+            )
         return Split.read(self.folder / SPLIT)
 
 
 def save_run(
-    folder: Path, name: str, method: HashMethod, split: Split, facts: Mapping[str, Any]
+    folder: Path,
+    name: str,
+    method: HashMethod,
+    split: Split | None,
+    facts: Mapping[str, Any],
+    calibration: Calibration | None = None,
 ) -> Run:
     """Write a run, its description last, so that a run is whole or absent.
 
@@ -78,13 +97,19 @@ def save_run(
         folder: Where to write; made if needed.
         name: The method's name.
         method: A fitted method.
-        split: The split it was trained under.
+        split: The split it was trained under; None for the model of an index.
         facts: What else to keep, such as the data's name and fingerprint.
+        calibration: How probable a result at a distance is.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    written = [STATE, SPLIT]
+    written = [STATE]
     write_whole(folder / STATE, lambda path: save_file(method.state(), path))
-    write_whole(folder / SPLIT, split.save)
+    if split is not None:
+        written.append(SPLIT)
+        write_whole(folder / SPLIT, split.save)
+    if calibration is not None:
+        written.append(CALIBRATION)
+        write_json(folder / CALIBRATION, calibration.to_json())
     settings = {field.name: getattr(method, field.name) for field in fields(method)}
     if method.image_weights:
         source = Path(method.image_weights)
@@ -102,7 +127,21 @@ def save_run(
         "files": checksums,
     }
     write_json(folder / DESCRIPTION, description)
-    return Run(folder, method, description)
+    return Run(folder, method, description, calibration)
+
+
+def copy_model(run: Run, folder: Path) -> Run:
+    """Write what encodes, byte for byte, and leave out what training needed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {
+        name: checksum for name, checksum in run.facts["files"].items() if name != SPLIT
+    }
+    for name in kept:
+        write_whole(folder / name, partial(shutil.copyfile, run.folder / name))
+        _require_intact(folder / name, kept[name])
+    facts = {**run.facts, "files": kept}
+    write_json(folder / DESCRIPTION, facts)
+    return Run(folder, run.method, facts, run.calibration)
 
 
 def open_run(folder: str | Path, context: Context = PLAIN) -> Run:
@@ -128,7 +167,7 @@ def open_run(folder: str | Path, context: Context = PLAIN) -> Run:
             f"run '{folder}' cannot be opened: {STATE} does not fit {DESCRIPTION} "
             f"({problem}). Train it again."
         ) from problem
-    return Run(folder, made, facts)
+    return Run(folder, made, facts, _read_calibration(folder, facts, made.bits))
 
 
 def is_finished(folder: Path) -> bool:
@@ -178,13 +217,30 @@ def _read_description(folder: Path) -> dict[str, Any]:
     return facts
 
 
+def _read_calibration(
+    folder: Path, facts: Mapping[str, Any], bits: int
+) -> Calibration | None:
+    if CALIBRATION not in facts["files"]:
+        return None
+    path = folder / CALIBRATION
+    try:
+        found = Calibration.from_json(json.loads(path.read_text("utf-8")))
+        if found.bits != bits:
+            raise DataError(f"it is for {found.bits} bits, not {bits}.")
+    except (ValueError, RecursionError, DataError) as problem:
+        raise DamagedRun(
+            f"'{path}' is not a run's calibration ({problem}). Train the run again."
+        ) from problem
+    return found
+
+
 def _known_files(files: Mapping[str, Any]) -> bool:
     """No name in a description may lead out of the folder."""
-    others = set(files) - {STATE, SPLIT}
+    others = set(files) - {STATE, SPLIT, CALIBRATION}
     plain = all(
         Path(name).name == name and Path(name).stem == WEIGHTS for name in others
     )
-    return plain and {STATE, SPLIT} <= set(files)
+    return plain and STATE in files
 
 
 def _require_intact(path: Path, expected: object) -> None:
