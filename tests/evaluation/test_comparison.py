@@ -111,6 +111,11 @@ def test_seeds_are_averaged_when_asked():
     assert "split" not in table.notes[2]
 
 
+def test_one_seed_is_not_called_a_mean():
+    table = comparison(seeds("fdch", 0.7), over_seeds=True)
+    assert table.notes[1] == "seed 0 alone, so without a spread"
+
+
 def test_other_differences_are_refused_over_seeds_too():
     runs = [scores(), scores(seed=1, split="s1", train=4000)]
     with pytest.raises(ProtocolMismatch, match="train 5000 and 4000"):

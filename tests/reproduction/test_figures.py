@@ -1,11 +1,11 @@
 """Figures with all methods, told apart without colour."""
 
+import itertools
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 from matplotlib.figure import Figure
 
-from fdch import methods
 from fdch.errors import MissingExtra
 from fdch.evaluation import LookupCurve
 from fdch.reproduction.curves import mean_curve, panels_of
@@ -15,6 +15,7 @@ from fdch.reproduction.figures import (
     draw_panels,
     figure_files,
     figure_on_page,
+    marked_points,
     page_colours,
     style_of,
 )
@@ -78,12 +79,32 @@ def test_every_method_has_a_line_of_its_own_without_colour():
         (marker, str(dashes), filled) for marker, dashes, _, filled in STYLES.values()
     }
     assert len(looks) == len(STYLES)
-    assert set(STYLES) >= set(methods.names())
     markers = [style[0] for name, style in STYLES.items() if name not in VARIANTS]
     assert len(set(markers)) >= len(markers) - 1
 
 
 VARIANTS = ("fdch_i", "fdch_ii")
+
+
+def test_every_method_of_a_recipe_has_a_style():
+    drawn = {method for recipe in choose("all") for method in recipe.methods}
+    assert drawn <= set(STYLES)
+
+
+def test_markers_are_spread_over_recall_and_differ_between_curves():
+    points = [(i / 100, 0.5) for i in range(101)]
+    marked = [marked_points(points, number) for number in range(8)]
+    for indices in marked:
+        assert min(indices) >= 6
+        assert {b - a for a, b in itertools.pairwise(indices)} == {16}
+    assert len({index for indices in marked for index in indices}) == sum(
+        len(indices) for indices in marked
+    )
+
+
+def test_few_points_are_marked_once_each():
+    assert marked_points([(0.0, 1.0), (0.5, 0.7), (1.0, 0.2)], 3) == [0, 1, 2]
+    assert marked_points([], 3) == []
 
 
 def test_a_method_that_failed_at_one_length_is_in_the_legend(pairs, imagined):

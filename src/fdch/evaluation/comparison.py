@@ -58,7 +58,7 @@ def comparison(
     ]
     notes = [MEASURES[measure]]
     if over_seeds:
-        notes.append(f"mean ± standard deviation over seeds {_seeds(scores)}")
+        notes.append(_spread(scores))
     if not allow_mixed:
         notes.append(scores[0].protocol.describe(of_a_seed=not over_seeds))
     return Table(
@@ -171,6 +171,13 @@ def _check_seeds(rows: Sequence[_Row]) -> None:
 
 def _draws(runs: Iterable[Scores]) -> list[tuple[int, str]]:
     return sorted((run.protocol.seed, run.protocol.split) for run in runs)
+
+
+def _spread(scores: Sequence[Scores]) -> str:
+    seeds = _seeds(scores)
+    if "," not in seeds:
+        return f"seed {seeds} alone, so without a spread"
+    return f"mean ± standard deviation over seeds {seeds}"
 
 
 def _seeds(runs: Iterable[Scores]) -> str:

@@ -57,7 +57,10 @@ FORMATS: dict[str, dict[str, Any]] = {
 }
 PANEL_INCHES = (3.7, 2.7)
 LEAST_RECALL = 0.01
+FIRST_MARKER, MARKER_STEP, MARKER_TURNS = 0.06, 0.16, 8  # in recall
+APART = {"wspace": 0.06}  # keeps the last tick of a panel off the next one's first
 LEGEND_COLUMNS = 6
+HANDLE = 3.0  # long enough for dashes to show on both sides of the marker
 ON_PAGE = 1.25  # a page is wider than a sheet of paper
 
 
@@ -138,7 +141,9 @@ def figure_inches(panels: Sequence[Panel]) -> tuple[float, float]:
 def draw_panels(figure: "Figure", panels: Sequence[Panel], palette: Palette) -> None:
     """Draw all panels with one legend for all."""
     rows = math.ceil(len(panels) / 2)
-    axes = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False).flat
+    axes = figure.subplots(
+        rows, 2, sharex=True, sharey=True, squeeze=False, gridspec_kw=APART
+    ).flat
     low, high = _range(panels)
     for part, panel in zip(axes, panels, strict=False):
         for number, (method, points) in enumerate(panel.curves.items()):
@@ -170,6 +175,7 @@ def draw_panels(figure: "Figure", panels: Sequence[Panel], palette: Palette) -> 
             named.keys(),
             loc="outside lower center",
             ncols=min(len(named), LEGEND_COLUMNS),
+            handlelength=HANDLE,
         )
 
 
@@ -183,9 +189,6 @@ def _draw_curve(
     marker, dashes, _, is_filled = style_of(method)
     colour = palette.curves(method)
     leads = method == LEADING
-    # a share of the drawing's diagonal; each curve begins elsewhere, so that
-    # markers of curves that run together do not hide each other
-    every = (0.015 * (number % 8), 0.13)
     axes.plot(
         [recall for recall, _ in points],
         [precision for _, precision in points],
@@ -197,10 +200,30 @@ def _draw_curve(
         markerfacecolor=colour if is_filled else "none",
         markeredgecolor=colour,
         markeredgewidth=1.0,
-        markevery=every,
+        markevery=marked_points(points, number),
         zorder=4 if leads else 3,
         label=label(method),
     )
+
+
+def marked_points(points: Sequence[tuple[float, float]], number: int) -> list[int]:
+    """Choose the points that get a marker: those nearest to every so much recall.
+
+    Each curve begins elsewhere, so that markers of curves that run together do not
+    hide each other; none stands where next to nothing is fetched, where all crowd.
+
+    Args:
+        points: Recall and precision.
+        number: Of the curve in its panel.
+    """
+    first = FIRST_MARKER + MARKER_STEP * (number % MARKER_TURNS) / MARKER_TURNS
+    wanted = [first + MARKER_STEP * i for i in range(int(1 / MARKER_STEP) + 1)]
+    found = (
+        min(range(len(points)), key=lambda i: abs(points[i][0] - recall))
+        for recall in wanted
+        if recall < 1
+    )
+    return sorted(set(found)) if points else []
 
 
 def _range(panels: Sequence[Panel]) -> tuple[float, float]:

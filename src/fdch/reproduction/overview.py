@@ -4,6 +4,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from fdch.report.plots import INK, SERIES, page_svg
+from fdch.reproduction.figures import APART
 from fdch.reproduction.grid import Grid, Line
 from fdch.reproduction.recipe import label
 
@@ -21,7 +22,9 @@ def overview_plot(grid: Grid) -> str:
 
     def draw(figure: "Figure") -> None:
         count = max(len(grid.sections), 1)
-        panels = figure.subplots(1, count, sharex=True, sharey=True, squeeze=False)[0]
+        panels = figure.subplots(
+            1, count, sharex=True, sharey=True, squeeze=False, gridspec_kw=APART
+        )[0]
         for axes, gallery in zip(panels, grid.sections, strict=False):
             _draw_gallery(axes, grid, gallery, order)
         handles, names = panels[0].get_legend_handles_labels()
