@@ -16,6 +16,7 @@ from PIL import Image
 from fdch.data.images import (
     ImageFeatures,
     PictureArray,
+    PictureContents,
     PictureFiles,
     PictureLimits,
     check_pictures,
@@ -344,3 +345,15 @@ def test_features_choose_rows_as_numpy_does(rows):
     chosen = ImageFeatures(values)[np.array(rows, dtype=int)]
     assert np.array_equal(chosen.values, values[rows] if rows else values[:0])
     assert chosen.present.all() and len(chosen) == len(rows)
+
+
+def test_contents_in_memory_decode_as_their_files(tmp_path):
+    path = tmp_path / "a.png"
+    Image.new("RGB", (9, 7), (10, 20, 30)).save(path)
+    pictures = PictureContents([path.read_bytes(), b"no picture"])
+    assert pictures[[0]].decode(0, 4).tolist() == [[[10, 20, 30]] * 4] * 4
+    assert pictures.digest(0) == PictureFiles([path]).digest(0)
+    with pytest.raises(BrokenPicture, match="the picture"):
+        pictures.decode(1, 4)
+    with pytest.raises(BrokenPicture, match="4 is the limit"):
+        PictureContents([b"12345"], PictureLimits(bytes=4)).content(0)

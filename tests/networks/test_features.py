@@ -206,3 +206,12 @@ def test_the_same_network_is_loaded_once_until_its_file_changes(tmp_path):
 def test_network_without_weights_is_refused():
     with pytest.raises(SettingError, match="image_weights"):
         frozen_features("cnnf", None, pictures())
+
+
+def test_pictures_not_to_be_remembered_leave_no_trace(tmp_path, monkeypatch):
+    monkeypatch.setenv("FDCH_CACHE", str(tmp_path / "cache"))
+    pictures = PictureArray(np.zeros((1, 8, 8, 3), np.uint8))
+    forgotten = frozen_features("tiny", None, pictures, remember=False)
+    assert not (tmp_path / "cache").exists()
+    assert np.array_equal(forgotten, frozen_features("tiny", None, pictures))
+    assert (tmp_path / "cache").exists()

@@ -170,6 +170,17 @@ def _check(key: bytes, value: bytes) -> bytes:
     return hashlib.blake2b(value, digest_size=_CHECK_BYTES, key=key[:64]).digest()
 
 
+class NothingKept(ResultCache):
+    """Takes and gives nothing: for pictures that are nobody else's business."""
+
+    def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Give nothing."""
+        return {}
+
+    def put_many(self, items: Mapping[bytes, bytes]) -> None:
+        """Keep nothing."""
+
+
 def pixel_store(
     pictures: Pictures,
     size: int,

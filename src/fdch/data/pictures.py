@@ -163,6 +163,52 @@ class PictureFiles(Pictures):
             raise BrokenPicture(f"{self.name(row)}: {reason}.") from error
 
 
+class PictureContents(Pictures):
+    """Pictures whose files are in memory, such as uploaded ones.
+
+    >>> PictureContents([b"not a picture"]).present.tolist()
+    [True]
+    """
+
+    def __init__(
+        self, contents: Sequence[bytes], limits: PictureLimits | None = None
+    ) -> None:
+        self.contents = list(contents)
+        self.limits = limits or PictureLimits()
+
+    def __len__(self) -> int:
+        return len(self.contents)
+
+    def __getitem__(self, rows: Any) -> "PictureContents":
+        wanted = chosen(rows, len(self))
+        return PictureContents([self.contents[row] for row in wanted], self.limits)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Tell for each row whether it has a picture: all do."""
+        return np.ones(len(self), dtype=np.bool_)
+
+    def name(self, row: int) -> str:
+        """Say what an error calls this row's picture: nothing but a picture."""
+        return "the picture"
+
+    def content(self, row: int) -> bytes:
+        """Give one row's file content."""
+        content = self.contents[row]
+        if len(content) > self.limits.bytes:
+            raise BrokenPicture(
+                f"{self.name(row)} has {len(content):,} bytes; "
+                f"{self.limits.bytes:,} is the limit."
+            )
+        return content
+
+    def add_to(self, digest: Digest) -> None:
+        """Add each picture's bytes to a fingerprint."""
+        digest.add(b"contents")
+        for content in self.contents:
+            digest.add(hashlib.blake2b(content, digest_size=16).digest())
+
+
 class PixelRows(Protocol):
     """What PictureArray needs of an array, in memory or on disk."""
 

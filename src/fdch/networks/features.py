@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fdch.data.cache import ResultCache
+from fdch.data.cache import NothingKept, ResultCache
 from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.threads import in_threads
 from fdch.errors import DataError
@@ -162,6 +162,7 @@ def frozen_features(
     images: Images,
     progress: Progress = silent,
     device: torch.device | str | None = None,
+    remember: bool = True,
 ) -> NDArray[np.float32]:
     """Give the features of all rows, loading the network only for pictures.
 
@@ -171,13 +172,16 @@ def frozen_features(
         images: Rows that all have an image.
         progress: Told of pictures as they are finished.
         device: Where the network runs; none chooses.
+        remember: Keep the features in the user's cache folder, and look there.
 
     Returns:
         Features, (rows, width).
     """
     if isinstance(images, ImageFeatures):
         return images.values
-    return FeatureExtractor(name, weights, device=device).features(images, progress)
+    cache = None if remember else NothingKept()
+    extractor = FeatureExtractor(name, weights, device=device, cache=cache)
+    return extractor.features(images, progress)
 
 
 @lru_cache(maxsize=1)

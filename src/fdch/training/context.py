@@ -17,11 +17,13 @@ class Context:
         progress: Told of every epoch and of long preparations.
         device: "auto", or a torch device such as "cpu" or "cuda".
         checkpoints: Where to keep unfinished work; None keeps none.
+        remember: Keep features of pictures in the cache folder, and look there.
     """
 
     progress: Progress = silent
     device: str = "auto"
     checkpoints: Checkpoints | None = None
+    remember: bool = True
 
     def torch_device(self) -> torch.device:
         """Resolve the device's name, "auto" meaning an accelerator if there is one."""

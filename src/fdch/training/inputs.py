@@ -106,6 +106,7 @@ class Inputs:
             images,
             progress=context.progress,
             device=context.torch_device(),
+            remember=context.remember,
         )
 
     def texts(self, texts: Texts) -> csr_array:
