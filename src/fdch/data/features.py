@@ -1,9 +1,5 @@
 """Read ready features: an .npz file with image, text, labels and perhaps ids."""
 
-import zipfile
-import zlib
-from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fdch.data.array_files import DAMAGE, ArrayHeader, array_headers
 from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import WordVectors
 from fdch.errors import DataError, LabelError, suggestion
 
 MOST_BYTES = 64 * 2**30
-# all that zip files and arrays raise when they are not what they say
-_DAMAGE = (
-    OSError,
-    ValueError,
-    EOFError,
-    RuntimeError,
-    MemoryError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 _NEEDED = ("image", "text")
 _READ = ("image", "text", "labels", "ids")
-
-
-@dataclass(frozen=True)
-class _Header:
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    declared: int  # bytes that follow from shape and dtype
-    held: int  # bytes that the archive says there are
 
 
 def read(path: Path) -> PairedSet:
@@ -47,7 +26,7 @@ def read(path: Path) -> PairedSet:
     """
     try:
         arrays = _load(path)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise DataError(f"'{path}' is not a whole .npz file: {error}.") from None
     rows = len(arrays["image"])
     image = _finite(path, "image", arrays["image"])
@@ -65,32 +44,11 @@ def read(path: Path) -> PairedSet:
 
 def _load(path: Path) -> dict[str, NDArray[Any]]:
     """Check what the headers declare, and only then load."""
-    with zipfile.ZipFile(path) as archive:
-        entries = {
-            entry.filename.removesuffix(".npy"): entry
-            for entry in archive.infolist()
-            if entry.filename.endswith(".npy")
-        }
-        _require_arrays(path, list(entries))
-        headers = {
-            name: _header(archive, entries[name]) for name in _READ if name in entries
-        }
+    there, headers = array_headers(path, _READ)
+    _require_arrays(path, there)
     _require_shapes(path, headers)
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in headers}
-
-
-def _header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> _Header:
-    with archive.open(entry) as file:
-        version = np.lib.format.read_magic(file)
-        if version == (1, 0):
-            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        elif version == (2, 0):
-            shape, _, dtype = np.lib.format.read_array_header_2_0(file)
-        else:
-            raise ValueError(f"unknown array format {version}")
-        declared = prod(shape) * dtype.itemsize
-        return _Header(shape, dtype, declared, entry.file_size - file.tell())
 
 
 def _require_arrays(path: Path, there: list[str]) -> None:
@@ -103,7 +61,7 @@ def _require_arrays(path: Path, there: list[str]) -> None:
             )
 
 
-def _require_shapes(path: Path, headers: dict[str, _Header]) -> None:
+def _require_shapes(path: Path, headers: dict[str, ArrayHeader]) -> None:
     rows = headers["image"].shape[:1]
     for name, header in headers.items():
         named = name == "ids"
