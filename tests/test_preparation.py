@@ -64,6 +64,13 @@ def test_a_misnamed_column_is_suggested(pairs):
         require_sides(unlabelled)
 
 
+def test_labels_may_be_missing_where_none_are_needed(pairs):
+    unlabelled = replace(pairs, labels=np.zeros_like(pairs.labels))
+    require_sides(unlabelled, needs_labels=False)
+    with pytest.raises(LabelError, match="take a method that learns from pairs only"):
+        require_sides(unlabelled)
+
+
 @pytest.mark.parametrize("resume", [True, False])
 def test_new_and_empty_folders_are_free_and_stay_as_they_were(tmp_path, resume):
     require_free_folder(tmp_path / "a" / "b", resume)

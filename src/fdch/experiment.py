@@ -112,7 +112,7 @@ def read_parts(
 ) -> tuple[PairedSet, Parts, Split]:
     """Read the data and draw, or read, its split."""
     pairs = PairedSet.read(task.source, broken=task.broken)
-    require_sides(pairs)
+    require_sides(pairs, methods.load(task.method).about.needs_labels)
     pairs = pairs.without_broken_pictures(task.broken, context.progress)
     if task.split is not None:
         split = Split.read(task.split, pairs)

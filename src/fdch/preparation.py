@@ -49,21 +49,22 @@ def require_ready(method: HashMethod, context: Context) -> None:
         )
 
 
-def require_sides(pairs: PairedSet) -> None:
-    """Refuse data in which no pair has an image, or a text, or a label."""
-    sides = {
-        "image": pairs.images.present,
-        "text": pairs.texts.present,
-        "labels": pairs.labels.any(axis=1),
-    }
-    absent = [name for name, there in sides.items() if not there.any()]
+def require_sides(pairs: PairedSet, needs_labels: bool = True) -> None:
+    """Refuse data in which no pair has an image, or a text, or a label if needed."""
+    sides = {"image": pairs.images.present.any(), "text": pairs.texts.present.any()}
+    if needs_labels:
+        sides["labels"] = pairs.labels.any()
+    absent = [name for name, is_there in sides.items() if not is_there]
     if absent:
-        kind = LabelError if absent == ["labels"] else DataError
-        hint = suggestion(absent[0], pairs.columns) or "; fill in that column."
+        kind, advice = DataError, "fill in that column"
+        if absent == ["labels"]:
+            kind = LabelError
+            advice += ", or take a method that learns from pairs only ('fdch methods')"
+        hint = suggestion(absent[0], pairs.columns) or f"; {advice}."
         raise kind(
             f"none of the {len(pairs):,} pairs of '{pairs.name}' has a value for "
             f"{' or '.join(map(repr, absent))}; training needs pairs with all of "
-            f"image, text and labels{hint}"
+            f"{', '.join(sides)}{hint}"
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.splits import Split
 from fdch.encoding import EncodedPairs, encode_pairs
-from fdch.errors import DamagedRun, RunError
+from fdch.errors import DamagedRun, LabelError, RunError
 from fdch.evaluation import GALLERIES, Protocol, Scores, evaluate_codes
 from fdch.methods._base import HashMethod
 from fdch.preparation import read_pairs
@@ -142,6 +142,8 @@ def score_method(
     context: Context = PLAIN,
 ) -> Evaluation:
     """Encode both sets and score them under a stated protocol."""
+    _require_labels(query, "queries")
+    _require_labels(database, "pairs of the database")
     query_codes = encode_pairs(method, query, context)
     database_codes = encode_pairs(method, database, context)
     scores = evaluate_codes(
@@ -153,6 +155,15 @@ def score_method(
         progress=context.progress,
     )
     return Evaluation(scores, query, database, query_codes, database_codes)
+
+
+def _require_labels(pairs: PairedSet, what: str) -> None:
+    if not pairs.labels.any():
+        raise LabelError(
+            f"none of the {len(pairs):,} {what} of '{pairs.name}' has a label, so "
+            "nothing can be scored: an answer is right when it shares a label with "
+            "the query. Give data with labels."
+        )
 
 
 def _training_facts(run: Run) -> dict[str, Any]:

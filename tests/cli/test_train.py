@@ -221,3 +221,25 @@ def test_a_real_signal_does_the_same(fdch, on_features, tiny, tmp_path):
     fdch(*words, "--out", tmp_path / "whole")
     states = [(tmp_path / name / STATE).read_bytes() for name in ("run", "whole")]
     assert states[0] == states[1]
+
+
+def test_pairs_without_labels_teach_methods_that_need_none(
+    fdch, manifest, photo_rows, tiny, tmp_path
+):
+    columns = ("id", "image", "text")
+    data, run = manifest(tmp_path / "pairs.csv", photo_rows, columns), tmp_path / "run"
+    words = ("train", data, "--bits", 8, "--out", run)
+    refused = fdch(*words, *tiny)
+    assert refused.exit_code == 1
+    assert "take a method that learns from pairs only" in refused.stderr
+    trained = fdch(*words, "--method", "cmfh")
+    assert trained.exit_code == 0, trained.stderr
+    encoded = fdch("encode", run, data, "--out", tmp_path / "codes.npz")
+    assert encoded.exit_code == 0, encoded.stderr
+    scored = fdch("evaluate", run)
+    assert scored.exit_code == 1
+    assert "none of the 6 queries of 'pairs' has a label" in scored.stderr
+    assert "Give data with labels" in scored.stderr
+    labelled = manifest(tmp_path / "labelled.csv", photo_rows)
+    elsewhere = fdch("evaluate", run, labelled)
+    assert elsewhere.exit_code == 0, elsewhere.stderr

@@ -214,6 +214,13 @@ def test_sound_pairs_may_be_trained_on():
     small(texts=vectors).require_training()
 
 
+def test_labels_are_asked_for_only_where_they_are_needed():
+    unlabelled = small(labels=np.zeros((6, 0), dtype=np.uint8), label_names=())
+    unlabelled.require_training(needs_labels=False)
+    with pytest.raises(LabelError, match="none of the 6 training pairs has a label"):
+        unlabelled.require_training()
+
+
 def refused(pairs, message, batch=1):
     with pytest.raises(DataError, match=message) as caught:
         pairs.require_training(batch)

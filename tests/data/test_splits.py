@@ -105,6 +105,13 @@ def test_rows_that_lack_something_are_only_in_the_database(tmp_path):
     assert {"0", "1", "2"} <= set(parts.database.ids)
 
 
+def test_labels_are_not_asked_for_where_no_pair_has_one():
+    pairs = numbered(20, labels=np.zeros((20, 0), dtype=np.uint8), label_names=())
+    split = Split.draw(pairs, seed=1)
+    assert (len(split.query), len(split.train), len(split.validation)) == (2, 9, 1)
+    assert split.query == Split.draw(numbered(20), seed=1).query
+
+
 def test_too_few_pairs_are_counted_out():
     pairs = numbered(10, texts=Sentences([None, *["a"] * 9]))
     message = r"needs 12 pairs.*\(2 queries and 10 for training\); of 10 pairs 9 have"

@@ -19,7 +19,7 @@ from fdch import methods
 from fdch.codes import hamming_distances
 from fdch.data.images import ImageFeatures
 from fdch.data.splits import Split
-from fdch.errors import DataError, NotFitted, SettingError
+from fdch.errors import DataError, LabelError, NotFitted, SettingError
 from fdch.evaluation import score
 from fdch.methods import _base
 from fdch.methods._base import HashMethod
@@ -317,10 +317,20 @@ def test_like_pairs_are_closer_than_unlike_ones(method, parts):
     assert gain(method, parts) > 0.1
 
 
+def test_labels_are_asked_for_by_those_that_learn_from_them(method, name, parts):
+    classless = np.zeros((len(parts.train), 0), dtype=np.uint8)
+    unlabelled = replace(parts.train, labels=classless, label_names=())
+    if method.about.needs_labels:
+        with pytest.raises(LabelError, match="has a label"):
+            small(name).fit(unlabelled)
+    else:
+        assert_same_state(small(name).fit(unlabelled), method)
+
+
 def test_shuffled_labels_leave_nothing_to_supervise_with(method, name, parts):
     order = np.random.default_rng(0).permutation(len(parts.train))
     shuffled = replace(parts.train, labels=parts.train.labels[order])
-    if "label" not in method.about.supervision:
+    if not method.about.needs_labels:
         assert_same_state(small(name).fit(shuffled), method)
         return
     # Networks that cannot learn the nonsense still hash each pair at random, one

@@ -11,13 +11,14 @@ from fdch.errors import DataError, LabelError, suggestion
 _NAMED = 5
 
 
-def require_training(pairs: PairedSet, batch: int) -> None:
+def require_training(pairs: PairedSet, batch: int, needs_labels: bool) -> None:
     """Refuse pairs that a method cannot learn from, saying why."""
     if not len(pairs):
         raise DataError(f"'{pairs.name}' has no pairs to train on.")
     _require_cells(pairs, "image", pairs.images.present)
     _require_cells(pairs, "text", pairs.texts.present)
-    _require_labels(pairs)
+    if needs_labels:
+        _require_labels(pairs)
     _require_finite(pairs)
     if len(pairs) < batch:
         raise DataError(

@@ -115,7 +115,7 @@ class Split:
         """Draw a split at random; the order of the rows does not matter.
 
         Only pairs with an image, a text and a label are drawn; all others go
-        to the database.
+        to the database. Where no pair has a label, none is asked for.
 
         Args:
             pairs: What to draw from.
@@ -125,9 +125,10 @@ class Split:
         """
         if seed < 0:
             raise SettingError(f"a seed is 0 or more; got {seed}.")
-        usable = np.flatnonzero(
-            pairs.images.present & pairs.texts.present & pairs.labels.any(axis=1)
-        )
+        complete = pairs.images.present & pairs.texts.present
+        if pairs.labels.any():
+            complete &= pairs.labels.any(axis=1)
+        usable = np.flatnonzero(complete)
         wanted = sizes or pairs.benchmark or SplitSizes.usual(len(usable))
         _require_enough(wanted, len(usable), len(pairs))
         names = np.array(sorted(pairs.ids[usable]), dtype=object)

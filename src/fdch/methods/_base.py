@@ -39,6 +39,11 @@ class About:
     unified: bool
     image_input: str
 
+    @property
+    def needs_labels(self) -> bool:
+        """Whether it cannot learn from pairs alone."""
+        return "label" in self.supervision
+
 
 @dataclass
 class HashMethod(ABC):
@@ -79,7 +84,9 @@ class HashMethod(ABC):
             context: Device, progress and checkpoints.
         """
         self.check()
-        pairs.require_training(batch=getattr(self, "batch_size", 1))
+        pairs.require_training(
+            batch=getattr(self, "batch_size", 1), needs_labels=self.about.needs_labels
+        )
         inputs = Inputs.fit(
             pairs,
             self.image_network,
