@@ -1,0 +1,210 @@
+"""The full scan: every code is compared with every query.
+
+Exact for any codes, and the measure that the other ways of searching are held to.
+"""
+
+import importlib
+from collections.abc import Callable
+from functools import cache
+from typing import Literal, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.errors import MissingExtra, SettingError
+from fdch.index import scan_numpy
+from fdch.index.gallery import Part
+from fdch.index.keys import NOTHING
+from fdch.index.rows import Rows, flat, frozen, row_length
+from fdch.index.threads import ranges, share
+
+Engine = Literal["auto", "numba", "numpy"]
+Keys = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+ROWS_TO_SHARE = 1 << 16  # comparisons below which a second thread costs time
+QUERIES_TO_SHARE = 8  # queries a thread needs to make good use of a block in cache
+FIRST_ROOM = 256  # keys of a radius search before anything is known
+NO_NUMBERS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+NO_FLAGS: Flags = np.empty(0, dtype=np.bool_)
+
+
+class ScanEngine(Protocol):
+    """How rows are compared: compiled, or by NumPy."""
+
+    nearest_rows: Callable[..., None]
+    rows_within: Callable[..., None]
+
+
+@cache
+def scan_engine(engine: Engine = "auto") -> ScanEngine:
+    """Give the engine of that name; "auto" is numba where it is installed."""
+    if engine == "numpy":
+        return cast(ScanEngine, scan_numpy)
+    if engine not in ("auto", "numba"):
+        raise SettingError(f"unknown engine {engine!r}; use auto, numba or numpy.")
+    try:
+        return cast(ScanEngine, importlib.import_module("fdch.index.scan_kernels"))
+    except ImportError as error:
+        if engine == "numba":
+            raise MissingExtra("the compiled scan", "fast") from error
+        return cast(ScanEngine, scan_numpy)
+
+
+def nearest_in_part(
+    part: Part,
+    bits: int,
+    queries: Rows,
+    limits: NDArray[np.int64],
+    k: int,
+    *,
+    picked: NDArray[np.int64] | None = None,
+    threads: int = 1,
+    engine: Engine = "auto",
+) -> Keys:
+    """Find for each query the k nearest rows that stay below its limit.
+
+    Args:
+        part: Rows to search.
+        bits: Length of the codes.
+        queries: As rows.
+        limits: A distance for each query that rows must stay below.
+        k: How many are wanted.
+        picked: Places of the rows that may be found, rising; None for all.
+        threads: How many threads may share the work.
+        engine: What compares.
+
+    Returns:
+        Keys in order, (queries, k), filled up with NOTHING.
+    """
+    scan = _Scan(part, bits, queries, picked, engine)
+    if scan.count == 0 or scan.queries == 0:
+        return np.full((scan.queries, k), NOTHING, dtype=np.int64)
+    by_rows = scan.pieces_of_rows(threads)
+    found = np.full((by_rows, scan.queries, k), NOTHING, dtype=np.int64)
+    sizes = np.zeros((by_rows, scan.queries), dtype=np.int64)
+
+    def work(piece: int, rows: tuple[int, int], asked: tuple[int, int]) -> None:
+        some = slice(*asked)
+        scan.engine.nearest_rows(
+            *scan.arguments(*rows, *asked),
+            limits[some],
+            bits,
+            found[piece, some],
+            sizes[piece, some],
+        )
+
+    scan.share(work, by_rows, threads)
+    if by_rows == 1:
+        return found[0]
+    return merge(found.transpose(1, 0, 2).reshape(scan.queries, -1), k)
+
+
+def within_part(
+    part: Part,
+    bits: int,
+    queries: Rows,
+    radius: int,
+    *,
+    picked: NDArray[np.int64] | None = None,
+    threads: int = 1,
+    engine: Engine = "auto",
+) -> list[Keys]:
+    """Find for each query the keys of all rows no farther than the radius, unsorted."""
+    scan = _Scan(part, bits, queries, picked, engine)
+    if scan.count == 0 or scan.queries == 0:
+        return [np.empty(0, dtype=np.int64)] * scan.queries
+    by_rows = scan.pieces_of_rows(threads)
+    pieces: list[list[Keys]] = [[] for _ in range(scan.queries)]
+    results: dict[tuple[int, int], list[Keys]] = {}
+
+    def work(piece: int, rows: tuple[int, int], asked: tuple[int, int]) -> None:
+        results[piece, asked[0]] = scan.within(rows, asked, radius + 1)
+
+    scan.share(work, by_rows, threads)
+    for (_, first), found in sorted(results.items(), key=lambda item: item[0]):
+        for query, keys in enumerate(found, start=first):
+            pieces[query].append(keys)
+    return [some[0] if len(some) == 1 else np.concatenate(some) for some in pieces]
+
+
+def merge(keys: Keys, k: int) -> Keys:
+    """Keep the k first of each row of keys, in order."""
+    return np.sort(keys, axis=1)[:, :k]
+
+
+class _Scan:
+    """Rows and queries laid out for the loops."""
+
+    def __init__(
+        self,
+        part: Part,
+        bits: int,
+        queries: Rows,
+        picked: NDArray[np.int64] | None,
+        engine: Engine,
+    ) -> None:
+        self.engine = scan_engine(engine)
+        self.words = row_length(bits)
+        self.first = part.first
+        self.rows = flat(part.rows)
+        self.asked = flat(queries)
+        self.queries = len(queries)
+        self.count = len(part) if picked is None else len(picked)
+        self.picked = frozen(NO_NUMBERS if picked is None else picked)
+        self.dead = frozen(NO_FLAGS if part.dead is None else part.dead)
+
+    def pieces_of_rows(self, threads: int) -> int:
+        """Say into how many pieces the rows are cut, rather than the queries."""
+        if threads == 1 or self.queries >= threads * QUERIES_TO_SHARE:
+            return 1
+        return max(1, min(threads, self.count * self.queries // ROWS_TO_SHARE))
+
+    def share(
+        self,
+        work: Callable[[int, tuple[int, int], tuple[int, int]], None],
+        by_rows: int,
+        threads: int,
+    ) -> None:
+        """Do the work on pieces of the rows, or of the queries, in threads."""
+        enough = self.count * self.queries >= ROWS_TO_SHARE
+        by_queries = threads if by_rows == 1 and enough else 1
+        if self.queries < QUERIES_TO_SHARE * by_queries:
+            by_queries = 1
+        tasks = [
+            lambda piece=piece, rows=rows, asked=asked: work(piece, rows, asked)
+            for piece, rows in enumerate(ranges(0, self.count, by_rows))
+            for asked in ranges(0, self.queries, by_queries)
+        ]
+        share(tasks, threads)
+
+    def arguments(
+        self, start: int, stop: int, first_query: int, last_query: int
+    ) -> tuple[object, ...]:
+        """Give what every loop is told first."""
+        asked = self.asked[first_query * self.words : last_query * self.words]
+        return (
+            self.rows, self.words, self.picked, start, stop, self.first, self.dead,
+            asked,
+        )  # fmt: skip
+
+    def within(
+        self, rows: tuple[int, int], asked: tuple[int, int], limit: int
+    ) -> list[Keys]:
+        """Collect keys; where there was too little room, once more with enough."""
+        number = asked[1] - asked[0]
+        found = np.empty((number, FIRST_ROOM), dtype=np.int64)
+        sizes = np.zeros(number, dtype=np.int64)
+        self.engine.rows_within(*self.arguments(*rows, *asked), limit, found, sizes)
+        collected = [found[i, : sizes[i]] for i in range(number)]
+        for i in np.flatnonzero(sizes > FIRST_ROOM):
+            room = np.empty((1, sizes[i]), dtype=np.int64)
+            query = asked[0] + int(i)
+            self.engine.rows_within(
+                *self.arguments(*rows, query, query + 1),
+                limit,
+                room,
+                np.zeros(1, dtype=np.int64),
+            )
+            collected[i] = room[0]
+        return collected

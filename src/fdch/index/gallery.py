@@ -1,0 +1,78 @@
+"""What is searched: parts of rows, and what is found in them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.errors import DataError
+from fdch.index.rows import Rows, row_codes, row_length, row_type, row_words
+
+__all__ = ["Found", "Gallery", "Part", "Rows", "row_codes", "row_type", "row_words"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows that were added one after another.
+
+    Args:
+        rows: Codes, (n,) or (n, words); contiguous and aligned, often a map of a
+            file. Stored in the order of insertion.
+        first: Number of the first of them; numbers rise with insertion.
+        dead: Which of them are removed, (n,), in the order of numbers; None where
+            none is.
+    """
+
+    rows: Rows
+    first: int
+    dead: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return self.rows.shape[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """All rows of an index, in parts.
+
+    Args:
+        bits: Length of the codes.
+        parts: In order of insertion.
+    """
+
+    bits: int
+    parts: tuple[Part, ...]
+
+    def __post_init__(self) -> None:
+        length, kind, next_number = row_length(self.bits), row_type(self.bits), 0
+        for part in self.parts:
+            shape = (len(part),) if length == 1 else (len(part), length)
+            if part.rows.dtype != kind or part.rows.shape != shape:
+                raise DataError(
+                    f"rows of {self.bits}-bit codes are {kind} of shape {shape}; "
+                    f"got {part.rows.dtype} of shape {part.rows.shape}."
+                )
+            if part.first < next_number:
+                raise DataError(
+                    f"parts must rise in number; one begins at {part.first}, but "
+                    f"{next_number} is the next."
+                )
+            next_number = part.first + len(part)
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was found for one query, nearest first, ties in order of insertion.
+
+    Args:
+        numbers: Of the items found.
+        distances: Hamming distances.
+        scanned: How many codes were compared or ruled out by bounds.
+    """
+
+    numbers: NDArray[np.int64]
+    distances: NDArray[np.uint16]
+    scanned: int

@@ -1,0 +1,163 @@
+"""The one entry to searching a gallery, whatever way is quickest."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.codes import Codes
+from fdch.errors import DataError, SettingError
+from fdch.index.exact import Engine, Keys, merge, nearest_in_part, within_part
+from fdch.index.gallery import Found, Gallery, Part
+from fdch.index.keys import NOTHING, NUMBER_BITS, NUMBER_MASK
+from fdch.index.rows import Rows, row_length, row_type, row_words
+from fdch.machine import usable_cores
+
+Numbers = NDArray[np.int64]
+KEYS_AT_A_TIME = 1 << 23  # found keys held while searching, at most 64 MB
+
+
+def nearest(
+    gallery: Gallery,
+    queries: Codes,
+    k: int,
+    *,
+    allowed: Numbers | None = None,
+    threads: int | None = None,
+    engine: Engine = "auto",
+) -> list[Found]:
+    """Find the k nearest items of each query, ties in order of insertion.
+
+    Args:
+        gallery: What is searched.
+        queries: Codes to search with.
+        k: How many are wanted; fewer are found where there are fewer.
+        allowed: Numbers of the items that may be found, rising; None for all.
+        threads: How many threads may share the work; None for one to a core.
+        engine: What compares codes.
+    """
+    _check(gallery, queries, allowed)
+    if k < 1:
+        raise SettingError(f"at least one item must be asked for; got k = {k}.")
+    seen = len(gallery) if allowed is None else len(allowed)
+    room = max(1, min(k, seen))
+    threads = threads or usable_cores()
+    rows, found = row_words(queries), []
+    step = max(1, KEYS_AT_A_TIME // room)
+    for start in range(0, len(queries), step):
+        asked = rows[start : start + step]
+        limits = np.full(len(asked), gallery.bits + 1, dtype=np.int64)
+        keys = _nearest_keys(gallery, asked, limits, room, allowed, threads, engine)
+        found += _found_rows(keys, seen)
+    return found
+
+
+def within(
+    gallery: Gallery,
+    queries: Codes,
+    radius: int,
+    *,
+    most: int | None = None,
+    allowed: Numbers | None = None,
+    threads: int | None = None,
+    engine: Engine = "auto",
+) -> list[Found]:
+    """Find all items no farther than the radius, nearest first.
+
+    Args:
+        gallery: What is searched.
+        queries: Codes to search with.
+        radius: The largest distance; negative finds nothing.
+        most: Give only so many of the nearest; None for all.
+        allowed: Numbers of the items that may be found, rising; None for all.
+        threads: How many threads may share the work; None for one to a core.
+        engine: What compares codes.
+    """
+    _check(gallery, queries, allowed)
+    if most is not None and most < 1:
+        raise SettingError(f"at least one item must be asked for; got {most}.")
+    seen = len(gallery) if allowed is None else len(allowed)
+    threads = threads or usable_cores()
+    rows = row_words(queries)
+    radius = min(radius, gallery.bits)
+    collected: list[list[Keys]] = [[] for _ in range(len(queries))]
+    for part in gallery.parts:
+        picked = _picked(part, allowed)
+        found = within_part(
+            part, gallery.bits, rows, radius,
+            picked=picked, threads=threads, engine=engine,
+        )  # fmt: skip
+        for some, keys in zip(collected, found, strict=True):
+            some.append(keys)
+    return [_found_keys(some, most, seen) for some in collected]
+
+
+def warm(bits: int) -> None:
+    """Compile, or load what was compiled, all that searching such codes needs."""
+    length = row_length(bits)
+    rows = np.zeros((2, length) if length > 1 else 2, dtype=row_type(bits))
+    dead = np.zeros(2, dtype=np.bool_)
+    codes = Codes(np.zeros((2, (bits + 7) // 8), dtype=np.uint8), bits)
+    gallery = Gallery(bits, (Part(rows, 0), Part(rows, 2, dead)))
+    nearest(gallery, codes, 1)
+    within(gallery, codes, 0)
+
+
+def _check(gallery: Gallery, queries: Codes, allowed: Numbers | None) -> None:
+    if queries.bits != gallery.bits:
+        raise DataError(
+            f"queries have {queries.bits} bits, the gallery's codes {gallery.bits}; "
+            "they must come from the same method."
+        )
+    if allowed is not None and np.any(allowed[1:] <= allowed[:-1]):
+        raise DataError("numbers of allowed items must rise, without repeats.")
+
+
+def _nearest_keys(
+    gallery: Gallery,
+    queries: Rows,
+    limits: Numbers,
+    k: int,
+    allowed: Numbers | None,
+    threads: int,
+    engine: Engine,
+) -> Keys:
+    """Search part after part; what was found so far limits what may still come."""
+    held: Keys | None = None
+    for part in gallery.parts:
+        picked = _picked(part, allowed)
+        keys = nearest_in_part(
+            part, gallery.bits, queries, limits, k,
+            picked=picked, threads=threads, engine=engine,
+        )  # fmt: skip
+        held = keys if held is None else merge(np.concatenate([held, keys], 1), k)
+        # Later parts have higher numbers: only what is strictly nearer counts.
+        limits = np.minimum(limits, held[:, -1] >> NUMBER_BITS)
+    if held is None:
+        return np.full((len(queries), k), NOTHING, dtype=np.int64)
+    return held
+
+
+def _picked(part: Part, allowed: Numbers | None) -> Numbers | None:
+    """Give the places in a part of the items that may be found."""
+    if allowed is None:
+        return None
+    start, stop = np.searchsorted(allowed, [part.first, part.first + len(part)])
+    return allowed[start:stop] - part.first
+
+
+def _found_rows(keys: Keys, seen: int) -> list[Found]:
+    sizes = np.sum(keys != NOTHING, axis=1).tolist()
+    numbers = keys & NUMBER_MASK
+    distances = (keys >> NUMBER_BITS).astype(np.uint16)
+    return [
+        Found(numbers[i, :size], distances[i, :size], seen)
+        for i, size in enumerate(sizes)
+    ]
+
+
+def _found_keys(some: Sequence[Keys], most: int | None, seen: int) -> Found:
+    keys = np.sort(np.concatenate(some)) if some else np.empty(0, dtype=np.int64)
+    keys = keys[:most]
+    distances = (keys >> NUMBER_BITS).astype(np.uint16)
+    return Found(keys & NUMBER_MASK, distances, seen)

@@ -1,0 +1,462 @@
+"""The compiled full scan: many queries share each block of codes.
+
+A found row is one number, its key: the distance above, the row's number below, so
+that keys sort by distance and then by insertion. Rows of several words lie flat.
+
+Most of the time goes into the least distance of a slice, which touches nothing but
+the codes; only a slice with something below the limit is looked at row by row.
+Importing this file needs numba.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.compiled import compiled, set_bits
+from fdch.index.keys import NUMBER_BITS
+
+Flat = NDArray[np.unsignedinteger[Any]]
+Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+BLOCK_BYTES = 16384  # half of a usual first-level cache
+SLICE = 128  # rows looked at together
+PIECE = 32  # rows looked at together where a slice has something
+SAMPLED = 64  # rows in a group of the sample that guesses the first limit
+SAMPLE_EVERY = 4096  # rows to a group of the sample
+MOST_SAMPLES = 4096
+
+# Indices are unsigned where a loop must vectorise: one that might be negative would
+# have to be tested. Arrays are not sliced in these loops, which would count
+# references.
+
+
+@compiled
+def _least_word(rows: Flat, start: Int, stop: Int, word: Int) -> Int:
+    """Give the least distance between a word and a range of rows of one word."""
+    best = rows.dtype.type(255)
+    for i in range(np.uint64(start), np.uint64(stop)):
+        best = min(best, set_bits(rows[i] ^ word))
+    return np.int64(best)
+
+
+@compiled
+def _word_below(rows: Flat, start: Int, stop: Int, word: Int, limit: Int) -> Int:
+    """Give the first row of one word that is nearer than the limit, else stop."""
+    i = start
+    while i < stop and i % PIECE:
+        if np.int64(set_bits(rows[np.uint64(i)] ^ word)) < limit:
+            return i
+        i += 1
+    while i < stop:
+        whole = i % SLICE == 0 and i + SLICE <= stop
+        if whole and _least_word(rows, i, i + SLICE, word) >= limit:
+            i += SLICE
+            continue
+        end = min(i + PIECE, stop)
+        if _least_word(rows, i, end, word) < limit:
+            while i < end:
+                if np.int64(set_bits(rows[np.uint64(i)] ^ word)) < limit:
+                    return i
+                i += 1
+        i = end
+    return stop
+
+
+@compiled
+def _least_of_two(rows: Flat, start: Int, stop: Int, queries: Flat, query: Int) -> Int:
+    at, one = np.uint64(2 * query), np.uint64(1)
+    first, second = queries[at], queries[at + one]
+    best = np.uint64(65535)
+    for row in range(np.uint64(start), np.uint64(stop)):
+        i = row << one
+        both = set_bits(rows[i] ^ first) + set_bits(rows[i + one] ^ second)
+        best = min(best, np.uint64(both))
+    return np.int64(best)
+
+
+@compiled
+def _least_of_four(rows: Flat, start: Int, stop: Int, queries: Flat, query: Int) -> Int:
+    at, one, two, three = np.uint64(4 * query), np.uint64(1), np.uint64(2), np.uint64(3)
+    first, second = queries[at], queries[at + one]
+    third, fourth = queries[at + two], queries[at + three]
+    best = np.uint64(65535)
+    for row in range(np.uint64(start), np.uint64(stop)):
+        i = row << two
+        left = set_bits(rows[i] ^ first) + set_bits(rows[i + one] ^ second)
+        right = set_bits(rows[i + two] ^ third) + set_bits(rows[i + three] ^ fourth)
+        best = min(best, np.uint64(left + right))
+    return np.int64(best)
+
+
+@compiled
+def least(
+    rows: Flat, start: Int, stop: Int, queries: Flat, query: Int, words: Int
+) -> Int:
+    """Give the least distance between a query and a range of rows."""
+    if words == 1:
+        return _least_word(rows, start, stop, queries[query])
+    if words == 2:
+        return _least_of_two(rows, start, stop, queries, query)
+    if words == 4:
+        return _least_of_four(rows, start, stop, queries, query)
+    best = np.int64(65535)
+    for row in range(start, stop):
+        best = min(best, distance(rows, row, queries, query, words))
+    return best
+
+
+@compiled
+def distance(rows: Flat, row: Int, queries: Flat, query: Int, words: Int) -> Int:
+    """Count the bits in which a row differs from a query."""
+    if words == 1:
+        return np.int64(set_bits(rows[np.uint64(row)] ^ queries[np.uint64(query)]))
+    total = np.int64(0)
+    for word in range(words):
+        differing = rows[row * words + word] ^ queries[query * words + word]
+        total += np.int64(set_bits(differing))
+    return total
+
+
+@compiled
+def _wide_below(
+    rows: Flat,
+    start: Int,
+    stop: Int,
+    queries: Flat,
+    query: Int,
+    words: Int,
+    limit: Int,
+) -> Int:
+    """Give the first row of several words nearer than the limit, else stop."""
+    i = start
+    while i < stop:
+        whole = i % SLICE == 0 and i + SLICE <= stop
+        if whole and least(rows, i, i + SLICE, queries, query, words) >= limit:
+            i += SLICE
+            continue
+        end = min(i - i % PIECE + PIECE, stop)
+        if least(rows, i, end, queries, query, words) < limit:
+            while i < end:
+                if distance(rows, i, queries, query, words) < limit:
+                    return i
+                i += 1
+        i = end
+    return stop
+
+
+@compiled
+def first_below(
+    rows: Flat,
+    start: Int,
+    stop: Int,
+    queries: Flat,
+    query: Int,
+    words: Int,
+    limit: Int,
+) -> Int:
+    """Give the first row of a range that is nearer than the limit, else stop."""
+    if limit <= 0:
+        return stop
+    if words == 1:
+        return _word_below(rows, start, stop, queries[query], limit)
+    return _wide_below(rows, start, stop, queries, query, words, limit)
+
+
+@compiled
+def keep(
+    keys: Ints,
+    counts: Ints,
+    states: Ints,
+    query: Int,
+    k: Int,
+    distance: Int,
+    number: Int,
+) -> Int:
+    """Take up a row nearer than the limit, and lower the limit if that fills k.
+
+    Args:
+        keys: What is held, in order of numbers, with room for more than k.
+        counts: Rows held at each distance, right below the limit.
+        states: Rows held; those of them nearer than the limit; the limit.
+        query: Whose row this is.
+        k: How many are wanted.
+        distance: Of the new row.
+        number: Of the new row; later ones are higher.
+
+    Returns:
+        The limit.
+    """
+    held, nearer, limit = states[query, 0], states[query, 1], states[query, 2]
+    if held == keys.shape[1]:
+        held = _drop_far(keys[query], counts[query], limit, k - nearer)
+    keys[query, held] = (distance << NUMBER_BITS) | number
+    counts[query, distance] += 1
+    nearer += 1
+    while nearer >= k:
+        limit -= 1
+        nearer -= counts[query, limit]
+    states[query, 0], states[query, 1], states[query, 2] = held + 1, nearer, limit
+    return limit
+
+
+@compiled
+def _drop_far(keys: Ints, counts: Ints, limit: Int, at_limit: Int) -> Int:
+    """Keep only rows nearer than the limit, and the first ones at it."""
+    kept, taken = 0, 0
+    for i in range(keys.shape[0]):
+        far = keys[i] >> NUMBER_BITS
+        if far > limit or (far == limit and taken == at_limit):
+            continue
+        taken += int(far == limit)
+        keys[kept] = keys[i]
+        kept += 1
+    counts[limit] = taken
+    return kept
+
+
+@compiled
+def sort_held(keys: Ints, held: Int, bits: Int, found: Ints) -> Int:
+    """Write the first of the held keys in order; give how many are written."""
+    places = np.zeros(bits + 2, np.int64)
+    for i in range(held):
+        places[(keys[i] >> NUMBER_BITS) + 1] += 1
+    for far in range(bits + 1):
+        places[far + 1] += places[far]
+    for i in range(held):
+        far = keys[i] >> NUMBER_BITS
+        if places[far] < found.shape[0]:
+            found[places[far]] = keys[i]
+        places[far] += 1
+    return min(held, found.shape[0])
+
+
+@compiled
+def _gather(rows: Flat, words: Int, numbers: Ints, gathered: Flat) -> None:
+    for i in range(numbers.shape[0]):
+        for word in range(words):
+            gathered[i * words + word] = rows[numbers[i] * words + word]
+
+
+@compiled
+def _nearest_in_block(
+    rows: Flat,
+    start: Int,
+    stop: Int,
+    words: Int,
+    numbers: Ints,
+    base: Int,
+    first: Int,
+    dead: Flags,
+    queries: Flat,
+    chosen: Ints,
+    keys: Ints,
+    counts: Ints,
+    states: Ints,
+    k: Int,
+) -> None:
+    """Show one block of rows to all queries."""
+    for place in range(chosen.shape[0]):
+        j = chosen[place]
+        limit = states[j, 2]
+        i = first_below(rows, start, stop, queries, j, words, limit)
+        while i < stop:
+            number = numbers[base + i] if numbers.shape[0] else base + i
+            if dead.shape[0] == 0 or not dead[number]:
+                far = distance(rows, i, queries, j, words)
+                limit = keep(keys, counts, states, j, k, far, first + number)
+            i = first_below(rows, i + 1, stop, queries, j, words, limit)
+
+
+@compiled
+def _nearest_in_range(
+    rows: Flat,
+    words: Int,
+    numbers: Ints,
+    start: Int,
+    stop: Int,
+    first: Int,
+    dead: Flags,
+    queries: Flat,
+    chosen: Ints,
+    keys: Ints,
+    counts: Ints,
+    states: Ints,
+    k: Int,
+) -> None:
+    """Show a range of rows, or of the numbered ones, to all queries, in blocks."""
+    block = max(SLICE, BLOCK_BYTES // (rows.itemsize * words))
+    gathered = np.empty(block * words if numbers.shape[0] else 0, rows.dtype)
+    for left in range(start, stop, block):
+        right = min(left + block, stop)
+        if numbers.shape[0] == 0:
+            _nearest_in_block(
+                rows, left, right, words, numbers, 0, first, dead,
+                queries, chosen, keys, counts, states, k,
+            )  # fmt: skip
+        else:
+            _gather(rows, words, numbers[left:right], gathered)
+            _nearest_in_block(
+                gathered, 0, right - left, words, numbers, left, first, dead,
+                queries, chosen, keys, counts, states, k,
+            )  # fmt: skip
+
+
+@compiled
+def _guess_limit(
+    rows: Flat,
+    words: Int,
+    start: Int,
+    stop: Int,
+    queries: Flat,
+    query: Int,
+    bits: Int,
+    k: Int,
+) -> Int:
+    """Guess from a sample a distance that k rows or somewhat more stay below.
+
+    A guess that is too low is noticed, since fewer than k rows are then found.
+    """
+    groups = min((stop - start) // SAMPLE_EVERY, MOST_SAMPLES)
+    if groups == 0:
+        return bits + 1
+    expected = k * (groups * SAMPLED) / (stop - start)
+    wanted = int(expected + 3 * np.sqrt(expected)) + 1
+    if wanted * 8 > groups:
+        return bits + 1
+    counts = np.zeros(bits + 1, np.int64)
+    step = (stop - start) // groups
+    for group in range(groups):
+        left = start + group * step
+        counts[least(rows, left, left + SAMPLED, queries, query, words)] += 1
+    limit, seen = 0, counts[0]
+    while seen < wanted:
+        limit += 1
+        seen += counts[limit]
+    return limit + 1
+
+
+@compiled
+def nearest_rows(
+    rows: Flat,
+    words: Int,
+    numbers: Ints,
+    start: Int,
+    stop: Int,
+    first: Int,
+    dead: Flags,
+    queries: Flat,
+    limits: Ints,
+    bits: Int,
+    found: Ints,
+    sizes: Ints,
+) -> None:
+    """Find for each query the nearest rows of a range that stay below its limit.
+
+    Args:
+        rows: Codes, flat.
+        words: Words to a row.
+        numbers: Rows to look at, rising; empty for all.
+        start: First row, or place in numbers, to look at.
+        stop: One past the last.
+        first: Number of the first row of all.
+        dead: Rows to leave out; empty for none.
+        queries: Codes to search with, flat.
+        limits: Distances that rows must stay below.
+        bits: Length of the codes.
+        found: Keys in order, (queries, k), to be written.
+        sizes: How many keys of each query, to be written.
+    """
+    count, k = found.shape
+    keys = np.empty((count, 2 * k + PIECE), np.int64)
+    counts = np.zeros((count, bits + 2), np.int64)
+    states = np.zeros((count, 3), np.int64)
+    may_guess = numbers.shape[0] == 0 and dead.shape[0] == 0
+    for j in range(count):
+        states[j, 2] = min(limits[j], bits + 1)
+        if limits[j] > bits and may_guess:
+            states[j, 2] = _guess_limit(rows, words, start, stop, queries, j, bits, k)
+    _nearest_in_range(
+        rows, words, numbers, start, stop, first, dead,
+        queries, np.arange(count), keys, counts, states, k,
+    )  # fmt: skip
+    missed = np.empty(count, np.int64)
+    misses = 0
+    for j in range(count):
+        if may_guess and limits[j] > bits >= states[j, 2] and states[j, 0] < k:
+            counts[j] = 0
+            states[j, 0], states[j, 1], states[j, 2] = 0, 0, bits + 1
+            missed[misses] = j
+            misses += 1
+    if misses:
+        _nearest_in_range(
+            rows, words, numbers, start, stop, first, dead,
+            queries, missed[:misses], keys, counts, states, k,
+        )  # fmt: skip
+    for j in range(count):
+        sizes[j] = sort_held(keys[j], states[j, 0], bits, found[j])
+
+
+@compiled
+def _within_in_block(
+    rows: Flat,
+    start: Int,
+    stop: Int,
+    words: Int,
+    numbers: Ints,
+    base: Int,
+    first: Int,
+    dead: Flags,
+    queries: Flat,
+    limit: Int,
+    found: Ints,
+    sizes: Ints,
+) -> None:
+    """Show one block to all queries, and take up what is nearer than the limit."""
+    for j in range(sizes.shape[0]):
+        i = first_below(rows, start, stop, queries, j, words, limit)
+        while i < stop:
+            number = numbers[base + i] if numbers.shape[0] else base + i
+            if dead.shape[0] == 0 or not dead[number]:
+                if sizes[j] < found.shape[1]:
+                    far = distance(rows, i, queries, j, words)
+                    found[j, sizes[j]] = (far << NUMBER_BITS) | (first + number)
+                sizes[j] += 1
+            i = first_below(rows, i + 1, stop, queries, j, words, limit)
+
+
+@compiled
+def rows_within(
+    rows: Flat,
+    words: Int,
+    numbers: Ints,
+    start: Int,
+    stop: Int,
+    first: Int,
+    dead: Flags,
+    queries: Flat,
+    limit: Int,
+    found: Ints,
+    sizes: Ints,
+) -> None:
+    """Find the rows of a range nearer than the limit, in order of their numbers.
+
+    Where `found` has too little room, `sizes` still counts all of them.
+    """
+    block = max(SLICE, BLOCK_BYTES // (rows.itemsize * words))
+    gathered = np.empty(block * words if numbers.shape[0] else 0, rows.dtype)
+    for left in range(start, stop, block):
+        right = min(left + block, stop)
+        if numbers.shape[0] == 0:
+            _within_in_block(
+                rows, left, right, words, numbers, 0, first, dead,
+                queries, limit, found, sizes,
+            )  # fmt: skip
+        else:
+            _gather(rows, words, numbers[left:right], gathered)
+            _within_in_block(
+                gathered, 0, right - left, words, numbers, left, first, dead,
+                queries, limit, found, sizes,
+            )  # fmt: skip

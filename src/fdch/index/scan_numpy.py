@@ -1,0 +1,90 @@
+"""The full scan with NumPy alone: the same answers as the compiled one."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.index.keys import NUMBER_BITS
+from fdch.index.rows import Rows
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+ROWS_AT_A_TIME = 1 << 17
+
+
+def nearest_rows(
+    rows: Rows,
+    words: int,
+    numbers: Ints,
+    start: int,
+    stop: int,
+    first: int,
+    dead: Flags,
+    queries: Rows,
+    limits: Ints,
+    bits: int,
+    found: Ints,
+    sizes: Ints,
+) -> None:
+    """Find for each query the nearest rows of a range that stay below its limit.
+
+    The arguments are those of the compiled function.
+    """
+    k = found.shape[1]
+    for j, query in enumerate(queries.reshape(-1, words)):
+        held, limit = np.empty(0, dtype=np.int64), int(limits[j])
+        for keys in _keys_below(rows, words, numbers, start, stop, dead, query):
+            near = keys[keys < (limit << NUMBER_BITS)]
+            held = np.concatenate([held, near + first])
+            if held.size > k:
+                held = np.partition(held, k - 1)[:k]
+            if held.size == k:
+                limit = min(limit, int(held.max()) >> NUMBER_BITS)
+        sizes[j] = held.size
+        found[j, : held.size] = np.sort(held)
+
+
+def rows_within(
+    rows: Rows,
+    words: int,
+    numbers: Ints,
+    start: int,
+    stop: int,
+    first: int,
+    dead: Flags,
+    queries: Rows,
+    limit: int,
+    found: Ints,
+    sizes: Ints,
+) -> None:
+    """Find the rows of a range nearer than the limit, in order of their numbers.
+
+    Where `found` has too little room, `sizes` still counts all of them.
+    """
+    for j, query in enumerate(queries.reshape(-1, words)):
+        for keys in _keys_below(rows, words, numbers, start, stop, dead, query):
+            near = keys[keys < (limit << NUMBER_BITS)]
+            room = found[j, sizes[j] : sizes[j] + near.size]
+            room[:] = near[: room.size] + first
+            sizes[j] += near.size
+
+
+def _keys_below(
+    rows: Rows,
+    words: int,
+    numbers: Ints,
+    start: int,
+    stop: int,
+    dead: Flags,
+    query: Rows,
+) -> Iterator[Ints]:
+    """Give keys of live rows, some at a time, numbers counted from the first row."""
+    table = rows.reshape(-1, words)
+    for left in range(start, stop, ROWS_AT_A_TIME):
+        right = min(left + ROWS_AT_A_TIME, stop)
+        seen = numbers[left:right] if numbers.size else np.arange(left, right)
+        block = table[seen] if numbers.size else table[left:right]
+        distances = np.bitwise_count(block ^ query).sum(axis=1, dtype=np.int64)
+        keys: Ints = (distances << NUMBER_BITS) | seen
+        yield keys[~dead[seen]] if dead.size else keys

@@ -1,0 +1,244 @@
+"""Whatever the way of searching, the answers are those of a plain sort."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fdch.codes import Codes, hamming_distances
+from fdch.errors import DataError, MissingExtra, SettingError
+from fdch.index import exact, scan_numpy
+from fdch.index.gallery import Gallery, Part, row_words
+from fdch.index.lookup import nearest, warm, within
+
+ENGINES = ("numba", "numpy")
+BITS = (1, 8, 13, 16, 24, 32, 33, 64, 65, 100, 128, 192, 256)
+
+
+def draw_codes(rng, number, bits, spread):
+    """Draw codes around a few centres, so that there are ties and repeats."""
+    centres = rng.integers(0, 2, (3, bits))
+    flips = rng.random((number, bits)) < spread
+    signs = centres[rng.integers(0, 3, number)] ^ flips
+    return Codes(np.packbits(signs.astype(np.uint8), axis=1), bits)
+
+
+def expected(gallery, codes, dead, queries, allowed):
+    """Give (distance, number) of all live, allowed items, sorted, for each query."""
+    numbers = np.concatenate(
+        [part.first + np.arange(len(part)) for part in gallery.parts] or [[]]
+    ).astype(np.int64)
+    live = ~dead if allowed is None else ~dead & np.isin(numbers, allowed)
+    distances = hamming_distances(queries, codes)
+    return [
+        sorted(zip(row[live].tolist(), numbers[live].tolist(), strict=True))
+        for row in distances
+    ]
+
+
+def pairs(found):
+    return list(zip(found.distances.tolist(), found.numbers.tolist(), strict=True))
+
+
+@st.composite
+def searches(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    bits = draw(st.sampled_from(BITS))
+    sizes = draw(st.lists(st.integers(0, 300), max_size=4))
+    spread = draw(st.sampled_from([0.0, 0.05, 0.5]))
+    codes = draw_codes(rng, sum(sizes), bits, spread)
+    queries = draw_codes(rng, draw(st.integers(0, 5)), bits, spread)
+    dead = rng.random(len(codes)) < draw(st.sampled_from([0.0, 0.3, 1.0]))
+    rows, parts, start, first = row_words(codes), [], 0, 0
+    for size in sizes:
+        first += draw(st.integers(0, 2))
+        gone = dead[start : start + size]
+        parts.append(
+            Part(rows[start : start + size], first, gone if dead.any() else None)
+        )
+        start, first = start + size, first + size
+    gallery = Gallery(bits, tuple(parts))
+    allowed = None
+    if draw(st.booleans()):
+        share = draw(st.sampled_from([0.0, 0.1, 0.9]))
+        allowed = np.flatnonzero(rng.random(first + 5) < share)
+    return gallery, codes, dead, queries, allowed
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("threads", [1, 2])
+@settings(max_examples=60, deadline=None)
+@given(search=searches(), k=st.sampled_from([1, 2, 10, 100, 2000]))
+def test_the_nearest_are_those_of_a_sort(engine, threads, search, k):
+    gallery, _, _, queries, allowed = search
+    found = nearest(
+        gallery, queries, k, allowed=allowed, threads=threads, engine=engine
+    )
+    truth = expected(*search)
+    assert [pairs(some) for some in found] == [rows[:k] for rows in truth]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("threads", [1, 2])
+@settings(max_examples=60, deadline=None)
+@given(
+    search=searches(),
+    radius=st.integers(-1, 40),
+    most=st.sampled_from([None, 1, 50]),
+)
+def test_all_within_a_radius_are_found(engine, threads, search, radius, most):
+    gallery, _, _, queries, allowed = search
+    found = within(
+        gallery,
+        queries,
+        radius,
+        most=most,
+        allowed=allowed,
+        threads=threads,
+        engine=engine,
+    )
+    truth = [
+        [pair for pair in rows if pair[0] <= radius][:most]
+        for rows in expected(*search)
+    ]
+    assert [pairs(some) for some in found] == truth
+
+
+@pytest.mark.parametrize("bits", [8, 64, 128])
+@pytest.mark.parametrize("queries", [1, 40])
+def test_many_rows_are_shared_between_threads(bits, queries):
+    rng = np.random.default_rng(bits)
+    codes = draw_codes(rng, 150_000, bits, 0.3)
+    asked = draw_codes(rng, queries, bits, 0.3)
+    gallery = Gallery(bits, (Part(row_words(codes), 0),))
+    one = nearest(gallery, asked, 20, threads=1)
+    two = nearest(gallery, asked, 20, threads=2)
+    slow = nearest(gallery, asked[:2], 20, engine="numpy")
+    assert [pairs(some) for some in one] == [pairs(some) for some in two]
+    assert [pairs(some) for some in one[:2]] == [pairs(some) for some in slow]
+
+
+def test_a_wrong_first_guess_is_mended():
+    # All near rows lie where the sample does not look: the guess is far too low
+    # for a query near none of them and is found out.
+    rng = np.random.default_rng(0)
+    rows = np.full(1 << 18, 2**64 - 1, dtype=np.uint64)
+    rows[::4096] = 0
+    rows[1:50] = rng.integers(0, 2**20, 49).astype(np.uint64)
+    gallery = Gallery(64, (Part(rows, 0),))
+    query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
+    fast = nearest(gallery, query, 100, threads=1)
+    slow = nearest(gallery, query, 100, engine="numpy")
+    assert pairs(fast[0]) == pairs(slow[0])
+
+
+def test_maps_of_files_are_searched(tmp_path):
+    rng = np.random.default_rng(0)
+    codes = draw_codes(rng, 1000, 64, 0.5)
+    (tmp_path / "rows").write_bytes(b"\0" * 64 + row_words(codes).tobytes())
+    rows = np.memmap(tmp_path / "rows", np.uint64, "r", 64)
+    found = nearest(Gallery(64, (Part(rows, 0),)), codes[5], 1)
+    assert pairs(found[0]) == [(0, 5)]
+
+
+def test_an_empty_gallery_has_no_answers():
+    queries = Codes(np.zeros((2, 8), dtype=np.uint8), 64)
+    for found in (
+        nearest(Gallery(64, ()), queries, 5),
+        within(Gallery(64, ()), queries, 5),
+    ):
+        assert [some.numbers.tolist() for some in found] == [[], []]
+
+
+def test_scanned_counts_what_was_compared():
+    rows = np.zeros(7, dtype=np.uint64)
+    gallery, query = (
+        Gallery(64, (Part(rows, 0),)),
+        Codes(np.zeros((1, 8), np.uint8), 64),
+    )
+    assert nearest(gallery, query, 1)[0].scanned == 7
+    assert nearest(gallery, query, 1, allowed=np.array([1, 2]))[0].scanned == 2
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64, 128])
+def test_after_warming_nothing_is_compiled(bits):
+    from fdch.index import scan_kernels
+
+    loops: tuple[Any, ...] = (scan_kernels.nearest_rows, scan_kernels.rows_within)
+    warm(bits)
+    before = [len(loop.signatures) for loop in loops]
+    codes = draw_codes(np.random.default_rng(0), 10, bits, 0.5)
+    rows = row_words(codes)
+    rows.flags.writeable = False
+    dead = np.zeros(10, dtype=bool)
+    gallery = Gallery(bits, (Part(rows, 3, dead), Part(rows, 20)))
+    nearest(gallery, codes, 3, allowed=np.arange(8))
+    within(gallery, codes, 3, allowed=np.arange(8))
+    assert [len(loop.signatures) for loop in loops] == before
+
+
+def test_queries_of_another_length_are_refused():
+    query = Codes(np.zeros((1, 4), dtype=np.uint8), 32)
+    with pytest.raises(DataError, match="32 bits, the gallery's codes 64"):
+        nearest(Gallery(64, ()), query, 1)
+
+
+@pytest.mark.parametrize("k", [0, -3])
+def test_at_least_one_item_must_be_asked_for(k):
+    query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
+    with pytest.raises(SettingError, match=str(k)):
+        nearest(Gallery(64, ()), query, k)
+    with pytest.raises(SettingError, match=str(k)):
+        within(Gallery(64, ()), query, 2, most=k)
+
+
+def test_allowed_numbers_must_rise():
+    query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
+    with pytest.raises(DataError, match="must rise"):
+        nearest(Gallery(64, ()), query, 1, allowed=np.array([2, 2]))
+
+
+def test_rows_of_another_type_are_refused():
+    with pytest.raises(DataError, match="uint64"):
+        Gallery(64, (Part(np.zeros(3, dtype=np.uint32), 0),))
+
+
+def test_parts_must_rise_in_number():
+    rows = np.zeros(3, dtype=np.uint64)
+    with pytest.raises(DataError, match="begins at 2"):
+        Gallery(64, (Part(rows, 0), Part(rows, 2)))
+
+
+def test_without_numba_numpy_searches(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fdch.index.scan_kernels", None)
+    exact.scan_engine.cache_clear()
+    try:
+        assert exact.scan_engine() is scan_numpy
+        with pytest.raises(MissingExtra, match=r"fdch\[fast\]"):
+            exact.scan_engine("numba")
+    finally:
+        exact.scan_engine.cache_clear()
+
+
+def test_searching_needs_no_numba():
+    code = (
+        "import sys; sys.modules['numba'] = None\n"
+        "import numpy as np\n"
+        "from fdch.codes import Codes\n"
+        "from fdch.index.gallery import Gallery, Part\n"
+        "from fdch.index.lookup import nearest, warm\n"
+        "warm(64)\n"
+        "gallery = Gallery(64, (Part(np.arange(5, dtype=np.uint64), 0),))\n"
+        "found = nearest(gallery, Codes(np.zeros((1, 8), np.uint8), 64), 2)\n"
+        "assert found[0].numbers.tolist() == [0, 1], found\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_unknown_engine_is_refused():
+    with pytest.raises(SettingError, match="'fortran'"):
+        exact.scan_engine("fortran")
