@@ -48,7 +48,8 @@ class Condition:
     without the cell fulfils no condition, not even "!=".
 
     Args:
-        column: Name of a column, or "label": any of the item's labels.
+        column: Name of a column, or "label": any of the item's labels; for "!=",
+            all of them.
         operator: How to compare.
         values: One value; several only for "in".
     """

@@ -1,0 +1,218 @@
+"""How an index folder is opened, read and changed: locks, snapshots, commits."""
+
+import json
+import logging
+import os
+import shutil
+import sqlite3
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fdch.errors import DamagedIndex, FdchError, IndexFolderError
+from fdch.index.acknowledged import Acknowledged, acknowledge, acknowledged, begin
+from fdch.index.catalogue import Catalogue, create_catalogue
+from fdch.index.changes import set_fact
+from fdch.index.layout import (
+    CATALOGUE,
+    CODES,
+    FORMAT,
+    PART_FILE,
+    sync_folder,
+    told,
+)
+from fdch.index.locking import WriterLock
+from fdch.index.rows import MOST_BITS
+from fdch.index.segments import REPAIR
+from fdch.index.snapshot import (
+    PartRecord,
+    Place,
+    Snapshot,
+    fact,
+    load_snapshot,
+    read_parts,
+)
+
+_log = logging.getLogger(__name__)
+_TRIES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """An index inside one transaction."""
+
+    connection: sqlite3.Connection
+    snapshot: Snapshot
+
+    def count(self, name: str) -> int:
+        """Read a fact that is a count."""
+        return fact(self.connection, self.snapshot.place, name)
+
+
+def create_folder(
+    path: Path, bits: int, model: str, facts: Mapping[str, object]
+) -> None:
+    """Make an empty index folder, whole or not at all."""
+    if not 1 <= bits <= MOST_BITS:
+        raise IndexFolderError(f"codes have 1 to {MOST_BITS} bits; got {bits}.")
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise IndexFolderError(
+            f"'{path}' is there already. Choose another path, or remove it first."
+        )
+    uid = uuid.uuid4()
+    kept: dict[str, str | int] = {"format": FORMAT, "uid": uid.hex}
+    kept |= {"bits": bits, "model": model}
+    kept["facts"] = json.dumps(facts, ensure_ascii=False)
+    kept |= dict.fromkeys(["commit", "items", "next_number", "next_part"], 0)
+    draft = path.absolute().with_name(f".{path.name}.{uid.hex}")
+    with told(path):
+        try:
+            (draft / CODES).mkdir(parents=True)
+            begin(draft, uid.bytes, Acknowledged(0, 0, 0))
+            create_catalogue(draft, kept | {"generation": 0})
+            sync_folder(draft)
+            os.rename(draft, path)
+            sync_folder(path.absolute().parent)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+class Access:
+    """An open index folder.
+
+    Args:
+        folder: Where it lies.
+        writable: Whether to take the writer's lock.
+    """
+
+    def __init__(self, folder: Path, *, writable: bool) -> None:
+        _require_index(folder, writable)
+        self._writing = threading.RLock()
+        self._snapshot: Snapshot | None = None
+        with ExitStack() as undo, told(folder):
+            self.lock = WriterLock(folder) if writable else None
+            if self.lock:
+                undo.callback(self.lock.release)
+            seen, _ = acknowledged(folder)
+            self.catalogue = Catalogue(folder, writable=writable)
+            undo.callback(self.catalogue.close)
+            with self.catalogue.reading() as connection:
+                self.place, self.facts = _read_facts(connection, folder)
+                commit = fact(connection, self.place, "commit")
+                parts = read_parts(connection, self.place)
+            if seen is not None and seen.commit > commit:
+                raise DamagedIndex(
+                    f"index '{folder}' has lost commits {commit + 1} to {seen.commit}. "
+                    f"{REPAIR}"
+                )
+            if writable:
+                self._tidy_up(parts)
+            undo.pop_all()
+
+    @contextmanager
+    def reading(self) -> Iterator[View]:
+        """See the index as of its last commit."""
+        with told(self.place.folder), ExitStack() as stack:
+            for left in reversed(range(_TRIES)):
+                connection = stack.enter_context(self.catalogue.reading())
+                try:
+                    snapshot = load_snapshot(connection, self.place, self._snapshot)
+                    break
+                except FileNotFoundError:
+                    # compacted between our look at the catalogue and at the files
+                    if not left:
+                        raise
+                    stack.close()
+            self._snapshot = snapshot
+            yield View(connection, snapshot)
+
+    @contextmanager
+    def changing(self) -> Iterator[View]:
+        """Change the index in one commit, on disk and on record at the end."""
+        place = self.place
+        with self._writing, told(place.folder):
+            with self.catalogue.writing() as connection:
+                snapshot = load_snapshot(connection, place, self._snapshot)
+                yield View(connection, snapshot)
+                set_fact(connection, "commit", snapshot.commit + 1)
+                record = Acknowledged(
+                    snapshot.commit + 1,
+                    fact(connection, place, "items"),
+                    fact(connection, place, "next_number"),
+                )
+            acknowledge(place.folder, place.uid, record)
+            if self.catalogue.needs_settling:
+                self._settled()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other threads of this process from changing the index."""
+        with self._writing, told(self.place.folder):
+            yield
+
+    def close(self) -> None:
+        """Leave the folder sealed and unlocked."""
+        with self._writing:
+            if self.lock:
+                self._settled()
+            self.catalogue.close()
+            if self.lock:
+                self.lock.release()
+
+    def _settled(self) -> None:
+        """Settle; what cannot be settled now stays in the log, which is durable."""
+        try:
+            with told(self.place.folder):
+                self.catalogue.settle()
+        except FdchError as problem:
+            _log.warning("the log of '%s' stays: %s", self.place.folder, problem)
+
+    def _tidy_up(self, parts: list[PartRecord]) -> None:
+        """Clear away what a writer that was killed left behind."""
+        self.catalogue.settle()
+        for part in parts:
+            self.place.rows(part.part).cut(part.rows)
+            if part.has_gaps:
+                self.place.numbers(part.part).cut(part.rows)
+        known = {part.part for part in parts}
+        for file in (self.place.folder / CODES).iterdir():
+            name = PART_FILE.fullmatch(file.name)
+            if name and (name[3] or int(name[1]) not in known):
+                file.unlink()
+
+
+def _require_index(folder: Path, writable: bool) -> None:
+    if not (folder / CATALOGUE).is_file():
+        what = "is no index" if folder.is_dir() else "is not there"
+        raise IndexFolderError(
+            f"'{folder}' {what}. Create an index with 'fdch index create', "
+            "or check the path."
+        )
+    if writable and not os.access(folder, os.W_OK | os.X_OK):
+        raise IndexFolderError(
+            f"index '{folder}' is read-only here. Check the folder's permissions, or "
+            "copy it to where it can be changed."
+        )
+
+
+def _read_facts(
+    connection: sqlite3.Connection, folder: Path
+) -> tuple[Place, dict[str, Any]]:
+    facts = dict(connection.execute("SELECT name, value FROM facts"))
+    try:
+        uid = bytes.fromhex(facts["uid"])
+        bits, model = facts["bits"], facts["model"]
+        facts["facts"] = json.loads(facts["facts"])
+        if len(uid) != 16 or not isinstance(model, str) or type(bits) is not int:
+            raise ValueError("a fact is of the wrong kind")
+        if facts["format"] != FORMAT or not 1 <= bits <= MOST_BITS:
+            raise ValueError(f"format {facts['format']!r}, {bits} bits")
+    except (KeyError, TypeError, ValueError, RecursionError) as problem:
+        raise DamagedIndex(
+            f"'{folder / CATALOGUE}' does not describe an index ({problem}). {REPAIR}"
+        ) from problem
+    return Place(folder, uid, bits), facts

@@ -1,0 +1,225 @@
+"""The catalogue: one SQLite file that knows what counts in an index folder."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.index.layout import CATALOGUE, FORMAT, WAL
+from fdch.index.seal import Seal
+
+PAGE_BYTES = 4096
+_SETTLE_BYTES = 2**25
+_WAIT_SECONDS = 20.0
+_APPLICATION = 0x66646368  # "fdch"
+
+SCHEMA = (
+    "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE parts (part INTEGER PRIMARY KEY, first INTEGER NOT NULL, "
+    "rows INTEGER NOT NULL, span INTEGER NOT NULL)",
+    "CREATE TABLE chunks (part INTEGER NOT NULL, kind TEXT NOT NULL, "
+    "chunk INTEGER NOT NULL, digest BLOB NOT NULL, "
+    "PRIMARY KEY (part, kind, chunk)) WITHOUT ROWID",
+    "CREATE TABLE files (path TEXT PRIMARY KEY, bytes INTEGER NOT NULL, "
+    "digest BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE ranges (first INTEGER PRIMARY KEY, count INTEGER NOT NULL)",
+    "CREATE TABLE removed (entry INTEGER PRIMARY KEY, number INTEGER NOT NULL UNIQUE)",
+    "CREATE TABLE items (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
+    "content TEXT NOT NULL, digest BLOB NOT NULL)",
+    'CREATE TABLE columns ("column" INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)',
+    'CREATE TABLE cells ("column" INTEGER NOT NULL, value NOT NULL, '
+    "number INTEGER NOT NULL, spelled TEXT NOT NULL, "
+    'PRIMARY KEY ("column", value, number, spelled)) WITHOUT ROWID',
+)
+
+
+def create_catalogue(folder: Path, facts: dict[str, str | int]) -> None:
+    """Make an empty catalogue with some facts, and seal it."""
+    path = folder / CATALOGUE
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN")
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        for table in SCHEMA:
+            connection.execute(table)
+        connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
+        connection.execute("COMMIT")
+    uid = bytes.fromhex(str(facts["uid"]))
+    Seal.of(folder, uid, PAGE_BYTES).write(folder)
+
+
+class Catalogue:
+    """Connections to the catalogue of a folder: many to read, one to write.
+
+    Args:
+        folder: The index.
+        writable: Whether to open one to write. Its holder has the writer's lock.
+    """
+
+    def __init__(self, folder: Path, *, writable: bool) -> None:
+        self.folder = folder
+        self.path = folder / CATALOGUE
+        self._idle: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+        self._still: tuple[int, ...] | None = None
+        self._owes_seal = False
+        self._reader = self._connected_reader()
+        self._writer = self._connected("rw") if writable else None
+        if self._writer:
+            self._writer.execute("PRAGMA synchronous = FULL")
+            self._writer.execute("PRAGMA wal_autocheckpoint = 0")
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection inside one read transaction."""
+        connection = self._taken()
+        try:
+            connection.execute("BEGIN")
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        connection.execute("COMMIT")
+        with self._guard:
+            self._idle.append(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Give the writer's connection inside a transaction; commit at the end."""
+        connection = self._writer
+        if connection is None:
+            raise IndexFolderError(
+                f"index '{self.folder}' was opened for reading; "
+                "open it with writable=True to change it."
+            )
+        if self._owes_seal:
+            self.settle()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+
+    @property
+    def needs_settling(self) -> bool:
+        """Tell whether the log has grown long."""
+        try:
+            return (self.folder / WAL).stat().st_size > _SETTLE_BYTES
+        except FileNotFoundError:
+            return False
+
+    def settle(self) -> None:
+        """Copy the log into the database, seal it, and empty the log."""
+        if self._writer is None:
+            return
+        seal = Seal.read(self.folder).after(self.folder)
+        self._owes_seal = True
+        self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        seal.write(self.folder)
+        self._owes_seal = False
+        self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def vacuum(self) -> None:
+        """Give back the space of what was removed."""
+        if self._writer is None:
+            return
+        (pages,) = self._writer.execute("PRAGMA page_count").fetchone()
+        (free,) = self._writer.execute("PRAGMA freelist_count").fetchone()
+        if free * 4 > pages:
+            self._writer.execute("VACUUM")
+
+    def close(self) -> None:
+        """Close every connection.
+
+        The last one that may write lets SQLite copy the log and delete it: that is
+        well when the log is settled, else the writer's must not be the last.
+        """
+        with self._guard:
+            readers = [*self._idle, self._reader]
+            self._idle.clear()
+        writers = [] if self._writer is None else [self._writer]
+        self._writer = None
+        owes = self._owes_seal or not _is_empty(self.folder / WAL)
+        for connection in [*writers, *readers] if owes else [*readers, *writers]:
+            connection.close()
+
+    def _taken(self) -> sqlite3.Connection:
+        if self._still is not None and self._still != _state(self.path):
+            raise DamagedIndex(
+                f"index '{self.folder}' changed while it was open, and this process "
+                "may not see the changes (the folder is read-only here). Open it again."
+            )
+        with self._guard:
+            if self._idle:
+                return self._idle.pop()
+        return self._connected("ro")
+
+    def _connected_reader(self) -> sqlite3.Connection:
+        try:
+            connection = self._connected("ro")
+        except sqlite3.OperationalError:
+            # SQLite wants to write beside the file even to read it. Where it may
+            # not, and no log is there, the file itself says everything.
+            if not self.path.is_file() or not _is_empty(self.folder / WAL):
+                raise
+            self._still = _state(self.path)
+            connection = self._connected("ro")
+        return connection
+
+    def _connected(self, mode: str) -> sqlite3.Connection:
+        still = "&immutable=1" if self._still is not None else ""
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path.absolute()))}?mode={mode}{still}",
+            uri=True,
+            timeout=_WAIT_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            _require_own_schema(connection, self.folder)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _is_empty(log: Path) -> bool:
+    try:
+        return log.stat().st_size == 0
+    except FileNotFoundError:
+        return True
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _require_own_schema(connection: sqlite3.Connection, folder: Path) -> None:
+    """Trust no trigger, view or table that this program did not make."""
+    found = [
+        sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema") if sql
+    ]
+    if "facts" in str(found):
+        row = connection.execute("SELECT value FROM facts WHERE name = 'format'")
+        (version,) = row.fetchone() or (None,)
+        if isinstance(version, int) and version > FORMAT:
+            raise IndexFolderError(
+                f"index '{folder}' has format {version}, written by a later version; "
+                f"this one reads formats up to {FORMAT}. Upgrade fdch to open it."
+            )
+    if sorted(found) != sorted(SCHEMA):
+        raise DamagedIndex(
+            f"'{folder / CATALOGUE}' is not the catalogue of an index, or it is "
+            "damaged. Check the path, or run 'fdch index verify'."
+        )

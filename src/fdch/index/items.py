@@ -1,0 +1,178 @@
+"""Items as the catalogue keeps them: one JSON text each, and cells to filter by."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+
+from fdch.errors import DamagedIndex, DataError
+from fdch.index.layout import digest
+from fdch.index.store import LABEL, Cell, Item, Kind
+
+MOST_ID_CHARACTERS = 1024
+MOST_CONTENT_CHARACTERS = 2**24
+MOST_COLUMNS = 1000
+
+_KINDS = get_args(Kind)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_MOST_DIGITS = 400
+_INT64 = 2**63
+
+Value = int | float | str
+CellRow = tuple[str, Value, str]  # column, value, spelling where it is not plain
+
+
+@dataclass(frozen=True)
+class Row:
+    """An item ready to be stored."""
+
+    id: str
+    content: str
+    cells: tuple[CellRow, ...]
+
+    def digest(self, uid: bytes, number: int) -> bytes:
+        """Give the checksum that proves the row intact."""
+        return row_digest(uid, number, self.id, self.content)
+
+
+def row_digest(uid: bytes, number: int, id: str, content: str) -> bytes:
+    """Give the checksum of an item's row in the catalogue."""
+    return digest(f"{len(id)} {id}{content}".encode(), uid, "item", number)
+
+
+def to_row(item: Item) -> Row:
+    """Check an item and make its row.
+
+    Raises:
+        DataError: Naming what cannot be stored.
+    """
+    _require_text("an item's id", item.id)
+    if not 0 < len(item.id) <= MOST_ID_CHARACTERS:
+        raise DataError(
+            f"an item's id has 1 to {MOST_ID_CHARACTERS} characters; "
+            f"got {len(item.id)} ({item.id[:40]!r})."
+        )
+    if item.kind not in _KINDS:
+        raise DataError(f"item '{item.id}': kind {item.kind!r} is not in {_KINDS}.")
+    for name, text in (("text", item.text), ("image", item.image)):
+        if text is not None:
+            _require_text(f"the {name} of item '{item.id}'", text)
+    for label in item.labels:
+        _require_text(f"a label of item '{item.id}'", label)
+    columns = {
+        _column(item, name): _cell(item, name, cell)
+        for name, cell in item.columns.items()
+    }
+    content = json.dumps(
+        [item.kind, item.text, item.image, list(item.labels), columns],
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
+    if len(content) > MOST_CONTENT_CHARACTERS or len(columns) > MOST_COLUMNS:
+        raise DataError(
+            f"item '{item.id}' has {len(content):,} characters in {len(columns):,} "
+            f"columns; at most {MOST_CONTENT_CHARACTERS:,} in {MOST_COLUMNS:,} fit."
+        )
+    return Row(item.id, content, _cells(item.labels, columns))
+
+
+def from_row(id: str, content: str) -> Item:
+    """Read an item's row again."""
+    try:
+        kind, text, image, labels, columns = json.loads(content)
+        return Item(id, text, image, tuple(labels), dict(columns), kind)
+    except (ValueError, TypeError, RecursionError) as problem:
+        raise DamagedIndex(
+            f"what is known of item '{id[:80]}' is damaged ({problem}). "
+            "Run 'fdch index verify' to see what is wrong."
+        ) from problem
+
+
+def cells_of(id: str, content: str) -> tuple[CellRow, ...]:
+    """Give the cells that belong to a stored row."""
+    item = from_row(id, content)
+    return _cells(item.labels, dict(item.columns))
+
+
+def spelled(cell: Cell) -> str:
+    """Write a cell as the text that filters compare."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return str(cell)
+
+
+def as_number(text: str) -> int | float | None:
+    """Read a text as a number, None where it is not one.
+
+    >>> as_number("10"), as_number("1e2"), as_number("ten")
+    (10, 100.0, None)
+    """
+    if len(text) > _MOST_DIGITS or not _NUMBER.fullmatch(text):
+        return None
+    try:
+        whole = int(text)
+        return whole if -_INT64 <= whole < _INT64 else float(whole)
+    except (ValueError, OverflowError):
+        number = float(text)
+        return number if math.isfinite(number) else None
+
+
+def _cells(labels: tuple[str, ...], columns: dict[str, Cell]) -> tuple[CellRow, ...]:
+    return tuple(dict.fromkeys(_cell_rows(labels, columns)))
+
+
+def _cell_rows(labels: tuple[str, ...], columns: dict[str, Cell]) -> Iterator[CellRow]:
+    named: list[tuple[str, Cell]] = [(LABEL, label) for label in labels]
+    for name, cell in [*named, *columns.items()]:
+        if cell is None:
+            continue
+        text = spelled(cell)
+        number = as_number(text)
+        if number is None:
+            yield name, text, ""
+        else:
+            yield (
+                name,
+                number,
+                "" if str(number) == text and type(number) is int else text,
+            )
+
+
+def _column(item: Item, name: str) -> str:
+    _require_text(f"a column of item '{item.id}'", name)
+    if name == LABEL:
+        raise DataError(
+            f"item '{item.id}' has a column '{LABEL}'; that name stands for its "
+            "labels in filters. Rename the column."
+        )
+    return name
+
+
+def _cell(item: Item, name: str, cell: Any) -> Cell:
+    value = cell.item() if isinstance(cell, np.generic) else cell
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        raise DataError(
+            f"column '{name}' of item '{item.id}' is {value}; give a finite number, "
+            "or None where there is none."
+        )
+    _require_text(f"column '{name}' of item '{item.id}'", value)
+    return value
+
+
+def _require_text(what: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise DataError(f"{what} must be a text; got {type(text).__name__}.")
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise DataError(f"{what} is not valid Unicode: {problem.reason}.") from problem
+    if "\0" in text:
+        raise DataError(f"{what} contains the character NUL; remove it.")

@@ -1,0 +1,133 @@
+"""Names, limits and checksums of an index folder.
+
+INDEX/index.sqlite      what is known of items, parts and checksums (WAL mode)
+INDEX/index.seal        checksum of every page of index.sqlite
+INDEX/acknowledged.log  number of the last commits that were acknowledged
+INDEX/codes/*.rows      the codes, appended to; with .numbers, .grouping, .buckets
+INDEX/model/            what encodes queries
+INDEX/writer.lock       held by the one writer
+"""
+
+import errno
+import hashlib
+import os
+import re
+import sqlite3
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
+
+FORMAT = 1
+CATALOGUE = "index.sqlite"
+WAL = CATALOGUE + "-wal"
+SEAL = "index.seal"
+ACKNOWLEDGED = "acknowledged.log"
+LOCK = "writer.lock"
+CODES = "codes"
+MODEL = "model"
+PARTIAL = ".partial"
+PART_FILE = re.compile(r"(\d{8})\.(rows|numbers|grouping|buckets)(\.partial)?")
+
+MOST_PART_ROWS = 2**24
+CHUNK_BYTES = 4096
+DIGEST_BYTES = 16
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+_HINTS = {
+    sqlite3.SQLITE_FULL: "the disk is full; the last commit is kept. Free some space",
+    sqlite3.SQLITE_READONLY: "it is read-only here. Check the folder's permissions",
+    sqlite3.SQLITE_CANTOPEN: "a file is missing or may not be opened. Check the "
+    "path and the folder's permissions",
+    sqlite3.SQLITE_IOERR: "the disk or folder gave an error. Check that the folder "
+    "is still there and the disk is sound",
+    sqlite3.SQLITE_PERM: "it may not be opened. Check the folder's permissions",
+}
+
+
+def digest(content: bytes | memoryview, uid: bytes, kind: str, *place: int) -> bytes:
+    """Give the checksum of some bytes, bound to an index and a place in it."""
+    salt = struct.pack("<QQ", *place, *[0] * (2 - len(place)))
+    return hashlib.blake2b(
+        content, digest_size=DIGEST_BYTES, key=uid, salt=salt, person=kind.encode()
+    ).digest()
+
+
+def part_file(folder: Path, part: int, kind: str) -> Path:
+    """Name the file of a part, such as codes/00000003.rows."""
+    return folder / CODES / f"{part:08d}.{kind}"
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new and renamed files of a folder survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, and for good when this returns."""
+    partial = path.with_name(path.name + PARTIAL)
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+        sync_folder(path.parent)
+    except OSError:
+        with suppress(OSError):
+            partial.unlink()
+        raise
+
+
+@contextmanager
+def told(folder: Path) -> Iterator[None]:
+    """Turn what the system says of an index into errors that users can act on."""
+    try:
+        yield
+    except OSError as problem:
+        raise _from_system(folder, problem) from problem
+    except sqlite3.Error as problem:
+        raise _from_sqlite(folder, problem) from problem
+
+
+def _from_system(folder: Path, problem: OSError) -> IndexFolderError:
+    if problem.errno in _FULL:
+        return IndexFolderError(
+            f"index '{folder}' could not be written: the disk is full "
+            f"({problem.strerror}); the last commit is kept. Free some space."
+        )
+    if problem.errno in _FORBIDDEN:
+        return IndexFolderError(
+            f"index '{folder}': {problem.strerror} ('{problem.filename}'). "
+            "Check the folder's permissions."
+        )
+    if problem.errno == errno.ENOENT:
+        return DamagedIndex(
+            f"index '{folder}' has lost '{problem.filename or folder}'. Restore it "
+            "from a copy, or run 'fdch index repair'."
+        )
+    return IndexFolderError(
+        f"index '{folder}': {problem}. Check that the folder is still there and "
+        "the disk is sound."
+    )
+
+
+def _from_sqlite(folder: Path, problem: sqlite3.Error) -> IndexFolderError:
+    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return IndexBusy(
+            f"index '{folder}' is in use by another process ({problem}). Try again."
+        )
+    if code in _HINTS:
+        return IndexFolderError(f"index '{folder}': {_HINTS[code]} ({problem}).")
+    return DamagedIndex(
+        f"index '{folder}': {CATALOGUE} is damaged ({problem}). "
+        "Run 'fdch index verify' to see what is wrong."
+    )

@@ -1,0 +1,89 @@
+"""One writer at a time: a lock that the system lets go when its holder dies."""
+
+import json
+import os
+import socket
+from pathlib import Path
+
+from fdch.errors import IndexBusy, IndexFolderError
+from fdch.index.layout import LOCK, digest
+
+_MOST_BYTES = 1024
+_KEY = b"writer"
+
+
+class WriterLock:
+    """Holds the writer's lock of a folder until `release`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._handle = _opened(folder / LOCK)
+        try:
+            _require_free(self._handle, folder)
+            if os.access(folder / LOCK, os.W_OK):
+                os.ftruncate(self._handle, 0)
+                os.pwrite(self._handle, _owner(), 0)
+        except BaseException:
+            os.close(self._handle)
+            raise
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        if self._handle < 0:
+            return
+        try:
+            os.ftruncate(self._handle, 0)
+        except OSError:
+            pass  # a read-only folder was only locked for looking
+        finally:
+            os.close(self._handle)
+            self._handle = -1
+
+
+def lock_problem(folder: Path) -> str | None:
+    """Say what is wrong with the words in a lock file, if anything is."""
+    try:
+        content = (folder / LOCK).read_bytes()
+    except FileNotFoundError:
+        return None
+    return None if not content or _read_owner(content) else "it is malformed"
+
+
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except PermissionError:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        if path.exists():
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        raise
+
+
+def _require_free(handle: int, folder: Path) -> None:
+    try:
+        import fcntl
+    except ImportError as problem:  # Windows
+        raise IndexFolderError(
+            "writing to an index needs a system with file locks (Linux, macOS)."
+        ) from problem
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as problem:
+        owner = _read_owner(os.pread(handle, _MOST_BYTES, 0)) or "another process"
+        raise IndexBusy(
+            f"index '{folder}' is being written by {owner}. "
+            "Wait until it has finished, or stop it."
+        ) from problem
+
+
+def _owner() -> bytes:
+    line = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
+    return line + b"\n" + digest(line, _KEY, "lock").hex().encode() + b"\n"
+
+
+def _read_owner(content: bytes) -> str | None:
+    line, _, check = content.partition(b"\n")
+    if check != digest(line, _KEY, "lock").hex().encode() + b"\n":
+        return None
+    owner = json.loads(line)
+    return f"process {owner['pid']} on {owner['host']}"

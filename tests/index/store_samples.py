@@ -1,0 +1,27 @@
+"""Codes and items that the tests of index folders share."""
+
+import numpy as np
+
+from fdch.codes import Codes
+from fdch.index.store import Item
+
+
+def random_codes(count, bits=32, seed=0):
+    rng = np.random.default_rng(seed)
+    return Codes(np.packbits(rng.random((count, bits)) < 0.5, axis=1), bits)
+
+
+def sample_items(count, first=0):
+    """Items whose cells differ: prices, colours, years, one or two labels."""
+    colours = ["red", "green", "blue"]
+    return [
+        Item(
+            f"item {i}",
+            text=f"text of {i}",
+            image=f"pictures/{i}.jpg" if i % 2 else None,
+            labels=("dog", "pet") if i % 3 == 0 else ("cat",),
+            columns={"price": i / 2, "colour": colours[i % 3], "year": 2000 + i % 5},
+            kind="pair" if i % 2 else "text",
+        )
+        for i in range(first, first + count)
+    ]

@@ -1,0 +1,40 @@
+import pytest
+
+from fdch.index.acknowledged import Acknowledged, acknowledge, acknowledged, begin
+from fdch.index.layout import ACKNOWLEDGED
+
+UID = bytes(range(16))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    begin(tmp_path, UID, Acknowledged(0, 0, 0))
+    acknowledge(tmp_path, UID, Acknowledged(1, 5, 5))
+    acknowledge(tmp_path, UID, Acknowledged(2, 4, 5))
+    return tmp_path
+
+
+def test_the_last_commit_is_on_record(folder):
+    assert acknowledged(folder) == (Acknowledged(2, 4, 5), [])
+
+
+def test_every_flipped_byte_is_found_and_the_other_record_left(folder):
+    path = folder / ACKNOWLEDGED
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        latest, wrong = acknowledged(folder)
+        assert len(wrong) == 1
+        assert latest == (
+            Acknowledged(1, 5, 5) if place < 512 else Acknowledged(2, 4, 5)
+        )
+
+
+def test_a_missing_or_short_file_is_told(folder):
+    path = folder / ACKNOWLEDGED
+    path.write_bytes(path.read_bytes()[:700])
+    latest, wrong = acknowledged(folder)
+    assert latest == Acknowledged(2, 4, 5)
+    assert wrong == ["it has not 1024 bytes", "record 1 is damaged"]
+    path.unlink()
+    assert acknowledged(folder) == (None, ["it is missing"])

@@ -1,0 +1,272 @@
+import shutil
+import threading
+
+import numpy as np
+import pytest
+from tests.index.store_samples import random_codes, sample_items
+
+from fdch.codes import Codes
+from fdch.errors import DataError, IndexBusy, IndexFolderError, ModelMismatch
+from fdch.index.folder import CodeFolder
+from fdch.index.store import Added, Condition, Item
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with CodeFolder.create(tmp_path / "index", 32, "model a", {"method": "x"}) as made:
+        yield made
+
+
+@pytest.fixture
+def filled(folder):
+    folder.add(sample_items(60), random_codes(60))
+    return folder
+
+
+def test_a_new_index_is_empty(folder):
+    assert len(folder) == 0
+    assert folder.bits == 32
+    assert folder.model == "model a"
+    assert folder.facts == {"method": "x"}
+    assert folder.nearest(random_codes(2), 5)[1].ids == ()
+    assert folder.within(random_codes(1), 32)[0].ids == ()
+    assert folder.items(["a", "0"]) == [None, None]
+    assert folder.remove(["a"]) == ["a"]
+
+
+def test_added_items_are_found_with_all_that_is_known(filled):
+    codes = random_codes(60)
+    assert len(filled) == 60
+    assert filled.items(["item 7", "none"]) == [sample_items(60)[7], None]
+    assert filled.codes(["item 9", "item 2"]) == codes[[9, 2]]
+    (answer,) = filled.nearest(codes[7], 3)
+    assert answer.ids[0] == "item 7"
+    assert answer.distances[0] == 0
+    assert answer.codes[0] == codes[7]
+    assert answer.scanned == 60
+
+
+def test_ties_come_in_order_of_insertion(folder):
+    same = Codes(np.zeros((4, 4), np.uint8), 32)
+    folder.add([Item(name) for name in "dcba"], same)
+    folder.add([Item("c")], same[:1])
+    assert folder.nearest(same[:1], 4)[0].ids == ("d", "b", "a", "c")
+    assert folder.within(same[:1], 0, most=3)[0].ids == ("d", "b", "a")
+
+
+def test_an_item_with_a_known_id_replaces_that_one(filled):
+    code = random_codes(1, seed=9)
+    again = Item("item 7", text="new", columns={"colour": "pink"})
+    assert filled.add([again, Item("other")], random_codes(2, seed=9)) == Added(1, 1)
+    assert len(filled) == 61
+    assert filled.items(["item 7"]) == [again]
+    assert filled.codes(["item 7"]) == code
+    assert filled.nearest(code, 1, [Condition("colour", "=", ("pink",))])[0].ids == (
+        "item 7",
+    )
+    assert (
+        "item 7"
+        not in filled.within(code, 32, [Condition("label", "=", ("cat",))])[0].ids
+    )
+
+
+def test_removed_items_are_gone_and_unknown_ids_told(filled):
+    assert filled.remove(["item 3", "x", "item 4", "y", "item 3"]) == ["x", "y"]
+    assert len(filled) == 58
+    assert filled.items(["item 3"]) == [None]
+    assert "item 3" not in filled.within(random_codes(1), 32)[0].ids
+    with pytest.raises(DataError, match=r"1 of 2 ids are not in index .*: 'item 3'"):
+        filled.codes(["item 5", "item 3"])
+
+
+def test_reopening_finds_the_same(filled, tmp_path):
+    filled.remove(["item 0"])
+    before = filled.nearest(random_codes(3, seed=5), 10)
+    filled.close()
+    with CodeFolder.open(tmp_path / "index") as again:
+        after = again.nearest(random_codes(3, seed=5), 10)
+        assert [a.ids for a in after] == [b.ids for b in before]
+        assert len(again) == 59
+
+
+def test_a_batch_is_added_whole_or_not_at_all(filled):
+    with pytest.raises(DataError, match="'new' stands 2 times"):
+        filled.add([Item("new"), Item("new")], random_codes(2))
+    with pytest.raises(DataError, match="column 'x'"):
+        filled.add([Item("new"), Item("b", columns={"x": 1e999})], random_codes(2))
+    with pytest.raises(DataError, match="1 items were given 2 codes"):
+        filled.add([Item("new")], random_codes(2))
+    assert filled.add([], random_codes(0)) == Added(0, 0)
+    assert len(filled) == 60
+    assert filled.items(["new"]) == [None]
+
+
+def test_codes_alone_get_running_numbers(filled):
+    codes = random_codes(2000, seed=3)
+    numbers = filled.add_codes(codes)
+    assert numbers == range(60, 2060)
+    assert len(filled) == 2060
+    assert filled.items(["60", "59", "2060", "061"]) == [Item("60"), None, None, None]
+    assert filled.codes(["75", "item 1"]) == Codes.concatenate(
+        [codes[15], random_codes(60)[1]]
+    )
+    assert filled.nearest(codes[100], 1)[0].ids == ("160",)
+    assert filled.remove(["160", "160", "0"]) == ["0"]
+    assert filled.items(["160"]) == [None]
+    assert filled.add_codes(codes[:5]) == range(2060, 2065)
+
+
+def test_an_item_may_take_the_place_of_a_running_number(folder):
+    folder.add_codes(random_codes(10))
+    assert folder.add([Item("4", text="named")], random_codes(1, seed=2)) == Added(0, 1)
+    assert folder.items(["4", "10"]) == [Item("4", text="named"), None]
+    assert len(folder) == 10
+    assert folder.codes(["4"]) == random_codes(1, seed=2)
+
+
+def test_a_running_number_that_is_taken_is_refused(folder):
+    folder.add([Item("5")], random_codes(1))
+    with pytest.raises(DataError, match="has the id '5'"):
+        folder.add_codes(random_codes(10))
+    assert len(folder) == 1
+    assert folder.add_codes(random_codes(3)) == range(1, 4)
+
+
+def test_another_model_or_length_is_refused(filled, tmp_path):
+    with pytest.raises(ModelMismatch, match=r"of 32 bits .*these have 16"):
+        filled.nearest(random_codes(1, 16), 1)
+    with pytest.raises(ModelMismatch, match="of 32 bits"):
+        filled.add([Item("a")], random_codes(1, 64))
+    with pytest.raises(ModelMismatch, match="model a; these are of model model b"):
+        CodeFolder.open(tmp_path / "index", model="model b")
+
+
+def test_a_second_writer_is_refused_by_name(filled, tmp_path):
+    with pytest.raises(IndexBusy, match=r"written by process \d+ on "):
+        CodeFolder.open(tmp_path / "index", writable=True)
+    filled.close()
+    CodeFolder.open(tmp_path / "index", writable=True).close()
+
+
+def test_a_reader_may_not_write(filled, tmp_path):
+    with (
+        CodeFolder.open(tmp_path / "index") as reader,
+        pytest.raises(IndexFolderError, match="opened for reading"),
+    ):
+        reader.add([Item("a")], random_codes(1))
+
+
+def test_a_reader_follows_the_writer(filled, tmp_path):
+    with CodeFolder.open(tmp_path / "index") as reader:
+        assert len(reader) == 60
+        filled.add([Item("new")], random_codes(1, seed=8))
+        assert reader.nearest(random_codes(1, seed=8), 1)[0].ids == ("new",)
+        filled.remove(["new"])
+        assert reader.items(["new"]) == [None]
+        assert len(reader) == 60
+
+
+def test_a_reader_sees_whole_commits_while_a_writer_adds(folder, tmp_path):
+    """Each batch has one code of its own, so its items come all or not at all."""
+    done = threading.Event()
+
+    def write():
+        for batch in range(60):
+            code = Codes(np.full((20, 4), batch, np.uint8), 32)
+            folder.add([Item(f"{batch} {i}") for i in range(20)], code)
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with CodeFolder.open(tmp_path / "index") as reader:
+        last = 0
+        while not done.is_set():
+            found = reader.within(Codes(np.zeros((1, 4), np.uint8), 32), 32)[0]
+            assert len(found.ids) % 20 == 0
+            assert len(found.ids) >= last
+            last = len(found.ids)
+        assert len(reader) == 1200
+    writer.join()
+
+
+def test_threads_may_share_a_folder(filled):
+    codes = random_codes(60)
+    wrong = []
+
+    def ask(start):
+        for i in range(start, 60, 4):
+            if filled.nearest(codes[i], 1)[0].ids != (f"item {i}",):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_copied_folder_opens(filled, tmp_path):
+    filled.close()
+    shutil.copytree(tmp_path / "index", tmp_path / "copy")
+    with CodeFolder.open(tmp_path / "copy", writable=True) as copy:
+        assert len(copy) == 60
+        copy.add([Item("more")], random_codes(1))
+
+
+def test_a_folder_that_is_taken_or_missing_is_told(filled, tmp_path):
+    with pytest.raises(IndexFolderError, match="is there already"):
+        CodeFolder.create(tmp_path / "index", 32, "m")
+    with pytest.raises(IndexFolderError, match="is not there"):
+        CodeFolder.open(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(IndexFolderError, match="is no index"):
+        CodeFolder.open(tmp_path / "empty")
+    with pytest.raises(IndexFolderError, match="1 to 256 bits; got 0"):
+        CodeFolder.create(tmp_path / "new", 0, "m")
+    CodeFolder.create(tmp_path / "empty", 8, "m").close()
+
+
+def test_contents_are_described(filled):
+    filled.remove(["item 0"])
+    told = filled.describe()
+    assert told["items"] == 59
+    assert told["removed"] == 1
+    assert told["bits"] == 32
+    assert told["model"] == "model a"
+    assert told["columns"] == ["label", "colour", "price", "year"]
+    facets = filled.facets(most=2)
+    assert facets["label"] == [("cat", 40), ("dog", 19)]
+    assert facets["colour"] == [("blue", 20), ("green", 20)]
+    assert facets["year"] == [(2001, 12), (2002, 12)]
+
+
+def test_a_model_is_kept_once(filled, tmp_path):
+    source = tmp_path / "run"
+    (source / "part").mkdir(parents=True)
+    (source / "run.json").write_text("{}")
+    (source / "part" / "weights").write_bytes(b"123")
+    with pytest.raises(IndexFolderError, match="lost its model"):
+        filled.model_folder()
+    filled.keep_model(source)
+    assert (filled.model_folder() / "part" / "weights").read_bytes() == b"123"
+    with pytest.raises(IndexFolderError, match="has its model"):
+        filled.keep_model(source)
+
+
+def test_a_forgotten_folder_is_left_closed(tmp_path):
+    made = CodeFolder.create(tmp_path / "index", 32, "m")
+    made.add(sample_items(3), random_codes(3))
+    del made
+    assert not list((tmp_path / "index").glob("*-wal"))
+    CodeFolder.open(tmp_path / "index", writable=True).close()
+
+
+@pytest.mark.parametrize("bits", [1, 8, 13, 16, 24, 64, 65, 128, 192, 256])
+def test_codes_of_any_length_come_back(tmp_path, bits):
+    codes = random_codes(50, bits)
+    with CodeFolder.create(tmp_path / "index", bits, "m") as folder:
+        folder.add_codes(codes[:20])
+        folder.add([Item(f"i{i}") for i in range(30)], codes[20:])
+        assert folder.codes([str(i) for i in range(20)]) == codes[:20]
+        assert folder.codes([f"i{i}" for i in range(30)]) == codes[20:]

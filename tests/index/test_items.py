@@ -1,0 +1,111 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fdch.errors import DamagedIndex, DataError
+from fdch.index.items import as_number, cells_of, from_row, row_digest, to_row
+from fdch.index.store import Item
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+cells = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | texts
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
+items = st.builds(
+    Item,
+    id=texts.filter(bool),
+    text=st.none() | texts,
+    image=st.none() | texts,
+    labels=st.lists(texts, max_size=4).map(tuple),
+    columns=st.dictionaries(texts.filter(lambda name: name != "label"), cells),
+    kind=st.sampled_from(["pair", "image", "text", "code"]),
+)
+
+
+@given(items)
+def test_items_come_back_as_they_were(item):
+    row = to_row(item)
+    assert from_row(row.id, row.content) == item
+    assert cells_of(row.id, row.content) == row.cells
+
+
+def test_cells_are_numbers_where_they_can_be():
+    item = Item(
+        "a", labels=("dog", "7", "dog"), columns={"x": 1.5, "y": "007", "z": None}
+    )
+    assert to_row(item).cells == (
+        ("label", "dog", ""),
+        ("label", 7, ""),
+        ("x", 1.5, "1.5"),
+        ("y", 7, "007"),
+    )
+    assert to_row(Item("a", columns={"sold": True})).cells == (("sold", "true", ""),)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("10", 10),
+        ("-3.5", -3.5),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        (str(2**63 - 1), 2**63 - 1),
+        (str(2**63), 2.0**63),
+        ("9" * 399, None),
+        ("9" * 5000, None),
+        ("1e999", None),
+        ("", None),
+        ("nan", None),
+        ("inf", None),
+        ("1_000", None),
+        ("٣", None),
+        (" 1", None),
+    ],
+)
+def test_numbers_are_read_from_text(text, number):
+    assert as_number(text) == number
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        (Item(""), "1 to 1024 characters"),
+        (Item("x" * 1025), "1 to 1024 characters"),
+        (
+            Item(7),  # type: ignore[arg-type]
+            "must be a text; got int",
+        ),
+        (Item("a\0b"), "NUL"),
+        (Item("\ud800"), "not valid Unicode"),
+        (Item("a", text="\ud800"), "the text of item 'a' is not valid"),
+        (Item("a", labels=(3,)), "a label of item 'a'"),  # type: ignore[arg-type]
+        (Item("a", kind="sound"), "kind 'sound'"),  # type: ignore[arg-type]
+        (Item("a", columns={"label": 1}), "stands for its labels"),
+        (Item("a", columns={"price": float("nan")}), "column 'price'.*finite"),
+        (Item("a", columns={"price": [1]}), "a text; got list"),  # type: ignore[dict-item]
+        (Item("a", columns={str(i): 1 for i in range(1001)}), "1,001 columns"),
+    ],
+)
+def test_what_cannot_be_stored_is_named(item, words):
+    with pytest.raises(DataError, match=words):
+        to_row(item)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "7", "[" * 5000, '[1,2,3,4,"x"]'])
+def test_damaged_content_is_told(content):
+    with pytest.raises(DamagedIndex, match="item 'a' is damaged"):
+        from_row("a", content)
+
+
+def test_the_checksum_of_a_row_binds_number_id_and_content():
+    uid = bytes(16)
+    digests = {
+        row_digest(uid, 1, "a", "bc"),
+        row_digest(uid, 2, "a", "bc"),
+        row_digest(uid, 1, "ab", "c"),
+        row_digest(bytes([1] * 16), 1, "a", "bc"),
+    }
+    assert len(digests) == 4
