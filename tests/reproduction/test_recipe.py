@@ -21,9 +21,9 @@ def test_tables_and_figures_have_the_papers_lengths():
     }
 
 
-def test_every_method_is_in_some_recipe_and_every_recipe_names_methods():
+def test_every_recipe_names_methods_that_there_are():
     named = {method for name in names() for method in load(name).methods}
-    assert named == set(methods.names())
+    assert named <= set(methods.names())  # a new method need not be in any
 
 
 def test_an_unknown_recipe_names_the_nearest():

@@ -1,0 +1,95 @@
+"""The method in CONTRIBUTING.md is one source file and one test, and no more.
+
+It is put into a copy of the package, as a user would put it into the repository.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+NEEDED = ("src/fdch", "scripts", "tests/methods", "tests/conftest.py", "pyproject.toml")
+FILE = re.compile(
+    r"^`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
+SOURCE, TEST = "src/fdch/methods/pls.py", "tests/equations/test_pls.py"
+
+
+@pytest.fixture(scope="module")
+def example():
+    """The files in CONTRIBUTING.md by their paths."""
+    return dict(FILE.findall((REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")))
+
+
+@pytest.fixture(scope="module")
+def copy(example, tmp_path_factory):
+    """A copy of the repository to which only the example's files were added."""
+    folder = tmp_path_factory.mktemp("repository")
+    for name in NEEDED:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if (REPOSITORY / name).is_dir():
+            shutil.copytree(
+                REPOSITORY / name,
+                folder / name,
+                ignore=shutil.ignore_patterns("__pycache__"),
+            )
+        else:
+            shutil.copy(REPOSITORY / name, folder / name)
+    for name in ("docs", "tests/equations"):
+        (folder / name).mkdir()
+    for name, text in example.items():
+        (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+def run(folder, *words):
+    """Run Python in the copy, on the copy's package."""
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_it_is_one_source_file_and_one_test_that_are_not_here_already(example):
+    assert list(example) == [SOURCE, TEST]
+    assert not (REPOSITORY / SOURCE).exists()
+    lines = [line for line in example[SOURCE].splitlines() if line.strip()]
+    assert len(lines) < 50
+
+
+def test_the_command_line_and_the_docs_show_it(copy):
+    run(copy, "scripts/write_docs.py")
+    page = (copy / "docs" / "methods.md").read_text("utf-8")
+    assert "| `pls` | A Survey of Partial Least Squares Methods, Wegelin" in page
+    listed = json.loads(run(copy, "-m", "fdch", "methods", "--json"))["methods"]
+    assert "pls" in [method["name"] for method in listed]
+
+
+def test_every_contract_test_runs_on_it_and_passes(copy):
+    contract = "tests/methods/test_contract.py"
+    quiet = ("-p", "no:cacheprovider", "-q")
+    told = run(copy, "-m", "pytest", *quiet, "--collect-only", contract)
+    tests, others = (
+        len(re.findall(rf"\[(?:.*-)?{name}(?:-.*)?\]$", told, re.MULTILINE))
+        for name in ("pls", "imh")
+    )
+    assert tests == others > 20
+    told = run(copy, "-m", "pytest", *quiet, contract, TEST, "-k", "pls")
+    assert f"{tests + 1} passed" in told
+
+
+def test_it_is_written_as_everything_here_is(copy):
+    for check in (("format", "--check"), ("check", "--no-cache")):
+        run(copy, "-m", "ruff", *check, SOURCE, TEST)
