@@ -10,18 +10,22 @@ if TYPE_CHECKING:
     from fdch import methods
     from fdch.data.pairs import PairedSet
     from fdch.evaluation import Scores
+    from fdch.indexing import Index
     from fdch.methods.fdch import FDCH
     from fdch.runs import Run, open_run
     from fdch.scoring import evaluate
+    from fdch.search import Searcher
 
 __version__ = "0.1.0.dev0"
 __all__ = [
     "FDCH",
     "Codes",
     "FdchError",
+    "Index",
     "PairedSet",
     "Run",
     "Scores",
+    "Searcher",
     "evaluate",
     "methods",
     "open_run",
@@ -30,9 +34,11 @@ __all__ = [
 # loaded when first asked for, so that importing fdch does not import torch
 _HOMES = {
     "FDCH": "fdch.methods.fdch",
+    "Index": "fdch.indexing",
     "PairedSet": "fdch.data.pairs",
     "Run": "fdch.runs",
     "Scores": "fdch.evaluation",
+    "Searcher": "fdch.search",
     "evaluate": "fdch.scoring",
     "open_run": "fdch.runs",
 }

@@ -1,0 +1,119 @@
+"""Codes in a file, as `fdch encode` writes them, read back under checks."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.codes import Codes
+from fdch.data.array_files import DAMAGE, ArrayHeader, array_headers
+from fdch.data.pairs import repeated
+from fdch.errors import DataError, MissingFile
+from fdch.index.store import Kind
+
+MOST_BYTES = 64 * 2**30
+SIDES = ("unified", "image", "text")
+# name: kinds of values, dimensions
+ARRAYS = {
+    "ids": ("U", 1),
+    "has_image": ("b", 1),
+    "has_text": ("b", 1),
+    "bits": ("iu", 0),
+    "fingerprint": ("U", 0),
+    **dict.fromkeys(SIDES, ("u", 2)),
+}
+NEEDED = [name for name in ARRAYS if name != "unified"]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedFile:
+    """What a file of codes holds for an index.
+
+    Args:
+        ids: Of the items.
+        codes: One to each item: the unified one of a pair where there is any, else
+            that of its picture, else that of its text.
+        kinds: What each code was made of.
+        model: Fingerprint of the model that made them.
+    """
+
+    ids: list[str]
+    codes: Codes
+    kinds: list[Kind]
+    model: str
+
+
+def holds_codes(path: Path) -> bool:
+    """Tell a file of codes from other data."""
+    if path.suffix.lower() != ".npz" or not path.is_file():
+        return False
+    try:
+        names, _ = array_headers(path, ())
+    except DAMAGE:
+        return False
+    return {"fingerprint", "bits"} <= set(names)
+
+
+def read_encoded(path: Path) -> EncodedFile:
+    """Read what `fdch encode` wrote.
+
+    Raises:
+        DataError: Saying what is wrong with the file.
+    """
+    if not path.is_file():
+        raise MissingFile(f"there is no file of codes '{path}'; check the path.")
+    try:
+        names, headers = array_headers(path, ARRAYS)
+        missing = [name for name in NEEDED if name not in names]
+        if missing:
+            raise DataError(
+                f"'{path}' has no array '{missing[0]}'; write it with 'fdch encode'."
+            )
+        _require_fit(path, headers)
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in headers}
+    except DAMAGE as error:
+        raise DataError(f"'{path}' is not a whole .npz file: {error}.") from None
+    ids = [str(name) for name in arrays["ids"]]
+    if len(set(ids)) != len(ids):
+        raise DataError(f"'{path}': ids must be unique; {repeated(ids)}.")
+    return _choose(path, ids, arrays)
+
+
+def _require_fit(path: Path, headers: dict[str, ArrayHeader]) -> None:
+    rows = headers["ids"].shape[:1]
+    for name, header in headers.items():
+        kinds, dimensions = ARRAYS[name]
+        fits = header.dtype.kind in kinds and len(header.shape) == dimensions
+        if name in SIDES:
+            fits = fits and header.dtype == np.uint8
+        if not fits or (dimensions and header.shape[:1] != rows):
+            raise DataError(
+                f"'{path}': array '{name}' is {header.dtype} of shape {header.shape}, "
+                "which no file of codes has. Write it with 'fdch encode'."
+            )
+        if header.declared != header.held:
+            raise DataError(
+                f"'{path}': array '{name}' declares {header.declared:,} bytes and "
+                f"holds {header.held:,}; it is damaged."
+            )
+    if sum(header.declared for header in headers.values()) > MOST_BYTES:
+        raise DataError(f"'{path}' declares more than {MOST_BYTES:,} bytes.")
+
+
+def _choose(path: Path, ids: list[str], arrays: dict[str, NDArray[Any]]) -> EncodedFile:
+    bits, model = int(arrays["bits"]), str(arrays["fingerprint"])
+    sides = {name: Codes(arrays[name], bits) for name in SIDES if name in arrays}
+    has_image, has_text = arrays["has_image"], arrays["has_text"]
+    if not (has_image | has_text).all():
+        row = int((has_image | has_text).argmin())
+        raise DataError(f"'{path}': '{ids[row]}' has neither picture nor text.")
+    packed = np.where(has_image[:, None], sides["image"].packed, sides["text"].packed)
+    kinds = np.where(has_image, "image", "text").astype(object)
+    if "unified" in sides:
+        both = has_image & has_text
+        packed = np.where(both[:, None], sides["unified"].packed, packed)
+        kinds[both] = "pair"
+    return EncodedFile(ids, Codes(packed, bits), kinds.tolist(), model)

@@ -1,0 +1,76 @@
+"""From what a user calls an index to its store: a folder, or a Milvus collection."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from fdch.errors import IndexFolderError
+from fdch.index.store import CodeStore
+
+MILVUS = "milvus://"
+
+
+class IndexStore(CodeStore, Protocol):
+    """A store that also keeps the files of the model that makes its codes."""
+
+    def keep_model(self, folder: Path) -> None:
+        """Keep the files that lie in a folder, which the caller then forgets."""
+
+    def model_folder(self) -> Path:
+        """Give a folder with the files kept.
+
+        Raises:
+            DamagedIndex: There are none.
+        """
+
+
+def create_store(
+    name: str | Path, bits: int, model: str, facts: Mapping[str, object] | None = None
+) -> IndexStore:
+    """Make an empty store where there is none yet.
+
+    Args:
+        name: A folder to make, or milvus://host:port/collection.
+        bits: Length of the codes.
+        model: Fingerprint of the model that makes the codes.
+        facts: What else is told of the index, such as the method's name.
+    """
+    if is_server(name):
+        from fdch.index.milvus import MilvusStore
+
+        return MilvusStore.create(str(name), bits, model, dict(facts or {}))
+    from fdch.index.folder import CodeFolder
+
+    return CodeFolder.create(Path(name), bits, model, dict(facts or {}))
+
+
+def open_store(name: str | Path, writable: bool = False) -> IndexStore:
+    """Open a store that was created before.
+
+    Args:
+        name: A folder, or milvus://host:port/collection.
+        writable: Whether items are to be added or removed.
+    """
+    if is_server(name):
+        from fdch.index.milvus import MilvusStore
+
+        return MilvusStore.open(str(name), writable=writable)
+    from fdch.index.folder import CodeFolder
+
+    return CodeFolder.open(Path(name), writable=writable)
+
+
+def is_server(name: str | Path) -> bool:
+    """Tell a server's address from a folder's path.
+
+    >>> is_server("milvus://127.0.0.1:19530/catalogue"), is_server("catalogue.index")
+    (True, False)
+    """
+    if isinstance(name, Path):
+        return False
+    scheme, found, _ = name.partition("://")
+    if found and scheme + found != MILVUS:
+        raise IndexFolderError(
+            f"'{name}' is no index: give a folder, or milvus://host:port/collection."
+        )
+    return bool(found)

@@ -1,0 +1,269 @@
+"""Index: the codes of pairs under their ids, with the model that makes them."""
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from fdch.codes import Codes
+from fdch.data.images import Pictures
+from fdch.data.pairs import Broken, PairedSet, Skipped, require_broken
+from fdch.encoded_files import read_encoded
+from fdch.errors import DamagedIndex, DataError, ModelMismatch, UnknownWords
+from fdch.evaluation.calibration import Calibration
+from fdch.gallery_codes import gallery_codes, kinds_of, why_unusable
+from fdch.gallery_items import items_of, joined, lacks_half, with_known_halves
+from fdch.index.opening import IndexStore, create_store, is_server, open_store
+from fdch.index.store import Item, Kind
+from fdch.methods._base import HashMethod
+from fdch.progress import Progress, Update, silent
+from fdch.runs import Run, copy_model, open_run, save_run
+from fdch.training.context import PLAIN, Context
+
+PICTURES_AT_A_TIME = 512
+ROWS_AT_A_TIME = 8192
+
+
+@dataclass(frozen=True)
+class AddedPairs:
+    """What `add` did.
+
+    Args:
+        new: Items that were not there before.
+        replaced: Items that took the place of those with their ids.
+        joined: Of these, halves that were joined with the half known before.
+        skipped: Rows left out, and why.
+    """
+
+    new: int = 0
+    replaced: int = 0
+    joined: int = 0
+    skipped: tuple[Skipped, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain values."""
+        skipped = [{"row": row.name, "reason": row.reason} for row in self.skipped]
+        return {**asdict(self), "skipped": skipped}
+
+
+class Index:
+    """Codes of pairs under their ids, with the model that makes them.
+
+    What `add` and `remove` have done when they return is on disk, or with the
+    server. Many may read an index at a time; one may write to a folder.
+
+    Args:
+        store: Where the codes are.
+        context: Device and progress of encoding.
+    """
+
+    def __init__(self, store: IndexStore, context: Context = PLAIN) -> None:
+        self.store = store
+        self.context = context
+
+    @classmethod
+    def create(
+        cls,
+        name: str | Path,
+        model: HashMethod | Run,
+        *,
+        calibration: Calibration | None = None,
+        context: Context = PLAIN,
+    ) -> Self:
+        """Make an empty index for the codes of a model, and keep the model in it.
+
+        Args:
+            name: A folder to make, or milvus://host:port/collection.
+            model: A fitted method, or a run.
+            calibration: How probable a result at a distance is, by
+                `fdch.encoding.calibrate`; a run brings its own.
+            context: Device and progress of encoding.
+        """
+        beside = None if is_server(name) else Path(name).absolute().parent
+        if beside is not None:
+            beside.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".fdch-model-", dir=beside) as place:
+            folder = Path(place) / "model"
+            run = _write_model(folder, model, calibration)
+            facts = {"method": run.name}
+            store = create_store(name, run.method.bits, run.fingerprint, facts)
+            try:
+                store.keep_model(folder)
+            except BaseException:
+                store.close()
+                if beside is not None:
+                    shutil.rmtree(name, ignore_errors=True)
+                raise
+        return cls(store, context)
+
+    @classmethod
+    def open(
+        cls, name: str | Path, *, writable: bool = False, context: Context = PLAIN
+    ) -> Self:
+        """Open an index.
+
+        Args:
+            name: A folder, or milvus://host:port/collection.
+            writable: Whether to add or remove items.
+            context: Device and progress of encoding.
+        """
+        return cls(open_store(name, writable), context)
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of files or connections."""
+        self.store.close()
+
+    @property
+    def bits(self) -> int:
+        """Length of the codes."""
+        return self.store.bits
+
+    @property
+    def fingerprint(self) -> str:
+        """Which model makes the codes."""
+        return self.store.model
+
+    @cached_property
+    def run(self) -> Run:
+        """The model, opened when it is first asked for."""
+        run = open_run(self.store.model_folder(), self.context)
+        if run.fingerprint != self.fingerprint:
+            raise DamagedIndex(
+                f"the model in this index is {run.fingerprint}, but its codes were "
+                f"made by {self.fingerprint}. Restore the index from a copy, or create "
+                "it again."
+            )
+        return run
+
+    @property
+    def method(self) -> HashMethod:
+        """What encodes items and queries."""
+        return self.run.method
+
+    def add(
+        self,
+        pairs: PairedSet,
+        *,
+        broken: Broken = "refuse",
+        progress: Progress = silent,
+    ) -> AddedPairs:
+        """Encode pairs and add them, some at a time; each time is on disk at once.
+
+        A pair gets its unified code where the method has one, else that of its
+        picture; a lone picture or text its own. A row whose id is known replaces
+        that item. Where it lacks a side that the item has, it is joined with it.
+
+        Args:
+            pairs: Rows with a picture, a text, or both; labels may be missing.
+            broken: Whether a row without anything to encode is refused or skipped.
+            progress: Told of the items added.
+        """
+        require_broken(broken)
+        is_slow = isinstance(pairs.images, Pictures)
+        at_a_time = PICTURES_AT_A_TIME if is_slow else ROWS_AT_A_TIME
+        total = AddedPairs(skipped=pairs.skipped)
+        for start in range(0, len(pairs), at_a_time):
+            part = self._add_part(pairs[start : start + at_a_time], broken)
+            total = AddedPairs(
+                total.new + part.new,
+                total.replaced + part.replaced,
+                total.joined + part.joined,
+                total.skipped + part.skipped,
+            )
+            done = min(start + at_a_time, len(pairs))
+            progress(Update("indexing", done, len(pairs), "item"))
+        return total
+
+    def add_codes(
+        self,
+        ids: Sequence[str],
+        codes: Codes,
+        *,
+        model: str,
+        kinds: Sequence[Kind] | None = None,
+    ) -> AddedPairs:
+        """Add ready codes.
+
+        Args:
+            ids: One to each code.
+            codes: Made by the index's model.
+            model: Fingerprint of the model that made them.
+            kinds: What each was made of, where that is known.
+        """
+        self.require_model(model, "these codes")
+        if not len(ids) == len(codes) == len(kinds or ids):
+            raise DataError(f"{len(ids)} ids were given for {len(codes)} codes.")
+        found = AddedPairs()
+        for start in range(0, len(ids), ROWS_AT_A_TIME):
+            rows = slice(start, start + ROWS_AT_A_TIME)
+            some = zip(ids[rows], (kinds or ["code"] * len(ids))[rows], strict=True)
+            items = [Item(name, kind=kind) for name, kind in some]
+            added = self.store.add(items, codes[rows])
+            found = AddedPairs(found.new + added.new, found.replaced + added.replaced)
+        return found
+
+    def add_encoded(self, path: str | Path) -> AddedPairs:
+        """Add the codes of a file that `fdch encode` wrote."""
+        file = read_encoded(Path(path))
+        self.require_model(file.model, f"the codes in '{path}'")
+        return self.add_codes(file.ids, file.codes, model=file.model, kinds=file.kinds)
+
+    def remove(self, ids: Iterable[str]) -> list[str]:
+        """Remove items; give those of the ids that were not there."""
+        return self.store.remove(ids)
+
+    def require_model(self, fingerprint: str, what: str) -> None:
+        """Refuse what another model has made."""
+        if fingerprint != self.fingerprint:
+            raise ModelMismatch(
+                f"{what} were made by model {fingerprint}; this index holds codes of "
+                f"model {self.fingerprint}. Encode them with the index's own model."
+            )
+
+    def _add_part(self, pairs: PairedSet, broken: Broken) -> AddedPairs:
+        is_half = lacks_half(pairs)
+        known: dict[str, Item] = {}
+        for item in self.store.items([str(name) for name in pairs.ids[is_half]]):
+            if item is not None:
+                known[item.id] = item
+        pairs = with_known_halves(pairs, known)
+        is_joined = is_half & ~lacks_half(pairs)
+        kinds = kinds_of(self.method, pairs)
+        usable = np.array([kind is not None for kind in kinds], dtype=np.bool_)
+        if not usable.all() and broken == "refuse":
+            raise UnknownWords(why_unusable(self.method, pairs, int(usable.argmin())))
+        skipped = tuple(
+            Skipped(str(name), "it has no picture and no known word")
+            for name in pairs.ids[~usable]
+        )
+        if not usable.any():
+            return AddedPairs(skipped=skipped)
+        pairs, chosen = pairs[usable], [kind for kind in kinds if kind is not None]
+        context = Context(silent, self.context.device)
+        codes = gallery_codes(self.method, pairs, chosen, context)
+        items = [joined(item, known.get(item.id)) for item in items_of(pairs, chosen)]
+        added = self.store.add(items, codes)
+        joins = int(is_joined[usable].sum())
+        return AddedPairs(added.new, added.replaced, joins, skipped)
+
+
+def _write_model(
+    folder: Path, model: HashMethod | Run, calibration: Calibration | None
+) -> Run:
+    if isinstance(model, Run):
+        return copy_model(model, folder)
+    return save_run(folder, model.name, model, None, {}, calibration)

@@ -1,0 +1,134 @@
+"""Words, pictures and ids as codes to search with."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fdch.codes import Codes, binarize
+from fdch.data.images import (
+    ImageFeatures,
+    Images,
+    PictureArray,
+    PictureContents,
+    PictureFiles,
+)
+from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
+from fdch.errors import DataError, UnknownWords
+from fdch.methods._base import PICTURES_AT_A_TIME, HashMethod
+from fdch.training.context import PLAIN, Context
+
+Text = str | NDArray[Any]
+Picture = str | Path | bytes | NDArray[Any]
+_SHOWN = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Queries of one kind, ready to be searched with.
+
+    Args:
+        asked: What each asks for, as plain values.
+        kind: What their codes were made of.
+        codes: One to each.
+        outputs: The real outputs whose signs the codes are, where they are known.
+        without: For each the id that is not to be found, or None.
+        places: Which queries of all that were asked these are; None for all.
+    """
+
+    asked: Sequence[Mapping[str, Any]]
+    kind: str
+    codes: Codes
+    outputs: NDArray[np.float32] | None = None
+    without: Sequence[str | None] | None = None
+    places: Sequence[int] | None = None
+
+
+def text_queries(method: HashMethod, texts: Sequence[Text]) -> Queries:
+    """Encode texts, or ready vectors for methods that learned from such.
+
+    Raises:
+        UnknownWords: A text has no word that the method knows.
+    """
+    asked: list[dict[str, Any]]
+    asked = [{"text": text if isinstance(text, str) else None} for text in texts]
+    vectors = method.inputs.texts(_texts(texts))
+    known = np.asarray(abs(vectors).sum(axis=1)).ravel() > 0
+    vocabulary = method.inputs.vocabulary
+    if not known.all():
+        raise UnknownWords(_no_known_word(texts[int(known.argmin())], vocabulary))
+    for each, text in zip(asked, texts, strict=True):
+        if vocabulary is not None and isinstance(text, str):
+            each["unknown_words"] = unknown_words(text, vocabulary)
+    outputs = method.text_outputs(vectors)
+    return Queries(asked, "text", binarize(outputs), outputs)
+
+
+def image_queries(
+    method: HashMethod, pictures: Sequence[Picture], context: Context = PLAIN
+) -> Queries:
+    """Encode pictures, or ready features; they are not kept in the cache."""
+    context = Context(context.progress, context.device, remember=False)
+    outputs = np.concatenate(
+        [
+            method.image_outputs(method.inputs.images(images, context))
+            for images in _parts(pictures)
+        ]
+    )
+    named = [str(p) if isinstance(p, str | Path) else None for p in pictures]
+    return Queries(
+        [{"image": name} for name in named], "image", binarize(outputs), outputs
+    )
+
+
+def unknown_words(text: str, vocabulary: Vocabulary) -> list[str]:
+    """Give the words of a text that a search takes no notice of."""
+    return [word for word in text.split() if not vocabulary.known(word)]
+
+
+def _texts(texts: Sequence[Text]) -> Texts:
+    if all(isinstance(text, str) for text in texts):
+        return Sentences(list(map(str, texts)))
+    if any(isinstance(text, str) for text in texts):
+        raise DataError("give texts or ready vectors, not both at once.")
+    return WordVectors(sparse.csr_array(np.stack([np.ravel(text) for text in texts])))
+
+
+def _parts(pictures: Sequence[Picture]) -> Iterator[Images]:
+    """Give pictures of one kind together, so many that they fit into memory."""
+    kinds = [_kind(picture) for picture in pictures]
+    start = 0
+    for stop in range(1, len(pictures) + 1):
+        is_last = stop == len(pictures) or stop - start == PICTURES_AT_A_TIME
+        if is_last or kinds[stop] != kinds[start]:
+            yield _images(pictures[start:stop])
+            start = stop
+
+
+def _kind(picture: Picture) -> object:
+    if isinstance(picture, np.ndarray):
+        return picture.shape
+    return bytes if isinstance(picture, bytes) else Path
+
+
+def _images(pictures: Sequence[Any]) -> Images:
+    """Take pictures of one kind."""
+    if isinstance(pictures[0], bytes):
+        return PictureContents(pictures)
+    if not isinstance(pictures[0], np.ndarray):
+        return PictureFiles([Path(path) for path in pictures])
+    stacked = np.stack(pictures)
+    return ImageFeatures(stacked) if stacked.ndim == 2 else PictureArray(stacked)
+
+
+def _no_known_word(text: Text, vocabulary: Vocabulary | None) -> str:
+    if vocabulary is None or not isinstance(text, str):
+        return "the text vector is all zero; give one with a word in it."
+    near = vocabulary.nearest(text)
+    kind = "Near ones are" if near else "Some that it knows are"
+    shown = ", ".join(near or vocabulary.words[:5])
+    return f"no word of '{text[:_SHOWN]}' is known to the model. {kind}: {shown}."

@@ -1,0 +1,212 @@
+"""Searcher: an index with its model, asked by words, by a picture or by an id."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.codes import Codes, weighted_distances
+from fdch.errors import DataError, SettingError
+from fdch.evaluation.calibration import Calibration
+from fdch.index.store import Answer, Item
+from fdch.indexing import Index
+from fdch.queries import Picture, Queries, Text, image_queries, text_queries
+from fdch.results import Demand, Options, Result, Results
+
+GROWTH = 4
+
+
+class Searcher:
+    """Finds what is near a text, a picture or an item of an index.
+
+    Args:
+        index: An index, or the name of one.
+    """
+
+    def __init__(self, index: Index | str | Path) -> None:
+        self.index = index if isinstance(index, Index) else Index.open(index)
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How probable a result at a distance is, where the model knows."""
+        return self.index.run.calibration
+
+    def by_text(self, text: Text, **options: Unpack[Options]) -> Results:
+        """Find what is near a text; see Options for how."""
+        return self.by_texts([text], **options)[0]
+
+    def by_image(self, image: Picture, **options: Unpack[Options]) -> Results:
+        """Find what is near a picture: its path, its file's content or its pixels."""
+        return self.by_images([image], **options)[0]
+
+    def by_id(self, name: str, **options: Unpack[Options]) -> Results:
+        """Find what is near an item of the index, without the item itself."""
+        return self.by_ids([name], **options)[0]
+
+    def by_texts(
+        self, texts: Sequence[Text], **options: Unpack[Options]
+    ) -> list[Results]:
+        """Find for each text what is near it."""
+        return self._find(lambda: [text_queries(self.index.method, texts)], options)
+
+    def by_images(
+        self, images: Sequence[Picture], **options: Unpack[Options]
+    ) -> list[Results]:
+        """Find for each picture what is near it."""
+        index = self.index
+        return self._find(
+            lambda: [image_queries(index.method, images, index.context)], options
+        )
+
+    def by_ids(self, names: Sequence[str], **options: Unpack[Options]) -> list[Results]:
+        """Find for each item of the index what is near it, without itself."""
+        if options.get("rerank"):
+            raise SettingError(
+                "an indexed item has its code alone, so it cannot re-rank. Search by "
+                "its text or picture instead."
+            )
+        return self._find(lambda: self._stored(names), options)
+
+    def _stored(self, names: Sequence[str]) -> list[Queries]:
+        codes = self.index.store.codes(names)
+        by_kind: dict[str, list[int]] = {}
+        for row, item in enumerate(self.index.store.items(names)):
+            by_kind.setdefault("code" if item is None else item.kind, []).append(row)
+        return [
+            Queries(
+                [{"id": names[row]} for row in rows],
+                kind,
+                codes[rows],
+                without=[names[row] for row in rows],
+                places=rows,
+            )
+            for kind, rows in by_kind.items()
+        ]
+
+    def _find(
+        self, encode: Callable[[], list[Queries]], options: Options
+    ) -> list[Results]:
+        demand = Demand.of(options)
+        began = time.perf_counter()
+        found: dict[int, Results] = {}
+        for queries in encode():
+            search = _Search(self.index, self.calibration, queries, demand)
+            places = queries.places or range(len(queries.codes))
+            for row, place in enumerate(places):
+                found[place] = search.results(row)
+        share = 1000 * (time.perf_counter() - began) / max(len(found), 1)
+        return [
+            replace(found[place], milliseconds=round(share, 3))
+            for place in sorted(found)
+        ]
+
+
+class _Search:
+    """Queries of one kind on their way through an index."""
+
+    def __init__(
+        self,
+        index: Index,
+        calibration: Calibration | None,
+        queries: Queries,
+        demand: Demand,
+    ) -> None:
+        self.store, self.queries, self.demand = index.store, queries, demand
+        self.calibration = calibration
+        self.radius = self._radius()
+        self.most = demand.candidates
+        if self.most is not None and queries.without:
+            self.most += 1
+        self.answers = self._ask(queries.codes, self.most)
+        ids = dict.fromkeys(name for each in self.answers for name in each.ids)
+        self.items: dict[str, Item] = {}
+        self._learn(list(ids))
+
+    def results(self, row: int) -> Results:
+        """Give the results of one query."""
+        answer, most, k = self.answers[row], self.most, self.demand.k
+        found = self._shape(row, answer)
+        # some kinds of items may be too improbable at distances where others are not
+        while most is not None and k is not None and len(found) < k:
+            if self.demand.min_probability is None or len(answer.ids) < most:
+                break
+            most *= GROWTH
+            answer = self._ask(self.queries.codes[[row]], most)[0]
+            self._learn([name for name in answer.ids if name not in self.items])
+            found = self._shape(row, answer)
+        asked = {**self.queries.asked[row], **self.demand.to_json()}
+        return Results(asked, tuple(found[:k]), answer.scanned, 0.0)
+
+    def _radius(self) -> int | None:
+        """Give the largest distance at which there may be something to give."""
+        radius, least = self.demand.radius, self.demand.min_probability
+        if least is None:
+            return radius
+        if self.calibration is None:
+            raise SettingError(
+                "the model of this index does not know how probable its results are: "
+                "it was trained by an earlier version, or with too few validation "
+                "pairs. Train it again, or leave out the least probability."
+            )
+        if self.demand.rerank:
+            return radius
+        farthest = self.calibration.farthest(self.queries.kind, least)
+        return farthest if radius is None else min(radius, farthest)
+
+    def _ask(self, codes: Codes, most: int | None) -> list[Answer]:
+        where = self.demand.where
+        if self.radius is not None and self.radius < 0:
+            return [
+                Answer((), np.zeros(0, np.uint16), codes[:0], 0)
+                for _ in range(len(codes))
+            ]
+        if self.radius is None:
+            assert most is not None
+            return self.store.nearest(codes, most, where)
+        return self.store.within(codes, self.radius, where, most)
+
+    def _learn(self, ids: list[str]) -> None:
+        for item in self.store.items(ids):
+            if item is not None:
+                self.items[item.id] = item
+
+    def _shape(self, row: int, answer: Answer) -> list[Result]:
+        without = self.queries.without[row] if self.queries.without else None
+        # an item may have been removed since it was found
+        places = [
+            place
+            for place, name in enumerate(answer.ids)
+            if name in self.items and name != without
+        ]
+        items = [self.items[answer.ids[place]] for place in places]
+        plain = answer.distances[places]
+        measured: NDArray[Any] = plain
+        if self.demand.rerank and places:
+            if self.queries.outputs is None:
+                raise DataError("only a text or a picture can re-rank.")
+            outputs = self.queries.outputs[[row]]
+            measured = weighted_distances(outputs, answer.codes[places])[0]
+        likely = self._probabilities(items, measured)
+        order = np.argsort(measured, kind="stable")
+        least = self.demand.min_probability
+        return [
+            Result(items[place], int(plain[place]), likely[place])
+            for place in order
+            if least is None or (likely[place] or 0) >= least
+        ]
+
+    def _probabilities(
+        self, items: list[Item], distances: NDArray[Any]
+    ) -> list[float | None]:
+        if self.calibration is None:
+            return [None] * len(items)
+        return self.calibration.probabilities(
+            self.queries.kind,
+            [item.kind for item in items],
+            distances,
+            self.demand.rerank,
+        )

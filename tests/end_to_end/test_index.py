@@ -1,0 +1,366 @@
+"""Train, index and search: the same on every kind of store."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fdch import Index, Searcher
+from fdch.codes import Codes, binarize, hamming_distances, weighted_distances
+from fdch.data.images import PictureFiles
+from fdch.data.texts import Sentences
+from fdch.encoding import encode_pairs
+from fdch.errors import (
+    BrokenPicture,
+    DataError,
+    ModelMismatch,
+    SettingError,
+    UnknownWords,
+)
+from fdch.index.store import Condition
+from fdch.queries import image_queries, text_queries
+
+
+@pytest.fixture
+def index(place, scenes):
+    with Index.create(place, scenes.run) as made:
+        made.add(scenes.pairs)
+        yield made
+
+
+@pytest.fixture
+def searcher(index):
+    return Searcher(index)
+
+
+def unified(scenes):
+    codes = encode_pairs(scenes.run.method, scenes.pairs).unified
+    assert codes is not None
+    return codes
+
+
+def nearest(scenes, query: Codes, rows=None):
+    """The rows by distance, then by insertion."""
+    distances = hamming_distances(query, unified(scenes))[0]
+    order = np.argsort(distances, kind="stable")
+    chosen = [row for row in order if rows is None or rows[row]]
+    return [(scenes.pairs.ids[row], int(distances[row])) for row in chosen]
+
+
+def labels_of(pairs, row):
+    return set(np.array(pairs.label_names)[pairs.labels[row] == 1])
+
+
+def told(found):
+    return [(result.id, result.distance) for result in found]
+
+
+def only(pairs, row, *, image=True, text=True, **changes):
+    """One row, perhaps without a side."""
+    one = pairs[[row]]
+    return replace(
+        one,
+        images=one.images if image else PictureFiles([None]),
+        texts=one.texts if text else Sentences([None]),
+        **changes,
+    )
+
+
+def test_words_find_the_nearest_pairs(searcher, scenes):
+    text = scenes.pairs.texts.values[7]
+    found = searcher.by_text(text, k=25)
+    query = text_queries(scenes.run.method, [text]).codes
+    assert told(found) == nearest(scenes, query)[:25]
+    first = found[0]
+    row = scenes.pairs.ids.tolist().index(first.id)
+    assert first.text == scenes.pairs.texts.values[row]
+    assert first.image == str(scenes.pairs.images.paths[row])
+    assert first.columns["scene"] == scenes.pairs.columns["scene"][row]
+    assert set(first.labels) == labels_of(scenes.pairs, row)
+    assert found.scanned == len(scenes.pairs)
+    assert found.milliseconds > 0
+
+
+def test_what_is_found_is_mostly_right(searcher, scenes):
+    texts = scenes.pairs.texts.values[:40].tolist()
+    labels = scenes.pairs.labels.astype(int)
+    shares = labels @ labels.T > 0
+    right = [
+        bool(set(each.labels) & labels_of(scenes.pairs, row))
+        for row, found in enumerate(searcher.by_texts(texts, k=10))
+        for each in found
+    ]
+    assert np.mean(right) > shares.mean() + 0.2
+
+
+def test_a_picture_is_found_by_path_bytes_and_pixels(searcher, scenes):
+    path = scenes.pairs.images.paths[3]
+    by_path = searcher.by_image(path, k=5)
+    query = image_queries(scenes.run.method, [path]).codes
+    assert told(by_path) == nearest(scenes, query)[:5]
+    pixels = np.asarray(scenes.pairs.images[[3]].decode(0, 64))
+    assert told(searcher.by_image(path.read_bytes(), k=5)) == told(by_path)
+    mixed = searcher.by_images([str(path), path.read_bytes(), pixels, path], k=5)
+    assert [told(found) for found in mixed[:2]] == [told(by_path)] * 2
+    assert len(mixed[2]) == 5
+    assert told(mixed[3]) == told(by_path)
+    assert by_path.query["image"] == str(path)
+
+
+def test_more_like_an_item_leaves_the_item_out(searcher, scenes):
+    row = 11
+    name = scenes.pairs.ids[row]
+    expected = [
+        each for each in nearest(scenes, unified(scenes)[[row]]) if each[0] != name
+    ]
+    assert told(searcher.by_id(name, k=8)) == expected[:8]
+    both = searcher.by_ids([name, scenes.pairs.ids[0]], k=3)
+    assert [found.query["id"] for found in both] == [name, scenes.pairs.ids[0]]
+    with pytest.raises(DataError, match="nobody"):
+        searcher.by_id("nobody")
+
+
+def test_a_radius_gives_all_that_are_near(searcher, scenes):
+    text = scenes.pairs.texts.values[0]
+    ranked = nearest(scenes, text_queries(scenes.run.method, [text]).codes)
+    radius = ranked[30][1]
+    expected = [each for each in ranked if each[1] <= radius]
+    assert told(searcher.by_text(text, radius=radius)) == expected
+    assert told(searcher.by_text(text, radius=radius, k=4)) == expected[:4]
+
+
+@pytest.mark.parametrize(
+    ("where", "holds"),
+    [
+        (["scene=beach"], lambda p: p.columns["scene"] == "beach"),
+        (
+            ["scene in beach,street"],
+            lambda p: np.isin(p.columns["scene"], ["beach", "street"]),
+        ),
+        (
+            ["objects>=2", "objects<4"],
+            lambda p: (
+                (p.columns["objects"].astype(int) >= 2)
+                & (p.columns["objects"].astype(int) < 4)
+            ),
+        ),
+        (["label=car"], lambda p: p.labels[:, p.label_names.index("car")] == 1),
+        (
+            [Condition("scene", "!=", ("beach",))],
+            lambda p: p.columns["scene"] != "beach",
+        ),
+    ],
+)
+def test_conditions_hold_before_results_are_counted(searcher, scenes, where, holds):
+    text = scenes.pairs.texts.values[5]
+    rows = holds(scenes.pairs)
+    assert 5 < rows.sum() < len(rows)
+    query = text_queries(scenes.run.method, [text]).codes
+    found = searcher.by_text(text, k=12, where=where)
+    assert told(found) == nearest(scenes, query, rows)[:12]
+
+
+def test_probabilities_are_those_of_the_calibration(searcher, scenes):
+    text = scenes.pairs.texts.values[9]
+    found = searcher.by_text(text, k=50)
+    curve = scenes.run.calibration.curves["text"]["pair"].plain
+    assert [each.probability for each in found] == [curve[d] for _, d in told(found)]
+    said = [each.probability for each in found]
+    assert said == sorted(said, reverse=True)
+
+
+def test_a_least_probability_cuts_the_list(searcher, scenes):
+    text = scenes.pairs.texts.values[9]
+    whole = searcher.by_text(text, k=len(scenes.pairs))
+    for least in (0.3, 0.5, 0.7, 1.0):
+        found = searcher.by_text(text, k=40, min_probability=least)
+        assert told(found) == told([r for r in whole if r.probability >= least][:40])
+    assert len(searcher.by_text(text, min_probability=1.0)) == 0
+
+
+def test_re_ranking_orders_candidates_by_the_sure_bits(searcher, scenes):
+    text = scenes.pairs.texts.values[2]
+    queries = text_queries(scenes.run.method, [text])
+    ids = [name for name, _ in nearest(scenes, queries.codes)[:100]]
+    rows = [scenes.pairs.ids.tolist().index(name) for name in ids]
+    assert queries.outputs is not None
+    weighted = weighted_distances(queries.outputs, unified(scenes)[rows])[0]
+    order = np.argsort(weighted, kind="stable")
+    found = searcher.by_text(text, k=10, rerank=True)
+    assert found.ids == [ids[place] for place in order[:10]]
+    curve = scenes.run.calibration.curves["text"]["pair"].weighted
+    places = np.rint(weighted[order[:10]] * 4).astype(int)
+    assert [each.probability for each in found] == curve[places].tolist()
+    fewer = searcher.by_text(text, k=10, rerank=True, min_probability=0.99)
+    assert all(each.probability >= 0.99 for each in fewer)
+
+
+def test_items_are_removed_and_replaced(index, searcher, scenes):
+    name = scenes.pairs.ids[4]
+    assert index.remove([name, "nobody"]) == ["nobody"]
+    assert len(index) == len(scenes.pairs) - 1
+    found = searcher.by_text(scenes.pairs.texts.values[4], k=len(scenes.pairs))
+    assert name not in found.ids
+    ids = np.array([scenes.pairs.ids[0]], dtype=object)
+    added = index.add(only(scenes.pairs, 8, ids=ids))
+    assert (added.new, added.replaced, added.joined) == (0, 1, 0)
+    item = index.store.items([ids[0]])[0]
+    assert item is not None
+    assert item.text == scenes.pairs.texts.values[8]
+    assert index.store.codes(ids.tolist()) == unified(scenes)[[8]]
+
+
+def test_halves_have_codes_of_their_own_until_they_meet(place, scenes):
+    codes = encode_pairs(scenes.run.method, scenes.pairs)
+    with Index.create(place, scenes.run) as index:
+        added = index.add(only(scenes.pairs, 0, image=False))
+        assert (added.new, added.joined) == (1, 0)
+        name = str(scenes.pairs.ids[0])
+        assert index.store.codes([name]) == codes.text[[0]]
+        none = scenes.pairs.labels[[0]] * 0
+        second = index.add(only(scenes.pairs, 0, text=False, labels=none, columns={}))
+        assert (second.new, second.replaced, second.joined) == (0, 1, 1)
+        assert index.store.codes([name]) == unified(scenes)[[0]]
+        item = index.store.items([name])[0]
+        assert item is not None
+        assert (item.kind, item.text) == ("pair", scenes.pairs.texts.values[0])
+        assert item.image == str(scenes.pairs.images.paths[0])
+        assert item.labels
+        assert item.columns["scene"] == scenes.pairs.columns["scene"][0]
+        index.add(only(scenes.pairs, 1, text=False))
+        assert index.store.codes([str(scenes.pairs.ids[1])]) == codes.image[[1]]
+        kinds = [
+            item.kind
+            for item in index.store.items(scenes.pairs.ids[:2].tolist())
+            if item
+        ]
+        assert kinds == ["pair", "image"]
+
+
+def test_kinds_of_items_have_their_own_probabilities(place, scenes):
+    """Improbable texts near by do not hide probable pairs farther away."""
+    query = scenes.pairs.texts.values[0]
+    with Index.create(place, scenes.run) as index:
+        texts = replace(scenes.pairs, images=PictureFiles([None] * len(scenes.pairs)))
+        lone = np.array([f"text of {name}" for name in scenes.pairs.ids], dtype=object)
+        index.add(replace(texts, ids=lone))
+        index.add(scenes.pairs)
+        searcher = Searcher(index)
+        whole = searcher.by_text(query, k=len(index))
+        for least in (0.4, 0.6, 0.8):
+            expected = [r for r in whole if (r.probability or 0) >= least][:7]
+            found = searcher.by_text(query, k=7, min_probability=least)
+            assert told(found) == told(expected)
+
+
+def test_texts_without_a_known_word(place, scenes):
+    with Index.create(place, scenes.run) as index:
+        odd = replace(
+            scenes.pairs[[0, 1]],
+            texts=Sentences(["qwertz", "qwertz"]),
+            images=PictureFiles([scenes.pairs.images.paths[0], None]),
+        )
+        with pytest.raises(UnknownWords, match="Some that it knows are"):
+            index.add(odd)
+        assert len(index) == 0
+        added = index.add(odd, broken="skip")
+        assert added.new == 1
+        assert [row.name for row in added.skipped] == [scenes.pairs.ids[1]]
+        item = index.store.items([str(scenes.pairs.ids[0])])[0]
+        assert item is not None
+        assert item.kind == "image"
+        searcher = Searcher(index)
+        with pytest.raises(UnknownWords, match="Near ones are"):
+            searcher.by_text("beech hous")
+        partly = searcher.by_text("beach qwertz")
+        assert partly.query["unknown_words"] == ["qwertz"]
+
+
+def test_codes_of_another_model_are_refused(index, scenes):
+    codes = encode_pairs(scenes.other.method, scenes.pairs).image
+    ids = scenes.pairs.ids.tolist()
+    with pytest.raises(ModelMismatch) as refused:
+        index.add_codes(ids, codes, model=scenes.other.fingerprint)
+    assert scenes.other.fingerprint in str(refused.value)
+    assert scenes.run.fingerprint in str(refused.value)
+    with pytest.raises(DataError, match="ids were given"):
+        index.add_codes(ids[:3], codes, model=scenes.run.fingerprint)
+
+
+def test_bare_codes_are_found_without_a_probability(place, scenes):
+    codes = unified(scenes)
+    with Index.create(place, scenes.run) as index:
+        ids = [f"code {row}" for row in range(len(codes))]
+        assert index.add_codes(ids, codes, model=scenes.run.fingerprint).new == len(ids)
+        found = Searcher(index).by_id("code 3", k=5)
+        assert found[0].probability is None
+        assert "code 3" not in found.ids
+
+
+def test_an_index_is_opened_again_with_its_model(place, scenes):
+    text = scenes.pairs.texts.values[0]
+    with Index.create(place, scenes.run) as index:
+        index.add(scenes.pairs)
+        before = told(Searcher(index).by_text(text))
+    with Index.open(place) as index:
+        assert index.fingerprint == scenes.run.fingerprint
+        assert index.bits == scenes.run.method.bits
+        assert told(Searcher(index).by_text(text)) == before
+    assert told(Searcher(place).by_text(text)) == before
+
+
+def test_a_method_that_was_never_saved_can_be_indexed(place, scenes):
+    with Index.create(place, scenes.run.method) as index:
+        assert index.fingerprint == scenes.run.fingerprint
+        index.add(scenes.pairs[:20])
+        searcher = Searcher(index)
+        found = searcher.by_text(scenes.pairs.texts.values[0])
+        assert found[0].probability is None
+        with pytest.raises(SettingError, match="how probable"):
+            searcher.by_text("beach", min_probability=0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"k": 0}, "1 or more"),
+        ({"radius": -1}, "0 or more"),
+        ({"min_probability": 1.5}, "from 0 to 1"),
+        ({"where": ["nonsense"]}, "not a condition"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(searcher, options, complaint):
+    with pytest.raises(SettingError, match=complaint):
+        searcher.by_text("beach", **options)
+
+
+def test_queries_that_cannot_be_encoded_are_refused(searcher, scenes, tmp_path):
+    with pytest.raises(BrokenPicture):
+        searcher.by_image(b"no picture")
+    with pytest.raises(BrokenPicture):
+        searcher.by_image(tmp_path / "gone.png")
+    with pytest.raises(DataError):
+        searcher.by_image(np.zeros(5))
+    with pytest.raises(SettingError, match="code alone"):
+        searcher.by_id(scenes.pairs.ids[0], rerank=True)
+
+
+def test_results_are_plain_values(searcher, scenes):
+    document = searcher.by_text(scenes.pairs.texts.values[0], k=2).to_json()
+    assert list(document) == ["query", "results", "scanned", "milliseconds"]
+    assert list(document["results"][0]) == [
+        "id",
+        "distance",
+        "probability",
+        "text",
+        "image",
+        "labels",
+        "columns",
+    ]
+    assert document["query"]["text"] == scenes.pairs.texts.values[0]
+
+
+def test_codes_are_binary_signs_of_the_outputs(scenes):
+    queries = text_queries(scenes.run.method, list(scenes.pairs.texts.values[:5]))
+    assert queries.outputs is not None
+    assert queries.codes == binarize(queries.outputs)
