@@ -90,11 +90,11 @@ class Searcher:
     def _find(
         self, encode: Callable[[], list[Queries]], options: Options
     ) -> list[Results]:
-        demand = Demand.of(options)
+        demand, calibration = Demand.of(options), self.calibration
         began = time.perf_counter()
         found: dict[int, Results] = {}
         for queries in encode():
-            search = _Search(self.index, self.calibration, queries, demand)
+            search = _Search(self.index, calibration, queries, demand)
             places = queries.places or range(len(queries.codes))
             for row, place in enumerate(places):
                 found[place] = search.results(row)

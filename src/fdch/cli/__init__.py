@@ -17,6 +17,8 @@ COMMANDS = {
     "train": "Train a method on pairs and save it as a run.",
     "evaluate": "Score a run: pictures find texts, and texts find pictures.",
     "encode": "Write the codes of pairs to a file.",
+    "index": "Make an index of pairs, change it and look after it.",
+    "search": "Find what fits some words, a picture, or an item of an index.",
     "compare": "Put the scores of several runs side by side.",
     "reproduce": "Make the paper's tables and figures again, for any data.",
     "bench": "Measure how fast fdch is on this machine.",

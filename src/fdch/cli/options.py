@@ -36,6 +36,12 @@ class DataName(click.types.StringParamType):
         return super().convert(value, param, ctx)
 
 
+class IndexName(DataName):
+    """A folder, or milvus://host:port/collection."""
+
+    name = "index"
+
+
 def _refuse_long(
     value: Any, param: click.Parameter | None, ctx: click.Context | None
 ) -> None:
@@ -47,6 +53,7 @@ def _refuse_long(
             raise click.BadParameter(message, ctx=ctx, param=param) from None
 
 
+index_argument: Decorator = click.argument("index", type=IndexName())
 json_option: Decorator = click.option(
     "--json", "as_json", is_flag=True, help="Write one JSON document and nothing else."
 )

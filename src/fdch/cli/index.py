@@ -1,0 +1,15 @@
+"""`fdch index`: codes of pairs that can be searched."""
+
+from fdch.cli.groups import LazyGroup
+
+command = LazyGroup(
+    "index",
+    help="Make an index of pairs, change it and look after it.",
+    modules="fdch.cli.index_",
+    summaries={
+        "create": "Make an index for a run's codes, and fill it.",
+        "add": "Encode pairs and add them to an index.",
+        "remove": "Remove items from an index by their ids.",
+        "info": "Say what an index holds.",
+    },
+)

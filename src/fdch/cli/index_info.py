@@ -1,0 +1,53 @@
+"""`fdch index info`: what an index holds."""
+
+from typing import Any
+
+import click
+
+from fdch.cli.options import example, index_argument, json_option
+from fdch.cli.output import plain, say, say_json
+
+
+@click.command("info", epilog=example("fdch index info scenes.index"))
+@index_argument
+@json_option
+def command(index: str, as_json: bool) -> None:
+    """Say what an index holds.
+
+    Items, length of the codes, model, bytes on disk, and the columns that
+    '--where' of 'fdch search' can ask for.
+    """
+    from fdch.index.opening import open_store
+
+    store = open_store(index)
+    try:
+        known: dict[str, Any] = {
+            "index": index,
+            "items": len(store),
+            "bits": store.bits,
+            "model": store.model,
+        }
+        known |= {k: v for k, v in store.describe().items() if k not in known}
+    finally:
+        store.close()
+    if as_json:
+        say_json(known)
+        return
+    width = max(map(len, known)) + 2
+    for name, value in known.items():
+        say(f"{name:{width}}{plain(shown(value), 500)}")
+
+
+def shown(value: object) -> str:
+    """Lay a plain value out for reading.
+
+    >>> shown({"rows": 1200, "kind": "folder"})
+    'rows 1,200, kind folder'
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {shown(inner)}" for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(shown, value))
+    return str(value)

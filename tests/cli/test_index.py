@@ -1,0 +1,164 @@
+"""Indexes made, changed and described by commands."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fdch.cli.index_info import shown
+from fdch.data.pairs import PairedSet
+from fdch.indexing import Index
+from fdch.runs import open_run
+
+
+@pytest.fixture
+def filled(fdch, on_scenes, tmp_path):
+    index = tmp_path / "index"
+    result = fdch("index", "create", index, "--run", on_scenes.run, "scenes:60")
+    assert result.exit_code == 0, result.stderr
+    return index
+
+
+def test_create_says_what_there_is_and_what_to_do(fdch, on_scenes, tmp_path):
+    index = tmp_path / "my index"
+    result = fdch("index", "create", index, "--run", on_scenes.run, "scenes:60")
+    model = open_run(on_scenes.run).fingerprint
+    assert result.stdout.splitlines() == [
+        f"index   {index}",
+        "items   60 (60 new, 0 replaced)",
+        f"model   {model}, 16 bits",
+        f"next    fdch search '{index}' --text WORDS",
+    ]
+
+
+def test_an_empty_index_is_filled_later(fdch, on_scenes, tmp_path):
+    index = tmp_path / "index"
+    result = fdch("index", "create", index, "--run", on_scenes.run)
+    assert result.stdout.endswith(f"next    fdch index add {index} pairs.csv\n")
+    again = fdch("index", "create", index, "--run", on_scenes.run)
+    assert again.exit_code == 1
+    added = fdch("index", "add", index, "scenes:60", "--json")
+    assert json.loads(added.stdout)["added"] == {
+        "new": 60,
+        "replaced": 0,
+        "joined": 0,
+        "skipped": [],
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_data_that_cannot_be_read_makes_no_index(fdch, on_scenes, tmp_path):
+    index = tmp_path / "index"
+    result = fdch("index", "create", index, "--run", on_scenes.run, "nothing.csv")
+    assert result.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+    result = fdch("index", "create", index, "--run", tmp_path / "no-run")
+    assert result.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_known_ids_are_replaced_and_halves_joined(
+    fdch, filled, photo_rows, manifest, tmp_path
+):
+    texts = [{**row, "id": f"new {i}", "image": ""} for i, row in enumerate(photo_rows)]
+    first = fdch("index", "add", filled, manifest(tmp_path / "texts.csv", texts))
+    assert "items   120 (60 new, 0 replaced)" in first.stdout
+    pictures = [
+        {**row, "id": f"new {i}", "text": ""} for i, row in enumerate(photo_rows[:3])
+    ]
+    second = fdch("index", "add", filled, manifest(tmp_path / "more.csv", pictures))
+    assert "items   120 (0 new, 3 replaced, 3 of them joined halves)" in second.stdout
+
+
+def test_rows_without_anything_known_are_refused_or_skipped(
+    fdch, filled, photo_rows, manifest, tmp_path
+):
+    rows = [photo_rows[0], {**photo_rows[1], "image": "", "text": "qwertz"}]
+    data = manifest(tmp_path / "pairs.csv", [{**r, "id": r["id"] + "x"} for r in rows])
+    refused = fdch("index", "add", filled, data)
+    assert refused.exit_code == 1
+    assert "no word that the model knows" in refused.stderr
+    skipped = fdch("index", "add", filled, data, "--broken", "skip")
+    assert skipped.exit_code == 0
+    assert "items   61 (1 new" in skipped.stdout
+    assert "skipped 1 broken row" in skipped.stderr
+
+
+def test_codes_of_a_file_are_added_if_the_model_made_them(
+    fdch, filled, on_scenes, on_features, tmp_path
+):
+    codes = tmp_path / "codes.npz"
+    assert fdch("encode", on_scenes.run, "scenes:61", "--out", codes).exit_code == 0
+    result = fdch("index", "add", filled, codes)
+    assert "items   61 (1 new, 60 replaced)" in result.stdout
+    with Index.open(filled) as index:
+        method = open_run(on_scenes.run).method
+        scene = PairedSet.read("scenes:61")[[60]]
+        assert index.store.codes(["scene60"]) == method.encode_pairs(scene)
+    others = tmp_path / "others.npz"
+    fdch("encode", on_features.run, on_features.data, "--out", others)
+    refused = fdch("index", "add", filled, others)
+    assert refused.exit_code == 1
+    for run in (on_scenes.run, on_features.run):
+        assert open_run(run).fingerprint in refused.stderr
+
+
+def test_removed_items_are_counted_and_missing_ones_named(fdch, filled):
+    result = fdch("index", "remove", filled, "scene1", "scene2", "scene1", "nobody")
+    assert result.exit_code == 0
+    assert result.stdout == "removed 2 items; 58 left\n"
+    assert result.stderr == "not there: 'nobody'\n"
+    again = fdch("index", "remove", filled, "scene1", "--json")
+    assert json.loads(again.stdout) == {
+        "index": str(filled),
+        "removed": 0,
+        "missing": ["scene1"],
+        "items": 58,
+    }
+
+
+def test_info_tells_size_model_and_columns(fdch, filled, on_scenes):
+    document = json.loads(fdch("index", "info", filled, "--json").stdout)
+    assert (document["items"], document["bits"]) == (60, 16)
+    assert document["model"] == open_run(on_scenes.run).fingerprint
+    assert {"scene", "time", "objects"} <= set(document["columns"])
+    lines = fdch("index", "info", filled).stdout.splitlines()
+    assert ["items", "60"] in [line.split() for line in lines]
+    assert shown({"a": [1000, True], "b": "c"}) == "a 1,000, True, b c"
+
+
+def test_what_is_no_index_is_said_to_be_none(fdch, tmp_path, on_scenes):
+    for words in (("info",), ("add", "scenes:60"), ("remove", "a")):
+        name, *more = words
+        result = fdch("index", name, tmp_path / "nothing", *more)
+        assert result.exit_code == 1
+        assert "nothing" in result.stderr
+    strange = fdch("index", "info", "http://host/x")
+    assert strange.exit_code == 1
+    assert "milvus://host:port/collection" in strange.stderr
+
+
+def test_an_interruption_leaves_what_was_added(fdch, filled, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Index, "add", interrupt)
+    result = fdch("index", "add", filled, "scenes:80")
+    assert result.exit_code == 130
+    assert "keeps its last commit, 60 items" in result.stderr
+
+
+def test_features_are_indexed_too(fdch, on_features, tmp_path):
+    index = tmp_path / "index"
+    result = fdch(
+        *("index", "create", index, "--run", on_features.run, on_features.data)
+    )
+    assert result.exit_code == 0, result.stderr
+    found = fdch("search", index, "--id", "7", "-k", 3, "--json")
+    assert len(json.loads(found.stdout)["results"]) == 3
+    refused = fdch("search", index, "--text", "beach")
+    assert refused.exit_code == 1
+    assert "ready text vectors" in refused.stderr
+    assert Path(index).is_dir()
+    assert np.load(on_features.data)["image"].shape[0] == 120

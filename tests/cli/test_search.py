@@ -1,0 +1,109 @@
+"""`fdch search`: a table for people, a document for programs."""
+
+import json
+
+import pytest
+
+from fdch.cli.search import table
+from fdch.index.store import Item
+from fdch.results import Result, Results
+
+
+@pytest.fixture(scope="module")
+def index(fdch, on_scenes, shared_cache, tmp_path_factory):
+    place = tmp_path_factory.mktemp("searched") / "index"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FDCH_CACHE", str(shared_cache))
+        made = fdch("index", "create", place, "--run", on_scenes.run, "scenes:60")
+    assert made.exit_code == 0, made.stderr
+    return place
+
+
+def test_words_find_rows_of_a_table(fdch, index):
+    result = fdch("search", index, "--text", "a car at the beach")
+    header, *rows = result.stdout.splitlines()
+    assert header.split() == ["bits", "probable", "id", "text", "labels"]
+    assert len(rows) == 10
+    assert "10 results from 60 codes in" in result.stderr
+
+
+def test_the_document_has_the_promised_shape(fdch, index):
+    result = fdch(
+        *("search", index, "--text", "a car at qwertz", "-k", 3, "--json"),
+        *("--where", "objects>=1", "--where", "scene in beach,city"),
+    )
+    document = json.loads(result.stdout)
+    assert list(document) == ["query", "results", "scanned", "milliseconds"]
+    assert document["query"] == {
+        "text": "a car at qwertz",
+        "unknown_words": ["qwertz"],
+        "k": 3,
+        "radius": None,
+        "where": ["objects >= 1", "scene in beach,city"],
+        "rerank": False,
+        "min_probability": None,
+    }
+    assert len(document["results"]) == 3
+    for found in document["results"]:
+        assert list(found) == [
+            *("id", "distance", "probability", "text", "image", "labels", "columns")
+        ]
+        assert 0 <= found["probability"] <= 1
+        assert found["columns"]["scene"] in ("beach", "city")
+
+
+def test_a_picture_and_an_item_can_ask(fdch, index, photo_rows):
+    by_image = fdch("search", index, "--image", photo_rows[3]["image"], "--rerank")
+    assert len(by_image.stdout.splitlines()) == 11
+    by_id = fdch("search", index, "--id", "scene3", "-k", 59, "--json")
+    ids = [found["id"] for found in json.loads(by_id.stdout)["results"]]
+    assert len(ids) == 59
+    assert "scene3" not in ids
+
+
+def test_a_radius_gives_all_within(fdch, index):
+    document = json.loads(
+        fdch("search", index, "--text", "beach", "--radius", 16, "--json").stdout
+    )
+    assert len(document["results"]) == 60
+
+
+def test_nothing_may_fit(fdch, index):
+    result = fdch("search", index, "--text", "beach", "--min-probability", 1)
+    assert result.exit_code == 0
+    assert result.stdout == "nothing fits\n"
+
+
+def test_unknown_words_are_told(fdch, index):
+    partly = fdch("search", index, "--text", "beach qwertz")
+    assert "words not known to the model: qwertz" in partly.stderr
+    wholly = fdch("search", index, "--text", "beech")
+    assert wholly.exit_code == 1
+    assert "no word of 'beech' is known" in wholly.stderr
+    assert "beach" in wholly.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "complaint"),
+    [
+        ([], 2, "give one of --text, --image and --id"),
+        (["--text", "a", "--id", "b"], 2, "give one of"),
+        (["--text", "beach", "-k", 0], 1, "k must be 1 or more"),
+        (["--text", "beach", "--where", "x"], 1, "is not a condition"),
+        (["--text", "beach", "--where", "scen=x"], 1, "did you mean 'scene'"),
+        (["--id", "nobody"], 1, "nobody"),
+        (["--id", "scene1", "--rerank"], 1, "Search by its text or picture"),
+        (["--image", "gone.png"], 1, "gone.png"),
+    ],
+)
+def test_wrong_questions_are_explained(fdch, index, words, code, complaint):
+    result = fdch("search", index, *words)
+    assert result.exit_code == code
+    assert complaint in result.stderr
+
+
+def test_a_terminal_obeys_no_text_of_an_item():
+    item = Item("a\x1b[2J", text="b\x07", labels=("c\x1b",))
+    shown = str(table(Results({}, (Result(item, 3, None),), 1, 0.1)))
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
