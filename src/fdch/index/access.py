@@ -22,6 +22,7 @@ from fdch.index.layout import (
     CODES,
     FORMAT,
     PART_FILE,
+    digest,
     sync_folder,
     told,
 )
@@ -67,6 +68,7 @@ def create_folder(
     kept: dict[str, str | int] = {"format": FORMAT, "uid": uid.hex}
     kept |= {"bits": bits, "model": model}
     kept["facts"] = json.dumps(facts, ensure_ascii=False)
+    kept["check"] = _check(uid.bytes, kept)
     kept |= dict.fromkeys(["commit", "items", "next_number", "next_part"], 0)
     draft = path.absolute().with_name(f".{path.name}.{uid.hex}")
     with told(path):
@@ -101,7 +103,7 @@ class Access:
             self.catalogue = Catalogue(folder, writable=writable)
             undo.callback(self.catalogue.close)
             with self.catalogue.reading() as connection:
-                self.place, self.facts = _read_facts(connection, folder)
+                self.place, self.facts = read_facts(connection, folder)
                 commit = fact(connection, self.place, "commit")
                 parts = read_parts(connection, self.place)
             if seen is not None and seen.commit > commit:
@@ -199,13 +201,20 @@ def _require_index(folder: Path, writable: bool) -> None:
         )
 
 
-def _read_facts(
+def read_facts(
     connection: sqlite3.Connection, folder: Path
 ) -> tuple[Place, dict[str, Any]]:
+    """Read what an index is.
+
+    Raises:
+        DamagedIndex: It does not say so, or its checksum fails.
+    """
     facts = dict(connection.execute("SELECT name, value FROM facts"))
     try:
         uid = bytes.fromhex(facts["uid"])
         bits, model = facts["bits"], facts["model"]
+        if facts["check"] != _check(uid, facts):
+            raise ValueError("its checksum fails")
         facts["facts"] = json.loads(facts["facts"])
         if len(uid) != 16 or not isinstance(model, str) or type(bits) is not int:
             raise ValueError("a fact is of the wrong kind")
@@ -216,3 +225,9 @@ def _read_facts(
             f"'{folder / CATALOGUE}' does not describe an index ({problem}). {REPAIR}"
         ) from problem
     return Place(folder, uid, bits), facts
+
+
+def _check(uid: bytes, facts: Mapping[str, object]) -> str:
+    """Give the checksum of what never changes of an index."""
+    fixed = [facts[name] for name in ("format", "bits", "model", "facts")]
+    return digest(json.dumps(fixed).encode(), uid, "facts").hex()

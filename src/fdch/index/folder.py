@@ -14,6 +14,7 @@ from fdch.codes import Codes
 from fdch.errors import DataError, ModelMismatch
 from fdch.index.access import Access, View, create_folder
 from fdch.index.changes import append_rows, drop_items, put_items, put_range, set_fact
+from fdch.index.compaction import compact
 from fdch.index.contents import columns, describe, facets
 from fdch.index.filters import Allowed
 from fdch.index.gallery import Found
@@ -23,6 +24,8 @@ from fdch.index.kept_model import keep_model, model_folder
 from fdch.index.lookup import nearest, within
 from fdch.index.rows import row_words
 from fdch.index.store import Added, Answer, Cell, Condition, Item
+from fdch.index.verification import Verification, verify_folder
+from fdch.progress import Progress, silent
 
 
 class CodeFolder:
@@ -245,6 +248,20 @@ class CodeFolder:
         """Give each column's most frequent values, with the number of their items."""
         with self._access.reading() as view:
             return facets(view, most)
+
+    def compact(self, progress: Progress = silent) -> None:
+        """Reclaim the space of removed items, and make searching faster."""
+        compact(self._access, progress)
+
+    def verify(self, progress: Progress = silent) -> Verification:
+        """Look at every byte of the index and say what is wrong.
+
+        Raises:
+            IndexBusy: Another process is writing.
+        """
+        with self._access.alone():
+            is_locked = self._access.lock is not None
+            return verify_folder(self.path, progress, is_locked=is_locked)
 
     def close(self) -> None:
         """Let go of the files; leave the folder sealed."""

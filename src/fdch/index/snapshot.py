@@ -84,6 +84,11 @@ class OpenPart:
         found = np.minimum(np.searchsorted(self.numbers, wanted), len(self.rows) - 1)
         return np.where(inside & (self.numbers[found] == wanted), found, _NOWHERE)
 
+    def item_numbers(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give the numbers of the items whose rows have these offsets."""
+        relative = offsets if self.numbers is None else self.numbers[offsets]
+        return self.record.first + relative.astype(np.int64)
+
     @property
     def is_compacted(self) -> bool:
         """Tell whether the part was made by a compaction."""
@@ -155,8 +160,7 @@ class Snapshot:
         """Give the numbers of the items at some positions."""
         numbers = np.empty(len(positions), dtype=np.int64)
         for here, part, offsets in self._at(positions):
-            relative = offsets if part.numbers is None else part.numbers[offsets]
-            numbers[here] = part.record.first + relative.astype(np.int64)
+            numbers[here] = part.item_numbers(offsets)
         return numbers
 
     def codes(self, positions: NDArray[np.int64]) -> Codes:

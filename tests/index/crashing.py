@@ -1,0 +1,104 @@
+"""A process that forks writers on demand, to be killed at any moment.
+
+One line on standard input makes one writer: folder, seed, and after how many
+calls to the system it kills itself (0: never; the test kills it then). Writers
+tell on standard output what they begin and what was acknowledged.
+"""
+
+import hashlib
+import json
+import os
+import random
+import signal
+import sys
+
+import numpy as np
+
+from fdch.codes import Codes
+from fdch.index.folder import CodeFolder
+from fdch.index.store import Item
+
+BITS = 32
+CALLS = ("fsync", "fdatasync", "pwrite", "replace", "truncate", "unlink", "rename")
+
+
+def code_of(id, version):
+    return hashlib.blake2b(f"{id} {version}".encode(), digest_size=4).digest()
+
+
+def codes_of(contents):
+    packed = np.frombuffer(b"".join(contents), dtype=np.uint8)
+    return Codes(packed.reshape(-1, 4).copy(), BITS)
+
+
+def item_of(id, version):
+    columns = {"version": version, "parity": "odd" if version % 2 else "even"}
+    return Item(id, text=f"{id} version {version}", columns=columns, labels=("x",))
+
+
+def say(**words):
+    os.write(1, json.dumps(words).encode() + b"\n")
+
+
+def write_until_killed(path, seed):
+    draw = random.Random(seed)
+    folder = CodeFolder.open(path, writable=True)
+    while True:
+        choice = draw.random()
+        if choice < 0.55:
+            ids = draw.sample(range(40), draw.randint(1, 8))
+            some = [(f"id {i}", draw.randrange(10**6)) for i in ids]
+            say(begin="add", items=some)
+            codes = codes_of([code_of(*one) for one in some])
+            folder.add([item_of(*one) for one in some], codes)
+        elif choice < 0.75:
+            gone = [f"id {i}" for i in draw.sample(range(40), 3)]
+            say(begin="remove", ids=gone)
+            folder.remove(gone)
+        elif choice < 0.85:
+            contents = [draw.randbytes(4) for _ in range(draw.randint(1, 5))]
+            say(begin="add_codes", codes=[code.hex() for code in contents])
+            folder.add_codes(codes_of(contents))
+        elif choice < 0.95:
+            say(begin="compact")
+            folder.compact()
+        else:
+            say(begin="reopen")
+            folder.close()
+            folder = CodeFolder.open(path, writable=True)
+        say(done=True)
+
+
+def die_after(calls):
+    """Kill this process between two calls to the system."""
+    left = calls
+
+    def counting(call):
+        def counted(*args, **kwargs):
+            nonlocal left
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(*args, **kwargs)
+
+        return counted
+
+    for name in CALLS:
+        setattr(os, name, counting(getattr(os, name)))
+
+
+def main():
+    for line in sys.stdin:
+        path, seed, calls = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            if calls:
+                die_after(calls)
+            write_until_killed(path, seed)
+        say(pid=child)
+        os.waitpid(child, 0)
+        say(gone=True)
+
+
+if __name__ == "__main__":
+    main()
