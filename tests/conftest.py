@@ -1,9 +1,15 @@
 """What several tests share."""
 
+import fcntl
+import importlib.util
 import json
 import os
+import secrets
 import shutil
+import subprocess
+import sys
 import tarfile
+import time
 from pathlib import Path
 
 # Before numpy and torch start: threads only slow the small sums of tests, and
@@ -122,3 +128,55 @@ def trained(original, task):
     facts["data"]["source"] = task.source
     path.write_text(json.dumps(facts))
     return open_run(task.out)
+
+
+@pytest.fixture(scope="session")
+def milvus_server(tmp_path_factory):
+    """Host and port of a real Milvus server, one for all processes of a session."""
+    if importlib.util.find_spec("pymilvus") is None:
+        pytest.skip("pymilvus is not installed")
+    if importlib.util.find_spec("milvus") is None:
+        pytest.skip("the package milvus, which holds the server, is not installed")
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder = folder / "milvus"
+    folder.mkdir(exist_ok=True)
+    with (folder / "users").open("a") as users, (folder / "start").open("a") as start:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        fcntl.flock(start, fcntl.LOCK_EX)
+        told = _started_milvus(folder)
+        fcntl.flock(start, fcntl.LOCK_UN)
+        if "problem" in told:
+            pytest.skip(f"the Milvus server cannot run here: {told['problem']}")
+        yield told["address"]
+
+
+def _started_milvus(folder, seconds=120):
+    """What the server's keeper tells, started unless it is there."""
+    told = folder / "server.json"
+    if not told.exists():
+        keeper = Path(__file__).with_name("milvus_keeper.py")
+        with (folder / "keeper.log").open("w") as log:
+            subprocess.run(
+                [sys.executable, keeper, folder], stdout=log, stderr=log, check=True
+            )
+    end = time.monotonic() + seconds
+    while not told.exists():
+        if time.monotonic() > end:
+            return {"problem": f"it did not start in {seconds} s"}
+        time.sleep(0.1)
+    return json.loads(told.read_text())
+
+
+@pytest.fixture
+def milvus_url(milvus_server):
+    """A collection's address that nobody has used; deleted after the test."""
+    from pymilvus import MilvusClient
+
+    name = f"test_{secrets.token_hex(6)}"
+    yield f"milvus://{milvus_server}/{name}"
+    client = MilvusClient(f"http://{milvus_server}")
+    for collection in (name, f"{name}_model"):
+        client.drop_collection(collection)
+    client.close()

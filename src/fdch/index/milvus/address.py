@@ -1,0 +1,137 @@
+"""Where a collection is: milvus://host:port/collection[?consistency=...&tls=1]."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import parse_qsl, urlsplit
+
+from fdch.errors import SettingError, suggestion
+
+SCHEME = "milvus"
+PORT = 19530
+MODEL_SUFFIX = "_model"
+MOST_NAME = 200
+# A word of ours to Milvus' own name of the level.
+CONSISTENCY = {
+    "session": "Session",
+    "strong": "Strong",
+    "bounded": "Bounded",
+    "eventually": "Eventually",
+}
+OPTIONS = ("consistency", "tls")
+TOKEN_VARIABLE = "FDCH_MILVUS_TOKEN"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A collection on a server; the token is no part of it.
+
+    >>> str(Address.parse("milvus://localhost/photos"))
+    'milvus://localhost:19530/photos'
+
+    Args:
+        host: Name or address of the server.
+        port: Its gRPC port.
+        collection: Name of the collection of codes.
+        consistency: What a search must have seen: a key of CONSISTENCY.
+        tls: Whether to encrypt the connection.
+    """
+
+    host: str
+    port: int
+    collection: str
+    consistency: str = "session"
+    tls: bool = False
+
+    def __str__(self) -> str:
+        return f"{SCHEME}://{self.server}/{self.collection}"
+
+    @property
+    def server(self) -> str:
+        """Host and port."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def model_collection(self) -> str:
+        """Name of the collection that keeps the model."""
+        return self.collection + MODEL_SUFFIX
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Read an address.
+
+        Raises:
+            SettingError: Saying what is wrong, without repeating a password.
+        """
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port or PORT
+        except ValueError as problem:
+            raise SettingError(_malformed(f"it cannot be read ({problem})")) from None
+        if "@" in parts.netloc:
+            raise SettingError(
+                "a Milvus address holds no user or password, since addresses end up "
+                f"in logs. Set {TOKEN_VARIABLE} to 'user:password' or to a token."
+            )
+        if parts.scheme != SCHEME or not host:
+            raise SettingError(_malformed(f"'{url}' names no server"))
+        if ":" in host:
+            raise SettingError(_malformed(f"'{host}' is not a name or IPv4 address"))
+        options = _options(parts.query)
+        return cls(
+            host,
+            port,
+            _collection(parts.path),
+            _choice(options, "consistency", tuple(CONSISTENCY)),
+            _choice(options, "tls", ("0", "1")) == "1",
+        )
+
+
+def names_milvus(place: object) -> bool:
+    """Tell whether a place names a Milvus collection rather than a folder."""
+    return isinstance(place, str) and place.lower().startswith(f"{SCHEME}://")
+
+
+def _collection(path: str) -> str:
+    name = path.strip("/")
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or len(name) > MOST_NAME:
+        raise SettingError(
+            _malformed(
+                f"'{name}' cannot name a collection (letters, digits and '_', no digit "
+                f"first, at most {MOST_NAME})"
+            )
+        )
+    if name.endswith(MODEL_SUFFIX):
+        raise SettingError(
+            f"collection '{name}' ends in '{MODEL_SUFFIX}', which is kept for models. "
+            "Name the collection of codes."
+        )
+    return name
+
+
+def _options(query: str) -> dict[str, str]:
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    unknown = [name for name in options if name not in OPTIONS]
+    if unknown:
+        raise SettingError(
+            f"unknown option '{unknown[0]}' in a Milvus address"
+            f"{suggestion(unknown[0], OPTIONS)}"
+        )
+    return options
+
+
+def _choice(options: dict[str, str], name: str, choices: tuple[str, ...]) -> str:
+    value = options.get(name, choices[0])
+    if value not in choices:
+        raise SettingError(
+            f"{name} is '{value}' in a Milvus address; give one of "
+            f"{', '.join(choices)}."
+        )
+    return value
+
+
+def _malformed(reason: str) -> str:
+    return (
+        f"a Milvus address reads milvus://host:port/collection, but {reason}. "
+        f"The port is {PORT} unless given."
+    )

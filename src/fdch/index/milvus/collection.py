@@ -1,0 +1,118 @@
+"""Rows of one collection, asked for and written in requests the server takes."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fdch.index.milvus.address import CONSISTENCY
+from fdch.index.milvus.connection import Connection
+from fdch.index.milvus.expressions import (
+    CELLS,
+    NUMBER,
+    has_column,
+    id_expression,
+)
+from fdch.index.milvus.schema import (
+    CODE,
+    Row,
+    columns_of,
+    make_schema,
+    row_bytes,
+)
+from fdch.index.milvus.searching import METRIC, batches
+
+INDEX_TYPE = "BIN_FLAT"
+STRONG = "Strong"
+BATCH_ROWS = 5_000
+BATCH_BYTES = 16 * 2**20  # the server takes 64 MiB
+LOOKUP_IDS = 4_000
+SAMPLE = 100
+
+
+class Collection:
+    """The rows that an address names."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.name = connection.address.collection
+
+    def create(self, bits: int, description: str) -> None:
+        """Make it, with an index on the codes, ready to search."""
+        from pymilvus import MilvusClient
+
+        index = MilvusClient.prepare_index_params()
+        index.add_index(CODE, index_type=INDEX_TYPE, metric_type=METRIC)
+        schema = make_schema(bits, description)
+        self.call("create_collection", schema=schema, index_params=index)
+
+    def upsert(self, rows: Sequence[Row]) -> None:
+        """Write rows, in place of those with the same ids."""
+        for batch in sized(rows):
+            self.call("upsert", data=batch)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete rows, and wait until searches no longer see them."""
+        for part in batches(ids, LOOKUP_IDS):
+            self.call("delete", filter=id_expression(part))
+        if ids:
+            # Milvus 2.3 tells a client the time of its inserts, not of its deletes,
+            # so "Session" alone does not wait for them.
+            self.count(STRONG)
+
+    def fetch(
+        self, ids: Sequence[str], fields: list[str], size: int = LOOKUP_IDS
+    ) -> dict[str, Row]:
+        """Give the rows of those ids that are there."""
+        found: dict[str, Row] = {}
+        for part in batches(list(dict.fromkeys(ids)), size):
+            rows = self._query(id_expression(part), fields)
+            found |= {row["id"]: row for row in rows}
+        return found
+
+    def count(self, consistency: str | None = None) -> int:
+        """Count the rows; "Strong" waits for all that anyone has written."""
+        (row,) = self._query("", ["count(*)"], consistency_level=consistency)
+        return int(row["count(*)"])
+
+    def has_column(self, column: str) -> bool:
+        """Tell whether any row has a column."""
+        return bool(self._query(has_column(column), ["id"], limit=1))
+
+    def some_columns(self) -> set[str]:
+        """Give the names of columns of a few rows."""
+        return columns_of(self._query(f"{NUMBER} >= 0", [CELLS], limit=SAMPLE))
+
+    def call(self, function: str, **options: Any) -> Any:
+        """Call a function of the client on this collection."""
+        return self.connection.call(function, self.name, **options)
+
+    def _query(
+        self,
+        filter: str,
+        fields: list[str],
+        consistency_level: str | None = None,
+        **options: Any,
+    ) -> list[Row]:
+        level = CONSISTENCY[self.connection.address.consistency]
+        rows = self.call(
+            "query",
+            filter=filter,
+            output_fields=fields,
+            consistency_level=consistency_level or level,
+            **options,
+        )
+        return list(rows)
+
+
+def sized(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Cut rows into batches small enough for one request."""
+    batch: list[Row] = []
+    total = 0
+    for row in rows:
+        size = row_bytes(row)
+        if batch and (len(batch) == BATCH_ROWS or total + size > BATCH_BYTES):
+            yield batch
+            batch, total = [], 0
+        batch.append(row)
+        total += size
+    if batch:
+        yield batch

@@ -1,0 +1,140 @@
+"""A server that may be away: calls are tried again for a while, then refused."""
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from fdch.errors import FdchError, IndexFolderError, MissingExtra, StoreAway
+from fdch.index.milvus.address import TOKEN_VARIABLE, Address
+
+CONNECT_SECONDS = 10.0
+PATIENCE_SECONDS = 30.0
+FIRST_WAIT = 0.1
+LONGEST_WAIT = 3.0
+COLLECTION_MISSING = 100
+NOT_LOADED = 101
+RATE_LIMIT = 8
+TRANSIENT = {"UNAVAILABLE", "DEADLINE_EXCEEDED", "ABORTED", "CANCELLED"}
+REFUSED = {"UNAUTHENTICATED", "PERMISSION_DENIED"}
+
+
+class Connection:
+    """One client of a server; safe to use from several threads.
+
+    Args:
+        address: Of the server.
+        patience: For how many seconds a call is tried again while the server is
+            away or busy. Requests it refuses are never repeated.
+    """
+
+    def __init__(self, address: Address, patience: float = PATIENCE_SECONDS) -> None:
+        self.address = address
+        self.patience = patience
+        self._client = _connect(address, min(CONNECT_SECONDS, patience))
+
+    def call(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Call a function of the client.
+
+        Raises:
+            StoreAway: The server did not answer in time.
+            IndexFolderError: It answered that it will not.
+        """
+        function = getattr(self._client, name)
+        return self._patiently(
+            lambda seconds: function(*arguments, timeout=seconds, **options)
+        )
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._client.close()
+
+    def _patiently(self, attempt: Callable[[float], Any]) -> Any:
+        end = time.monotonic() + self.patience
+        wait = FIRST_WAIT
+        while True:
+            try:
+                return attempt(max(end - time.monotonic(), FIRST_WAIT))
+            except Exception as problem:
+                if not is_transient(problem):
+                    raise refusal(self.address, problem) from problem
+                if time.monotonic() + wait >= end:
+                    raise away(self.address, problem) from problem
+            time.sleep(wait)
+            wait = min(2 * wait, LONGEST_WAIT)
+
+
+def is_transient(problem: Exception) -> bool:
+    """Tell whether the same request may succeed a little later."""
+    if _status(problem) in TRANSIENT:
+        return True
+    code = getattr(problem, "code", None)
+    return code == RATE_LIMIT or bool(getattr(problem, "retriable", False))
+
+
+def away(address: Address, problem: Exception) -> StoreAway:
+    """Say that a server cannot be reached, and what to do."""
+    return StoreAway(
+        f"no Milvus server answered at {address.host}, port {address.port} "
+        f"({_reason(problem)}). Start it, or check host, port and firewall; "
+        "what was acknowledged before is not affected."
+    )
+
+
+def refusal(address: Address, problem: Exception) -> Exception:
+    """Say what a server refused; errors that are not the server's pass unchanged."""
+    code = getattr(problem, "code", None)
+    status = _status(problem)
+    if status in REFUSED or "auth check failure" in str(problem):
+        return IndexFolderError(
+            f"the Milvus server at {address.server} refused the user or token. Set "
+            f"{TOKEN_VARIABLE} to 'user:password' or to a token it knows."
+        )
+    if code == COLLECTION_MISSING:
+        return IndexFolderError(
+            f"there is no collection '{address.collection}' at {address.server} (any "
+            "more). Make it with 'fdch index create', or check the name."
+        )
+    if isinstance(problem, FdchError) or (code is None and status is None):
+        return problem
+    return IndexFolderError(
+        f"the Milvus server at {address.server} refused a request for "
+        f"'{address.collection}': {_reason(problem)}"
+    )
+
+
+def _connect(address: Address, seconds: float) -> Any:
+    try:
+        from pymilvus import MilvusClient
+        from pymilvus.exceptions import MilvusException
+    except ImportError:
+        raise MissingExtra("an index on Milvus", "milvus") from None
+    # Its errors come back as ours; its own log would repeat each with a trace.
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+    scheme = "https" if address.tls else "http"
+    try:
+        return MilvusClient(
+            uri=f"{scheme}://{address.server}",
+            token=os.environ.get(TOKEN_VARIABLE, ""),
+            timeout=seconds,
+        )
+    except MilvusException as problem:
+        reported = refusal(address, problem)
+        if "refused the user" in str(reported):
+            raise reported from None
+        raise away(address, problem) from None
+
+
+def _status(problem: Exception) -> str | None:
+    """Name of the gRPC status, which comes as the code or as a function."""
+    code = getattr(problem, "code", None)
+    code = code() if callable(code) else code
+    name = getattr(code, "name", None)
+    return name if isinstance(name, str) else None
+
+
+def _reason(problem: Exception) -> str:
+    details = getattr(problem, "details", None)
+    text = details() if callable(details) else getattr(problem, "message", "")
+    return " ".join(str(text or problem).split())[:300]

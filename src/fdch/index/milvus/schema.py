@@ -1,0 +1,201 @@
+"""What a collection of codes holds: fields, limits, items as rows and back.
+
+The collection's description is a JSON document that marks it as made by fdch.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
+
+from fdch.codes import Codes
+from fdch.errors import DamagedIndex, DataError, IndexFolderError
+from fdch.index.items import from_row, to_row
+from fdch.index.milvus.address import Address
+from fdch.index.milvus.expressions import (
+    BOUNDS,
+    CELLS,
+    LABELS,
+    NUMBER,
+    cell_forms,
+    cell_key,
+    column_of,
+    label_bounds,
+)
+from fdch.index.store import Cell, Item, Kind
+
+FORMAT = 1
+CODE = "code"
+MOST_ID_BYTES = 4096  # of 1,024 characters
+MOST_LABEL_BYTES = 1024
+MOST_LABELS = 1024
+MOST_TEXT_BYTES = 65_535
+MOST_JSON_BYTES = 65_000  # Milvus takes 65,536; its client may write some wider
+MOST_BITS = 256
+ITEM_FIELDS = ["id", "text", LABELS, CELLS, "about"]
+Row = dict[str, Any]
+
+
+def write_description(bits: int, model: str, facts: Mapping[str, object]) -> str:
+    """Mark a collection as ours; the description cannot be changed later."""
+    document = {"fdch": FORMAT, "bits": bits, "model": model, "facts": dict(facts)}
+    return json.dumps(document, ensure_ascii=True, allow_nan=False)
+
+
+def read_description(address: Address, description: str) -> dict[str, Any]:
+    """Read what `write_description` wrote.
+
+    Raises:
+        IndexFolderError: The collection is another program's, or a later version's.
+    """
+    try:
+        document = json.loads(description)
+        version = document["fdch"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise IndexFolderError(
+            f"collection '{address.collection}' at {address.server} was not made by "
+            "fdch. Choose another name; fdch leaves this one alone."
+        ) from None
+    if version != FORMAT:
+        raise IndexFolderError(
+            f"collection '{address.collection}' has format {version}; this fdch reads "
+            f"format {FORMAT}. Upgrade fdch to open it."
+        )
+    kinds = {"bits": int, "model": str, "facts": dict}
+    if any(type(document.get(name)) is not kind for name, kind in kinds.items()):
+        raise DamagedIndex(
+            f"the description of collection '{address.collection}' is damaged. "
+            "Create the index again under another name."
+        )
+    return document
+
+
+def make_schema(bits: int, description: str) -> Any:
+    """List the fields; codes are padded to whole bytes, as Milvus demands."""
+    from pymilvus import DataType, MilvusClient
+
+    schema = MilvusClient.create_schema(
+        auto_id=False, enable_dynamic_field=False, description=description
+    )
+    schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=MOST_ID_BYTES)
+    schema.add_field(NUMBER, DataType.INT64)
+    schema.add_field(CODE, DataType.BINARY_VECTOR, dim=(bits + 7) // 8 * 8)
+    schema.add_field("text", DataType.VARCHAR, max_length=MOST_TEXT_BYTES)
+    schema.add_field(
+        LABELS,
+        DataType.ARRAY,
+        element_type=DataType.VARCHAR,
+        max_capacity=MOST_LABELS,
+        max_length=MOST_LABEL_BYTES,
+    )
+    schema.add_field(CELLS, DataType.JSON)
+    schema.add_field("about", DataType.JSON)
+    return schema
+
+
+def make_rows(items: Sequence[Item], codes: Codes, first: int) -> list[Row]:
+    """Write items as rows, numbered in order of insertion.
+
+    Raises:
+        DataError: One cannot be stored, or an id is there twice.
+    """
+    if len(items) != len(codes):
+        raise DataError(f"{len(items)} items were given {len(codes)} codes.")
+    for name, count in Counter(item.id for item in items).most_common(1):
+        if count > 1:
+            raise DataError(f"id '{name}' stands {count} times among the items to add.")
+    return [
+        make_row(item, first + row, codes.packed[row].tobytes())
+        for row, item in enumerate(items)
+    ]
+
+
+def make_row(item: Item, number: int, code: bytes) -> Row:
+    """Write an item as a row.
+
+    Raises:
+        DataError: It cannot be stored, or a part is larger than the fields.
+    """
+    checked = to_row(item)
+    item = from_row(checked.id, checked.content)
+    cells: dict[str, object] = {
+        cell_key(column): cell_forms(cell) for column, cell in item.columns.items()
+    }
+    if item.labels:
+        cells[BOUNDS] = label_bounds(item.labels)
+    about = {"kind": item.kind, "image": item.image, "text": item.text is not None}
+    text = item.text or ""
+    _require_bytes(item.id, "id", item.id, MOST_ID_BYTES)
+    _require_bytes(item.id, "text", text, MOST_TEXT_BYTES)
+    for label in item.labels:
+        _require_bytes(item.id, "label", label, MOST_LABEL_BYTES)
+    for name, document in (("columns", cells), ("image", about)):
+        written = json.dumps(document, ensure_ascii=False)
+        _require_bytes(item.id, name, written, MOST_JSON_BYTES)
+    if len(item.labels) > MOST_LABELS:
+        raise DataError(
+            f"item '{item.id}' has {len(item.labels):,} labels; an index on Milvus "
+            f"holds at most {MOST_LABELS:,} of an item."
+        )
+    return {
+        "id": item.id,
+        NUMBER: number,
+        CODE: code,
+        "text": text,
+        LABELS: list(item.labels),
+        CELLS: cells,
+        "about": about,
+    }
+
+
+def read_item(row: Mapping[str, Any]) -> Item:
+    """Read a row that `make_row` wrote.
+
+    Raises:
+        DamagedIndex: Another program wrote it.
+    """
+    try:
+        about, cells = row["about"], row[CELLS]
+        if about["kind"] not in get_args(Kind):
+            raise ValueError(f"its kind is '{about['kind']}'")
+        columns = {
+            column_of(key): _cell(forms)
+            for key, forms in cells.items()
+            if key != BOUNDS
+        }
+        return Item(
+            id=row["id"],
+            text=row["text"] if about["text"] else None,
+            image=about["image"],
+            labels=tuple(row[LABELS]),
+            columns=columns,
+            kind=about["kind"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise DamagedIndex(
+            f"item '{row.get('id')}' is not as fdch wrote it ({problem!r}). "
+            "Remove it and add it again."
+        ) from problem
+
+
+def row_bytes(row: Row) -> int:
+    """Estimate the size of a row on the wire, rather too large."""
+    return 100 + 4 * sum(len(str(row[name])) for name in ("id", "text", LABELS, CELLS))
+
+
+def columns_of(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Give the names of the columns that some rows have."""
+    return {column_of(key) for row in rows for key in row[CELLS] if key != BOUNDS}
+
+
+def _cell(forms: Mapping[str, Cell]) -> Cell:
+    return forms["v"] if "v" in forms else forms["t"]
+
+
+def _require_bytes(name: str, part: str, text: str, most: int) -> None:
+    size = len(text.encode())
+    if size > most:
+        raise DataError(
+            f"{part} of item '{name[:100]}' has {size:,} bytes; an index on Milvus "
+            f"holds at most {most:,}."
+        )

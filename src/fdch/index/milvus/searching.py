@@ -1,0 +1,178 @@
+"""Exact answers from a server that gives ties in any order and pages of limited size.
+
+Milvus gives at most 16,384 hits, the nearest ones, and among equally distant hits
+any of them. Where a page ends inside a distance, that distance is asked for by
+itself, in slices of insertion numbers small enough to be whole.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from fdch.codes import Codes
+from fdch.errors import DamagedIndex, SettingError
+from fdch.index.milvus.address import CONSISTENCY
+from fdch.index.milvus.connection import Connection
+from fdch.index.milvus.expressions import NUMBER
+from fdch.index.milvus.schema import CODE
+from fdch.index.store import Answer
+
+MOST_HITS = 16_384
+MOST_ROWS = 65_536  # of all queries of one request together
+METRIC = "HAMMING"
+T = TypeVar("T")
+
+
+class Hit(NamedTuple):
+    """An item found; hits sort by distance, then insertion."""
+
+    distance: int
+    number: int
+    id: str
+    code: bytes
+
+
+@dataclass(frozen=True)
+class Search:
+    """Searches of one collection under one filter.
+
+    Args:
+        connection: To the server.
+        bits: Length of the codes.
+        filter: Milvus' expression that items must fulfil; empty for all.
+        page: Most hits of one request.
+    """
+
+    connection: Connection
+    bits: int
+    filter: str = ""
+    page: int = MOST_HITS
+
+    def find(
+        self, queries: Codes, radius: int | None, most: int | None
+    ) -> list[list[Hit]]:
+        """Give for each query the nearest, or all within a radius, or both."""
+        if most is not None and most < 1:
+            raise SettingError(f"at least one item must be asked for; got {most}.")
+        if radius is not None and radius < 0:
+            return [[] for _ in queries.packed]
+        if most is not None:
+            return list(self.nearest(queries, most, radius))
+        return list(self.within(queries, self.bits if radius is None else radius))
+
+    def nearest(
+        self, queries: Codes, k: int, radius: int | None = None
+    ) -> Iterator[list[Hit]]:
+        """Give for each query its k nearest, no farther than the radius."""
+        farthest = self.bits if radius is None else min(radius, self.bits)
+        limit = min(2 * k + 64, self.page)
+        rows = [row.tobytes() for row in queries.packed]
+        for part in batches(rows, max(1, MOST_ROWS // limit)):
+            pages = self._ask(part, limit, 0, farthest)
+            for query, hits in zip(part, pages, strict=True):
+                whole = len(hits) < limit
+                yield (hits if whole else self._settle(query, k, hits, farthest))[:k]
+
+    def within(self, queries: Codes, radius: int) -> Iterator[list[Hit]]:
+        """Give for each query all items no farther than the radius."""
+        for row in queries.packed:
+            yield sorted(self._slices(row.tobytes(), 0, min(radius, self.bits)))
+
+    def _settle(
+        self, query: bytes, k: int, hits: list[Hit], farthest: int
+    ) -> list[Hit]:
+        """Replace what a page has of its last distance, and go on to k hits."""
+        distance = hits[-1].distance
+        found = [hit for hit in hits if hit.distance < distance]
+        while len(found) < k and distance <= farthest:
+            found += self._first(query, distance, k - len(found))
+            distance += 1
+        return found
+
+    def _first(self, query: bytes, distance: int, count: int) -> list[Hit]:
+        """Give the items at one distance that were inserted first."""
+        found: list[Hit] = []
+        for hit in self._slices(query, distance, distance):
+            if len(found) == count:
+                break
+            found.append(hit)
+        return found
+
+    def _slices(
+        self, query: bytes, nearest: int, farthest: int, numbers: str = ""
+    ) -> Iterator[Hit]:
+        """Give all hits between two distances, slices of insertion in order."""
+        (hits,) = self._ask([query], self.page, nearest, farthest, numbers)
+        if len(hits) < self.page:
+            yield from sorted(hits, key=lambda hit: hit.number)
+            return
+        numbered = sorted({hit.number for hit in hits})
+        if len(numbered) == 1:
+            raise DamagedIndex(
+                f"{len(hits):,} items of collection "
+                f"'{self.connection.address.collection}' have the insertion number "
+                f"{numbered[0]}, which fdch gives once. Add them again."
+            )
+        middle = numbered[(len(numbered) - 1) // 2]
+        for half in (f"{NUMBER} <= {middle}", f"{NUMBER} > {middle}"):
+            inside = f"{numbers} and {half}" if numbers else half
+            yield from self._slices(query, nearest, farthest, inside)
+
+    def _ask(
+        self,
+        queries: Sequence[bytes],
+        limit: int,
+        nearest: int,
+        farthest: int,
+        numbers: str = "",
+    ) -> list[list[Hit]]:
+        """Send one request; hits come back sorted."""
+        parts = [part for part in (self.filter, numbers) if part]
+        bounds = {"radius": farthest + 1, "range_filter": nearest}
+        everything = nearest == 0 and farthest >= self.bits
+        replies = self.connection.call(
+            "search",
+            self.connection.address.collection,
+            data=list(queries),
+            anns_field=CODE,
+            limit=limit,
+            filter=" and ".join(f"({part})" for part in parts),
+            output_fields=[NUMBER, CODE],
+            search_params={
+                "metric_type": METRIC,
+                "params": {} if everything else bounds,
+            },
+            consistency_level=CONSISTENCY[self.connection.address.consistency],
+        )
+        return [sorted(_hit(hit) for hit in reply) for reply in replies]
+
+
+def answer(hits: Sequence[Hit], bits: int, scanned: int) -> Answer:
+    """Put hits into the form every store gives."""
+    packed = np.frombuffer(b"".join(hit.code for hit in hits), dtype=np.uint8)
+    return Answer(
+        ids=tuple(hit.id for hit in hits),
+        distances=np.array([hit.distance for hit in hits], dtype=np.uint16),
+        codes=Codes(packed.reshape(len(hits), (bits + 7) // 8), bits),
+        scanned=scanned,
+    )
+
+
+def batches(rows: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Cut a sequence into pieces."""
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
+
+
+def as_bytes(code: Any) -> bytes:
+    """Give a code as bytes; some clients wrap it in a list."""
+    return bytes(code[0]) if isinstance(code, list) else bytes(code)
+
+
+def _hit(hit: Any) -> Hit:
+    entity = hit["entity"]
+    return Hit(
+        round(hit["distance"]), entity[NUMBER], hit["id"], as_bytes(entity[CODE])
+    )

@@ -1,0 +1,301 @@
+"""A Milvus collection that keeps a store's promises.
+
+Where a server cannot promise what a folder does, docs/milvus.md says so: `add` is
+whole for each batch of rows, not for the call; ties are settled by the writers'
+clocks; one batch is on the server's log, not on this machine's disk.
+"""
+
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from fdch.codes import Codes
+from fdch.errors import DataError, IndexFolderError, ModelMismatch, SettingError
+from fdch.index.filters import require_columns
+from fdch.index.milvus import model as models
+from fdch.index.milvus.address import Address
+from fdch.index.milvus.collection import INDEX_TYPE, STRONG, Collection
+from fdch.index.milvus.connection import PATIENCE_SECONDS, Connection
+from fdch.index.milvus.expressions import expression
+from fdch.index.milvus.schema import (
+    CODE,
+    ITEM_FIELDS,
+    MOST_BITS,
+    make_rows,
+    read_description,
+    read_item,
+    write_description,
+)
+from fdch.index.milvus.searching import Search, answer, as_bytes
+from fdch.index.store import LABEL, Added, Answer, Condition, Item
+
+ITEM_IDS = 200  # texts of 64 KiB: 26 MB at most
+
+
+class MilvusStore:
+    """Codes under ids on a server; made by `create` and `open`.
+
+    A search sees every `add` and `remove` that this store has acknowledged, and
+    everything that anyone had acknowledged when it was opened.
+    """
+
+    def __init__(self, connection: Connection, facts: Mapping[str, Any]) -> None:
+        self._connection = connection
+        self._collection = Collection(connection)
+        self._described = facts
+        self._last_number = 0
+        self._model_folder: Path | None = None
+        self._forget_model: Callable[[], object] = lambda: None
+
+    @classmethod
+    def create(
+        cls,
+        url: str,
+        bits: int,
+        model: str,
+        facts: Mapping[str, object] | None = None,
+        *,
+        patience: float = PATIENCE_SECONDS,
+    ) -> Self:
+        """Make an empty collection.
+
+        Args:
+            url: milvus://host:port/collection.
+            bits: Length of the codes, up to 256.
+            model: Fingerprint of the model that makes the codes.
+            facts: What else to tell of the index; plain values for JSON.
+            patience: Seconds for which a call is tried again.
+        """
+        if not 1 <= bits <= MOST_BITS:
+            raise SettingError(
+                f"codes of {bits} bits; an index on Milvus takes 1 to {MOST_BITS}."
+            )
+        address = Address.parse(url)
+        description = write_description(bits, model, facts or {})
+        connection = Connection(address, patience)
+        if connection.call("has_collection", address.collection):
+            raise IndexFolderError(
+                f"there is a collection '{address.collection}' at {address.server} "
+                "already. Open it, or choose another name."
+            )
+        Collection(connection).create(bits, description)
+        return cls(connection, read_description(address, description))
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        writable: bool = True,
+        *,
+        model: str | None = None,
+        patience: float = PATIENCE_SECONDS,
+    ) -> Self:
+        """Open a collection made by `create`.
+
+        Args:
+            url: milvus://host:port/collection.
+            writable: Not needed here: any client may write.
+            model: Fingerprint of the model in use, to be refused if another.
+            patience: Seconds for which a call is tried again.
+        """
+        address = Address.parse(url)
+        connection = Connection(address, patience)
+        described = connection.call("describe_collection", address.collection)
+        facts = read_description(address, described["description"])
+        store = cls(connection, facts)
+        if model is not None:
+            store.require_model(model)
+        connection.call("load_collection", address.collection)
+        store._collection.count(STRONG)
+        return store
+
+    @classmethod
+    def drop(cls, url: str) -> None:
+        """Delete a collection made by `create`, with its model."""
+        store = cls.open(url)
+        address = store._connection.address
+        for name in (address.collection, address.model_collection):
+            store._connection.call("drop_collection", name)
+        store.close()
+
+    @property
+    def bits(self) -> int:
+        """Length of the codes."""
+        return int(self._described["bits"])
+
+    @property
+    def model(self) -> str:
+        """Fingerprint of the model that makes the codes."""
+        return str(self._described["model"])
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What `create` was told of the index."""
+        return dict(self._described["facts"])
+
+    def require_model(self, model: str) -> None:
+        """Refuse codes or queries of another model.
+
+        Raises:
+            ModelMismatch: With both fingerprints.
+        """
+        if model != self.model:
+            raise ModelMismatch(
+                f"index {self._connection.address} holds codes of model {self.model}; "
+                f"these are of model {model}. Use the run it was made with, or make a "
+                "new index."
+            )
+
+    def __len__(self) -> int:
+        return self._collection.count()
+
+    def add(self, items: Sequence[Item], codes: Codes) -> Added:
+        """Add items; an item with a known id replaces that one.
+
+        All are checked before any is sent. They go in batches, each whole; where
+        the server fails between two, add the same items again: nothing is doubled.
+        """
+        self._require_bits(codes)
+        # Nanoseconds rise from call to call and from writer to writer.
+        first = max(time.time_ns(), self._last_number + 1)
+        rows = make_rows(items, codes, first)
+        self._last_number = first + len(rows)
+        known = self._collection.fetch([item.id for item in items], ["id"])
+        self._collection.upsert(rows)
+        return Added(new=len(rows) - len(known), replaced=len(known))
+
+    def remove(self, ids: Iterable[str]) -> list[str]:
+        """Remove items; give those of the ids that were not there."""
+        asked = list(dict.fromkeys(ids))
+        known = self._collection.fetch(asked, ["id"])
+        self._collection.delete(list(known))
+        return [name for name in asked if name not in known]
+
+    def items(self, ids: Sequence[str]) -> list[Item | None]:
+        """Give what is known of items, None for an unknown id."""
+        rows = self._collection.fetch(ids, ITEM_FIELDS, ITEM_IDS)
+        return [read_item(rows[name]) if name in rows else None for name in ids]
+
+    def codes(self, ids: Sequence[str]) -> Codes:
+        """Give the codes of items.
+
+        Raises:
+            DataError: Naming the ids that are not there.
+        """
+        rows = self._collection.fetch(ids, ["id", CODE])
+        missing = [name for name in ids if name not in rows]
+        if missing:
+            raise DataError(
+                f"{len(missing)} ids are not in the index, such as '{missing[0]}'."
+            )
+        width = (self.bits + 7) // 8
+        joined = b"".join(as_bytes(rows[name][CODE]) for name in ids)
+        packed = np.frombuffer(joined, dtype=np.uint8).reshape(len(ids), width)
+        return Codes(packed, self.bits)
+
+    def nearest(
+        self, queries: Codes, k: int, where: Sequence[Condition] = ()
+    ) -> list[Answer]:
+        """Find for each query the k nearest items that fulfil all conditions."""
+        return self._search(queries, where, most=k)
+
+    def within(
+        self,
+        queries: Codes,
+        radius: int,
+        where: Sequence[Condition] = (),
+        most: int | None = None,
+    ) -> list[Answer]:
+        """Find for each query all items no farther than the radius."""
+        return self._search(queries, where, radius, most)
+
+    def describe(self) -> dict[str, object]:
+        """Say what there is; plain values for JSON."""
+        address = self._connection.address
+        return {
+            "store": "milvus",
+            "url": str(address),
+            "items": len(self),
+            "bits": self.bits,
+            "model": self.model,
+            "bytes": len(self) * ((self.bits + 7) // 8),
+            "index": INDEX_TYPE,
+            "consistency": address.consistency,
+            "server": self._connection.call("get_server_version"),
+            "facts": self.facts,
+        }
+
+    def keep_model(self, folder: Path) -> None:
+        """Keep the files that lie in a folder, in place of any kept before."""
+        models.save_model(self._connection, folder)
+
+    def load_model(self, into: Path) -> None:
+        """Write the files kept into a folder.
+
+        Raises:
+            DamagedIndex: There are none, or they are not as they were written.
+        """
+        models.load_model(self._connection, into)
+
+    def model_folder(self) -> Path:
+        """Give a folder with the files kept; it lives until `close`."""
+        if self._model_folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="fdch-model-"))
+            # Also deleted where the store is forgotten, or the program ends.
+            self._forget_model = weakref.finalize(self, shutil.rmtree, folder, True)
+            self.load_model(folder)
+            self._model_folder = folder
+        return self._model_folder
+
+    def close(self) -> None:
+        """Let go of the connection and of a model's copy."""
+        self._connection.close()
+        self._forget_model()
+        self._model_folder = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _search(
+        self,
+        queries: Codes,
+        where: Sequence[Condition],
+        radius: int | None = None,
+        most: int | None = None,
+    ) -> list[Answer]:
+        self._require_bits(queries)
+        search = Search(self._connection, self.bits, expression(where))
+        found = search.find(queries, radius, most)
+        if where and not any(found):
+            self._require_columns(where)
+        scanned = len(self)
+        return [answer(hits, self.bits, scanned) for hits in found]
+
+    def _require_columns(self, where: Sequence[Condition]) -> None:
+        """Refuse, as a folder does, a column that no item has."""
+        named = {one.column for one in where} - {LABEL}
+        known = {name for name in named if self._collection.has_column(name)}
+        if named - known:
+            require_columns(where, sorted(known | self._collection.some_columns()))
+
+    def _require_bits(self, codes: Codes) -> None:
+        if codes.bits != self.bits:
+            raise ModelMismatch(
+                f"index {self._connection.address} holds codes of {self.bits} bits "
+                f"(model {self.model}); these have {codes.bits}."
+            )

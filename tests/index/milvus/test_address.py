@@ -1,0 +1,54 @@
+import pytest
+
+from fdch.errors import SettingError
+from fdch.index.milvus import Address, names_milvus
+
+
+def test_an_address_is_read_with_its_options():
+    address = Address.parse("milvus://db.example:1953/photos?consistency=strong&tls=1")
+    assert address == Address("db.example", 1953, "photos", "strong", True)
+    assert str(address) == "milvus://db.example:1953/photos"
+    assert address.model_collection == "photos_model"
+
+
+def test_port_and_options_have_defaults():
+    assert Address.parse("milvus://db/photos") == Address("db", 19530, "photos")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("milvus://", "names no server"),
+        ("milvus:///photos", "names no server"),
+        ("http://db/photos", "names no server"),
+        ("milvus://db", "cannot name a collection"),
+        ("milvus://db/", "cannot name a collection"),
+        ("milvus://db/a/b", "cannot name a collection"),
+        ("milvus://db/my-photos", "letters, digits"),
+        ("milvus://db/1st", "no digit first"),
+        ("milvus://db/" + "x" * 201, "at most 200"),
+        ("milvus://db/photos_model", "kept for models"),
+        ("milvus://db:port/photos", "cannot be read"),
+        ("milvus://db:99999/photos", "cannot be read"),
+        ("milvus://[::1]:19530/photos", "IPv4"),
+        ("milvus://db/photos?consistancy=strong", "did you mean 'consistency'"),
+        ("milvus://db/photos?consistency=weak", "give one of session"),
+        ("milvus://db/photos?tls=yes", "give one of 0, 1"),
+    ],
+)
+def test_what_is_no_address_is_refused_with_the_reason(url, message):
+    with pytest.raises(SettingError, match=message):
+        Address.parse(url)
+
+
+@pytest.mark.parametrize("who", ["root:secret@", "secret@", "root:secret@x:y@"])
+def test_passwords_in_an_address_are_refused_and_not_repeated(who):
+    with pytest.raises(SettingError, match="FDCH_MILVUS_TOKEN") as caught:
+        Address.parse(f"milvus://{who}db/photos")
+    assert "secret" not in str(caught.value)
+
+
+def test_only_milvus_addresses_are_recognised():
+    assert names_milvus("milvus://db/photos")
+    assert not names_milvus("photos.index")
+    assert not names_milvus("./milvus:/x")

@@ -1,0 +1,89 @@
+"""Keep one Milvus server alive while tests use it; run as a script.
+
+Tests run in several processes and may be killed. Each that uses the server holds a
+shared lock on FOLDER/users, which the system lets go of when a process ends in
+whatever way. Once nobody holds one, this process stops the server, deletes its
+data and ends.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+SECONDS = 90
+PARTS = ["proxy", "rootCoord", "queryCoord", "dataCoord"]
+PARTS += ["queryNode", "indexNode", "dataNode"]
+# Milvus brings an etcd along that listens on its usual ports unless told.
+ETCD = """
+listen-client-urls: http://127.0.0.1:{clients}
+advertise-client-urls: http://127.0.0.1:{clients}
+listen-peer-urls: http://127.0.0.1:{peers}
+initial-advertise-peer-urls: http://127.0.0.1:{peers}
+initial-cluster: default=http://127.0.0.1:{peers}
+"""
+
+
+def free_ports(count):
+    """Ports that nobody listens on, found together so that all differ."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def keep(folder):
+    from milvus import MilvusServer, MilvusServerConfig
+
+    data = folder / "data"
+    server = MilvusServer(MilvusServerConfig(data_dir=str(data)))
+    for part in PARTS:
+        server.config.set(f"{part}.ip", "127.0.0.1")
+    keys = [key for key in server.config_keys if key.endswith("_port")]
+    ports = free_ports(len(keys) + 2)
+    server.config.update(**dict(zip(keys, ports, strict=False)))
+    server.webservice_port, peers = ports[-2:]
+    clients = server.config.configs["etcd_port"]
+    (folder / "etcd.yaml").write_text(ETCD.format(clients=clients, peers=peers))
+    os.environ["ETCD_CONFIG_PATH"] = str(folder / "etcd.yaml")
+    server.wait_for_started = False
+    with (folder / "users").open("a") as users:
+        try:
+            server.start()
+            server.wait_started(SECONDS * 1000)
+            tell(folder, {"address": f"127.0.0.1:{server.listen_port}"})
+            wait_for_users_to_leave(users)
+            # Who comes now waits for the lock, finds nothing, and starts anew.
+            (folder / "server.json").unlink()
+        except Exception as problem:
+            tell(folder, {"problem": f"{type(problem).__name__}: {problem}"})
+            raise
+        finally:
+            server.stop()
+            shutil.rmtree(data, ignore_errors=True)
+
+
+def tell(folder, document):
+    partial = folder / "server.partial"
+    partial.write_text(json.dumps(document))
+    partial.rename(folder / "server.json")
+
+
+def wait_for_users_to_leave(users):
+    while True:
+        try:
+            return fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.5)
+
+
+if __name__ == "__main__":
+    if os.fork() == 0:
+        os.setsid()
+        keep(Path(sys.argv[1]))
