@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-NEEDED = ("src/fdch", "scripts", "tests/methods", "tests/conftest.py", "pyproject.toml")
 FILE = re.compile(
     r"^`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -31,18 +30,11 @@ def example():
 def copy(example, tmp_path_factory):
     """A copy of the repository to which only the example's files were added."""
     folder = tmp_path_factory.mktemp("repository")
-    for name in NEEDED:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        if (REPOSITORY / name).is_dir():
-            shutil.copytree(
-                REPOSITORY / name,
-                folder / name,
-                ignore=shutil.ignore_patterns("__pycache__"),
-            )
-        else:
-            shutil.copy(REPOSITORY / name, folder / name)
-    for name in ("docs", "tests/equations"):
-        (folder / name).mkdir()
+    for name in ("src/fdch", "scripts", "tests"):
+        left_out = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(REPOSITORY / name, folder / name, ignore=left_out)
+    shutil.copy(REPOSITORY / "pyproject.toml", folder)
+    (folder / "docs").mkdir()
     for name, text in example.items():
         (folder / name).write_text(text, "utf-8")
     return folder
