@@ -18,7 +18,7 @@ LAYERS = [
     {"runs", "encoding", "encoded_files", "gallery_items", "results"},
     {"preparation", "gallery_codes", "queries"},
     {"scoring", "indexing"},
-    {"experiment", "search"},
+    {"experiment", "search", "search_quality"},
     {"report"},
     {"reproduction"},
     {"cli", "service"},

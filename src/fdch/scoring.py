@@ -67,7 +67,7 @@ def evaluate_run(
             as in training on the run's own data, and refuses on other data.
         context: Device and progress.
     """
-    known = _training_facts(run)
+    known = training_facts(run)
     as_trained: Broken = "refuse" if source else known.get("broken", "refuse")
     pairs = read_pairs(source or known["source"], broken or as_trained, context)
     if pairs.fingerprint == known["fingerprint"]:
@@ -166,7 +166,7 @@ def _require_labels(pairs: PairedSet, what: str) -> None:
         )
 
 
-def _training_facts(run: Run) -> dict[str, Any]:
+def training_facts(run: Run) -> dict[str, Any]:
     """Give what a run says of its data, once it is sure to be there."""
     known = run.facts.get("data")
     counts = [run.facts.get(part) for part in ("train", "validation")]

@@ -23,6 +23,7 @@ ORDER = (
     ("reproduce",),
     ("bench", "evaluate"),
     ("bench", "methods"),
+    ("bench", "rerank"),
 )
 SLOW = (("train",), ("demo",), ("bench", "networks"))
 QUICKER = {"train": "--set stage_one_epochs=1 --set stage_two_epochs=1"}

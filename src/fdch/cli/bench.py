@@ -9,6 +9,7 @@ command = LazyGroup(
     summaries={
         "evaluate": "Time the evaluation beside a loop of sorts.",
         "methods": "Measure how long the shallow methods learn and encode.",
+        "rerank": "Measure what re-ranking adds, and whether probabilities hold.",
         "networks": "Time our layers beside torch's own.",
     },
 )

@@ -1,0 +1,67 @@
+"""What re-ranking adds, and whether probabilities hold, on unseen pairs."""
+
+import numpy as np
+import pytest
+
+from fdch.cli.bench_rerank import table
+from fdch.data.splits import SplitSizes
+from fdch.errors import DataError, RunError
+from fdch.experiment import TrainingTask, train_run
+from fdch.search_quality import search_quality
+
+QUICK = {
+    "fusion_width": "24",
+    "text_hidden": "48",
+    "fusion_hidden": "32",
+    "stage_one_epochs": "5",
+    "stage_two_epochs": "5",
+    "batch_size": "40",
+    "learning_rate": "2e-2",
+}
+
+
+def write_features(path, pairs):
+    arrays = {"image": pairs.images.values, "text": pairs.texts.matrix.toarray()}
+    np.savez(path, labels=pairs.labels, **arrays)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, factor_pairs):
+    folder = tmp_path_factory.mktemp("quality")
+    source = write_features(folder / "features.npz", factor_pairs(900))
+    sizes = SplitSizes(query=20, train=360, validation=120)
+    return train_run(
+        TrainingTask(source, folder / "run", bits=16, settings=QUICK, sizes=sizes)
+    )
+
+
+def test_figures_of_unseen_pairs(run):
+    result = search_quality(run, queries=100)
+    assert (result["queries"], result["gallery"]) == (100, 420)
+    assert set(result["turns"]) == {
+        *("image_to_pair", "text_to_pair", "image_to_text", "text_to_image")
+    }
+    for ways in result["turns"].values():
+        for found in ways.values():
+            assert found["precision_at_10"] > result["chance"] + 0.1
+            assert found["map_at_100"] > result["chance"] + 0.1
+            assert found["calibration_error"] < 0.1
+            assert found["said"] == pytest.approx(found["precision_at_10"], abs=0.1)
+    assert search_quality(run, queries=100) == result
+    shown = str(table(result))
+    assert "image → pair" in shown
+    assert "re-ranked" in shown
+
+
+def test_too_few_unseen_pairs_are_refused(tmp_path, factor_pairs):
+    source = write_features(tmp_path / "features.npz", factor_pairs(200))
+    sizes = SplitSizes(query=20, train=170)
+    run = train_run(
+        TrainingTask(source, tmp_path / "run", bits=8, settings=QUICK, sizes=sizes)
+    )
+    with pytest.raises(DataError, match="10 labelled pairs"):
+        search_quality(run)
+    write_features(tmp_path / "features.npz", factor_pairs(210))
+    with pytest.raises(RunError, match="has changed"):
+        search_quality(run)
