@@ -6,6 +6,7 @@ import pytest
 
 from fdch.cli.demo import MARKER
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.indexing import Index
 from fdch.runs import open_run
 
 
@@ -21,13 +22,16 @@ def shown(fdch, tiny, shared_cache, tmp_path_factory):
     return result, out
 
 
-def test_it_leaves_a_run_its_scores_and_a_page(shown):
+def test_it_leaves_a_run_its_scores_an_index_and_a_page(shown):
     _, out = shown
     assert sorted(path.name for path in out.iterdir()) == [
-        *(MARKER, "report.html", "run")
+        *("index", MARKER, "report.html", "run")
     ]
     assert open_run(out / "run").method.bits == 16
     assert (out / "run" / "scores.json").exists()
+    with Index.open(out / "index") as index:
+        assert len(index) == 54
+        assert index.fingerprint == open_run(out / "run").fingerprint
     assert (out / "report.html").read_text("utf-8").startswith("<!doctype html>")
 
 
@@ -39,7 +43,8 @@ def test_it_prints_examples_scores_beside_chance_and_what_is_next(shown):
     assert marks == 16
     assert "; chance 0." in result.stdout
     assert f"report   {out}/report.html (open it in a browser)" in result.stdout
-    assert f"fdch evaluate {out}/run --json" in result.stdout
+    assert result.stdout.count(f"search of {out}/index: '") == 2
+    assert f"fdch search {out}/index --text" in result.stdout
 
 
 def test_a_second_demo_replaces_the_first_alone(shown, fdch, tiny):
@@ -53,6 +58,7 @@ def test_a_second_demo_replaces_the_first_alone(shown, fdch, tiny):
     document = json.loads(result.stdout)
     assert document["bits"] == 8
     assert document["report"] == str(out / "report.html")
+    assert [len(search["results"]) for search in document["searches"]] == [4, 4]
     assert (out / "run" / "run.json").read_text() != before
     assert (out / "notes.txt").read_text() == "mine"
 
@@ -99,3 +105,4 @@ def test_ready_features_do_for_a_demo_too(fdch, on_features, tiny, tmp_path):
     result = fdch("demo", "--data", on_features.data, "--out", tmp_path / "d", *tiny)
     assert result.exit_code == 0, result.stderr
     assert "nearest pictures to the text (" in result.stdout
+    assert result.stdout.count("search of ") == 2

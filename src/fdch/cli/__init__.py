@@ -11,7 +11,7 @@ from fdch import __version__
 from fdch.cli.groups import LazyGroup, RootGroup
 
 COMMANDS = {
-    "demo": "Train, evaluate and show examples on generated pictures, in minutes.",
+    "demo": "Train, evaluate, index and search generated pictures, in minutes.",
     "methods": "List the methods, or the settings of one.",
     "data": "Look at data before training.",
     "train": "Train a method on pairs and save it as a run.",

@@ -1,4 +1,4 @@
-"""`fdch demo`: from nothing to scores, examples and a page to look at."""
+"""`fdch demo`: from nothing to scores, an index, and a page to look at."""
 
 import shlex
 import shutil
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fdch.cli.demo_search import index_and_search, say_searches
 from fdch.cli.groups import Interrupted
 from fdch.cli.options import (
     DataName,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 MARKER = "made-by-fdch-demo"
 RUN, UNFINISHED, PAGE = "run", "run.unfinished", "report.html"
+INDEX = "index"
 QUERIES, ANSWERS = 2, 4
 
 
@@ -36,7 +38,7 @@ QUERIES, ANSWERS = 2, 4
     default="demo",
     show_default=True,
     type=PathName(),
-    help="Folder for the run and the page; an earlier demo there is replaced.",
+    help="Folder for run, index and page; an earlier demo there is replaced.",
 )
 @click.option(
     "--data",
@@ -61,10 +63,11 @@ def command(
     device: str,
     as_json: bool,
 ) -> None:
-    """Train, evaluate and show examples on generated pictures, in minutes.
+    """Train, evaluate, index and search generated pictures, in minutes.
 
     FDCH learns from pictures of coloured shapes with captions and labels; then
-    pictures find captions and captions find pictures. Nothing is downloaded.
+    pictures find captions and captions find pictures, and an index of them is
+    made and searched. Nothing is downloaded.
     """
     require_own(out)
     from fdch.experiment import TrainingTask
@@ -75,19 +78,24 @@ def command(
     task = TrainingTask(data, out / UNFINISHED, bits=bits, seed=seed, settings=settings)
     try:
         with ProgressPrinter() as progress:
-            run, found = _train_and_score(task, Context(progress, device))
+            context = Context(progress, device)
+            run, found = _train_and_score(task, context)
+            searches = index_and_search(out / INDEX, run, found, context)
     except KeyboardInterrupt:
         advice = "begin again with the same command; image features are kept."
         raise Interrupted(advice) from None
     document = _write_page(out, run, found)
     if as_json:
-        say_json(document | {"report": str(out / PAGE)})
+        more = {"report": str(out / PAGE), "index": str(out / INDEX)}
+        say_json(document | more | {"searches": [one.to_json() for one in searches]})
         return
     say_examples(found, seed)
+    say_searches(out / INDEX, searches)
     say(found.scores)
     say(f"\nreport   {out / PAGE} (open it in a browser)")
     say(f"run      {run.folder}")
-    say(f"next     fdch evaluate {shlex.quote(str(run.folder))} --json")
+    say(f"index    {out / INDEX}")
+    say(f"next     fdch search {shlex.quote(str(out / INDEX))} --text 'a red car'")
 
 
 def require_own(out: Path) -> None:
@@ -121,6 +129,7 @@ def _train_and_score(
     train_run(task, context=context, announce=announce)
     # an earlier demo stays whole until this one has learned
     _remove(out / RUN)
+    _remove(out / INDEX)
     (out / PAGE).unlink(missing_ok=True)
     task.out.rename(out / RUN)
     run = open_run(out / RUN, context)

@@ -1,0 +1,44 @@
+"""The demo's index: its database pairs, searched as a user would."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fdch.cli.output import plain, say
+from fdch.cli.search import table
+
+if TYPE_CHECKING:
+    from fdch.results import Results
+    from fdch.runs import Run
+    from fdch.scoring import Evaluation
+    from fdch.training.context import Context
+
+SEARCHES, RESULTS = 2, 4
+
+
+def index_and_search(
+    place: Path, run: "Run", found: "Evaluation", context: "Context"
+) -> list["Results"]:
+    """Index the database and ask it: by words where they are known, else by id."""
+    from fdch.data.texts import Sentences
+    from fdch.encoding import lacks_known_words
+    from fdch.indexing import Index
+    from fdch.search import Searcher
+
+    with Index.create(place, run, context=context) as index:
+        index.add(found.database, broken="skip", progress=context.progress)
+        searcher, queries = Searcher(index), found.query
+        if run.method.inputs.vocabulary is None:
+            return searcher.by_ids(found.database.ids[:SEARCHES].tolist(), k=RESULTS)
+        assert isinstance(queries.texts, Sentences)
+        known = ~lacks_known_words(run.method, queries)
+        texts = queries.texts.values[known & queries.texts.present]
+        return searcher.by_texts(texts[:SEARCHES].tolist(), k=RESULTS)
+
+
+def say_searches(place: Path, searches: list["Results"]) -> None:
+    """Print what was asked and found."""
+    for found in searches:
+        asked = found.query.get("text") or found.query.get("id")
+        say(f"search of {place}: '{plain(str(asked), 60)}'")
+        say(table(found))
+        say()
