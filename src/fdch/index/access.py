@@ -89,14 +89,17 @@ class Access:
     Args:
         folder: Where it lies.
         writable: Whether to take the writer's lock.
+        lock: The writer's lock, where it is held already.
     """
 
-    def __init__(self, folder: Path, *, writable: bool) -> None:
+    def __init__(
+        self, folder: Path, *, writable: bool, lock: WriterLock | None = None
+    ) -> None:
         _require_index(folder, writable)
         self._writing = threading.RLock()
         self._snapshot: Snapshot | None = None
         with ExitStack() as undo, told(folder):
-            self.lock = WriterLock(folder) if writable else None
+            self.lock = WriterLock(folder) if writable and lock is None else lock
             if self.lock:
                 undo.callback(self.lock.release)
             seen, _ = acknowledged(folder)

@@ -19,7 +19,7 @@ _APPLICATION = 0x66646368  # "fdch"
 SCHEMA = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
     "CREATE TABLE parts (part INTEGER PRIMARY KEY, first INTEGER NOT NULL, "
-    "rows INTEGER NOT NULL, span INTEGER NOT NULL)",
+    "rows INTEGER NOT NULL, span INTEGER NOT NULL, digest BLOB NOT NULL)",
     "CREATE TABLE chunks (part INTEGER NOT NULL, kind TEXT NOT NULL, "
     "chunk INTEGER NOT NULL, digest BLOB NOT NULL, "
     "PRIMARY KEY (part, kind, chunk)) WITHOUT ROWID",
@@ -84,7 +84,11 @@ class Catalogue:
         except BaseException:
             connection.close()
             raise
-        connection.execute("COMMIT")
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error:  # damaged; what was read was read
+            connection.close()
+            return
         with self._guard:
             self._idle.append(connection)
 

@@ -2,12 +2,13 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from fdch.errors import DataError
 from fdch.index.items import Row, cells_of
-from fdch.index.layout import MOST_PART_ROWS
+from fdch.index.layout import CODES, MOST_PART_ROWS
 from fdch.index.rows import Rows
-from fdch.index.snapshot import Place, fact, read_parts
+from fdch.index.snapshot import PartRecord, Place, fact, read_parts
 from fdch.index.store import LABEL
 
 
@@ -18,22 +19,27 @@ def append_rows(connection: sqlite3.Connection, place: Place, rows: Rows) -> ran
         raise DataError("an index holds at most 2**47 codes in its lifetime.")
     done = 0
     while done < len(rows):
-        part, before = _open_part(connection, place, first + done)
-        some = rows[done : done + MOST_PART_ROWS - before]
-        segment = place.rows(part)
-        chunk = before // segment.chunk_rows
-        query = (
-            "SELECT digest FROM chunks WHERE part = ? AND kind = 'rows' AND chunk = ?"
-        )
-        (last,) = connection.execute(query, (part, chunk)).fetchone() or (None,)
-        put_chunks(connection, part, "rows", segment.append(before, some, last))
-        connection.execute(
-            "UPDATE parts SET rows = rows + ?1, span = span + ?1 WHERE part = ?2",
-            (len(some), part),
-        )
+        part = _open_part(connection, place, first + done)
+        some = rows[done : done + MOST_PART_ROWS - part.rows]
+        segment = place.rows(part.part)
+        last = connection.execute(
+            "SELECT digest FROM chunks WHERE part = ? AND kind = 'rows' AND chunk = ?",
+            (part.part, part.rows // segment.chunk_rows),
+        ).fetchone()
+        digests = segment.append(part.rows, some, last[0] if last else None)
+        put_chunks(connection, part.part, "rows", digests)
+        count = part.rows + len(some)
+        put_part(connection, place, replace(part, rows=count, span=count))
         done += len(some)
     set_fact(connection, "next_number", first + len(rows))
     return range(first, first + len(rows))
+
+
+def put_part(connection: sqlite3.Connection, place: Place, part: PartRecord) -> None:
+    """Keep what is known of a part."""
+    connection.execute(
+        "INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?)", part.row(place.uid)
+    )
 
 
 def put_chunks(
@@ -49,24 +55,20 @@ def put_chunks(
     )
 
 
-def _open_part(
-    connection: sqlite3.Connection, place: Place, number: int
-) -> tuple[int, int]:
+def _open_part(connection: sqlite3.Connection, place: Place, number: int) -> PartRecord:
     """Find the part that goes on with a number, or begin one."""
     parts = read_parts(connection, place)
     if parts:
         last = parts[-1]
         goes_on = last.first + last.rows == number and not last.has_gaps
-        sidecar = f"codes/{last.part:08d}.%"
-        (sidecars,) = connection.execute(
-            "SELECT count(*) FROM files WHERE path LIKE ?", (sidecar,)
-        ).fetchone()
-        if goes_on and last.rows < MOST_PART_ROWS and not sidecars:
-            return last.part, last.rows
-    part = new_part(connection, place)
-    place.rows(part).begin()
-    connection.execute("INSERT INTO parts VALUES (?, ?, 0, 0)", (part, number))
-    return part, 0
+        query = "SELECT count(*) FROM files WHERE path LIKE ?"
+        sidecars = f"{CODES}/{last.part:08d}.%"
+        (compacted,) = connection.execute(query, (sidecars,)).fetchone()
+        if goes_on and last.rows < MOST_PART_ROWS and not compacted:
+            return last
+    part = PartRecord(new_part(connection, place), number, 0, 0)
+    place.rows(part.part).begin()
+    return part
 
 
 def new_part(connection: sqlite3.Connection, place: Place) -> int:
@@ -110,7 +112,6 @@ def put_items(
     connection: sqlite3.Connection, uid: bytes, numbers: range, rows: Sequence[Row]
 ) -> None:
     """Put items in, with the cells to filter by."""
-    columns = _columns(connection, rows)
     connection.executemany(
         "INSERT INTO items VALUES (?, ?, ?, ?)",
         (
@@ -118,6 +119,14 @@ def put_items(
             for number, row in zip(numbers, rows, strict=True)
         ),
     )
+    put_cells(connection, numbers, rows)
+
+
+def put_cells(
+    connection: sqlite3.Connection, numbers: Sequence[int], rows: Sequence[Row]
+) -> None:
+    """Put in the cells to filter items by."""
+    columns = _columns(connection, rows)
     cells = [
         (columns[name], value, number, spelled)
         for number, row in zip(numbers, rows, strict=True)

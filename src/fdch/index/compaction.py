@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.index.access import Access, View
-from fdch.index.changes import new_part, put_chunks, set_fact
+from fdch.index.changes import new_part, put_chunks, put_part, set_fact
 from fdch.index.layout import CODES, MOST_PART_ROWS
 from fdch.index.rows import Rows
-from fdch.index.snapshot import MOST_SPAN, OpenPart, Place
+from fdch.index.snapshot import MOST_SPAN, OpenPart, PartRecord, Place
 from fdch.progress import Progress, Update, silent
 
 Batch = tuple[Rows, NDArray[np.int64]]  # codes, and the numbers of their items
@@ -106,8 +106,7 @@ def _write_part(view: View, rows: Rows, numbers: NDArray[np.int64]) -> None:
         segment.begin()
         relative = (numbers - first).astype(segment.dtype)
         put_chunks(connection, part, "numbers", segment.append(0, relative, None))
-    row = (part, first, len(rows), span)
-    connection.execute("INSERT INTO parts VALUES (?, ?, ?, ?)", row)
+    put_part(connection, place, PartRecord(part, first, len(rows), span))
 
 
 def _forget(view: View, old: Sequence[OpenPart]) -> None:

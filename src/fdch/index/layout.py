@@ -48,7 +48,9 @@ _HINTS = {
 }
 
 
-def digest(content: bytes | memoryview, uid: bytes, kind: str, *place: int) -> bytes:
+def digest(
+    content: bytes | bytearray | memoryview, uid: bytes, kind: str, *place: int
+) -> bytes:
     """Give the checksum of some bytes, bound to an index and a place in it."""
     salt = struct.pack("<QQ", *place, *[0] * (2 - len(place)))
     return hashlib.blake2b(

@@ -39,7 +39,7 @@ class Seal:
         """Count the pages."""
         return len(self.digests) // DIGEST_BYTES
 
-    def holds(self, page: int, content: bytes) -> bool:
+    def holds(self, page: int, content: bytes | bytearray) -> bool:
         """Tell whether a page, counted from 1, is as it was sealed."""
         expected = self.digests[(page - 1) * DIGEST_BYTES : page * DIGEST_BYTES]
         return digest(content, self.uid, "page", page) == expected

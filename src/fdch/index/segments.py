@@ -149,7 +149,7 @@ class Segment:
                 yield chunk, file.read(min(step, left))
                 left -= step
 
-    def digest(self, chunk: int, content: bytes | memoryview) -> bytes:
+    def digest(self, chunk: int, content: bytes | bytearray | memoryview) -> bytes:
         """Give the checksum of a chunk."""
         return digest(content, self.uid, self.kind, self.part, chunk)
 

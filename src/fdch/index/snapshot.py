@@ -6,6 +6,7 @@ the place of a row among all rows, in order of insertion.
 """
 
 import sqlite3
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex
 from fdch.index.gallery import Gallery, Part, Rows
-from fdch.index.layout import CATALOGUE, MOST_PART_ROWS
+from fdch.index.layout import CATALOGUE, MOST_PART_ROWS, digest
 from fdch.index.rows import row_codes, row_length, row_type
 from fdch.index.segments import REPAIR, Segment
 
@@ -58,6 +59,12 @@ class PartRecord:
     first: int
     rows: int
     span: int
+
+    def row(self, uid: bytes) -> tuple[int, int, int, int, bytes]:
+        """Give the part's row in the catalogue, with a checksum."""
+        content = struct.pack("<3Q", self.first, self.rows, self.span)
+        check = digest(content, uid, "part", self.part)
+        return self.part, self.first, self.rows, self.span, check
 
     @property
     def has_gaps(self) -> bool:
@@ -241,16 +248,17 @@ def fact(connection: sqlite3.Connection, place: Place, name: str) -> int:
 
 def read_parts(connection: sqlite3.Connection, place: Place) -> list[PartRecord]:
     """Read what the catalogue says of the parts, in order of insertion."""
-    query = "SELECT part, first, rows, span FROM parts ORDER BY first"
-    parts = [PartRecord(*row) for row in connection.execute(query)]
-    end = 0
-    for part in parts:
-        fits = 0 < part.rows <= min(part.span, MOST_PART_ROWS)
-        if not fits or part.first < end or part.span > MOST_SPAN or part.part < 0:
+    parts, end = [], 0
+    for row in connection.execute("SELECT * FROM parts ORDER BY first"):
+        part = PartRecord(*row[:4])
+        fits = part.row(place.uid) == row and part.first >= end
+        sizes = 0 < part.rows <= min(part.span, MOST_PART_ROWS)
+        if not fits or not sizes or part.span > MOST_SPAN:
             raise DamagedIndex(
                 f"'{place.folder / CATALOGUE}' describes part {part.part} wrongly. "
                 f"{REPAIR}"
             )
+        parts.append(part)
         end = part.first + part.span
     return parts
 

@@ -1,0 +1,207 @@
+"""Repair: what is provably intact is kept, and what is lost is named."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.errors import DamagedIndex
+from fdch.index.access import Access, View, read_facts
+from fdch.index.acknowledged import Acknowledged, acknowledged, begin
+from fdch.index.catalogue import PAGE_BYTES, Catalogue
+from fdch.index.changes import drop_items, set_fact
+from fdch.index.consistency import check_catalogue
+from fdch.index.identities import rows_of
+from fdch.index.layout import ACKNOWLEDGED, CATALOGUE, SEAL, told
+from fdch.index.locking import WriterLock
+from fdch.index.mending import lost_numbers, mend_files
+from fdch.index.restoring import restore_log, restore_pages
+from fdch.index.salvage import beyond_repair, rebuild, salvage
+from fdch.index.seal import Seal
+from fdch.index.snapshot import Place, fact, read_parts
+from fdch.index.verification import Problem, verify_folder
+
+
+@dataclass
+class Repair:
+    """What a repair did.
+
+    Args:
+        restored: What was damaged and is now as it was written.
+        lost: Ids of items that are lost.
+        unnamed: Losses whose ids are not known.
+        left: What is still wrong, such as a damaged file of the model.
+        items: How many items the index holds now.
+    """
+
+    restored: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    unnamed: list[str] = field(default_factory=list)
+    left: tuple[Problem, ...] = ()
+    items: int = 0
+
+
+def repair_folder(folder: Path) -> Repair:
+    """Repair an index.
+
+    Raises:
+        DamagedIndex: Nothing can be kept.
+        IndexBusy: Another process is writing.
+    """
+    done = Repair()
+    with told(folder):
+        lock = WriterLock(folder)
+        try:
+            names = _mend_catalogue(folder, done)
+            done.restored += mend_files(folder)
+            access = Access(folder, writable=True, lock=lock)
+        except BaseException:
+            lock.release()
+            raise
+    with closing(access):
+        gone = lost_numbers(access, done.restored)
+        with access.changing() as view:
+            _drop(view, gone, names, done)
+            done.items = view.count("items")
+    done.left = verify_folder(folder).problems
+    return done
+
+
+def _mend_catalogue(folder: Path, done: Repair) -> dict[int, str]:
+    """Make the catalogue sound; give the names of items lost with it."""
+    seal = _seal(folder)
+    wrong: list[int] = []
+    if seal is not None:
+        right, wrong = restore_pages(folder, seal)
+        done.restored += right
+    seen, wrong_records = acknowledged(folder)
+    if seen is not None and _commit(folder) < seen.commit:
+        done.restored += restore_log(folder)
+    try:
+        names = _sound_catalogue(folder, wrong, seal)
+        latest = _latest(folder)
+    except (sqlite3.Error, DamagedIndex) as problem:
+        raise beyond_repair(folder, problem) from problem
+    if seal is None:
+        done.restored.append(SEAL)
+    if wrong_records:
+        done.restored.append(ACKNOWLEDGED)
+    if seen is not None and seen.commit > latest.commit:
+        done.unnamed.append(
+            f"commits {latest.commit + 1} to {seen.commit}; there were {seen.items} "
+            f"items after them and are {latest.items} now"
+        )
+    if wrong_records or seen is None or seen.commit > latest.commit:
+        begin(folder, _place(folder).uid, latest)
+    return names
+
+
+def _seal(folder: Path) -> Seal | None:
+    try:
+        return Seal.read(folder)
+    except DamagedIndex:
+        return None
+
+
+def _commit(folder: Path) -> int:
+    try:
+        return _latest(folder).commit
+    except (sqlite3.Error, DamagedIndex):
+        return -1
+
+
+def _latest(folder: Path) -> Acknowledged:
+    """Read the last commit that the catalogue has."""
+    with (
+        closing(Catalogue(folder, writable=False)) as catalogue,
+        catalogue.reading() as connection,
+    ):
+        place, _ = read_facts(connection, folder)
+        counts = [
+            fact(connection, place, n) for n in ("commit", "items", "next_number")
+        ]
+        read_parts(connection, place)
+        return Acknowledged(*counts)
+
+
+def _place(folder: Path) -> Place:
+    with (
+        closing(Catalogue(folder, writable=False)) as catalogue,
+        catalogue.reading() as connection,
+    ):
+        return read_facts(connection, folder)[0]
+
+
+def _sound_catalogue(
+    folder: Path, wrong: list[int], seal: Seal | None
+) -> dict[int, str]:
+    """Write the catalogue anew where something in it does not fit."""
+    with (
+        closing(Catalogue(folder, writable=False)) as catalogue,
+        catalogue.reading() as connection,
+    ):
+        place, _ = read_facts(connection, folder)
+        if not wrong and _is_sound(connection, place):
+            found = None
+        else:
+            found = salvage(connection, place)
+    if found is not None:
+        rebuild(folder, found)
+        return found.lost
+    if seal is None:
+        with closing(sqlite3.connect(folder / CATALOGUE)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        Seal.of(folder, place.uid, PAGE_BYTES).write(folder)
+    return {}
+
+
+def _is_sound(connection: sqlite3.Connection, place: Place) -> bool:
+    try:
+        (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        return verdict == "ok" and not list(check_catalogue(connection, place))
+    except (sqlite3.Error, DamagedIndex):
+        return False
+
+
+def _drop(
+    view: View, gone: NDArray[np.int64], names: dict[int, str], done: Repair
+) -> None:
+    """Take out what is lost: items without a proven code, codes without an item."""
+    connection, snapshot = view.connection, view.snapshot
+    table = dict(connection.execute("SELECT number, id FROM items"))
+    numbers = np.array(sorted(table), dtype=np.int64)
+    homeless = numbers[snapshot.positions(numbers) < 0]
+    alive = _alive(view)
+    orphans = alive[~snapshot.is_running(alive) & ~np.isin(alive, numbers)]
+    lost = np.union1d(np.intersect1d(gone, alive), orphans)
+    rows = rows_of(connection, (table[n] for n in lost.tolist() if n in table))
+    drop_items(connection, rows, {n for n in lost.tolist() if n not in table})
+    never = rows_of(connection, (table[n] for n in homeless.tolist()))
+    drop_items(connection, never, set())
+    connection.executemany(
+        "DELETE FROM removed WHERE number = ?", ((n,) for n, _ in never.values())
+    )
+    done.lost += [*rows, *never]
+    running = snapshot.is_running(lost)
+    done.lost += [str(number) for number in lost[running].tolist()]
+    for number in lost[~running & ~np.isin(lost, numbers)].tolist():
+        if number in names:
+            done.lost.append(names[number])
+        else:
+            done.unnamed.append(f"the item with number {number}")
+    (removed,) = connection.execute("SELECT count(*) FROM removed").fetchone()
+    total = sum(part.record.rows for part in snapshot.parts)
+    set_fact(connection, "items", total - removed)
+
+
+def _alive(view: View) -> NDArray[np.int64]:
+    numbers = [np.empty(0, dtype=np.int64)]
+    for part in view.snapshot.parts:
+        offsets = np.arange(part.record.rows)
+        if part.dead is not None:
+            offsets = offsets[~part.dead]
+        numbers.append(part.item_numbers(offsets))
+    return np.concatenate(numbers)

@@ -1,0 +1,218 @@
+import shutil
+import sqlite3
+
+import pytest
+from tests.index.store_samples import random_codes, sample_items
+
+from fdch.errors import DamagedIndex
+from fdch.index.folder import CodeFolder
+from fdch.index.layout import ACKNOWLEDGED, CATALOGUE, SEAL, WAL
+from fdch.index.repair import repair_folder
+from fdch.index.store import Item
+from fdch.index.verification import verify_folder
+
+COUNT = 2500  # several chunks of codes
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """An index with named items, running numbers, gaps and removed rows."""
+    path = tmp_path_factory.mktemp("sound") / "index"
+    with CodeFolder.create(path, 32, "model") as folder:
+        folder.add(sample_items(COUNT), random_codes(COUNT))
+        folder.add_codes(random_codes(500, seed=2))
+        folder.remove([f"item {i}" for i in range(0, 100, 7)])
+        folder.compact()
+        folder.add(sample_items(50, COUNT), random_codes(50, seed=3))
+        folder.remove(["item 1", str(COUNT + 3)])
+    return path
+
+
+@pytest.fixture
+def path(sound, tmp_path):
+    return shutil.copytree(sound, tmp_path / "index")
+
+
+def contents(path):
+    with CodeFolder.open(path) as folder:
+        ids = folder.within(random_codes(1), 32)[0].ids
+        codes = folder.codes(ids).packed.tolist()
+        return dict(zip(ids, zip(folder.items(ids), codes, strict=True), strict=True))
+
+
+def damage(file, place, content):
+    with file.open("r+b") as opened:
+        opened.seek(place)
+        opened.write(content)
+
+
+def flip(file, place, mask=16):
+    damage(file, place, bytes([file.read_bytes()[place] ^ mask]))
+
+
+def rows_files(path):
+    return sorted((path / "codes").glob("*.rows"))
+
+
+def require_rest_kept(path, sound, done):
+    """All that is not named as lost is as it was, and nothing else is there."""
+    before, after = contents(sound), contents(path)
+    assert set(after) == set(before) - set(done.lost)
+    assert all(after[id] == before[id] for id in after)
+    assert done.items == len(after)
+    assert not done.left
+    with CodeFolder.open(path, writable=True) as folder:
+        folder.add([Item("more")], random_codes(1))
+        folder.compact()
+    assert verify_folder(path).is_clean
+
+
+def test_a_sound_index_stays_as_it_is(path, sound):
+    done = repair_folder(path)
+    assert (done.restored, done.lost, done.unnamed) == ([], [], [])
+    require_rest_kept(path, sound, done)
+
+
+@pytest.mark.parametrize("name", ["0", "1", ".numbers", CATALOGUE, SEAL, ACKNOWLEDGED])
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+def test_a_flipped_bit_is_restored_and_nothing_lost(path, sound, name, part):
+    files = rows_files(path)
+    if name == ".numbers":
+        (file,) = (path / "codes").glob("*.numbers")
+    else:
+        file = files[int(name)] if name.isdecimal() else path / name
+    place = int(file.stat().st_size * part)
+    flip(file, place)
+    done = repair_folder(path)
+    assert len(done.restored) == 1
+    assert not done.lost
+    assert not done.unnamed
+    require_rest_kept(path, sound, done)
+
+
+def test_damaged_rows_are_named_and_all_others_kept(path, sound):
+    damage(rows_files(path)[0], 64 + 4096 + 100, b"damaged rows")
+    done = repair_folder(path)
+    assert len(done.lost) == 1024
+    assert "item 1100" in done.lost
+    require_rest_kept(path, sound, done)
+
+
+def test_damaged_numbers_are_named_and_all_others_kept(path, sound):
+    (file,) = (path / "codes").glob("*.numbers")
+    damage(file, 64 + 2 * 4096 + 100, b"damaged rows")
+    done = repair_folder(path)
+    assert 900 < len(done.lost) <= 1024
+    assert str(COUNT + 100) in done.lost
+    require_rest_kept(path, sound, done)
+
+
+def test_a_cut_and_a_missing_file_lose_their_rows_only(path, sound):
+    first, second = rows_files(path)
+    with first.open("r+b") as file:
+        file.truncate(64 + 4096)
+    second.unlink()
+    done = repair_folder(path)
+    assert f"item {COUNT}" in done.lost
+    assert str(COUNT + 100) in done.lost
+    assert "item 9" not in done.lost
+    require_rest_kept(path, sound, done)
+
+
+def test_swapped_files_are_put_back(path, sound):
+    first, second = rows_files(path)
+    first.rename(path / "x")
+    second.rename(first)
+    (path / "x").rename(second)
+    assert not verify_folder(path).is_clean
+    done = repair_folder(path)
+    assert len(done.restored) == 2
+    assert not done.lost
+    require_rest_kept(path, sound, done)
+
+
+def test_wounds_of_the_catalogue_cost_the_items_in_them_only(path, sound):
+    pages = (path / CATALOGUE).stat().st_size // 4096
+    content = (path / CATALOGUE).read_bytes()
+    page = next(
+        page for page in range(pages) if b"text of 700" in content[page * 4096 :][:4096]
+    )
+    damage(path / CATALOGUE, page * 4096 + 1000, b"wound" * 200)
+    done = repair_folder(path)
+    assert 1 <= len(done.lost) < 60
+    assert not done.unnamed
+    require_rest_kept(path, sound, done)
+
+
+@pytest.mark.parametrize("page", range(3, 160, 23))
+def test_any_wiped_page_is_survived_or_told(path, sound, page):
+    if (page + 1) * 4096 > (path / CATALOGUE).stat().st_size:
+        pytest.skip("the catalogue is smaller")
+    damage(path / CATALOGUE, page * 4096, bytes(4096))
+    try:
+        done = repair_folder(path)
+    except DamagedIndex as problem:
+        assert "cannot be repaired" in str(problem)
+        return
+    before, after = contents(sound), contents(path)
+    assert all(after[id] == before[id] for id in after)
+    assert not done.left
+    missing = len(before) - len(after)
+    assert len(done.lost) + len(done.unnamed) >= missing
+
+
+def test_a_lost_catalogue_is_beyond_repair(path):
+    damage(path / CATALOGUE, 0, b"\xff" * 8192)
+    with pytest.raises(DamagedIndex, match=r"cannot be repaired.*from a copy"):
+        repair_folder(path)
+
+
+@pytest.fixture
+def killed(path, tmp_path):
+    """A copy of an index as a writer leaves it that is killed."""
+    left = tmp_path / "left"
+    with CodeFolder.open(path, writable=True) as folder:
+        for name in ("late 1", "late 2", "late 3"):
+            folder.add([Item(name, text="x" * 5000)], random_codes(1, seed=5))
+        shutil.copytree(path, left)
+    (left / f"{CATALOGUE}-shm").unlink()
+    return left
+
+
+@pytest.mark.parametrize("part", [0.0005, 0.01, 0.2, 0.5, 0.8, 0.99])
+def test_a_flipped_bit_in_the_log_is_noticed_and_restored(killed, part):
+    before = contents(killed)
+    assert verify_folder(killed).is_clean
+    flip(killed / WAL, int((killed / WAL).stat().st_size * part))
+    if verify_folder(killed).is_clean:
+        assert contents(killed) == before
+        return  # a copy of a page that a later commit wrote again
+    with pytest.raises(DamagedIndex, match="has lost commits"):
+        CodeFolder.open(killed)
+    done = repair_folder(killed)
+    assert not done.lost
+    assert not done.unnamed
+    assert contents(killed) == before
+
+
+def test_lost_commits_are_told(killed):
+    (killed / WAL).unlink()
+    assert any("are lost" in p.what for p in verify_folder(killed).problems)
+    done = repair_folder(killed)
+    assert len(done.unnamed) == 1
+    assert "commits 7 to 9" in done.unnamed[0]
+    assert not done.left
+
+
+def test_a_changed_cell_is_found_and_mended(path, sound):
+    connection = sqlite3.connect(path / CATALOGUE)
+    with connection:
+        connection.execute("DELETE FROM cells WHERE number = 500")
+        connection.execute("UPDATE facts SET value = value + 1 WHERE name = 'items'")
+    connection.close()
+    (path / SEAL).unlink()
+    wrong = {problem.where for problem in verify_folder(path).problems}
+    assert {"cells", "facts"} <= wrong
+    done = repair_folder(path)
+    assert not done.lost
+    require_rest_kept(path, sound, done)
