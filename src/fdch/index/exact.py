@@ -70,7 +70,8 @@ def nearest_in_part(
         queries: As rows.
         limits: A distance for each query that rows must stay below.
         k: How many are wanted.
-        picked: Places of the rows that may be found, rising; None for all.
+        picked: Rows that may be found, counted from the first, rising; None for
+            all.
         threads: How many threads may share the work.
         engine: What compares.
 
@@ -150,8 +151,15 @@ class _Scan:
         self.rows = flat(part.rows)
         self.asked = flat(queries)
         self.queries = len(queries)
-        self.count = len(part) if picked is None else len(picked)
-        self.picked = frozen(NO_NUMBERS if picked is None else picked)
+        self.numbers = self.places = frozen(NO_NUMBERS)
+        self.count = len(part)
+        if part.grouping is not None and picked is None:
+            picked = np.arange(len(part))
+        if picked is not None:
+            self.numbers = self.places = frozen(picked)
+            self.count = len(picked)
+        if part.grouping is not None:
+            self.places = frozen(part.grouping.places[picked].astype(np.int64))
         self.dead = frozen(NO_FLAGS if part.dead is None else part.dead)
 
     def pieces_of_rows(self, threads: int) -> int:
@@ -184,27 +192,44 @@ class _Scan:
         """Give what every loop is told first."""
         asked = self.asked[first_query * self.words : last_query * self.words]
         return (
-            self.rows, self.words, self.picked, start, stop, self.first, self.dead,
-            asked,
+            self.rows, self.words, self.numbers, self.places, start, stop,
+            self.first, self.dead, asked,
         )  # fmt: skip
 
     def within(
         self, rows: tuple[int, int], asked: tuple[int, int], limit: int
     ) -> list[Keys]:
-        """Collect keys; where there was too little room, once more with enough."""
-        number = asked[1] - asked[0]
-        found = np.empty((number, FIRST_ROOM), dtype=np.int64)
-        sizes = np.zeros(number, dtype=np.int64)
-        self.engine.rows_within(*self.arguments(*rows, *asked), limit, found, sizes)
-        collected = [found[i, : sizes[i]] for i in range(number)]
-        for i in np.flatnonzero(sizes > FIRST_ROOM):
-            room = np.empty((1, sizes[i]), dtype=np.int64)
-            query = asked[0] + int(i)
-            self.engine.rows_within(
-                *self.arguments(*rows, query, query + 1),
-                limit,
-                room,
-                np.zeros(1, dtype=np.int64),
-            )
-            collected[i] = room[0]
-        return collected
+        """Collect keys of rows nearer than the limit."""
+
+        def search(
+            start: int, stop: int, found: Keys, sizes: NDArray[np.int64]
+        ) -> None:
+            arguments = self.arguments(*rows, start, stop)
+            self.engine.rows_within(*arguments, limit, found, sizes)
+
+        return find_room(search, *asked)
+
+
+def find_room(
+    search: Callable[[int, int, Keys, NDArray[np.int64]], None], start: int, stop: int
+) -> list[Keys]:
+    """Collect what a search finds; where there was too little room, once more.
+
+    Args:
+        search: Told a range of queries, room for keys of each, and where to count
+            them, whether there is room or not.
+        start: The first query.
+        stop: One past the last.
+    """
+    found = np.empty((stop - start, FIRST_ROOM), dtype=np.int64)
+    sizes = np.zeros(stop - start, dtype=np.int64)
+    search(start, stop, found, sizes)
+    collected = []
+    for i, size in enumerate(sizes.tolist()):
+        keys = found[i, :size]
+        if size > FIRST_ROOM:
+            room = np.empty((1, size), dtype=np.int64)
+            search(start + i, start + i + 1, room, np.zeros(1, dtype=np.int64))
+            keys = room[0]
+        collected.append(keys)
+    return collected

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DataError
+from fdch.index.partitioned import Grouping
 from fdch.index.rows import Rows, row_codes, row_length, row_type, row_words
 
 __all__ = ["Found", "Gallery", "Part", "Rows", "row_codes", "row_type", "row_words"]
@@ -17,15 +18,17 @@ class Part:
 
     Args:
         rows: Codes, (n,) or (n, words); contiguous and aligned, often a map of a
-            file. Stored in the order of insertion.
+            file. In the order of insertion, or as the grouping orders them.
         first: Number of the first of them; numbers rise with insertion.
         dead: Which of them are removed, (n,), in the order of numbers; None where
             none is.
+        grouping: Blocks with bounds, after compaction.
     """
 
     rows: Rows
     first: int
     dead: NDArray[np.bool_] | None = None
+    grouping: Grouping | None = None
 
     def __len__(self) -> int:
         return self.rows.shape[0]

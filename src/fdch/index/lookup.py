@@ -9,9 +9,12 @@ from fdch.codes import Codes
 from fdch.errors import DataError, SettingError
 from fdch.index.exact import Engine, Keys, merge, nearest_in_part, within_part
 from fdch.index.gallery import Found, Gallery, Part
+from fdch.index.group_search import nearest_in_groups, uses_grouping, within_groups
 from fdch.index.keys import NOTHING, NUMBER_BITS, NUMBER_MASK
+from fdch.index.partitioned import group_rows, loops
 from fdch.index.rows import Rows, row_length, row_type, row_words
 from fdch.machine import usable_cores
+from fdch.progress import silent
 
 Numbers = NDArray[np.int64]
 KEYS_AT_A_TIME = 1 << 23  # found keys held while searching, at most 64 MB
@@ -83,10 +86,14 @@ def within(
     collected: list[list[Keys]] = [[] for _ in range(len(queries))]
     for part in gallery.parts:
         picked = _picked(part, allowed)
-        found = within_part(
-            part, gallery.bits, rows, radius,
-            picked=picked, threads=threads, engine=engine,
-        )  # fmt: skip
+        grouping = uses_grouping(part, engine)
+        if picked is None and grouping is not None:
+            found = within_groups(part, grouping, gallery.bits, rows, radius)
+        else:
+            found = within_part(
+                part, gallery.bits, rows, radius,
+                picked=picked, threads=threads, engine=engine,
+            )  # fmt: skip
         for some, keys in zip(collected, found, strict=True):
             some.append(keys)
     return [_found_keys(some, most, seen) for some in collected]
@@ -98,7 +105,11 @@ def warm(bits: int) -> None:
     rows = np.zeros((2, length) if length > 1 else 2, dtype=row_type(bits))
     dead = np.zeros(2, dtype=np.bool_)
     codes = Codes(np.zeros((2, (bits + 7) // 8), dtype=np.uint8), bits)
-    gallery = Gallery(bits, (Part(rows, 0), Part(rows, 2, dead)))
+    parts = [Part(rows, 0), Part(rows, 2, dead)]
+    if loops() is not None:
+        grouping = group_rows(rows, bits, rows[:1], 1, silent)
+        parts.append(Part(rows, 4, dead, grouping))
+    gallery = Gallery(bits, tuple(parts))
     nearest(gallery, codes, 1)
     within(gallery, codes, 0)
 
@@ -126,10 +137,16 @@ def _nearest_keys(
     held: Keys | None = None
     for part in gallery.parts:
         picked = _picked(part, allowed)
-        keys = nearest_in_part(
-            part, gallery.bits, queries, limits, k,
-            picked=picked, threads=threads, engine=engine,
-        )  # fmt: skip
+        grouping = uses_grouping(part, engine)
+        if picked is None and grouping is not None:
+            keys = nearest_in_groups(
+                part, grouping, gallery.bits, queries, limits, k, threads
+            )
+        else:
+            keys = nearest_in_part(
+                part, gallery.bits, queries, limits, k,
+                picked=picked, threads=threads, engine=engine,
+            )  # fmt: skip
         held = keys if held is None else merge(np.concatenate([held, keys], 1), k)
         # Later parts have higher numbers: only what is strictly nearer counts.
         limits = np.minimum(limits, held[:, -1] >> NUMBER_BITS)

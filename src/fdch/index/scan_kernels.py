@@ -234,10 +234,12 @@ def sort_held(keys: Ints, held: Int, bits: Int, found: Ints) -> Int:
 
 
 @compiled
-def _gather(rows: Flat, words: Int, numbers: Ints, gathered: Flat) -> None:
-    for i in range(numbers.shape[0]):
+def _gather(rows: Flat, words: Int, places: Ints, gathered: Flat) -> None:
+    for i in range(places.shape[0]):
+        # A place beyond the rows can only come from a damaged file.
+        place = min(places[i], rows.shape[0] // words - 1)
         for word in range(words):
-            gathered[i * words + word] = rows[numbers[i] * words + word]
+            gathered[i * words + word] = rows[place * words + word]
 
 
 @compiled
@@ -275,6 +277,7 @@ def _nearest_in_range(
     rows: Flat,
     words: Int,
     numbers: Ints,
+    places: Ints,
     start: Int,
     stop: Int,
     first: Int,
@@ -297,7 +300,7 @@ def _nearest_in_range(
                 queries, chosen, keys, counts, states, k,
             )  # fmt: skip
         else:
-            _gather(rows, words, numbers[left:right], gathered)
+            _gather(rows, words, places[left:right], gathered)
             _nearest_in_block(
                 gathered, 0, right - left, words, numbers, left, first, dead,
                 queries, chosen, keys, counts, states, k,
@@ -343,6 +346,7 @@ def nearest_rows(
     rows: Flat,
     words: Int,
     numbers: Ints,
+    places: Ints,
     start: Int,
     stop: Int,
     first: Int,
@@ -358,7 +362,9 @@ def nearest_rows(
     Args:
         rows: Codes, flat.
         words: Words to a row.
-        numbers: Rows to look at, rising; empty for all.
+        numbers: Of the rows to look at, counted from the first, rising; empty for
+            all.
+        places: Where these rows are stored.
         start: First row, or place in numbers, to look at.
         stop: One past the last.
         first: Number of the first row of all.
@@ -379,7 +385,7 @@ def nearest_rows(
         if limits[j] > bits and may_guess:
             states[j, 2] = _guess_limit(rows, words, start, stop, queries, j, bits, k)
     _nearest_in_range(
-        rows, words, numbers, start, stop, first, dead,
+        rows, words, numbers, places, start, stop, first, dead,
         queries, np.arange(count), keys, counts, states, k,
     )  # fmt: skip
     missed = np.empty(count, np.int64)
@@ -392,7 +398,7 @@ def nearest_rows(
             misses += 1
     if misses:
         _nearest_in_range(
-            rows, words, numbers, start, stop, first, dead,
+            rows, words, numbers, places, start, stop, first, dead,
             queries, missed[:misses], keys, counts, states, k,
         )  # fmt: skip
     for j in range(count):
@@ -432,6 +438,7 @@ def rows_within(
     rows: Flat,
     words: Int,
     numbers: Ints,
+    places: Ints,
     start: Int,
     stop: Int,
     first: Int,
@@ -455,7 +462,7 @@ def rows_within(
                 queries, limit, found, sizes,
             )  # fmt: skip
         else:
-            _gather(rows, words, numbers[left:right], gathered)
+            _gather(rows, words, places[left:right], gathered)
             _within_in_block(
                 gathered, 0, right - left, words, numbers, left, first, dead,
                 queries, limit, found, sizes,

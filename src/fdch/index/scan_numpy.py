@@ -17,6 +17,7 @@ def nearest_rows(
     rows: Rows,
     words: int,
     numbers: Ints,
+    places: Ints,
     start: int,
     stop: int,
     first: int,
@@ -34,7 +35,7 @@ def nearest_rows(
     k = found.shape[1]
     for j, query in enumerate(queries.reshape(-1, words)):
         held, limit = np.empty(0, dtype=np.int64), int(limits[j])
-        for keys in _keys_below(rows, words, numbers, start, stop, dead, query):
+        for keys in _keys_below(rows, words, numbers, places, start, stop, dead, query):
             near = keys[keys < (limit << NUMBER_BITS)]
             held = np.concatenate([held, near + first])
             if held.size > k:
@@ -49,6 +50,7 @@ def rows_within(
     rows: Rows,
     words: int,
     numbers: Ints,
+    places: Ints,
     start: int,
     stop: int,
     first: int,
@@ -63,7 +65,7 @@ def rows_within(
     Where `found` has too little room, `sizes` still counts all of them.
     """
     for j, query in enumerate(queries.reshape(-1, words)):
-        for keys in _keys_below(rows, words, numbers, start, stop, dead, query):
+        for keys in _keys_below(rows, words, numbers, places, start, stop, dead, query):
             near = keys[keys < (limit << NUMBER_BITS)]
             room = found[j, sizes[j] : sizes[j] + near.size]
             room[:] = near[: room.size] + first
@@ -74,6 +76,7 @@ def _keys_below(
     rows: Rows,
     words: int,
     numbers: Ints,
+    places: Ints,
     start: int,
     stop: int,
     dead: Flags,
@@ -84,7 +87,7 @@ def _keys_below(
     for left in range(start, stop, ROWS_AT_A_TIME):
         right = min(left + ROWS_AT_A_TIME, stop)
         seen = numbers[left:right] if numbers.size else np.arange(left, right)
-        block = table[seen] if numbers.size else table[left:right]
+        block = table[places[left:right]] if numbers.size else table[left:right]
         distances = np.bitwise_count(block ^ query).sum(axis=1, dtype=np.int64)
         keys: Ints = (distances << NUMBER_BITS) | seen
         yield keys[~dead[seen]] if dead.size else keys

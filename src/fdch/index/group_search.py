@@ -1,0 +1,69 @@
+"""Searching a part that is grouped: queries are shared between threads."""
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.index.exact import NO_FLAGS, Engine, Keys, find_room
+from fdch.index.gallery import Part
+from fdch.index.keys import NOTHING
+from fdch.index.partitioned import Grouping, loops
+from fdch.index.rows import Rows, flat, row_length
+from fdch.index.threads import ranges, share
+
+QUERIES_PER_TASK = 32
+
+
+def uses_grouping(part: Part, engine: Engine) -> Grouping | None:
+    """Give the part's grouping where it can be searched with."""
+    if part.grouping is None or engine == "numpy" or loops() is None:
+        return None
+    return part.grouping
+
+
+def nearest_in_groups(
+    part: Part,
+    grouping: Grouping,
+    bits: int,
+    queries: Rows,
+    limits: NDArray[np.int64],
+    k: int,
+    threads: int,
+) -> Keys:
+    """Find for each query the k nearest rows that stay below its limit.
+
+    Returns:
+        Keys in order, (queries, k), filled up with NOTHING.
+    """
+    count, words, asked = len(queries), row_length(bits), flat(queries)
+    found = np.full((count, k), NOTHING, dtype=np.int64)
+    sizes, seen = np.zeros((2, count), dtype=np.int64)
+    dead = NO_FLAGS if part.dead is None else part.dead
+
+    def work(start: int, stop: int) -> None:
+        some = slice(start, stop)
+        grouping.nearest(
+            part.rows, part.first, dead, asked[start * words : stop * words],
+            limits[some], bits, found[some], sizes[some], seen[some],
+        )  # fmt: skip
+
+    pieces = ranges(0, count, -(-count // QUERIES_PER_TASK) if threads > 1 else 1)
+    share([partial(work, *piece) for piece in pieces], threads)
+    return found
+
+
+def within_groups(
+    part: Part, grouping: Grouping, bits: int, queries: Rows, radius: int
+) -> list[Keys]:
+    """Find for each query the keys of all rows no farther than the radius, unsorted."""
+    words, asked = row_length(bits), flat(queries)
+    dead = NO_FLAGS if part.dead is None else part.dead
+
+    def work(start: int, stop: int, found: Keys, sizes: NDArray[np.int64]) -> None:
+        grouping.within(
+            part.rows, bits, part.first, dead, asked[start * words : stop * words],
+            radius + 1, found, sizes,
+        )  # fmt: skip
+
+    return find_room(work, 0, len(queries))

@@ -1,0 +1,169 @@
+"""Grouped rows give the answers of the full scan, ties and repeats included."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fdch.codes import Codes
+from fdch.errors import DamagedIndex
+from fdch.index import partitioned
+from fdch.index.gallery import Gallery, Part, row_words
+from fdch.index.lookup import nearest, within
+from fdch.index.partitioned import Grouping, _find_centres, group_rows
+from fdch.progress import silent
+
+
+def draw_codes(rng, number, bits, centres, flips):
+    middle = np.random.default_rng(7).integers(0, 2, (centres, bits))
+    signs = middle[rng.integers(0, centres, number)]
+    signs = signs ^ (rng.random((number, bits)) < flips)
+    return Codes(np.packbits(signs.astype(np.uint8), axis=1), bits)
+
+
+def pairs(found):
+    return [
+        list(zip(some.distances.tolist(), some.numbers.tolist(), strict=True))
+        for some in found
+    ]
+
+
+@st.composite
+def grouped(draw):
+    """Draw galleries of the same rows, one plain and one with grouped parts."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    bits = draw(st.sampled_from([8, 16, 40, 64, 128, 192]))
+    flips = draw(st.sampled_from([0.0, 0.05, 0.5]))
+    plain, blocks, first = [], [], 0
+    for _ in range(draw(st.integers(1, 3))):
+        size = draw(st.integers(1, 800))
+        rows = row_words(draw_codes(rng, size, bits, 5, flips))
+        dead = rng.random(size) < 0.3 if draw(st.booleans()) else None
+        chosen = rng.integers(0, size, draw(st.integers(1, 9)))
+        grouping = group_rows(rows, bits, rows[chosen], 1, silent)
+        plain.append(Part(rows, first, dead))
+        blocks.append(Part(rows[grouping.order], first, dead, grouping))
+        first += size + 1
+    queries = draw_codes(rng, 4, bits, 5, flips)
+    allowed = None
+    if draw(st.booleans()):
+        allowed = np.flatnonzero(rng.random(first) < 0.2)
+    return Gallery(bits, tuple(plain)), Gallery(bits, tuple(blocks)), queries, allowed
+
+
+@pytest.mark.parametrize("engine", ["numba", "numpy"])
+@settings(max_examples=60, deadline=None)
+@given(search=grouped(), k=st.sampled_from([1, 7, 60, 3000]))
+def test_groups_give_the_nearest_of_the_scan(engine, search, k):
+    plain, blocks, queries, allowed = search
+    truth = nearest(plain, queries, k, allowed=allowed, engine="numpy")
+    found = nearest(blocks, queries, k, allowed=allowed, engine=engine)
+    assert pairs(found) == pairs(truth)
+
+
+@pytest.mark.parametrize("engine", ["numba", "numpy"])
+@settings(max_examples=40, deadline=None)
+@given(search=grouped(), radius=st.integers(-1, 40))
+def test_groups_give_all_within_a_radius(engine, search, radius):
+    plain, blocks, queries, allowed = search
+    truth = within(plain, queries, radius, allowed=allowed, engine="numpy")
+    found = within(blocks, queries, radius, allowed=allowed, engine=engine)
+    assert pairs(found) == pairs(truth)
+
+
+@pytest.mark.parametrize("flips", [0.0, 0.02])
+def test_thousands_of_ties_are_cut_by_number(flips):
+    rng = np.random.default_rng(0)
+    codes = draw_codes(rng, 50_000, 64, 3, flips)
+    rows = row_words(codes)
+    centres = _find_centres(rows[:2000], 64, 4, rng)
+    grouping = group_rows(rows, 64, centres, 2, silent)
+    plain = Gallery(64, (Part(rows, 0),))
+    blocks = Gallery(64, (Part(rows[grouping.order], 0, None, grouping),))
+    for k in (1, 10, 300):
+        truth = nearest(plain, codes[:20], k)
+        assert pairs(nearest(blocks, codes[:20], k)) == pairs(truth)
+
+
+def test_clumped_codes_are_grouped_and_mostly_skipped():
+    codes = draw_codes(np.random.default_rng(0), 60_000, 64, 50, 0.05)
+    rows = row_words(codes)
+    grouping = Grouping.build(rows, 64)
+    assert grouping is not None
+    assert sorted(grouping.order.tolist()) == list(range(60_000))
+    assert grouping.order[grouping.places].tolist() == list(range(60_000))
+    assert grouping._compared(rows, 64, 100) < 0.1
+    part = Part(rows[grouping.order], 0, None, grouping)
+    found = nearest(Gallery(64, (part,)), codes[:9], 50, threads=2)
+    truth = nearest(Gallery(64, (Part(rows, 0),)), codes[:9], 50)
+    assert pairs(found) == pairs(truth)
+
+
+def test_random_codes_are_not_grouped():
+    rows = np.random.default_rng(0).integers(0, 2**64, 40_000, dtype=np.uint64)
+    assert Grouping.build(rows, 64) is None
+
+
+def test_few_codes_are_not_grouped():
+    assert Grouping.build(np.zeros(100, dtype=np.uint64), 64) is None
+
+
+def test_without_numba_nothing_is_grouped(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fdch.index.group_kernels", None)
+    partitioned.loops.cache_clear()
+    try:
+        assert Grouping.build(np.zeros(50_000, dtype=np.uint64), 64) is None
+    finally:
+        partitioned.loops.cache_clear()
+
+
+def test_the_same_seed_gives_the_same_groups():
+    rows = row_words(draw_codes(np.random.default_rng(0), 40_000, 64, 20, 0.03))
+    one, two = Grouping.build(rows, 64, threads=1), Grouping.build(rows, 64, threads=2)
+    assert one is not None
+    assert two is not None
+    for name, values in one.arrays().items():
+        assert np.array_equal(values, two.arrays()[name])
+
+
+class TestKept:
+    @pytest.fixture
+    def grouping(self):
+        rows = np.arange(100, dtype=np.uint64)
+        return group_rows(rows, 64, rows[:3], 1, silent)
+
+    def test_arrays_round_trip(self, grouping):
+        again = Grouping.from_arrays(grouping.arrays(), 64, 100)
+        for name, values in grouping.arrays().items():
+            assert np.array_equal(values, again.arrays()[name])
+
+    @pytest.mark.parametrize(
+        "name", ["order", "places", "centres", "starts", "reaches"]
+    )
+    def test_a_missing_or_shorter_array_is_refused(self, grouping, name):
+        arrays = grouping.arrays()
+        with pytest.raises(DamagedIndex):
+            Grouping.from_arrays({**arrays, name: arrays[name][:-1]}, 64, 100)
+        del arrays[name]
+        with pytest.raises(DamagedIndex):
+            Grouping.from_arrays(arrays, 64, 100)
+
+    @pytest.mark.parametrize("value", [-1, 101])
+    def test_rings_outside_the_rows_are_refused(self, grouping, value):
+        starts = grouping.starts.copy()
+        starts[0, -1] = value
+        with pytest.raises(DamagedIndex, match="rings"):
+            Grouping.from_arrays({**grouping.arrays(), "starts": starts}, 64, 100)
+
+    def test_wrong_numbers_do_no_harm(self, grouping):
+        wrong = np.full(100, 2**32 - 1, dtype=np.uint32)
+        arrays = {**grouping.arrays(), "order": wrong, "places": wrong}
+        damaged = Grouping.from_arrays(arrays, 64, 100)
+        rows, dead = np.arange(100, dtype=np.uint64), np.zeros(100, dtype=bool)
+        gallery = Gallery(64, (Part(rows, 0, dead, damaged),))
+        query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
+        assert nearest(gallery, query, 5)[0].numbers.size == 0
+        assert within(gallery, query, 5)[0].numbers.size == 0
+        nearest(gallery, query, 5, allowed=np.arange(50))
