@@ -1,0 +1,142 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.index.store_samples import random_codes, sample_items
+
+from fdch.errors import DataError
+from fdch.index.filters import require_columns
+from fdch.index.folder import CodeFolder
+from fdch.index.items import as_number, spelled
+from fdch.index.store import LABEL, Condition, Item
+
+COMPARE = {
+    "=": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def holds(cell, operator, value):
+    """As numbers where both are numbers, else as text."""
+    left, right = as_number(spelled(cell)), as_number(value)
+    if left is None or right is None:
+        return COMPARE[operator](spelled(cell), value)
+    return COMPARE[operator](left, right)
+
+
+def fulfils(item, condition):
+    """The promise of `Condition`, word for word."""
+    if condition.column == LABEL:
+        cells = list(item.labels)
+    else:
+        cells = [item.columns.get(condition.column)]
+    cells = [cell for cell in cells if cell is not None]
+    operator = "=" if condition.operator == "in" else condition.operator
+    kept = [any(holds(c, operator, v) for v in condition.values) for c in cells]
+    return bool(kept) and (all(kept) if operator == "!=" else any(kept))
+
+
+def found(folder, *conditions):
+    return set(folder.within(random_codes(1), 32, conditions)[0].ids)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    path = tmp_path_factory.mktemp("shop") / "index"
+    with CodeFolder.create(path, 32, "model") as folder:
+        folder.add(sample_items(60), random_codes(60))
+        yield folder
+
+
+@pytest.mark.parametrize(
+    ("column", "operator", "values"),
+    [
+        ("colour", "=", ("red",)),
+        ("colour", "!=", ("red",)),
+        ("colour", "in", ("red", "blue", "pink")),
+        ("colour", ">=", ("green",)),
+        ("price", "<", ("10",)),
+        ("price", "<=", ("10.0",)),
+        ("price", ">", ("2e1",)),
+        ("price", "=", ("7.50",)),
+        ("price", ">", ("cheap",)),
+        ("price", "<", ("cheap",)),
+        ("year", "in", ("2001", "2003")),
+        ("year", "!=", ("2001",)),
+        ("label", "=", ("dog",)),
+        ("label", "!=", ("dog",)),
+        ("label", "in", ("pet", "cat")),
+        ("label", "=", ("cow",)),
+    ],
+)
+def test_conditions_find_what_they_say(shop, column, operator, values):
+    condition = Condition(column, operator, values)
+    expected = {item.id for item in sample_items(60) if fulfils(item, condition)}
+    assert found(shop, condition) == expected
+
+
+def test_all_conditions_must_hold(shop):
+    conditions = (Condition("colour", "=", ("red",)), Condition("price", "<", ("9",)))
+    assert found(shop, *conditions) == {f"item {i}" for i in range(0, 18, 3)}
+    assert shop.nearest(random_codes(1), 3, conditions)[0].scanned == 6
+
+
+def test_an_unknown_column_is_told_with_the_nearest(shop):
+    with pytest.raises(DataError, match="no item has a column 'color'; did you mean"):
+        found(shop, Condition("color", "=", ("red",)))
+
+
+def test_too_few_and_too_many_values_are_told(shop):
+    with pytest.raises(DataError, match="'colour' has 2 values"):
+        found(shop, Condition("colour", "=", ("red", "blue")))
+    with pytest.raises(DataError, match="'colour' has 0 values"):
+        found(shop, Condition("colour", "in", ()))
+
+
+def test_labels_may_always_be_asked_for(tmp_path):
+    require_columns([Condition("label", "=", ("x",))], [])
+    with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
+        assert found(folder, Condition("label", "=", ("x",))) == set()
+
+
+def test_answers_follow_changes(tmp_path):
+    red = Condition("colour", "=", ("red",))
+    with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
+        folder.add(sample_items(6), random_codes(6))
+        assert found(folder, red) == {"item 0", "item 3"}
+        folder.remove(["item 0"])
+        assert found(folder, red) == {"item 3"}
+        folder.add([Item("item 1", columns={"colour": "red"})], random_codes(1))
+        assert found(folder, red) == {"item 1", "item 3"}
+        folder.compact()
+        assert found(folder, red) == {"item 1", "item 3"}
+
+
+words = st.sampled_from(
+    ["1", "1.0", "01", "10", "9", "-1", "a", "b", "", "true", "1e1"]
+)
+values = st.none() | st.booleans() | words | st.integers(-2, 11) | st.floats(-2, 11)
+operators = st.sampled_from([*COMPARE, "in"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(values, st.lists(words, max_size=3)), min_size=1, max_size=8),
+    st.lists(st.tuples(st.sampled_from(["x", LABEL]), operators, words), max_size=6),
+)
+def test_sqlite_answers_as_the_promise_says(tmp_path_factory, cells, asked):
+    items = [
+        Item(f"{i}", labels=tuple(labels), columns={"x": cell})
+        for i, (cell, labels) in enumerate(cells)
+    ]
+    items.append(Item("known", columns={"x": "k"}))
+    path = tmp_path_factory.mktemp("filters") / "index"
+    with CodeFolder.create(path, 32, "model") as folder:
+        folder.add(items, random_codes(len(items)))
+        for column, operator, value in asked:
+            condition = Condition(column, operator, (value,))
+            expected = {item.id for item in items if fulfils(item, condition)}
+            assert found(folder, condition) == expected, condition
