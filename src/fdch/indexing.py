@@ -1,6 +1,5 @@
 """Index: the codes of pairs under their ids, with the model that makes them."""
 
-import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,7 +17,13 @@ from fdch.errors import DamagedIndex, DataError, ModelMismatch, UnknownWords
 from fdch.evaluation.calibration import Calibration
 from fdch.gallery_codes import gallery_codes, kinds_of, why_unusable
 from fdch.gallery_items import items_of, joined, lacks_half, with_known_halves
-from fdch.index.opening import IndexStore, create_store, is_server, open_store
+from fdch.index.opening import (
+    IndexStore,
+    create_store,
+    drop_store,
+    is_server,
+    open_store,
+)
 from fdch.index.store import Item, Kind
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
@@ -96,8 +101,7 @@ class Index:
                 store.keep_model(folder)
             except BaseException:
                 store.close()
-                if beside is not None:
-                    shutil.rmtree(name, ignore_errors=True)
+                drop_store(name)
                 raise
         return cls(store, context)
 

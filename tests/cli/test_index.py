@@ -162,3 +162,47 @@ def test_features_are_indexed_too(fdch, on_features, tmp_path):
     assert "ready text vectors" in refused.stderr
     assert Path(index).is_dir()
     assert np.load(on_features.data)["image"].shape[0] == 120
+
+
+def test_a_sound_index_is_verified_and_needs_no_repair(fdch, filled):
+    result = fdch("index", "verify", filled)
+    assert result.exit_code == 0, result.stdout
+    assert result.stdout == f"{filled}: every byte is as it was written\n"
+    document = json.loads(fdch("index", "verify", filled, "--json").stdout)
+    assert document == {"index": str(filled), "clean": True, "problems": []}
+    repaired = fdch("index", "repair", filled)
+    assert repaired.stdout == f"{filled}: nothing to repair; 60 items\n"
+
+
+def test_damage_is_found_and_repaired_by_name(fdch, filled):
+    rows = next((filled / "codes").glob("*.rows"))
+    content = bytearray(rows.read_bytes())
+    content[-1] ^= 0xFF
+    content[-2] ^= 0xFF
+    rows.write_bytes(content)
+    found = fdch("index", "verify", filled, "--json")
+    assert found.exit_code == 1
+    assert not json.loads(found.stdout)["clean"]
+    assert "is damaged" in found.stderr
+    assert "rows" in fdch("index", "verify", filled).stdout
+    repaired = json.loads(fdch("index", "repair", filled, "--json").stdout)
+    assert repaired["items"] + len(repaired["lost"]) == 60
+    assert repaired["left"] == []
+    assert fdch("index", "verify", filled).exit_code == 0
+
+
+def test_compaction_keeps_answers_and_reclaims(fdch, filled):
+    fdch("index", "remove", filled, "scene1")
+    words = ("search", filled, "--text", "beach", "-k", 30, "--json")
+    before = json.loads(fdch(*words).stdout)["results"]
+    document = json.loads(fdch("index", "compact", filled, "--json").stdout)
+    assert document["items"] == 59
+    assert json.loads(fdch(*words).stdout)["results"] == before
+    assert "59 items" in fdch("index", "compact", filled).stdout
+
+
+@pytest.mark.parametrize("name", ["verify", "repair", "compact"])
+def test_a_server_looks_after_itself(fdch, name):
+    result = fdch("index", name, "milvus://localhost/photos")
+    assert result.exit_code == 1
+    assert "for index folders" in result.stderr

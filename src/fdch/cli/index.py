@@ -11,5 +11,8 @@ command = LazyGroup(
         "add": "Encode pairs and add them to an index.",
         "remove": "Remove items from an index by their ids.",
         "info": "Say what an index holds.",
+        "verify": "Read a whole index and find what is damaged.",
+        "repair": "Keep all that is intact of a damaged index.",
+        "compact": "Reclaim space and make searching faster.",
     },
 )

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from fdch.errors import IndexFolderError
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -63,6 +65,18 @@ device_option: Decorator = click.option(
     show_default=True,
     help="Where networks run: auto, cpu, cuda or cuda:1.",
 )
+
+
+def index_folder(name: str) -> Path:
+    """Refuse a server where only a folder can be looked after."""
+    from fdch.index.opening import is_server
+
+    if is_server(name):
+        raise IndexFolderError(
+            f"'{name}' is kept by a server, which looks after it itself; this command "
+            "is for index folders."
+        )
+    return Path(name)
 
 
 def broken_option(default: str | None, help: str) -> Decorator:

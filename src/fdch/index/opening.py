@@ -1,5 +1,6 @@
 """From what a user calls an index to its store: a folder, or a Milvus collection."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -58,6 +59,16 @@ def open_store(name: str | Path, writable: bool = False) -> IndexStore:
     from fdch.index.folder import CodeFolder
 
     return CodeFolder.open(Path(name), writable=writable)
+
+
+def drop_store(name: str | Path) -> None:
+    """Take away a store that was just created, and all that is in it."""
+    if is_server(name):
+        from fdch.index.milvus import MilvusStore
+
+        MilvusStore.drop(str(name))
+    else:
+        shutil.rmtree(name, ignore_errors=True)
 
 
 def is_server(name: str | Path) -> bool:
