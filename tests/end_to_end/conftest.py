@@ -1,5 +1,6 @@
 """A run trained on generated pictures, and places where an index can be made."""
 
+import secrets
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -7,11 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from fdch import Index, Searcher
 from fdch.data.images import PictureFiles, Pictures
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences
 from fdch.experiment import TrainingTask, train_run
+from fdch.index.opening import drop_store, is_server
 
 SCENES, BITS = 300, 24
 SIZES = SplitSizes(query=20, train=260, validation=80)
@@ -71,7 +74,25 @@ def scenes(tmp_path_factory, shared_cache):
     return SimpleNamespace(pairs=pairs, manifest=manifest, run=run, other=other)
 
 
-@pytest.fixture(params=["folder"])
+@pytest.fixture(params=["folder", pytest.param("milvus", marks=pytest.mark.slow)])
 def place(request, tmp_path):
     """Name an index that is not there yet, in each kind of store."""
+    if request.param == "milvus":
+        return request.getfixturevalue("milvus_url")
     return str(tmp_path / "index")
+
+
+@pytest.fixture(scope="module", params=["folder", "milvus"])
+def searcher(request, scenes, shared_cache, tmp_path_factory):
+    """Search all scenes, in each kind of store; made once and left unchanged."""
+    name = str(tmp_path_factory.mktemp("searched") / "index")
+    if request.param == "milvus":
+        server = request.getfixturevalue("milvus_server")
+        name = f"milvus://{server}/test_{secrets.token_hex(6)}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FDCH_CACHE", str(shared_cache))
+        with Index.create(name, scenes.run) as index:
+            index.add(scenes.pairs)
+            yield Searcher(index)
+    if is_server(name):
+        drop_store(name)

@@ -21,18 +21,6 @@ from fdch.index.store import Condition
 from fdch.queries import image_queries, text_queries
 
 
-@pytest.fixture
-def index(place, scenes):
-    with Index.create(place, scenes.run) as made:
-        made.add(scenes.pairs)
-        yield made
-
-
-@pytest.fixture
-def searcher(index):
-    return Searcher(index)
-
-
 def unified(scenes):
     codes = encode_pairs(scenes.run.method, scenes.pairs).unified
     assert codes is not None
@@ -195,7 +183,13 @@ def test_re_ranking_orders_candidates_by_the_sure_bits(searcher, scenes):
     assert all(each.probability >= 0.99 for each in fewer)
 
 
-def test_items_are_removed_and_replaced(index, searcher, scenes):
+def test_items_are_removed_and_replaced(place, scenes):
+    with Index.create(place, scenes.run) as index:
+        index.add(scenes.pairs)
+        _remove_and_replace(index, Searcher(index), scenes)
+
+
+def _remove_and_replace(index, searcher, scenes):
     name = scenes.pairs.ids[4]
     assert index.remove([name, "nobody"]) == ["nobody"]
     assert len(index) == len(scenes.pairs) - 1
@@ -276,7 +270,8 @@ def test_texts_without_a_known_word(place, scenes):
         assert partly.query["unknown_words"] == ["qwertz"]
 
 
-def test_codes_of_another_model_are_refused(index, scenes):
+def test_codes_of_another_model_are_refused(searcher, scenes):
+    index = searcher.index
     codes = encode_pairs(scenes.other.method, scenes.pairs).image
     ids = scenes.pairs.ids.tolist()
     with pytest.raises(ModelMismatch) as refused:
