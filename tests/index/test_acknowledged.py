@@ -8,14 +8,14 @@ UID = bytes(range(16))
 
 @pytest.fixture
 def folder(tmp_path):
-    begin(tmp_path, UID, Acknowledged(0, 0, 0))
-    acknowledge(tmp_path, UID, Acknowledged(1, 5, 5))
-    acknowledge(tmp_path, UID, Acknowledged(2, 4, 5))
+    begin(tmp_path, Acknowledged(0, 0, 0, UID))
+    acknowledge(tmp_path, Acknowledged(1, 5, 5, UID))
+    acknowledge(tmp_path, Acknowledged(2, 4, 5, UID))
     return tmp_path
 
 
 def test_the_last_commit_is_on_record(folder):
-    assert acknowledged(folder) == (Acknowledged(2, 4, 5), [])
+    assert acknowledged(folder) == (Acknowledged(2, 4, 5, UID), [])
 
 
 def test_every_flipped_byte_is_found_and_the_other_record_left(folder):
@@ -26,7 +26,7 @@ def test_every_flipped_byte_is_found_and_the_other_record_left(folder):
         latest, wrong = acknowledged(folder)
         assert len(wrong) == 1
         assert latest == (
-            Acknowledged(1, 5, 5) if place < 512 else Acknowledged(2, 4, 5)
+            Acknowledged(1, 5, 5, UID) if place < 512 else Acknowledged(2, 4, 5, UID)
         )
 
 
@@ -34,7 +34,7 @@ def test_a_missing_or_short_file_is_told(folder):
     path = folder / ACKNOWLEDGED
     path.write_bytes(path.read_bytes()[:700])
     latest, wrong = acknowledged(folder)
-    assert latest == Acknowledged(2, 4, 5)
+    assert latest == Acknowledged(2, 4, 5, UID)
     assert wrong == ["it has not 1024 bytes", "record 1 is damaged"]
     path.unlink()
     assert acknowledged(folder) == (None, ["it is missing"])

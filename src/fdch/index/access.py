@@ -74,7 +74,7 @@ def create_folder(
     with told(path):
         try:
             (draft / CODES).mkdir(parents=True)
-            begin(draft, uid.bytes, Acknowledged(0, 0, 0))
+            begin(draft, Acknowledged(0, 0, 0, uid.bytes))
             create_catalogue(draft, kept | {"generation": 0})
             sync_folder(draft)
             os.rename(draft, path)
@@ -148,8 +148,9 @@ class Access:
                     snapshot.commit + 1,
                     fact(connection, place, "items"),
                     fact(connection, place, "next_number"),
+                    place.uid,
                 )
-            acknowledge(place.folder, place.uid, record)
+            acknowledge(place.folder, record)
             if self.catalogue.needs_settling:
                 self._settled()
 

@@ -26,23 +26,25 @@ class Acknowledged:
         commit: Its number.
         items: How many items there were after it.
         next_number: The number that the next item gets.
+        uid: Identity of the index.
     """
 
     commit: int
     items: int
     next_number: int
+    uid: bytes
 
 
-def begin(folder: Path, uid: bytes, first: Acknowledged) -> None:
+def begin(folder: Path, first: Acknowledged) -> None:
     """Write the file anew, with one record in both slots."""
-    write_durably(folder / ACKNOWLEDGED, _slot(uid, first) * _SLOTS)
+    write_durably(folder / ACKNOWLEDGED, _slot(first) * _SLOTS)
 
 
-def acknowledge(folder: Path, uid: bytes, latest: Acknowledged) -> None:
+def acknowledge(folder: Path, latest: Acknowledged) -> None:
     """Put a commit on record, over the last but one."""
     handle = os.open(folder / ACKNOWLEDGED, os.O_WRONLY | os.O_CLOEXEC)
     try:
-        os.pwrite(handle, _slot(uid, latest), latest.commit % _SLOTS * _SLOT_BYTES)
+        os.pwrite(handle, _slot(latest), latest.commit % _SLOTS * _SLOT_BYTES)
         os.fdatasync(handle)
     finally:
         os.close(handle)
@@ -65,9 +67,11 @@ def acknowledged(folder: Path) -> tuple[Acknowledged | None, list[str]]:
     return max(intact, default=None), wrong
 
 
-def _slot(uid: bytes, record: Acknowledged) -> bytes:
-    content = _RECORD.pack(_MAGIC, uid, record.commit, record.items, record.next_number)
-    content += digest(content, uid, "acknowledged")
+def _slot(record: Acknowledged) -> bytes:
+    content = _RECORD.pack(
+        _MAGIC, record.uid, record.commit, record.items, record.next_number
+    )
+    content += digest(content, record.uid, "acknowledged")
     return content.ljust(_SLOT_BYTES, b"\0")
 
 
@@ -75,5 +79,5 @@ def _read(slot: bytes) -> Acknowledged | None:
     if len(slot) != _SLOT_BYTES:
         return None
     _, uid, commit, items, next_number = _RECORD.unpack_from(slot)
-    record = Acknowledged(commit, items, next_number)
-    return record if slot == _slot(uid, record) else None
+    record = Acknowledged(commit, items, next_number, uid)
+    return record if slot == _slot(record) else None

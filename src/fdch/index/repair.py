@@ -87,6 +87,8 @@ def _mend_catalogue(folder: Path, done: Repair) -> dict[int, str]:
         raise beyond_repair(folder, problem) from problem
     if seal is None:
         done.restored.append(SEAL)
+    if seen is not None and seen.uid != latest.uid:
+        seen, wrong_records = None, ["it belongs to another index"]
     if wrong_records:
         done.restored.append(ACKNOWLEDGED)
     if seen is not None and seen.commit > latest.commit:
@@ -95,7 +97,7 @@ def _mend_catalogue(folder: Path, done: Repair) -> dict[int, str]:
             f"items after them and are {latest.items} now"
         )
     if wrong_records or seen is None or seen.commit > latest.commit:
-        begin(folder, _place(folder).uid, latest)
+        begin(folder, latest)
     return names
 
 
@@ -120,19 +122,13 @@ def _latest(folder: Path) -> Acknowledged:
         catalogue.reading() as connection,
     ):
         place, _ = read_facts(connection, folder)
-        counts = [
-            fact(connection, place, n) for n in ("commit", "items", "next_number")
-        ]
         read_parts(connection, place)
-        return Acknowledged(*counts)
-
-
-def _place(folder: Path) -> Place:
-    with (
-        closing(Catalogue(folder, writable=False)) as catalogue,
-        catalogue.reading() as connection,
-    ):
-        return read_facts(connection, folder)[0]
+        return Acknowledged(
+            fact(connection, place, "commit"),
+            fact(connection, place, "items"),
+            fact(connection, place, "next_number"),
+            place.uid,
+        )
 
 
 def _sound_catalogue(

@@ -251,9 +251,7 @@ def read_parts(connection: sqlite3.Connection, place: Place) -> list[PartRecord]
     parts, end = [], 0
     for row in connection.execute("SELECT * FROM parts ORDER BY first"):
         part = PartRecord(*row[:4])
-        fits = part.row(place.uid) == row and part.first >= end
-        sizes = 0 < part.rows <= min(part.span, MOST_PART_ROWS)
-        if not fits or not sizes or part.span > MOST_SPAN:
+        if not _is_right(part, row, place.uid, end):
             raise DamagedIndex(
                 f"'{place.folder / CATALOGUE}' describes part {part.part} wrongly. "
                 f"{REPAIR}"
@@ -261,6 +259,14 @@ def read_parts(connection: sqlite3.Connection, place: Place) -> list[PartRecord]
         parts.append(part)
         end = part.first + part.span
     return parts
+
+
+def _is_right(part: PartRecord, row: tuple[object, ...], uid: bytes, end: int) -> bool:
+    """Tell whether a part's row is as written and goes on after the last part."""
+    if not all(isinstance(value, int) and 0 <= value < 2**63 for value in row[:4]):
+        return False
+    fits = end <= part.first and 0 < part.rows <= min(part.span, MOST_PART_ROWS)
+    return fits and part.span <= MOST_SPAN and part.row(uid) == row
 
 
 def _opened(place: Place, record: PartRecord, known: OpenPart | None) -> OpenPart:

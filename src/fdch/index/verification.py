@@ -143,7 +143,9 @@ def _content_problems(
 ) -> Iterator[Problem]:
     place, _ = read_facts(connection, folder)
     commit = fact(connection, place, "commit")
-    if seen is not None and seen.commit > commit:
+    if seen is not None and seen.uid != place.uid:
+        yield Problem(ACKNOWLEDGED, "", "it belongs to another index")
+    elif seen is not None and seen.commit > commit:
         lost = f"commits {commit + 1} to {seen.commit} were acknowledged and are lost"
         yield Problem(CATALOGUE, "", lost)
     for (what,) in connection.execute("PRAGMA integrity_check(20)"):

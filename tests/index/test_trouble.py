@@ -1,0 +1,295 @@
+"""Full disks, closed doors, vanished folders, hostile files: clear errors."""
+
+import errno
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from tests.index.store_samples import random_codes, sample_items
+
+from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.index.folder import CodeFolder
+from fdch.index.layout import ACKNOWLEDGED, CATALOGUE, SEAL, WAL
+from fdch.index.store import Item
+from fdch.index.verification import verify_folder
+
+WRITES = ("pwrite", "fsync", "fdatasync", "truncate", "replace", "rename")
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "index"
+    with CodeFolder.create(path, 32, "model") as folder:
+        folder.add(sample_items(30), random_codes(30))
+        folder.remove(["item 3"])
+    return path
+
+
+def names(path):
+    with CodeFolder.open(path) as folder:
+        return set(folder.within(random_codes(1), 32)[0].ids)
+
+
+def failing(monkeypatch, calls):
+    """Let the disk be full from some call to the system on."""
+    left = calls
+
+    def full(call):
+        def fails(*args, **kwargs):
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return call(*args, **kwargs)
+
+        return fails
+
+    for name in WRITES:
+        monkeypatch.setattr(os, name, full(getattr(os, name)))
+
+
+@pytest.mark.parametrize("action", ["add", "remove", "add_codes", "compact"])
+def test_a_full_disk_at_any_write_leaves_the_last_commit(path, monkeypatch, action):
+    """The change is there wholly, or not at all, and told to be in doubt."""
+    for calls in range(1, 40):
+        before = names(path)
+        folder = CodeFolder.open(path, writable=True)
+        new = f"new {action} {calls}"
+        with monkeypatch.context() as patch:
+            failing(patch, calls)
+            try:
+                if action == "add":
+                    folder.add([Item(new)], random_codes(1))
+                elif action == "remove":
+                    folder.remove([sorted(before)[0]])
+                elif action == "add_codes":
+                    folder.add_codes(random_codes(3))
+                else:
+                    folder.compact()
+                is_done = True
+            except IndexFolderError as problem:
+                assert "disk is full" in str(problem)
+                is_done = False
+            folder.close()
+        after = names(path)
+        if action == "compact":
+            assert after == before
+        elif is_done:
+            assert after != before
+        else:
+            assert len(after ^ before) in (0, 3 if action == "add_codes" else 1)
+        assert verify_folder(path).is_clean, calls
+        if is_done and calls > 12:
+            break
+    assert is_done
+
+
+def test_sqlite_on_a_full_disk_leaves_the_last_commit(path):
+    before = names(path)
+    with CodeFolder.open(path, writable=True) as folder:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (70_000, hard))
+        try:
+            with pytest.raises(IndexFolderError, match=r"disk|full"):
+                big = [Item(f"big {i}", text="x" * 4000) for i in range(40)]
+                folder.add(big, random_codes(40))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert len(folder) == len(before)
+        folder.add([Item("small")], random_codes(1))
+    assert names(path) == before | {"small"}
+    assert verify_folder(path).is_clean
+
+
+def test_a_tiny_disk_that_fills_up_keeps_every_acknowledged_item(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)]
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(command, capture_output=True, check=False).returncode
+    ):
+        pytest.skip("no file system can be mounted here")
+    try:
+        kept = set()
+        with CodeFolder.create(disk / "index", 32, "model") as folder:
+            with pytest.raises(IndexFolderError, match=r"disk|full"):
+                for i in range(10_000):
+                    folder.add([Item(f"{i}x", text="x" * 1000)], random_codes(1))
+                    kept.add(f"{i}x")
+            assert len(kept) > 10
+        copy = shutil.copytree(disk / "index", tmp_path / "copy")
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+    assert names(copy) >= kept
+    assert verify_folder(copy).is_clean
+
+
+@pytest.fixture
+def elsewhere(path):
+    """A copy where other users may look, for tests may run as root."""
+    place = Path(tempfile.mkdtemp())
+    place.chmod(0o755)
+    yield shutil.copytree(path, place / "index")
+    subprocess.run(["chmod", "-R", "u+rwX", str(place)], check=True)
+    shutil.rmtree(place)
+
+
+def as_nobody(path, action):
+    script = Path(__file__).with_name("unprivileged.py")
+    done = subprocess.run(
+        [sys.executable, script, path, action],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(script.parents[2])},
+    )
+    return done.stdout.strip()
+
+
+def test_a_read_only_folder_is_read_and_not_written(elsewhere):
+    subprocess.run(["chmod", "-R", "a-w", str(elsewhere)], check=True)
+    assert as_nobody(elsewhere, "read") == "29 1"
+    assert as_nobody(elsewhere, "verify") == "0"
+    assert "is read-only here" in as_nobody(elsewhere, "write")
+
+
+def test_closed_doors_are_told(elsewhere):
+    (elsewhere / CATALOGUE).chmod(0)
+    told = as_nobody(elsewhere, "read")
+    assert told.startswith("IndexFolderError")
+    assert "permissions" in told
+    (elsewhere / CATALOGUE).chmod(0o644)
+    for file in (elsewhere / "codes").iterdir():
+        file.chmod(0)
+    told = as_nobody(elsewhere, "read")
+    assert told.startswith("IndexFolderError")
+    assert "permissions" in told
+
+
+def test_a_vanished_folder_is_told(path):
+    with CodeFolder.open(path, writable=True) as folder:
+        shutil.rmtree(path)
+        with pytest.raises(IndexFolderError):
+            folder.add([Item("new")], random_codes(1))
+
+
+def test_a_vanished_part_is_told(path):
+    for file in (path / "codes").iterdir():
+        file.unlink()
+    with (
+        CodeFolder.open(path) as folder,
+        pytest.raises(DamagedIndex, match=r"has lost .*rows"),
+    ):
+        folder.nearest(random_codes(1), 1)
+    assert not verify_folder(path).is_clean
+
+
+@pytest.mark.parametrize("name", [CATALOGUE, SEAL, ACKNOWLEDGED, "codes"])
+@pytest.mark.parametrize("size", [0, 1, 100, 0.5])
+def test_cut_files_are_found(path, name, size):
+    file = path / name
+    if file.is_dir():
+        file = next(file.iterdir())
+    length = file.stat().st_size
+    os.truncate(file, int(length * size) if size == 0.5 else size)
+    assert not verify_folder(path).is_clean
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"SQLite format 3\0", bytes(9999)])
+def test_what_is_no_catalogue_is_refused(path, content):
+    (path / CATALOGUE).write_bytes(content)
+    with pytest.raises(IndexFolderError):
+        CodeFolder.open(path)
+    assert not verify_folder(path).is_clean
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("CREATE TRIGGER t AFTER INSERT ON items BEGIN SELECT 1; END", "not the cat"),
+        ("CREATE VIEW v AS SELECT 1", "not the catalogue"),
+        ("DROP TABLE cells", "not the catalogue"),
+        ("UPDATE facts SET value = 99 WHERE name = 'format'", "later version"),
+        ("UPDATE facts SET value = 64 WHERE name = 'bits'", "checksum"),
+        ("UPDATE facts SET value = 'other' WHERE name = 'model'", "checksum"),
+        ("DELETE FROM facts WHERE name = 'uid'", "does not describe"),
+        ("UPDATE facts SET value = -1 WHERE name = 'commit'", "no 'commit'"),
+        ("UPDATE parts SET rows = 1000000000000", "part 0 wrongly"),
+        ("UPDATE parts SET first = 'x'", "part 0 wrongly"),
+    ],
+)
+def test_a_forged_catalogue_is_refused(path, change, words):
+    connection = sqlite3.connect(path / CATALOGUE)
+    with connection:
+        connection.execute(change)
+    connection.close()
+    with pytest.raises(IndexFolderError, match=words):
+        CodeFolder.open(path)
+    assert not verify_folder(path).is_clean
+
+
+def test_files_of_another_index_are_found(path, tmp_path):
+    other = tmp_path / "other"
+    with CodeFolder.create(other, 32, "model") as folder:
+        folder.add(sample_items(30), random_codes(30))
+        folder.remove(["item 3"])
+    for name in (SEAL, ACKNOWLEDGED, "codes/00000000.rows"):
+        copy = shutil.copytree(path, tmp_path / f"copy of {Path(name).name}")
+        shutil.copyfile(other / name, copy / name)
+        assert not verify_folder(copy).is_clean, name
+
+
+def small_index(place):
+    path = place / "index"
+    with CodeFolder.create(path, 16, "model") as folder:
+        run = place / "run"
+        run.mkdir()
+        (run / "run.json").write_text('{"weights": 3}')
+        folder.keep_model(run)
+        folder.add(sample_items(6), random_codes(6, 16))
+        folder.add_codes(random_codes(6, 16))
+        folder.remove(["item 2", "7"])
+        folder.compact()
+        folder.add([Item("last")], random_codes(1, 16))
+        folder.remove(["item 4"])
+    assert not (path / WAL).exists()
+    return path
+
+
+def undetected_flips(path, step):
+    missed, count = [], 0
+    for file in sorted(path.rglob("*")):
+        if file.is_file():
+            whole = file.read_bytes()
+            for place in range(count % step, len(whole), step):
+                count += 1
+                with file.open("r+b") as opened:
+                    opened.seek(place)
+                    opened.write(bytes([whole[place] ^ 1 << place % 8]))
+                if verify_folder(path).is_clean:
+                    missed.append((file.name, place))
+                file.write_bytes(whole)
+    return missed, count
+
+
+def test_flipped_bytes_are_found(tmp_path):
+    missed, count = undetected_flips(small_index(tmp_path), step=397)
+    assert count > 100
+    assert not missed
+
+
+@pytest.mark.slow
+def test_every_flipped_byte_of_every_file_is_found(tmp_path, record_property):
+    path = small_index(tmp_path)
+    missed, count = undetected_flips(path, step=1)
+    record_property("flips", count)
+    files = [file for file in path.rglob("*") if file.is_file()]
+    assert count == sum(file.stat().st_size for file in files)
+    assert not missed

@@ -1,0 +1,39 @@
+"""Opens an index as a user who owns nothing, and tells how that went."""
+
+import fcntl  # noqa: F401  before the user is left who may import it
+import mmap  # noqa: F401
+import os
+import sys
+from pathlib import Path
+
+from tests.index.store_samples import random_codes
+
+from fdch.errors import FdchError
+from fdch.index.folder import CodeFolder
+from fdch.index.store import Item
+from fdch.index.verification import verify_folder
+
+NOBODY = 65534
+
+
+def main():
+    path, action = Path(sys.argv[1]), sys.argv[2]
+    random_codes(1)
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    try:
+        if action == "verify":
+            print(len(verify_folder(path).problems))  # noqa: T201
+            return
+        with CodeFolder.open(path, writable=action == "write") as folder:
+            if action == "write":
+                folder.add([Item("new")], random_codes(1))
+            print(len(folder), len(folder.codes(["item 1"])))  # noqa: T201
+    except FdchError as problem:
+        print(type(problem).__name__, problem)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
