@@ -38,11 +38,11 @@ def free_ports(count):
         return [one.getsockname()[1] for one in sockets]
 
 
-def keep(folder):
+def configured(folder):
+    """A server on free ports of this machine, its data in folder/data."""
     from milvus import MilvusServer, MilvusServerConfig
 
-    data = folder / "data"
-    server = MilvusServer(MilvusServerConfig(data_dir=str(data)))
+    server = MilvusServer(MilvusServerConfig(data_dir=str(folder / "data")))
     for part in PARTS:
         server.config.set(f"{part}.ip", "127.0.0.1")
     keys = [key for key in server.config_keys if key.endswith("_port")]
@@ -52,6 +52,11 @@ def keep(folder):
     clients = server.config.configs["etcd_port"]
     (folder / "etcd.yaml").write_text(ETCD.format(clients=clients, peers=peers))
     os.environ["ETCD_CONFIG_PATH"] = str(folder / "etcd.yaml")
+    return server
+
+
+def keep(folder):
+    server = configured(folder)
     server.wait_for_started = False
     with (folder / "users").open("a") as users:
         try:
@@ -66,7 +71,7 @@ def keep(folder):
             raise
         finally:
             server.stop()
-            shutil.rmtree(data, ignore_errors=True)
+            shutil.rmtree(folder / "data", ignore_errors=True)
 
 
 def tell(folder, document):

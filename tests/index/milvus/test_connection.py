@@ -59,14 +59,24 @@ class RpcError(Exception):
         return "so the server says"
 
 
+class Retriable(Exception):
+    """As newer clients tell what the server says of its error."""
+
+    retriable = True
+
+
 UNAVAILABLE = RpcError(grpc.StatusCode.UNAVAILABLE)
 TIRED = MilvusException(grpc.StatusCode.UNAVAILABLE, "Retry timeout")
+LOST = MilvusException(2, "Fail connecting to server")
+STARTING = MilvusException(1, "service not ready[querynode=Initializing]")
 BUSY = MilvusException(8, "rate limit exceeded")
-RETRIABLE = MilvusException(4, "channel not available", retriable=True)
+RETRIABLE = Retriable("channel not available")
 WRONG = MilvusException(1100, "invalid parameter")
 
 
-@pytest.mark.parametrize("problem", [UNAVAILABLE, TIRED, BUSY, RETRIABLE])
+@pytest.mark.parametrize(
+    "problem", [UNAVAILABLE, TIRED, LOST, STARTING, BUSY, RETRIABLE]
+)
 def test_passing_trouble_is_waited_out(connected, problem):
     connection, client = connected(problem, problem, "found")
     assert connection.call("query") == "found"

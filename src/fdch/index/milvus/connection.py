@@ -14,8 +14,7 @@ PATIENCE_SECONDS = 30.0
 FIRST_WAIT = 0.1
 LONGEST_WAIT = 3.0
 COLLECTION_MISSING = 100
-NOT_LOADED = 101
-RATE_LIMIT = 8
+TRANSIENT_CODES = {2, 8}  # not connected, too many requests
 TRANSIENT = {"UNAVAILABLE", "DEADLINE_EXCEEDED", "ABORTED", "CANCELLED"}
 REFUSED = {"UNAUTHENTICATED", "PERMISSION_DENIED"}
 
@@ -69,8 +68,11 @@ def is_transient(problem: Exception) -> bool:
     """Tell whether the same request may succeed a little later."""
     if _status(problem) in TRANSIENT:
         return True
-    code = getattr(problem, "code", None)
-    return code == RATE_LIMIT or bool(getattr(problem, "retriable", False))
+    if getattr(problem, "code", None) in TRANSIENT_CODES:
+        return True
+    # A server that starts says so in words only.
+    says_not_ready = "not ready" in str(getattr(problem, "message", ""))
+    return says_not_ready or bool(getattr(problem, "retriable", False))
 
 
 def away(address: Address, problem: Exception) -> StoreAway:
