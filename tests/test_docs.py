@@ -31,6 +31,7 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
-def test_python_examples_run(page, capsys):
+def test_python_examples_run(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     for code in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
         exec(compile(code, page.name, "exec"), {})
