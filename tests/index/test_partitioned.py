@@ -165,5 +165,6 @@ class TestKept:
         gallery = Gallery(64, (Part(rows, 0, dead, damaged),))
         query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
         assert nearest(gallery, query, 5)[0].numbers.size == 0
-        assert within(gallery, query, 5)[0].numbers.size == 0
+        with pytest.raises(DamagedIndex, match="not there"):
+            within(gallery, query, 5)
         nearest(gallery, query, 5, allowed=np.arange(50))

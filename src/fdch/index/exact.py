@@ -26,7 +26,10 @@ ROWS_TO_SHARE = 1 << 16  # comparisons below which a second thread costs time
 QUERIES_TO_SHARE = 8  # queries a thread needs to make good use of a block in cache
 FIRST_ROOM = 256  # keys of a radius search before anything is known
 NO_NUMBERS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-NO_FLAGS: Flags = np.empty(0, dtype=np.bool_)
+
+# Told a range of queries, room for keys of each, and where to count them, whether
+# there is room or not.
+Search = Callable[[int, int, Keys, NDArray[np.int64]], None]
 
 
 class ScanEngine(Protocol):
@@ -148,7 +151,7 @@ class _Scan:
         self.engine = scan_engine(engine)
         self.words = row_length(bits)
         self.first = part.first
-        self.rows = flat(part.rows)
+        self.rows = part.flat_rows
         self.asked = flat(queries)
         self.queries = len(queries)
         self.numbers = self.places = frozen(NO_NUMBERS)
@@ -160,7 +163,7 @@ class _Scan:
             self.count = len(picked)
         if part.grouping is not None:
             self.places = frozen(part.grouping.places[picked].astype(np.int64))
-        self.dead = frozen(NO_FLAGS if part.dead is None else part.dead)
+        self.dead = part.flat_dead
 
     def pieces_of_rows(self, threads: int) -> int:
         """Say into how many pieces the rows are cut, rather than the queries."""
@@ -210,26 +213,28 @@ class _Scan:
         return find_room(search, *asked)
 
 
-def find_room(
-    search: Callable[[int, int, Keys, NDArray[np.int64]], None], start: int, stop: int
-) -> list[Keys]:
+def find_room(search: Search, start: int, stop: int) -> list[Keys]:
     """Collect what a search finds; where there was too little room, once more.
 
     Args:
-        search: Told a range of queries, room for keys of each, and where to count
-            them, whether there is room or not.
+        search: What finds.
         start: The first query.
         stop: One past the last.
     """
+    return [keys for keys in find_some(search, start, stop) if keys is not None]
+
+
+def find_some(search: Search, start: int, stop: int) -> list[Keys | None]:
+    """Do as `find_room`, with None where the search counts less than nothing."""
     found = np.empty((stop - start, FIRST_ROOM), dtype=np.int64)
     sizes = np.zeros(stop - start, dtype=np.int64)
     search(start, stop, found, sizes)
-    collected = []
+    collected: list[Keys | None] = []
     for i, size in enumerate(sizes.tolist()):
-        keys = found[i, :size]
-        if size > FIRST_ROOM:
-            room = np.empty((1, size), dtype=np.int64)
-            search(start + i, start + i + 1, room, np.zeros(1, dtype=np.int64))
-            keys = room[0]
-        collected.append(keys)
+        if size <= FIRST_ROOM:
+            collected.append(found[i, :size] if size >= 0 else None)
+            continue
+        room = np.empty((1, size), dtype=np.int64)
+        search(start + i, start + i + 1, room, np.zeros(1, dtype=np.int64))
+        collected.append(room[0])
     return collected

@@ -1,15 +1,28 @@
 """What is searched: parts of rows, and what is found in them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DataError
+from fdch.index.bucketed import Buckets
 from fdch.index.partitioned import Grouping
-from fdch.index.rows import Rows, row_codes, row_length, row_type, row_words
+from fdch.index.rows import (
+    Rows,
+    flat,
+    frozen,
+    row_codes,
+    row_length,
+    row_type,
+    row_words,
+)
 
 __all__ = ["Found", "Gallery", "Part", "Rows", "row_codes", "row_type", "row_words"]
+
+NO_FLAGS: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
+NO_PLACES: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +36,29 @@ class Part:
         dead: Which of them are removed, (n,), in the order of numbers; None where
             none is.
         grouping: Blocks with bounds, after compaction.
+        buckets: Tables for small radii, after compaction.
     """
 
     rows: Rows
     first: int
     dead: NDArray[np.bool_] | None = None
     grouping: Grouping | None = None
+    buckets: Buckets | None = None
+
+    @cached_property
+    def flat_rows(self) -> Rows:
+        """Give the rows as one line of words."""
+        return flat(self.rows)
+
+    @cached_property
+    def flat_dead(self) -> NDArray[np.bool_]:
+        """Give which rows are removed; nothing where none is."""
+        return frozen(NO_FLAGS if self.dead is None else self.dead)
+
+    @cached_property
+    def flat_order(self) -> NDArray[np.uint32]:
+        """Give which row is stored where; nothing for rows in order of insertion."""
+        return frozen(NO_PLACES if self.grouping is None else self.grouping.order)
 
     def __len__(self) -> int:
         return self.rows.shape[0]

@@ -418,18 +418,18 @@ def reached_rows(
     starts: Ints,
     reaches: Ints,
     queries: Flat,
-    query: Int,
     limit: Int,
-) -> Int:
+    reached: Ints,
+) -> None:
     """Count the rows that a radius search in groups would compare."""
     groups, bits = starts.shape[0], starts.shape[1] - 2
-    total = 0
-    group = first_below(centres, 0, groups, queries, query, words, limit + reaches[0])
-    while group < groups:
-        far = distance(centres, group, queries, query, words)
-        begin = starts[group, max(far - limit + 1, 0)]
-        total += starts[group, min(far + limit, bits + 1)] - begin
-        group = first_below(
-            centres, group + 1, groups, queries, query, words, limit + reaches[0]
-        )
-    return total
+    reach = limit + reaches[0]
+    for j in range(reached.shape[0]):
+        reached[j] = 0
+        group = first_below(centres, 0, groups, queries, j, words, reach)
+        while group < groups:
+            far = distance(centres, group, queries, j, words)
+            begin = starts[group, min(max(far - limit + 1, 0), bits + 1)]
+            end = starts[group, min(max(far + limit, 0), bits + 1)]
+            reached[j] += max(end - begin, 0)
+            group = first_below(centres, group + 1, groups, queries, j, words, reach)

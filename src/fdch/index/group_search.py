@@ -5,11 +5,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.index.exact import NO_FLAGS, Engine, Keys, find_room
+from fdch.index.exact import Engine, Keys, find_room
 from fdch.index.gallery import Part
 from fdch.index.keys import NOTHING
 from fdch.index.partitioned import Grouping, loops
-from fdch.index.rows import Rows, flat, row_length
+from fdch.index.rows import Rows, flat, frozen, row_length
 from fdch.index.threads import ranges, share
 
 QUERIES_PER_TASK = 32
@@ -39,13 +39,13 @@ def nearest_in_groups(
     count, words, asked = len(queries), row_length(bits), flat(queries)
     found = np.full((count, k), NOTHING, dtype=np.int64)
     sizes, seen = np.zeros((2, count), dtype=np.int64)
-    dead = NO_FLAGS if part.dead is None else part.dead
 
     def work(start: int, stop: int) -> None:
         some = slice(start, stop)
         grouping.nearest(
-            part.rows, part.first, dead, asked[start * words : stop * words],
-            limits[some], bits, found[some], sizes[some], seen[some],
+            part.flat_rows, part.first, part.flat_dead,
+            asked[start * words : stop * words], limits[some], bits, found[some],
+            sizes[some], seen[some],
         )  # fmt: skip
 
     pieces = ranges(0, count, -(-count // QUERIES_PER_TASK) if threads > 1 else 1)
@@ -58,12 +58,24 @@ def within_groups(
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
     words, asked = row_length(bits), flat(queries)
-    dead = NO_FLAGS if part.dead is None else part.dead
 
     def work(start: int, stop: int, found: Keys, sizes: NDArray[np.int64]) -> None:
         grouping.within(
-            part.rows, bits, part.first, dead, asked[start * words : stop * words],
-            radius + 1, found, sizes,
+            part.flat_rows, bits, part.first, part.flat_dead,
+            asked[start * words : stop * words], radius + 1, found, sizes,
         )  # fmt: skip
 
     return find_room(work, 0, len(queries))
+
+
+def rows_reached(
+    grouping: Grouping, bits: int, queries: Rows, radius: int
+) -> NDArray[np.int64]:
+    """Count the rows that a radius search in groups would compare with each query."""
+    words, asked = row_length(bits), flat(queries)
+    reached = np.empty(len(queries), dtype=np.int64)
+    loops().reached_rows(
+        flat(grouping.centres), words, frozen(grouping.starts),
+        frozen(grouping.reaches), asked, radius + 1, reached,
+    )  # fmt: skip
+    return reached

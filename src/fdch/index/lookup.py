@@ -1,22 +1,23 @@
 """The one entry to searching a gallery, whatever way is quickest."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DataError, SettingError
-from fdch.index.exact import Engine, Keys, merge, nearest_in_part, within_part
+from fdch.index.bucketed import Buckets
+from fdch.index.exact import Engine, Keys, merge, nearest_in_part
 from fdch.index.gallery import Found, Gallery, Part
-from fdch.index.group_search import nearest_in_groups, uses_grouping, within_groups
+from fdch.index.group_search import nearest_in_groups, rows_reached, uses_grouping
 from fdch.index.keys import NOTHING, NUMBER_BITS, NUMBER_MASK
 from fdch.index.partitioned import group_rows, loops
+from fdch.index.radius import within_any
 from fdch.index.rows import Rows, row_length, row_type, row_words
 from fdch.machine import usable_cores
 from fdch.progress import silent
 
 Numbers = NDArray[np.int64]
+NO_KEYS: Keys = np.empty(0, dtype=np.int64)
 KEYS_AT_A_TIME = 1 << 23  # found keys held while searching, at most 64 MB
 
 
@@ -83,20 +84,18 @@ def within(
     threads = threads or usable_cores()
     rows = row_words(queries)
     radius = min(radius, gallery.bits)
-    collected: list[list[Keys]] = [[] for _ in range(len(queries))]
-    for part in gallery.parts:
-        picked = _picked(part, allowed)
-        grouping = uses_grouping(part, engine)
-        if picked is None and grouping is not None:
-            found = within_groups(part, grouping, gallery.bits, rows, radius)
-        else:
-            found = within_part(
-                part, gallery.bits, rows, radius,
-                picked=picked, threads=threads, engine=engine,
-            )  # fmt: skip
-        for some, keys in zip(collected, found, strict=True):
-            some.append(keys)
-    return [_found_keys(some, most, seen) for some in collected]
+    found = [
+        within_any(
+            part, gallery.bits, rows, radius, _picked(part, allowed), threads, engine
+        )
+        for part in gallery.parts
+    ]
+    if len(found) == 1:
+        return [_found_keys(keys, most, seen) for keys in found[0]]
+    return [
+        _found_keys(np.concatenate([NO_KEYS, *(keys[i] for keys in found)]), most, seen)
+        for i in range(len(queries))
+    ]
 
 
 def warm(bits: int) -> None:
@@ -108,7 +107,14 @@ def warm(bits: int) -> None:
     parts = [Part(rows, 0), Part(rows, 2, dead)]
     if loops() is not None:
         grouping = group_rows(rows, bits, rows[:1], 1, silent)
-        parts.append(Part(rows, 4, dead, grouping))
+        # One table with one bucket.
+        buckets = Buckets(
+            np.array([[0, 2]], dtype=np.uint32),
+            np.array([[0, 1]], dtype=np.uint32),
+            np.zeros((1, 2), dtype=np.int64),
+        )
+        rows_reached(grouping, bits, rows, 0)
+        parts += [Part(rows, 4, dead, grouping), Part(rows, 6, dead, grouping, buckets)]
     gallery = Gallery(bits, tuple(parts))
     nearest(gallery, codes, 1)
     within(gallery, codes, 0)
@@ -173,8 +179,10 @@ def _found_rows(keys: Keys, seen: int) -> list[Found]:
     ]
 
 
-def _found_keys(some: Sequence[Keys], most: int | None, seen: int) -> Found:
-    keys = np.sort(np.concatenate(some)) if some else np.empty(0, dtype=np.int64)
-    keys = keys[:most]
+def _found_keys(keys: Keys, most: int | None, seen: int) -> Found:
+    if keys.size > 1:
+        keys = np.sort(keys)
+    if most is not None:
+        keys = keys[:most]
     distances = (keys >> NUMBER_BITS).astype(np.uint16)
     return Found(keys & NUMBER_MASK, distances, seen)

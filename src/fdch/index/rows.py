@@ -43,9 +43,9 @@ def row_words(codes: Codes) -> Rows:
     if packed.shape[1] != width or not packed.flags.c_contiguous:
         packed = np.zeros((len(codes), width), dtype=np.uint8)
         packed[:, : codes.packed.shape[1]] = codes.packed
-    elif packed.ctypes.data % kind.itemsize:
-        packed = packed.copy()
     words: Rows = packed.view(kind)
+    if not words.flags.aligned:
+        words = words.copy()
     return words[:, 0] if length == 1 else words
 
 

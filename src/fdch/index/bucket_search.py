@@ -1,0 +1,49 @@
+"""Searching a part within a radius: through buckets where that is quick."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.index.bucketed import Buckets, loops
+from fdch.index.exact import Engine, Keys, find_some
+from fdch.index.gallery import Part
+from fdch.index.rows import Rows, row_length
+
+ROW_TIME = 70  # nanoseconds to compare a row found in a bucket
+NEAR_ROW_TIME = 15  # the same where rows of a bucket lie near each other
+
+
+def uses_buckets(part: Part, engine: Engine) -> Buckets | None:
+    """Give the part's buckets where they can be searched with."""
+    if part.buckets is None or engine == "numpy" or loops() is None:
+        return None
+    return part.buckets
+
+
+def within_buckets(
+    part: Part, buckets: Buckets, bits: int, queries: Rows, radius: int, most: int
+) -> list[Keys | None]:
+    """Find the keys of all rows no farther than the radius, unsorted.
+
+    Args:
+        part: What is searched.
+        buckets: Its own.
+        bits: Length of the codes.
+        queries: As rows, flat.
+        radius: The largest distance.
+        most: Nanoseconds that a query may take by the estimate.
+
+    Returns:
+        The keys of each query; None where it would take longer.
+    """
+    words = row_length(bits)
+    search = loops().within_buckets
+    row_time = ROW_TIME if part.grouping is None else NEAR_ROW_TIME
+
+    def work(start: int, stop: int, found: Keys, sizes: NDArray[np.int64]) -> None:
+        search(
+            part.flat_rows, words, *buckets.fixed, part.flat_order, part.first,
+            part.flat_dead, queries[start * words : stop * words], radius, row_time,
+            most, found, sizes,
+        )  # fmt: skip
+
+    return find_some(work, 0, len(queries) // words)

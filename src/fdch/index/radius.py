@@ -1,0 +1,97 @@
+"""All rows of a part within a radius, in whatever way should take least time."""
+
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.errors import DamagedIndex
+from fdch.index.bucket_search import uses_buckets, within_buckets
+from fdch.index.exact import Engine, Keys, within_part
+from fdch.index.gallery import Part
+from fdch.index.group_search import rows_reached, uses_grouping, within_groups
+from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.rows import Rows, flat
+
+QUICK = 20_000  # nanoseconds below which no other way is considered
+ROW_TIME = 0.1  # nanoseconds that a scan for many queries spends on a code
+LONE_ROW_TIME = 0.25  # the same for a single query: memory is the bound
+GROUPED_ROW_TIME = 0.4  # the same in groups, which lie apart in memory
+GROUPS_TIME = 2_000  # nanoseconds to compare a query with all centres
+
+Numbers = NDArray[np.int64]
+
+
+def within_any(
+    part: Part,
+    bits: int,
+    queries: Rows,
+    radius: int,
+    picked: Numbers | None,
+    threads: int,
+    engine: Engine,
+) -> list[Keys]:
+    """Find for each query the keys of all rows no farther than the radius, unsorted.
+
+    Args:
+        part: What is searched.
+        bits: Length of the codes.
+        queries: As rows.
+        radius: The largest distance.
+        picked: Rows that may be found, counted from the first; None for all.
+        threads: How many threads may share the work.
+        engine: What compares.
+    """
+    buckets, grouping = uses_buckets(part, engine), uses_grouping(part, engine)
+    if picked is not None or radius < 0 or (buckets is None and grouping is None):
+        return within_part(
+            part, bits, queries, radius, picked=picked, threads=threads, engine=engine
+        )
+    scan = int(len(part) * (ROW_TIME if len(queries) > 1 else LONE_ROW_TIME))
+    if buckets is not None:
+        most = scan if grouping is None else min(scan, QUICK)
+        found = within_buckets(part, buckets, bits, flat(queries), radius, most)
+        if all(keys is not None for keys in found):
+            return cast(list[Keys], found)
+    else:
+        found = [None] * len(queries)
+    left = [query for query, keys in enumerate(found) if keys is None]
+    if grouping is not None:
+        reached = rows_reached(grouping, bits, queries[left], radius)
+        times = (reached * GROUPED_ROW_TIME).astype(np.int64) + GROUPS_TIME
+        for query, time in zip(left, times.tolist(), strict=True):
+            one = queries[query : query + 1]
+            if buckets is not None:
+                most = min(scan, time)
+                [found[query]] = within_buckets(
+                    part, buckets, bits, flat(one), radius, most
+                )
+            if found[query] is None and time < scan:
+                [found[query]] = within_groups(part, grouping, bits, one, radius)
+        left = [query for query in left if found[query] is None]
+    if left:
+        for query, keys in zip(
+            left, _scan(part, bits, queries[left], radius, threads), strict=True
+        ):
+            found[query] = keys
+    return cast(list[Keys], found)
+
+
+def _scan(
+    part: Part, bits: int, queries: Rows, radius: int, threads: int
+) -> list[Keys]:
+    """Scan rows as they are stored, whatever order that is."""
+    if part.grouping is None:
+        return within_part(part, bits, queries, radius, threads=threads)
+    stored = replace(part, first=0, dead=None, grouping=None, buckets=None)
+    collected = []
+    for keys in within_part(stored, bits, queries, radius, threads=threads):
+        numbers = part.grouping.order[keys & NUMBER_MASK].astype(np.int64)
+        if numbers.max(initial=0) >= len(part):
+            raise DamagedIndex(
+                "a grouping names rows that are not there; compact the index again."
+            )
+        moved = (keys >> NUMBER_BITS << NUMBER_BITS) | (numbers + part.first)
+        collected.append(moved if part.dead is None else moved[~part.dead[numbers]])
+    return collected

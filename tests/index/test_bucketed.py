@@ -1,0 +1,187 @@
+"""Buckets give the answers of the full scan, whatever the radius."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fdch.codes import Codes
+from fdch.errors import DamagedIndex
+from fdch.index import bucketed
+from fdch.index.bucket_search import within_buckets
+from fdch.index.bucketed import Buckets, cuts_of
+from fdch.index.gallery import Gallery, Part, row_words
+from fdch.index.lookup import within
+from fdch.index.partitioned import group_rows
+from fdch.index.rows import flat
+from fdch.progress import silent
+
+LONG = 10**12  # nanoseconds
+
+
+def draw_codes(rng, number, bits, flips):
+    middle = np.random.default_rng(7).integers(0, 2, (5, bits))
+    signs = middle[rng.integers(0, 5, number)] ^ (rng.random((number, bits)) < flips)
+    return Codes(np.packbits(signs.astype(np.uint8), axis=1), bits)
+
+
+def pairs(found):
+    return [
+        list(zip(some.distances.tolist(), some.numbers.tolist(), strict=True))
+        for some in found
+    ]
+
+
+@pytest.fixture(autouse=True)
+def build_for_few_rows(monkeypatch):
+    monkeypatch.setattr(bucketed, "FEWEST_ROWS", 1)
+
+
+@st.composite
+def bucketed_parts(draw):
+    """Draw a part with buckets, grouped or not, and the same part without."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    bits = draw(st.sampled_from([12, 16, 24, 36, 40, 64, 72, 128, 192, 256]))
+    size = draw(st.integers(1, 600))
+    codes = draw_codes(rng, size, bits, draw(st.sampled_from([0.0, 0.03, 0.5])))
+    rows, grouping = row_words(codes), None
+    stored = rows
+    if draw(st.booleans()):
+        grouping = group_rows(rows, bits, rows[: draw(st.integers(1, 5))], 1, silent)
+        stored = rows[grouping.order]
+    dead = rng.random(size) < 0.3 if draw(st.booleans()) else None
+    buckets = Buckets.build(stored, bits)
+    assert buckets is not None
+    queries = draw_codes(rng, 4, bits, 0.03)
+    return Part(stored, 3, dead, grouping, buckets), Part(rows, 3, dead), queries, bits
+
+
+@settings(max_examples=100, deadline=None)
+@given(parts=bucketed_parts(), radius=st.integers(0, 9))
+def test_buckets_hold_all_within_a_radius(parts, radius):
+    part, plain, queries, bits = parts
+    truth = within(Gallery(bits, (plain,)), queries, radius, engine="numpy")
+    asked = flat(row_words(queries))
+    found = within_buckets(part, part.buckets, bits, asked, radius, LONG)
+    for keys, some in zip(found, truth, strict=True):
+        assert keys is not None
+        expected = (some.distances.astype(np.int64) << 48) | some.numbers
+        assert np.sort(keys).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("engine", ["auto", "numpy"])
+@settings(max_examples=40, deadline=None)
+@given(parts=bucketed_parts(), radius=st.integers(-1, 70), many=st.booleans())
+def test_whatever_way_is_chosen_answers_are_the_scan_s(engine, parts, radius, many):
+    part, plain, queries, bits = parts
+    asked = queries if many else queries[:1]
+    truth = within(Gallery(bits, (plain,)), asked, radius, engine="numpy")
+    found = within(Gallery(bits, (part,)), asked, radius, engine=engine)
+    assert pairs(found) == pairs(truth)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("radius", [0, 2, 5, 12, 40])
+def test_every_way_is_right_for_many_rows(radius, grouped):
+    codes = draw_codes(np.random.default_rng(0), 100_000, 64, 0.1)
+    rows, grouping = row_words(codes), None
+    if grouped:
+        grouping = group_rows(rows, 64, rows[:60], 1, silent)
+    stored = rows if grouping is None else rows[grouping.order]
+    dead = np.random.default_rng(1).random(len(rows)) < 0.5
+    part = Part(stored, 0, dead, grouping, Buckets.build(stored, 64))
+    truth = within(Gallery(64, (Part(rows, 0, dead),)), codes[:5], radius)
+    assert pairs(within(Gallery(64, (part,)), codes[:5], radius)) == pairs(truth)
+    assert pairs(within(Gallery(64, (part,)), codes[:1], radius)) == pairs(truth[:1])
+
+
+def test_a_lookup_that_takes_long_is_left_undone():
+    codes = draw_codes(np.random.default_rng(0), 1000, 64, 0.1)
+    rows = row_words(codes)
+    buckets = Buckets.build(rows, 64)
+    assert buckets is not None
+    part, asked = Part(rows, 0, None, None, buckets), flat(rows[:2])
+    assert within_buckets(part, buckets, 64, asked, 2, 0) == [None, None]
+    assert within_buckets(part, buckets, 64, asked, 30, 0) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("bits", "count", "tables", "width"),
+    [
+        (64, 10_000_000, 3, 21),
+        (64, 1_000_000, 3, 19),
+        (64, 20_000, 4, 14),
+        (32, 10_000_000, 1, 21),
+        (128, 10_000_000, 4, 21),
+        (16, 10_000_000, 1, 16),
+        (8, 10_000_000, 0, 8),
+    ],
+)
+def test_tables_suit_length_and_number(bits, count, tables, width):
+    cuts, chosen = cuts_of(bits, count)
+    assert (len(cuts), chosen) == (tables, width)
+
+
+@given(st.integers(12, 256), st.integers(1, 2**25))
+def test_tables_sort_by_bits_of_their_own(bits, count):
+    cuts, width = cuts_of(bits, count)
+    taken = [(word, shift + i) for word, shift in cuts.tolist() for i in range(width)]
+    assert len(set(taken)) == len(taken)
+    assert all(64 * word + bit < -(-bits // 8) * 8 for word, bit in taken)
+
+
+def test_memory_stays_below_forty_bytes_a_code():
+    cuts, width = cuts_of(64, 10_000_000)
+    tables = len(cuts) * (4 * ((1 << width) + 1) + 4 * 10_000_000)
+    grouping = 2 * 4 * 10_000_000
+    assert 8 + (tables + grouping) / 10_000_000 < 40
+
+
+def test_without_numba_there_are_no_buckets(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fdch.index.bucket_kernels", None)
+    bucketed.loops.cache_clear()
+    try:
+        assert Buckets.build(np.zeros(50_000, dtype=np.uint64), 64) is None
+    finally:
+        bucketed.loops.cache_clear()
+
+
+def test_few_rows_get_no_buckets(monkeypatch):
+    monkeypatch.setattr(bucketed, "FEWEST_ROWS", 1000)
+    assert Buckets.build(np.zeros(999, dtype=np.uint64), 64) is None
+
+
+class TestKept:
+    @pytest.fixture
+    def buckets(self):
+        return Buckets.build(np.arange(500, dtype=np.uint64), 64)
+
+    def test_arrays_round_trip(self, buckets):
+        again = Buckets.from_arrays(buckets.arrays(), 64, 500)
+        for name, values in buckets.arrays().items():
+            assert np.array_equal(values, again.arrays()[name])
+
+    @pytest.mark.parametrize("name", ["starts", "places", "cuts"])
+    def test_a_missing_or_shorter_array_is_refused(self, buckets, name):
+        arrays = buckets.arrays()
+        with pytest.raises(DamagedIndex, match=name):
+            Buckets.from_arrays({**arrays, name: arrays[name][:-1]}, 64, 500)
+        del arrays[name]
+        with pytest.raises(DamagedIndex, match=name):
+            Buckets.from_arrays(arrays, 64, 500)
+
+    def test_other_bits_are_refused(self, buckets):
+        arrays = {**buckets.arrays(), "cuts": buckets.cuts + 1}
+        with pytest.raises(DamagedIndex, match="other bits"):
+            Buckets.from_arrays(arrays, 64, 500)
+
+    def test_wrong_places_do_no_harm(self, buckets):
+        for wrong in ("starts", "places"):
+            values = np.full_like(buckets.arrays()[wrong], 2**32 - 1)
+            arrays = {**buckets.arrays(), wrong: values}
+            damaged = Buckets.from_arrays(arrays, 64, 500)
+            part = Part(np.arange(500, dtype=np.uint64), 0, None, None, damaged)
+            query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
+            within(Gallery(64, (part,)), query, 2)
