@@ -30,7 +30,7 @@ from fdch.progress import Progress, Update, silent
 from fdch.runs import Run, copy_model, open_run, save_run
 from fdch.training.context import PLAIN, Context
 
-PICTURES_AT_A_TIME = 512
+PICTURES_AT_A_TIME = 128
 ROWS_AT_A_TIME = 8192
 
 

@@ -12,16 +12,21 @@ from numpy.typing import NDArray
 from fdch.codes import Codes, weighted_distances
 from fdch.errors import DataError, SettingError
 from fdch.evaluation.calibration import Calibration
+from fdch.index.lookup import warm
 from fdch.index.store import Answer, Item
 from fdch.indexing import Index
 from fdch.queries import Picture, Queries, Text, image_queries, text_queries
 from fdch.results import Demand, Options, Result, Results
+from fdch.training.inputs import READY
 
 GROWTH = 4
 
 
 class Searcher:
     """Finds what is near a text, a picture or an item of an index.
+
+    How many results there are, and which, is told by keyword; see Options:
+    `Searcher("catalogue.index").by_text("a dog", k=5, where="price<=20")`.
 
     Args:
         index: An index, or the name of one.
@@ -34,6 +39,19 @@ class Searcher:
     def calibration(self) -> Calibration | None:
         """How probable a result at a distance is, where the model knows."""
         return self.index.run.calibration
+
+    def warm(self) -> None:
+        """Load and compile all that a search needs, so that none has to wait."""
+        method = self.index.method
+        warm(self.index.bits)
+        inputs = method.inputs
+        if inputs.image_network == READY:
+            self.by_image(np.zeros(inputs.image_width), k=1)
+        else:
+            self.by_image(np.zeros((8, 8, 3), np.uint8), k=1)
+        vector = np.zeros(inputs.text_width)
+        vector[:1] = 1
+        self.by_text(vector, k=1)
 
     def by_text(self, text: Text, **options: Unpack[Options]) -> Results:
         """Find what is near a text; see Options for how."""

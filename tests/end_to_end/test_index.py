@@ -69,6 +69,12 @@ def test_words_find_the_nearest_pairs(searcher, scenes):
     assert found.milliseconds > 0
 
 
+def test_warming_asks_for_nothing_and_leaves_nothing(searcher, shared_cache):
+    before = sorted(shared_cache.rglob("*"))
+    searcher.warm()
+    assert sorted(shared_cache.rglob("*")) == before
+
+
 def test_what_is_found_is_mostly_right(searcher, scenes):
     texts = scenes.pairs.texts.values[:40].tolist()
     labels = scenes.pairs.labels.astype(int)
