@@ -36,7 +36,7 @@ class DCMH(DeepMethod):
         epochs: Passes over the training pairs; 0 for 40, or more on small data.
     """
 
-    quantization_weight: float = 0.005
+    quantization_weight: float = 0.01
     balance_weight: float = 0.003
     epochs: int = 0
 

@@ -60,11 +60,11 @@ class FDCH(DeepMethod):
 
     fusion_width: int = 1024
     fusion_hidden: int = 1024
-    quantization_weight: float = 0.02
+    quantization_weight: float = 0.005
     balance_weight: float = 0.003
     pairwise_weight: float = 1.0
-    imitation_weight: float = 0.1
-    label_weight: float = 0.05
+    imitation_weight: float = 0.03
+    label_weight: float = 0.02
     modality_balance_weight: float = 0.003
     stage_one_epochs: int = 0
     stage_two_epochs: int = 0
