@@ -5,8 +5,9 @@ from fdch.index.milvus import Address, names_milvus
 
 
 def test_an_address_is_read_with_its_options():
-    address = Address.parse("milvus://db.example:1953/photos?consistency=strong&tls=1")
-    assert address == Address("db.example", 1953, "photos", "strong", True)
+    options = "consistency=strong&tls=1&shards=4"
+    address = Address.parse(f"milvus://db.example:1953/photos?{options}")
+    assert address == Address("db.example", 1953, "photos", "strong", True, 4)
     assert str(address) == "milvus://db.example:1953/photos"
     assert address.model_collection == "photos_model"
 
@@ -34,6 +35,7 @@ def test_port_and_options_have_defaults():
         ("milvus://db/photos?consistancy=strong", "did you mean 'consistency'"),
         ("milvus://db/photos?consistency=weak", "give one of session"),
         ("milvus://db/photos?tls=yes", "give one of 0, 1"),
+        ("milvus://db/photos?shards=3", "give one of 1, 2, 4"),
     ],
 )
 def test_what_is_no_address_is_refused_with_the_reason(url, message):

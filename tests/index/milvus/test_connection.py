@@ -113,6 +113,15 @@ def test_a_refused_token_is_not_repeated(connected, status, monkeypatch):
     assert "secret" not in str(caught.value)
 
 
+def test_a_token_refused_while_connecting_again_is_not_waited_for(connected):
+    lost = MilvusException(2, "Fail connecting to server")
+    lost.__cause__ = RpcError(grpc.StatusCode.UNAUTHENTICATED)
+    connection, client = connected(lost)
+    with pytest.raises(IndexFolderError, match="refused the user or token"):
+        connection.call("query")
+    assert client.asked == 1
+
+
 def test_our_own_mistakes_keep_their_trace(connected):
     connection, _ = connected(ZeroDivisionError("by zero"))
     with pytest.raises(ZeroDivisionError):

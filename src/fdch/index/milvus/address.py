@@ -1,4 +1,4 @@
-"""Where a collection is: milvus://host:port/collection[?consistency=...&tls=1]."""
+"""Where a collection is: milvus://host:port/collection[?options]."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ CONSISTENCY = {
     "bounded": "Bounded",
     "eventually": "Eventually",
 }
-OPTIONS = ("consistency", "tls")
+OPTIONS = ("consistency", "tls", "shards")
 TOKEN_VARIABLE = "FDCH_MILVUS_TOKEN"
 
 
@@ -35,6 +35,7 @@ class Address:
         collection: Name of the collection of codes.
         consistency: What a search must have seen: a key of CONSISTENCY.
         tls: Whether to encrypt the connection.
+        shards: Among how many streams a new collection divides its writes.
     """
 
     host: str
@@ -42,6 +43,7 @@ class Address:
     collection: str
     consistency: str = "session"
     tls: bool = False
+    shards: int = 1
 
     def __str__(self) -> str:
         return f"{SCHEME}://{self.server}/{self.collection}"
@@ -84,6 +86,7 @@ class Address:
             _collection(parts.path),
             _choice(options, "consistency", tuple(CONSISTENCY)),
             _choice(options, "tls", ("0", "1")) == "1",
+            int(_choice(options, "shards", ("1", "2", "4", "8", "16"))),
         )
 
 

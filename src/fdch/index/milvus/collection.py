@@ -42,7 +42,12 @@ class Collection:
         index = MilvusClient.prepare_index_params()
         index.add_index(CODE, index_type=INDEX_TYPE, metric_type=METRIC)
         schema = make_schema(bits, description)
-        self.call("create_collection", schema=schema, index_params=index)
+        self.call(
+            "create_collection",
+            schema=schema,
+            index_params=index,
+            num_shards=self.connection.address.shards,
+        )
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """Write rows, in place of those with the same ids."""

@@ -66,6 +66,8 @@ class Connection:
 
 def is_transient(problem: Exception) -> bool:
     """Tell whether the same request may succeed a little later."""
+    if is_unknown_user(problem):
+        return False
     if _status(problem) in TRANSIENT:
         return True
     if getattr(problem, "code", None) in TRANSIENT_CODES:
@@ -73,6 +75,15 @@ def is_transient(problem: Exception) -> bool:
     # A server that starts says so in words only.
     says_not_ready = "not ready" in str(getattr(problem, "message", ""))
     return says_not_ready or bool(getattr(problem, "retriable", False))
+
+
+def is_unknown_user(problem: Exception) -> bool:
+    """Tell whether the server refuses a user; while connecting, that is a cause."""
+    return any(
+        _status(one) in REFUSED or "auth check failure" in str(one)
+        for one in (problem, problem.__cause__)
+        if isinstance(one, Exception)
+    )
 
 
 def away(address: Address, problem: Exception) -> StoreAway:
@@ -87,8 +98,7 @@ def away(address: Address, problem: Exception) -> StoreAway:
 def refusal(address: Address, problem: Exception) -> Exception:
     """Say what a server refused; errors that are not the server's pass unchanged."""
     code = getattr(problem, "code", None)
-    status = _status(problem)
-    if status in REFUSED or "auth check failure" in str(problem):
+    if is_unknown_user(problem):
         return IndexFolderError(
             f"the Milvus server at {address.server} refused the user or token. Set "
             f"{TOKEN_VARIABLE} to 'user:password' or to a token it knows."
@@ -98,7 +108,7 @@ def refusal(address: Address, problem: Exception) -> Exception:
             f"there is no collection '{address.collection}' at {address.server} (any "
             "more). Make it with 'fdch index create', or check the name."
         )
-    if isinstance(problem, FdchError) or (code is None and status is None):
+    if isinstance(problem, FdchError) or (code is None and _status(problem) is None):
         return problem
     return IndexFolderError(
         f"the Milvus server at {address.server} refused a request for "
@@ -122,10 +132,8 @@ def _connect(address: Address, seconds: float) -> Any:
             timeout=seconds,
         )
     except MilvusException as problem:
-        reported = refusal(address, problem)
-        if "refused the user" in str(reported):
-            raise reported from None
-        raise away(address, problem) from None
+        known = refusal if is_unknown_user(problem) else away
+        raise known(address, problem) from None
 
 
 def _status(problem: Exception) -> str | None:

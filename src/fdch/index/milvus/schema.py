@@ -123,8 +123,7 @@ def make_row(item: Item, number: int, code: bytes) -> Row:
     }
     if item.labels:
         cells[BOUNDS] = label_bounds(item.labels)
-    about = {"kind": item.kind, "image": item.image, "text": item.text is not None}
-    text = item.text or ""
+    about, text = _about(item), item.text or ""
     _require_bytes(item.id, "id", item.id, MOST_ID_BYTES)
     _require_bytes(item.id, "text", text, MOST_TEXT_BYTES)
     for label in item.labels:
@@ -156,8 +155,9 @@ def read_item(row: Mapping[str, Any]) -> Item:
     """
     try:
         about, cells = row["about"], row[CELLS]
-        if about["kind"] not in get_args(Kind):
-            raise ValueError(f"its kind is '{about['kind']}'")
+        kind = about.get("kind", "code")
+        if kind not in get_args(Kind):
+            raise ValueError(f"its kind is '{kind}'")
         columns = {
             column_of(key): _cell(forms)
             for key, forms in cells.items()
@@ -165,11 +165,11 @@ def read_item(row: Mapping[str, Any]) -> Item:
         }
         return Item(
             id=row["id"],
-            text=row["text"] if about["text"] else None,
-            image=about["image"],
+            text=row["text"] or about.get("text"),
+            image=about.get("image"),
             labels=tuple(row[LABELS]),
             columns=columns,
-            kind=about["kind"],
+            kind=kind,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise DamagedIndex(
@@ -186,6 +186,18 @@ def row_bytes(row: Row) -> int:
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     """Give the names of the columns that some rows have."""
     return {column_of(key) for row in rows for key in row[CELLS] if key != BOUNDS}
+
+
+def _about(item: Item) -> dict[str, str]:
+    """Give what other fields do not tell; nothing for a mere code, to save memory."""
+    about: dict[str, str] = {}
+    if item.kind != "code":
+        about["kind"] = item.kind
+    if item.image is not None:
+        about["image"] = item.image
+    if item.text == "":  # the field for texts has no other sign of an absent one
+        about["text"] = ""
+    return about
 
 
 def _cell(forms: Mapping[str, Cell]) -> Cell:

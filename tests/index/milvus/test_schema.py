@@ -1,0 +1,101 @@
+"""Items as rows and back, without a server."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fdch.codes import binarize
+from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.index.milvus import Address
+from fdch.index.milvus.collection import BATCH_BYTES, BATCH_ROWS, sized
+from fdch.index.milvus.schema import (
+    make_row,
+    make_rows,
+    read_description,
+    read_item,
+    row_bytes,
+    write_description,
+)
+from fdch.index.store import Item
+
+ADDRESS = Address("db", 19530, "photos")
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+cells = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**63), 2**63 - 1), texts
+) | st.floats(allow_nan=False, allow_infinity=False)
+items = st.builds(
+    Item,
+    id=texts.filter(bool),
+    text=st.none() | texts,
+    image=st.none() | texts,
+    labels=st.lists(texts).map(tuple),
+    columns=st.dictionaries(texts.filter(lambda name: name != "label"), cells),
+    kind=st.sampled_from(["pair", "image", "text", "code"]),
+)
+
+
+@given(items)
+def test_an_item_is_read_back_from_its_row(item):
+    row = make_row(item, 7, b"\0")
+    through_json = {**row, "cells": json.loads(json.dumps(row["cells"]))}
+    assert read_item(through_json) == item
+
+
+def test_a_mere_code_costs_no_documents():
+    row = make_row(Item("x"), 7, b"\0")
+    assert (row["about"], row["cells"], row["labels"], row["text"]) == ({}, {}, [], "")
+
+
+def test_rows_are_numbered_in_order():
+    rows = make_rows([Item("b"), Item("a")], binarize([[1] * 8, [-1] * 8]), 40)
+    assert [(row["id"], row["number"], row["code"]) for row in rows] == [
+        ("b", 40, b"\xff"),
+        ("a", 41, b"\x00"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "change", [{"about": None}, {"about": {"kind": "film"}}, {"cells": {"cx": 1}}]
+)
+def test_rows_of_another_program_are_damage(change):
+    with pytest.raises(DamagedIndex, match="item 'x' is not as fdch wrote it"):
+        read_item({**make_row(Item("x"), 7, b"\0"), **change})
+
+
+def test_batches_stay_below_the_servers_limits():
+    small = [make_row(Item(str(i)), i, b"\0") for i in range(BATCH_ROWS + 1)]
+    assert [len(batch) for batch in sized(small)] == [BATCH_ROWS, 1]
+    large = [make_row(Item(str(i), text="x" * 60_000), i, b"\0") for i in range(200)]
+    batches = list(sized(large))
+    assert [row["id"] for batch in batches for row in batch] == [
+        str(i) for i in range(200)
+    ]
+    assert all(sum(map(row_bytes, batch)) <= BATCH_BYTES for batch in batches)
+    assert list(sized([])) == []
+
+
+def test_a_description_is_read_back():
+    written = write_description(16, "model", {"method": "fdch"})
+    read = read_description(ADDRESS, written)
+    assert (read["bits"], read["model"], read["facts"]) == (
+        16,
+        "model",
+        {"method": "fdch"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("description", "error", "message"),
+    [
+        ("", IndexFolderError, "not made by fdch"),
+        ("[]", IndexFolderError, "not made by fdch"),
+        ("[" * 5000, IndexFolderError, "not made by fdch"),
+        ('{"fdch": 2}', IndexFolderError, "format 2; this fdch reads"),
+        ('{"fdch": 1, "bits": "16"}', DamagedIndex, "damaged"),
+    ],
+)
+def test_strange_descriptions_are_refused(description, error, message):
+    with pytest.raises(error, match=message):
+        read_description(ADDRESS, description)
