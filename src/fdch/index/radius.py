@@ -52,12 +52,10 @@ def within_any(
     if buckets is not None:
         most = scan if grouping is None else min(scan, QUICK)
         found = within_buckets(part, buckets, bits, flat(queries), radius, most)
-        if all(keys is not None for keys in found):
-            return cast(list[Keys], found)
     else:
         found = [None] * len(queries)
     left = [query for query, keys in enumerate(found) if keys is None]
-    if grouping is not None:
+    if left and grouping is not None:
         reached = rows_reached(grouping, bits, queries[left], radius)
         times = (reached * GROUPED_ROW_TIME).astype(np.int64) + GROUPS_TIME
         for query, time in zip(left, times.tolist(), strict=True):
@@ -75,7 +73,7 @@ def within_any(
             left, _scan(part, bits, queries[left], radius, threads), strict=True
         ):
             found[query] = keys
-    return cast(list[Keys], found)
+    return cast("list[Keys]", found)
 
 
 def _scan(

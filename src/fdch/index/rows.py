@@ -1,5 +1,6 @@
 """Codes as rows of machine words, the form in which they are kept and compared."""
 
+from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ _TYPES: tuple[type[np.unsignedinteger[Any]], ...] = (
 )
 
 
+@cache
 def row_type(bits: int) -> np.dtype[np.unsignedinteger[Any]]:
     """Give the type of word that codes of so many bits are kept in."""
     if not 1 <= bits <= MOST_BITS:
