@@ -83,7 +83,7 @@ def test_numbers_are_read_from_text(text, number):
         (Item("a", text="\ud800"), "the text of item 'a' is not valid"),
         (Item("a", labels=(3,)), "a label of item 'a'"),  # type: ignore[arg-type]
         (Item("a", kind="sound"), "kind 'sound'"),  # type: ignore[arg-type]
-        (Item("a", columns={"label": 1}), "stands for its labels"),
+        (Item("a", columns={"label": 1}), "stands for the labels"),
         (Item("a", columns={"price": float("nan")}), "column 'price'.*finite"),
         (Item("a", columns={"price": [1]}), "a text; got list"),  # type: ignore[dict-item]
         (Item("a", columns={str(i): 1 for i in range(1001)}), "1,001 columns"),

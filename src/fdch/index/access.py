@@ -27,16 +27,10 @@ from fdch.index.layout import (
     told,
 )
 from fdch.index.locking import WriterLock
+from fdch.index.parts import PartRecord, Place, fact, read_parts
 from fdch.index.rows import MOST_BITS
 from fdch.index.segments import REPAIR
-from fdch.index.snapshot import (
-    PartRecord,
-    Place,
-    Snapshot,
-    fact,
-    load_snapshot,
-    read_parts,
-)
+from fdch.index.snapshot import Snapshot, load_snapshot
 
 _log = logging.getLogger(__name__)
 _TRIES = 20

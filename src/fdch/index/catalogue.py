@@ -13,6 +13,7 @@ from fdch.index.seal import Seal
 
 PAGE_BYTES = 4096
 _SETTLE_BYTES = 2**25
+_CACHE_BYTES = 2**26
 _WAIT_SECONDS = 20.0
 _APPLICATION = 0x66646368  # "fdch"
 
@@ -73,6 +74,7 @@ class Catalogue:
         if self._writer:
             self._writer.execute("PRAGMA synchronous = FULL")
             self._writer.execute("PRAGMA wal_autocheckpoint = 0")
+            self._writer.execute(f"PRAGMA cache_size = {-_CACHE_BYTES // 1024}")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

@@ -6,15 +6,20 @@ Readers that still look at the old files keep them until they let go.
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.index.access import Access, View
+from fdch.index.bucketed import Buckets
 from fdch.index.changes import new_part, put_chunks, put_part, set_fact
-from fdch.index.layout import CODES, MOST_PART_ROWS
+from fdch.index.kept_model import file_digest
+from fdch.index.layout import CODES, MOST_PART_ROWS, part_file
+from fdch.index.partitioned import Grouping
+from fdch.index.parts import BUCKETS, GROUPING, MOST_SPAN, OpenPart, PartRecord, Place
 from fdch.index.rows import Rows
-from fdch.index.snapshot import MOST_SPAN, OpenPart, PartRecord, Place
+from fdch.index.sidecars import write_sidecar
 from fdch.progress import Progress, Update, silent
 
 Batch = tuple[Rows, NDArray[np.int64]]  # codes, and the numbers of their items
@@ -29,7 +34,8 @@ def compact(access: Access, progress: Progress = silent) -> None:
             done = 0
             for run in _runs(view.snapshot.parts, old):
                 for rows, numbers in _batches(run):
-                    _write_part(view, rows, numbers)
+                    made = _write_part(view, rows, numbers)
+                    _write_sidecars(view, made, rows)
                     done += len(rows)
                     progress(Update("compacting", done, total, "code"))
             _forget(view, old)
@@ -69,16 +75,14 @@ def _batches(run: Sequence[OpenPart]) -> Iterator[Batch]:
     held: list[Batch] = []
     room = MOST_PART_ROWS
     for part in run:
-        offsets = np.arange(part.record.rows)
-        if part.dead is not None:
-            offsets = offsets[~part.dead]
+        offsets = part.living()
         while len(offsets):
             first = int(held[0][1][0]) if held else None
             some = part.item_numbers(offsets[:room])
             if first is not None:
                 some = some[: np.searchsorted(some, first + MOST_SPAN)]
             if len(some):
-                held.append((part.rows[part.stored(offsets[: len(some)])], some))
+                held.append((part.rows[offsets[: len(some)]], some))
             offsets = offsets[len(some) :]
             room -= len(some)
             if not room or len(offsets):
@@ -93,7 +97,7 @@ def _joined(held: Sequence[Batch]) -> Batch:
     return np.concatenate(rows), np.concatenate(numbers)
 
 
-def _write_part(view: View, rows: Rows, numbers: NDArray[np.int64]) -> None:
+def _write_part(view: View, rows: Rows, numbers: NDArray[np.int64]) -> int:
     connection, place = view.connection, view.snapshot.place
     part = new_part(connection, place)
     first, last = int(numbers[0]), int(numbers[-1])
@@ -107,6 +111,29 @@ def _write_part(view: View, rows: Rows, numbers: NDArray[np.int64]) -> None:
         relative = (numbers - first).astype(segment.dtype)
         put_chunks(connection, part, "numbers", segment.append(0, relative, None))
     put_part(connection, place, PartRecord(part, first, len(rows), span))
+    return part
+
+
+def _write_sidecars(view: View, part: int, rows: Rows) -> None:
+    """Write what makes searching a part faster, where it pays."""
+    place = view.snapshot.place
+    grouping = Grouping.build(rows, place.bits)
+    if grouping is not None:
+        rows = rows[grouping.order]
+        _write_sidecar(view, part, GROUPING, {"rows": rows, **grouping.arrays()})
+    buckets = Buckets.build(rows, place.bits)
+    if buckets is not None:
+        _write_sidecar(view, part, BUCKETS, buckets.arrays())
+
+
+def _write_sidecar(
+    view: View, part: int, kind: str, arrays: dict[str, NDArray[Any]]
+) -> None:
+    folder, uid = view.snapshot.place.folder, view.snapshot.place.uid
+    write_sidecar(folder, uid, part, kind, arrays)
+    file = part_file(folder, part, kind)
+    row = (f"{CODES}/{file.name}", *file_digest(file))
+    view.connection.execute("INSERT INTO files VALUES (?, ?, ?)", row)
 
 
 def _forget(view: View, old: Sequence[OpenPart]) -> None:

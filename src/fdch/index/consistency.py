@@ -7,7 +7,8 @@ import numpy as np
 
 from fdch.errors import DamagedIndex
 from fdch.index.items import cells_of, row_digest
-from fdch.index.snapshot import Place, fact, load_snapshot, read_parts
+from fdch.index.parts import Place, fact, read_parts
+from fdch.index.snapshot import load_snapshot
 
 Finding = tuple[str, str]  # where, what
 

@@ -8,16 +8,16 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DataError, ModelMismatch
 from fdch.index.access import Access, View, create_folder
+from fdch.index.answers import answers_of
 from fdch.index.changes import append_rows, drop_items, put_items, put_range, set_fact
 from fdch.index.compaction import compact
 from fdch.index.contents import columns, describe, facets
+from fdch.index.duplicates import near_groups
 from fdch.index.filters import Allowed
-from fdch.index.gallery import Found
 from fdch.index.identities import ids_of, numbers_of, rows_of, running_numbers
 from fdch.index.items import from_row, to_row
 from fdch.index.kept_model import keep_model, model_folder
@@ -204,7 +204,7 @@ class CodeFolder:
         with self._access.reading() as view:
             allowed = self._allowed.positions(view, where)
             found = nearest(view.snapshot.gallery, queries, k, allowed=allowed)
-            return _answers(view, found)
+            return answers_of(view, found)
 
     def within(
         self,
@@ -219,7 +219,7 @@ class CodeFolder:
             allowed = self._allowed.positions(view, where)
             gallery = view.snapshot.gallery
             found = within(gallery, queries, radius, most=most, allowed=allowed)
-            return _answers(view, found)
+            return answers_of(view, found)
 
     def keep_model(self, folder: Path) -> None:
         """Keep the files that lie in a folder, which the caller then forgets."""
@@ -252,6 +252,23 @@ class CodeFolder:
     def compact(self, progress: Progress = silent) -> None:
         """Reclaim the space of removed items, and make searching faster."""
         compact(self._access, progress)
+
+    def duplicates(
+        self, radius: int, progress: Progress = silent
+    ) -> list[tuple[str, ...]]:
+        """Group items whose codes are no farther apart than the radius.
+
+        Returns:
+            Ids of the items of each group of two or more, in order of insertion; the
+            largest groups first.
+        """
+        if radius < 0:
+            raise DataError(f"a radius is 0 or more; got {radius}.")
+        with self._access.reading() as view:
+            groups = near_groups(view.snapshot, radius, progress)
+            return [
+                tuple(ids_of(view.connection, view.snapshot, group)) for group in groups
+            ]
 
     def verify(self, progress: Progress = silent) -> Verification:
         """Look at every byte of the index and say what is wrong.
@@ -294,22 +311,3 @@ def _require_unique(ids: list[str]) -> None:
     id, count = Counter(ids).most_common(1)[0] if ids else ("", 0)
     if count > 1:
         raise DataError(f"id '{id}' stands {count} times among the items to add.")
-
-
-def _answers(view: View, found: list[Found]) -> list[Answer]:
-    """Give ids and codes of what was found, looked up once for all queries."""
-    ends = np.cumsum([len(one.numbers) for one in found])
-    positions: NDArray[np.int64] = np.concatenate(
-        [np.empty(0, np.int64), *(one.numbers for one in found)]
-    )
-    ids = ids_of(view.connection, view.snapshot, view.snapshot.numbers(positions))
-    codes = view.snapshot.codes(positions)
-    return [
-        Answer(
-            tuple(ids[end - len(one.numbers) : end]),
-            one.distances,
-            codes[end - len(one.numbers) : end],
-            one.scanned,
-        )
-        for one, end in zip(found, ends, strict=True)
-    ]

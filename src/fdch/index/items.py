@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, get_args
 
 import numpy as np
@@ -19,8 +20,13 @@ MOST_COLUMNS = 1000
 
 _KINDS = get_args(Kind)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_FIRST_LETTERS = frozenset("+-.0123456789")
 _MOST_DIGITS = 400
 _INT64 = 2**63
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 Value = int | float | str
 CellRow = tuple[str, Value, str]  # column, value, spelling where it is not plain
@@ -60,18 +66,13 @@ def to_row(item: Item) -> Row:
         raise DataError(f"item '{item.id}': kind {item.kind!r} is not in {_KINDS}.")
     for name, text in (("text", item.text), ("image", item.image)):
         if text is not None:
-            _require_text(f"the {name} of item '{item.id}'", text)
+            _require_text("the {} of item '{}'", text, name, item.id)
     for label in item.labels:
-        _require_text(f"a label of item '{item.id}'", label)
+        _require_text("a label of item '{}'", label, item.id)
     columns = {
-        _column(item, name): _cell(item, name, cell)
-        for name, cell in item.columns.items()
+        _column(name): _cell(item, name, cell) for name, cell in item.columns.items()
     }
-    content = json.dumps(
-        [item.kind, item.text, item.image, list(item.labels), columns],
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
+    content = _encode([item.kind, item.text, item.image, list(item.labels), columns])
     if len(content) > MOST_CONTENT_CHARACTERS or len(columns) > MOST_COLUMNS:
         raise DataError(
             f"item '{item.id}' has {len(content):,} characters in {len(columns):,} "
@@ -111,14 +112,16 @@ def as_number(text: str) -> int | float | None:
     >>> as_number("10"), as_number("1e2"), as_number("ten")
     (10, 100.0, None)
     """
-    if len(text) > _MOST_DIGITS or not _NUMBER.fullmatch(text):
+    if text[:1] not in _FIRST_LETTERS or len(text) > _MOST_DIGITS:
         return None
-    try:
+    if not _NUMBER.fullmatch(text):
+        return None
+    if _WHOLE.fullmatch(text):
         whole = int(text)
-        return whole if -_INT64 <= whole < _INT64 else float(whole)
-    except (ValueError, OverflowError):
-        number = float(text)
-        return number if math.isfinite(number) else None
+        if -_INT64 <= whole < _INT64:
+            return whole
+    number = float(text)
+    return number if math.isfinite(number) else None
 
 
 def _cells(labels: tuple[str, ...], columns: dict[str, Cell]) -> tuple[CellRow, ...]:
@@ -129,6 +132,12 @@ def _cell_rows(labels: tuple[str, ...], columns: dict[str, Cell]) -> Iterator[Ce
     named: list[tuple[str, Cell]] = [(LABEL, label) for label in labels]
     for name, cell in [*named, *columns.items()]:
         if cell is None:
+            continue
+        if type(cell) is int and -_INT64 <= cell < _INT64:
+            yield name, cell, ""
+            continue
+        if type(cell) is float:
+            yield name, cell, str(cell)
             continue
         text = spelled(cell)
         number = as_number(text)
@@ -142,17 +151,20 @@ def _cell_rows(labels: tuple[str, ...], columns: dict[str, Cell]) -> Iterator[Ce
             )
 
 
-def _column(item: Item, name: str) -> str:
-    _require_text(f"a column of item '{item.id}'", name)
+@lru_cache(maxsize=4096)
+def _column(name: str) -> str:
+    _require_text("the name of a column", name)
     if name == LABEL:
         raise DataError(
-            f"item '{item.id}' has a column '{LABEL}'; that name stands for its "
-            "labels in filters. Rename the column."
+            f"no column may be named '{LABEL}': that name stands for the labels of "
+            "items in filters. Rename the column."
         )
     return name
 
 
 def _cell(item: Item, name: str, cell: Any) -> Cell:
+    if type(cell) is int:
+        return cell
     value = cell.item() if isinstance(cell, np.generic) else cell
     if value is None or isinstance(value, bool | int):
         return value
@@ -163,16 +175,24 @@ def _cell(item: Item, name: str, cell: Any) -> Cell:
             f"column '{name}' of item '{item.id}' is {value}; give a finite number, "
             "or None where there is none."
         )
-    _require_text(f"column '{name}' of item '{item.id}'", value)
+    _require_text("column '{}' of item '{}'", value, name, item.id)
     return value
 
 
-def _require_text(what: str, text: object) -> None:
+def _require_text(what: str, text: object, *names: str) -> None:
+    """Refuse what is no text, or none that can be stored.
+
+    Args:
+        what: How to call it in the message, with a place for each name.
+        text: What was given.
+        names: Put into the message, which is made only when it is needed.
+    """
     if not isinstance(text, str):
-        raise DataError(f"{what} must be a text; got {type(text).__name__}.")
-    try:
-        text.encode()
-    except UnicodeEncodeError as problem:
-        raise DataError(f"{what} is not valid Unicode: {problem.reason}.") from problem
-    if "\0" in text:
-        raise DataError(f"{what} contains the character NUL; remove it.")
+        wrong = f"must be a text; got {type(text).__name__}."
+    elif "\0" in text:
+        wrong = "contains the character NUL; remove it."
+    elif text.isascii() or not _SURROGATES.search(text):
+        return
+    else:
+        wrong = "is not valid Unicode: it has half of a character."
+    raise DataError(f"{what.format(*names)} {wrong}")

@@ -12,9 +12,9 @@ from fdch.index.catalogue import Catalogue
 from fdch.index.changes import put_chunks
 from fdch.index.kept_model import file_digest
 from fdch.index.layout import CODES
+from fdch.index.parts import OpenPart, PartRecord, Place, read_parts
 from fdch.index.restoring import MOST_WOUNDS, restored, write_at
 from fdch.index.segments import HEADER_BYTES, Segment
-from fdch.index.snapshot import OpenPart, PartRecord, Place, read_parts
 from fdch.index.verification import bad_chunks
 
 
@@ -118,14 +118,16 @@ def _give_up(
 
 
 def _drop_sidecars(view: View) -> list[str]:
-    """Forget damaged files that only make searching faster."""
+    """Forget a part's files that only make searching faster, if one is damaged."""
     folder = view.snapshot.place.folder
     query = f"SELECT path, bytes, digest FROM files WHERE path LIKE '{CODES}/%'"
     dropped = []
     for path, size, check in view.connection.execute(query).fetchall():
         file = folder / path
         if not file.is_file() or file_digest(file) != (size, check):
-            view.connection.execute("DELETE FROM files WHERE path = ?", (path,))
-            file.unlink(missing_ok=True)
+            one = path.rpartition(".")[0]
+            view.connection.execute(
+                "DELETE FROM files WHERE path LIKE ?", (f"{one}.%",)
+            )
             dropped.append(f"{path}, dropped: the next compaction makes it anew")
     return dropped

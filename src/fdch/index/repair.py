@@ -18,10 +18,10 @@ from fdch.index.identities import rows_of
 from fdch.index.layout import ACKNOWLEDGED, CATALOGUE, SEAL, told
 from fdch.index.locking import WriterLock
 from fdch.index.mending import lost_numbers, mend_files
+from fdch.index.parts import Place, fact, read_parts
 from fdch.index.restoring import restore_log, restore_pages
 from fdch.index.salvage import beyond_repair, rebuild, salvage
 from fdch.index.seal import Seal
-from fdch.index.snapshot import Place, fact, read_parts
 from fdch.index.verification import Problem, verify_folder
 
 
@@ -170,7 +170,7 @@ def _drop(
     table = dict(connection.execute("SELECT number, id FROM items"))
     numbers = np.array(sorted(table), dtype=np.int64)
     homeless = numbers[snapshot.positions(numbers) < 0]
-    alive = _alive(view)
+    alive = snapshot.living()
     orphans = alive[~snapshot.is_running(alive) & ~np.isin(alive, numbers)]
     lost = np.union1d(np.intersect1d(gone, alive), orphans)
     rows = rows_of(connection, (table[n] for n in lost.tolist() if n in table))
@@ -191,13 +191,3 @@ def _drop(
     (removed,) = connection.execute("SELECT count(*) FROM removed").fetchone()
     total = sum(part.record.rows for part in snapshot.parts)
     set_fact(connection, "items", total - removed)
-
-
-def _alive(view: View) -> NDArray[np.int64]:
-    numbers = [np.empty(0, dtype=np.int64)]
-    for part in view.snapshot.parts:
-        offsets = np.arange(part.record.rows)
-        if part.dead is not None:
-            offsets = offsets[~part.dead]
-        numbers.append(part.item_numbers(offsets))
-    return np.concatenate(numbers)

@@ -13,8 +13,8 @@ from fdch.index.catalogue import PAGE_BYTES, create_catalogue
 from fdch.index.changes import put_cells
 from fdch.index.items import Row, cells_of, row_digest
 from fdch.index.layout import CATALOGUE, WAL, sync_folder
+from fdch.index.parts import PartRecord, Place, fact, read_parts
 from fdch.index.seal import Seal
-from fdch.index.snapshot import PartRecord, Place, fact, read_parts
 
 ASIDE = "damaged"
 DRAFT = "rebuilt"

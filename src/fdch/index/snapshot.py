@@ -6,114 +6,18 @@ the place of a row among all rows, in order of insertion.
 """
 
 import sqlite3
-import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
-from fdch.errors import DamagedIndex
-from fdch.index.gallery import Gallery, Part, Rows
-from fdch.index.layout import CATALOGUE, MOST_PART_ROWS, digest
+from fdch.index.gallery import Gallery
+from fdch.index.layout import CODES, PART_FILE
+from fdch.index.parts import NOWHERE, OpenPart, Place, fact, open_part, read_parts
 from fdch.index.rows import row_codes, row_length, row_type
-from fdch.index.segments import REPAIR, Segment
-
-_NOWHERE = -1
-MOST_SPAN = 2**32
-
-
-@dataclass(frozen=True)
-class Place:
-    """An index folder, its identity and the length of its codes."""
-
-    folder: Path
-    uid: bytes
-    bits: int
-
-    def rows(self, part: int) -> Segment:
-        """Give the segment of a part's codes."""
-        dtype, width = row_type(self.bits), row_length(self.bits)
-        return Segment(self.folder, self.uid, part, "rows", dtype, width)
-
-    def numbers(self, part: int) -> Segment:
-        """Give the segment that says which items a part with gaps holds."""
-        return Segment(self.folder, self.uid, part, "numbers", np.dtype("<u4"))
-
-
-@dataclass(frozen=True)
-class PartRecord:
-    """What the catalogue says of a part.
-
-    Args:
-        part: Number of its files.
-        first: Number of its first item.
-        rows: How many rows count.
-        span: Its last item's number less the first's, and 1.
-    """
-
-    part: int
-    first: int
-    rows: int
-    span: int
-
-    def row(self, uid: bytes) -> tuple[int, int, int, int, bytes]:
-        """Give the part's row in the catalogue, with a checksum."""
-        content = struct.pack("<3Q", self.first, self.rows, self.span)
-        check = digest(content, uid, "part", self.part)
-        return self.part, self.first, self.rows, self.span, check
-
-    @property
-    def has_gaps(self) -> bool:
-        """Tell whether some numbers between the first and the last are gone."""
-        return self.span != self.rows
-
-
-@dataclass(frozen=True, eq=False)
-class OpenPart:
-    """A part's files, mapped, and which of its rows were removed."""
-
-    record: PartRecord
-    rows: Rows
-    numbers: NDArray[np.unsignedinteger] | None
-    dead: NDArray[np.bool_] | None = None
-
-    def offsets(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Find items by number: offsets of their rows, -1 where there is none."""
-        relative = numbers - self.record.first
-        inside = (relative >= 0) & (relative < self.record.span)
-        if self.numbers is None:
-            return np.where(inside, relative, _NOWHERE)
-        wanted = np.where(inside, relative, 0).astype(self.numbers.dtype)
-        found = np.minimum(np.searchsorted(self.numbers, wanted), len(self.rows) - 1)
-        return np.where(inside & (self.numbers[found] == wanted), found, _NOWHERE)
-
-    def item_numbers(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the numbers of the items whose rows have these offsets."""
-        relative = offsets if self.numbers is None else self.numbers[offsets]
-        return self.record.first + relative.astype(np.int64)
-
-    @property
-    def is_compacted(self) -> bool:
-        """Tell whether the part was made by a compaction."""
-        return False
-
-    def stored(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Say where in the file the rows with these offsets lie."""
-        return offsets
-
-    def without(self, numbers: NDArray[np.int64]) -> "OpenPart":
-        """Give the part with some items removed."""
-        offsets = self.offsets(numbers)
-        offsets = offsets[offsets >= 0]
-        if not len(offsets):
-            return self
-        dead = np.zeros(len(self.rows), bool) if self.dead is None else self.dead.copy()
-        dead[offsets] = True
-        return replace(self, dead=dead)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,14 +49,14 @@ class Snapshot:
     def gallery(self) -> Gallery:
         """Give all rows to the search, under their positions."""
         parts = [
-            Part(part.rows, int(start), part.dead)
+            part.searched(int(start))
             for part, start in zip(self.parts, self.starts, strict=False)
         ]
         return Gallery(self.place.bits, tuple(parts))
 
     def positions(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Find items by number: their positions, -1 for those not there."""
-        positions = np.full(len(numbers), _NOWHERE, dtype=np.int64)
+        positions = np.full(len(numbers), NOWHERE, dtype=np.int64)
         firsts = [part.record.first for part in self.parts]
         for at, here in _groups(np.searchsorted(firsts, numbers, side="right") - 1):
             part = self.parts[at]
@@ -162,6 +66,13 @@ class Snapshot:
                 alive[alive] = ~part.dead[offsets[alive]]
             positions[here[alive]] = self.starts[at] + offsets[alive]
         return positions
+
+    def living(self) -> NDArray[np.int64]:
+        """Give the numbers of all items, rising."""
+        numbers = [np.empty(0, dtype=np.int64)]
+        for part in self.parts:
+            numbers.append(part.item_numbers(part.living()))
+        return np.concatenate(numbers)
 
     def numbers(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Give the numbers of the items at some positions."""
@@ -175,7 +86,7 @@ class Snapshot:
         shape = (len(positions), row_length(self.place.bits))
         gathered = np.empty(shape, dtype=row_type(self.place.bits))
         for here, part, offsets in self._at(positions):
-            gathered[here] = part.rows[part.stored(offsets)].reshape(-1, shape[1])
+            gathered[here] = part.rows[offsets].reshape(-1, shape[1])
         return row_codes(gathered, self.place.bits)
 
     def is_running(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -217,8 +128,14 @@ def load_snapshot(
     if before is not None and before.generation != generation:
         before = None
     known = {part.record.part: part for part in before.parts} if before else {}
+    sidecars = _sidecars(connection)
     parts = [
-        _opened(place, record, known.get(record.part))
+        open_part(
+            place,
+            record,
+            known.get(record.part),
+            sidecars.get(record.part, frozenset()),
+        )
         for record in read_parts(connection, place)
     ]
     entry, removed = _removed(connection, before.entry if before else 0)
@@ -237,50 +154,16 @@ def load_snapshot(
     )
 
 
-def fact(connection: sqlite3.Connection, place: Place, name: str) -> int:
-    """Read a fact that is a count."""
-    query = "SELECT value FROM facts WHERE name = ?"
-    (value,) = connection.execute(query, (name,)).fetchone() or (None,)
-    if not isinstance(value, int) or value < 0:
-        raise DamagedIndex(f"'{place.folder / CATALOGUE}' has no '{name}'. {REPAIR}")
-    return value
-
-
-def read_parts(connection: sqlite3.Connection, place: Place) -> list[PartRecord]:
-    """Read what the catalogue says of the parts, in order of insertion."""
-    parts, end = [], 0
-    for row in connection.execute("SELECT * FROM parts ORDER BY first"):
-        part = PartRecord(*row[:4])
-        if not _is_right(part, row, place.uid, end):
-            raise DamagedIndex(
-                f"'{place.folder / CATALOGUE}' describes part {part.part} wrongly. "
-                f"{REPAIR}"
-            )
-        parts.append(part)
-        end = part.first + part.span
-    return parts
-
-
-def _is_right(part: PartRecord, row: tuple[object, ...], uid: bytes, end: int) -> bool:
-    """Tell whether a part's row is as written and goes on after the last part."""
-    if not all(isinstance(value, int) and 0 <= value < 2**63 for value in row[:4]):
-        return False
-    fits = end <= part.first and 0 < part.rows <= min(part.span, MOST_PART_ROWS)
-    return fits and part.span <= MOST_SPAN and part.row(uid) == row
-
-
-def _opened(place: Place, record: PartRecord, known: OpenPart | None) -> OpenPart:
-    if known is not None and known.record == record:
-        return known
-    rows = place.rows(record.part).mapped(record.rows)
-    numbers = None
-    if record.has_gaps:
-        numbers = place.numbers(record.part).mapped(record.rows)
-    dead = None
-    if known is not None and known.dead is not None:
-        dead = np.zeros(record.rows, dtype=bool)
-        dead[: len(known.dead)] = known.dead
-    return OpenPart(record, rows, numbers, dead)
+def _sidecars(connection: sqlite3.Connection) -> dict[int, frozenset[str]]:
+    """Read which parts have files that make searching faster."""
+    query = f"SELECT path FROM files WHERE path LIKE '{CODES}/%'"
+    found: dict[int, frozenset[str]] = {}
+    for (path,) in connection.execute(query):
+        name = PART_FILE.fullmatch(path.removeprefix(f"{CODES}/"))
+        if name:
+            kinds = found.get(int(name[1]), frozenset())
+            found[int(name[1])] = kinds | {name[2]}
+    return found
 
 
 def _removed(

@@ -22,9 +22,9 @@ from fdch.index.layout import (
     told,
 )
 from fdch.index.locking import WriterLock, lock_problem
+from fdch.index.parts import PartRecord, Place, fact, read_parts
 from fdch.index.seal import Seal
 from fdch.index.segments import HEADER_BYTES, Segment
-from fdch.index.snapshot import PartRecord, Place, fact, read_parts
 from fdch.index.wal import EMPTY, read_log
 from fdch.progress import Progress, Update, silent
 
