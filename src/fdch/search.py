@@ -20,6 +20,7 @@ from fdch.results import Demand, Options, Result, Results
 from fdch.training.inputs import READY
 
 GROWTH = 4
+MOST_CANDIDATES = 100_000
 
 
 class Searcher:
@@ -69,15 +70,16 @@ class Searcher:
         self, texts: Sequence[Text], **options: Unpack[Options]
     ) -> list[Results]:
         """Find for each text what is near it."""
-        return self._find(lambda: [text_queries(self.index.method, texts)], options)
+        method = self.index.method
+        return self._find(texts, lambda: [text_queries(method, texts)], options)
 
     def by_images(
         self, images: Sequence[Picture], **options: Unpack[Options]
     ) -> list[Results]:
         """Find for each picture what is near it."""
-        index = self.index
+        method, context = self.index.method, self.index.context
         return self._find(
-            lambda: [image_queries(index.method, images, index.context)], options
+            images, lambda: [image_queries(method, images, context)], options
         )
 
     def by_ids(self, names: Sequence[str], **options: Unpack[Options]) -> list[Results]:
@@ -87,7 +89,7 @@ class Searcher:
                 "an indexed item has its code alone, so it cannot re-rank. Search by "
                 "its text or picture instead."
             )
-        return self._find(lambda: self._stored(names), options)
+        return self._find(names, lambda: self._stored(names), options)
 
     def _stored(self, names: Sequence[str]) -> list[Queries]:
         codes = self.index.store.codes(names)
@@ -106,8 +108,13 @@ class Searcher:
         ]
 
     def _find(
-        self, encode: Callable[[], list[Queries]], options: Options
+        self,
+        asked: Sequence[object],
+        encode: Callable[[], list[Queries]],
+        options: Options,
     ) -> list[Results]:
+        if not asked:
+            return []
         demand, calibration = Demand.of(options), self.calibration
         began = time.perf_counter()
         found: dict[int, Results] = {}
@@ -149,15 +156,19 @@ class _Search:
         answer, most, k = self.answers[row], self.most, self.demand.k
         found = self._shape(row, answer)
         # some kinds of items may be too improbable at distances where others are not
-        while most is not None and k is not None and len(found) < k:
-            if self.demand.min_probability is None or len(answer.ids) < most:
-                break
-            most *= GROWTH
+        while self._may_hide_more(answer, most) and len(found) < (k or 0):
+            most = GROWTH * (most or 1)
             answer = self._ask(self.queries.codes[[row]], most)[0]
             self._learn([name for name in answer.ids if name not in self.items])
             found = self._shape(row, answer)
         asked = {**self.queries.asked[row], **self.demand.to_json()}
         return Results(asked, tuple(found[:k]), answer.scanned, 0.0)
+
+    def _may_hide_more(self, answer: Answer, most: int | None) -> bool:
+        """Tell whether improbable items may have taken the place of probable ones."""
+        is_full = most is not None and most <= len(answer.ids) < MOST_CANDIDATES
+        is_cut = self.demand.min_probability is not None and not self.demand.rerank
+        return is_full and is_cut
 
     def _radius(self) -> int | None:
         """Give the largest distance at which there may be something to give."""
@@ -169,6 +180,11 @@ class _Search:
                 "the model of this index does not know how probable its results are: "
                 "it was trained by an earlier version, or with too few validation "
                 "pairs. Train it again, or leave out the least probability."
+            )
+        if self.queries.kind not in self.calibration.curves:
+            raise SettingError(
+                "how probable results are is known for texts, pictures and pairs; of "
+                "this item only a code is known. Leave out the least probability."
             )
         if self.demand.rerank:
             return radius

@@ -114,6 +114,10 @@ def test_more_like_an_item_leaves_the_item_out(searcher, scenes):
         searcher.by_id("nobody")
 
 
+def test_no_queries_have_no_results(searcher):
+    assert searcher.by_texts([]) == searcher.by_images([]) == searcher.by_ids([]) == []
+
+
 def test_a_radius_gives_all_that_are_near(searcher, scenes):
     text = scenes.pairs.texts.values[0]
     ranked = nearest(scenes, text_queries(scenes.run.method, [text]).codes)
@@ -296,6 +300,10 @@ def test_bare_codes_are_found_without_a_probability(place, scenes):
         found = Searcher(index).by_id("code 3", k=5)
         assert found[0].probability is None
         assert "code 3" not in found.ids
+        with pytest.raises(SettingError, match="only a code is known"):
+            Searcher(index).by_id("code 3", min_probability=0.5)
+        text = scenes.pairs.texts.values[0]
+        assert len(Searcher(index).by_text(text, min_probability=0.5)) == 0
 
 
 def test_an_index_is_opened_again_with_its_model(place, scenes):
