@@ -115,9 +115,9 @@ def test_200_kills_lose_nothing_that_was_acknowledged(writers, tmp_path):
 
 @pytest.mark.slow
 def test_2000_kills_lose_nothing_that_was_acknowledged(
-    writers, tmp_path, record_property
+    writers, tmp_path, record_testsuite_property
 ):
-    record_property("kills", 2000)
+    record_testsuite_property("kills", 2000)
     done = survive(writers, tmp_path, 2000, seed=random.randrange(2**32))
-    record_property("acknowledged", done)
+    record_testsuite_property("acknowledged", done)
     assert done > 2000

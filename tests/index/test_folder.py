@@ -206,6 +206,14 @@ def test_threads_may_share_a_folder(filled):
     assert not wrong
 
 
+def test_a_closed_folder_says_so(filled):
+    filled.close()
+    filled.close()
+    for ask in (lambda: len(filled), lambda: filled.remove(["a"])):
+        with pytest.raises(IndexFolderError, match="is closed; open it again"):
+            ask()
+
+
 def test_a_copied_folder_opens(filled, tmp_path):
     filled.close()
     shutil.copytree(tmp_path / "index", tmp_path / "copy")

@@ -286,10 +286,10 @@ def test_flipped_bytes_are_found(tmp_path):
 
 
 @pytest.mark.slow
-def test_every_flipped_byte_of_every_file_is_found(tmp_path, record_property):
+def test_every_flipped_byte_of_every_file_is_found(tmp_path, record_testsuite_property):
     path = small_index(tmp_path)
     missed, count = undetected_flips(path, step=1)
-    record_property("flips", count)
+    record_testsuite_property("flips", count)
     files = [file for file in path.rglob("*") if file.is_file()]
     assert count == sum(file.stat().st_size for file in files)
     assert not missed

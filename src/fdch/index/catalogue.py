@@ -1,5 +1,6 @@
 """The catalogue: one SQLite file that knows what counts in an index folder."""
 
+import logging
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from urllib.parse import quote
 from fdch.errors import DamagedIndex, IndexFolderError
 from fdch.index.layout import CATALOGUE, FORMAT, WAL
 from fdch.index.seal import Seal
+
+_log = logging.getLogger(__name__)
 
 PAGE_BYTES = 4096
 _SETTLE_BYTES = 2**25
@@ -69,6 +72,7 @@ class Catalogue:
         self._guard = threading.Lock()
         self._still: tuple[int, ...] | None = None
         self._owes_seal = False
+        self._is_closed = False
         self._reader = self._connected_reader()
         self._writer = self._connected("rw") if writable else None
         if self._writer:
@@ -98,11 +102,13 @@ class Catalogue:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Give the writer's connection inside a transaction; commit at the end."""
         connection = self._writer
-        if connection is None:
+        if connection is None and not self._is_closed:
             raise IndexFolderError(
                 f"index '{self.folder}' was opened for reading; "
                 "open it with writable=True to change it."
             )
+        if connection is None:
+            raise IndexFolderError(f"index '{self.folder}' is closed; open it again.")
         if self._owes_seal:
             self.settle()
         connection.execute("BEGIN IMMEDIATE")
@@ -140,7 +146,10 @@ class Catalogue:
         (pages,) = self._writer.execute("PRAGMA page_count").fetchone()
         (free,) = self._writer.execute("PRAGMA freelist_count").fetchone()
         if free * 4 > pages:
-            self._writer.execute("VACUUM")
+            try:
+                self._writer.execute("VACUUM")
+            except sqlite3.OperationalError as problem:
+                _log.warning("no space was given back in '%s': %s", self.path, problem)
 
     def close(self) -> None:
         """Close every connection.
@@ -151,6 +160,7 @@ class Catalogue:
         with self._guard:
             readers = [*self._idle, self._reader]
             self._idle.clear()
+        self._is_closed = True
         writers = [] if self._writer is None else [self._writer]
         self._writer = None
         owes = self._owes_seal or not _is_empty(self.folder / WAL)
@@ -158,6 +168,8 @@ class Catalogue:
             connection.close()
 
     def _taken(self) -> sqlite3.Connection:
+        if self._is_closed:
+            raise IndexFolderError(f"index '{self.folder}' is closed; open it again.")
         if self._still is not None and self._still != _state(self.path):
             raise DamagedIndex(
                 f"index '{self.folder}' changed while it was open, and this process "

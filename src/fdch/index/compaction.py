@@ -149,5 +149,5 @@ def _forget(view: View, old: Sequence[OpenPart]) -> None:
 
 def _unlink(place: Place, part: int) -> None:
     for file in (place.folder / CODES).glob(f"{part:08d}.*"):
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # the next writer clears it away
             file.unlink()

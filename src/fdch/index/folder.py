@@ -1,10 +1,8 @@
 """An index folder: codes under ids, durable, for many readers and one writer."""
 
-import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -14,21 +12,16 @@ from fdch.errors import DataError, ModelMismatch
 from fdch.index.access import Access, View, create_folder
 from fdch.index.answers import answers_of
 from fdch.index.changes import append_rows, drop_items, put_items, put_range, set_fact
-from fdch.index.compaction import compact
-from fdch.index.contents import columns, describe, facets
-from fdch.index.duplicates import near_groups
 from fdch.index.filters import Allowed
-from fdch.index.identities import ids_of, numbers_of, rows_of, running_numbers
+from fdch.index.identities import numbers_of, rows_of, running_numbers
 from fdch.index.items import from_row, to_row
-from fdch.index.kept_model import keep_model, model_folder
 from fdch.index.lookup import nearest, within
+from fdch.index.open_folder import OpenFolder
 from fdch.index.rows import row_words
-from fdch.index.store import Added, Answer, Cell, Condition, Item
-from fdch.index.verification import Verification, verify_folder
-from fdch.progress import Progress, silent
+from fdch.index.store import Added, Answer, Condition, Item
 
 
-class CodeFolder:
+class CodeFolder(OpenFolder):
     """Codes under ids in a folder. Threads may share one.
 
     >>> import tempfile
@@ -42,10 +35,8 @@ class CodeFolder:
     """
 
     def __init__(self, access: Access) -> None:
-        self._access = access
+        super().__init__(access)
         self._allowed = Allowed()
-        # a folder that is forgotten or left open at the end is closed as well
-        self._close = weakref.finalize(self, access.close)
 
     @classmethod
     def create(
@@ -84,38 +75,6 @@ class CodeFolder:
         if model is not None:
             opened.require_model(model)
         return opened
-
-    @property
-    def path(self) -> Path:
-        """Give the folder."""
-        return self._access.place.folder
-
-    @property
-    def bits(self) -> int:
-        """Give the length of the codes."""
-        return self._access.place.bits
-
-    @property
-    def model(self) -> str:
-        """Give the fingerprint of the model that makes the codes."""
-        return str(self._access.facts["model"])
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """Give what else was kept when the index was made."""
-        return dict(self._access.facts["facts"])
-
-    def require_model(self, model: str) -> None:
-        """Refuse codes or queries of another model.
-
-        Raises:
-            ModelMismatch: With both fingerprints.
-        """
-        if model != self.model:
-            raise ModelMismatch(
-                f"index '{self.path}' holds codes of model {self.model}; these are of "
-                f"model {model}. Use the run it was made with, or make a new index."
-            )
 
     def __len__(self) -> int:
         with self._access.reading() as view:
@@ -220,80 +179,6 @@ class CodeFolder:
             gallery = view.snapshot.gallery
             found = within(gallery, queries, radius, most=most, allowed=allowed)
             return answers_of(view, found)
-
-    def keep_model(self, folder: Path) -> None:
-        """Keep the files that lie in a folder, which the caller then forgets."""
-        keep_model(self._access, folder)
-
-    def model_folder(self) -> Path:
-        """Give the folder with the model's files.
-
-        Raises:
-            DamagedIndex: There is none.
-        """
-        return model_folder(self.path)
-
-    def describe(self) -> dict[str, object]:
-        """Say what there is: items, bytes, parts; plain values for JSON."""
-        with self._access.reading() as view:
-            known = describe(view)
-        return known | {"model": self.model, "facts": self.facts}
-
-    def columns(self) -> list[str]:
-        """Name what filters can ask for."""
-        with self._access.reading() as view:
-            return columns(view)
-
-    def facets(self, most: int = 20) -> dict[str, list[tuple[Cell, int]]]:
-        """Give each column's most frequent values, with the number of their items."""
-        with self._access.reading() as view:
-            return facets(view, most)
-
-    def compact(self, progress: Progress = silent) -> None:
-        """Reclaim the space of removed items, and make searching faster."""
-        compact(self._access, progress)
-
-    def duplicates(
-        self, radius: int, progress: Progress = silent
-    ) -> list[tuple[str, ...]]:
-        """Group items whose codes are no farther apart than the radius.
-
-        Returns:
-            Ids of the items of each group of two or more, in order of insertion; the
-            largest groups first.
-        """
-        if radius < 0:
-            raise DataError(f"a radius is 0 or more; got {radius}.")
-        with self._access.reading() as view:
-            groups = near_groups(view.snapshot, radius, progress)
-            return [
-                tuple(ids_of(view.connection, view.snapshot, group)) for group in groups
-            ]
-
-    def verify(self, progress: Progress = silent) -> Verification:
-        """Look at every byte of the index and say what is wrong.
-
-        Raises:
-            IndexBusy: Another process is writing.
-        """
-        with self._access.alone():
-            is_locked = self._access.lock is not None
-            return verify_folder(self.path, progress, is_locked=is_locked)
-
-    def close(self) -> None:
-        """Let go of the files; leave the folder sealed."""
-        self._close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _require_length(self, codes: Codes) -> None:
         if codes.bits != self.bits:
