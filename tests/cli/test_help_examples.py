@@ -22,11 +22,13 @@ ORDER = (
     ("index", "verify"),
     ("index", "compact"),
     ("index", "repair"),
+    ("index", "duplicates"),
     ("search",),
     ("reproduce",),
     ("bench", "evaluate"),
     ("bench", "methods"),
     ("bench", "rerank"),
+    ("bench", "search"),
 )
 SLOW = (("train",), ("demo",), ("bench", "networks"))
 QUICKER = {"train": "--set stage_one_epochs=1 --set stage_two_epochs=1"}

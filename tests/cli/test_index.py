@@ -8,6 +8,7 @@ import pytest
 
 from fdch.cli.index_info import shown
 from fdch.data.pairs import PairedSet
+from fdch.encoding import encode_pairs
 from fdch.indexing import Index
 from fdch.runs import open_run
 
@@ -201,8 +202,29 @@ def test_compaction_keeps_answers_and_reclaims(fdch, filled):
     assert "59 items" in fdch("index", "compact", filled).stdout
 
 
-@pytest.mark.parametrize("name", ["verify", "repair", "compact"])
+@pytest.mark.parametrize("name", ["verify", "repair", "compact", "duplicates"])
 def test_a_server_looks_after_itself(fdch, name):
     result = fdch("index", name, "milvus://localhost/photos")
     assert result.exit_code == 1
     assert "for index folders" in result.stderr
+
+
+def test_duplicates_are_grouped_largest_first(fdch, filled, on_scenes):
+    document = json.loads(fdch("index", "duplicates", filled, "--json").stdout)
+    assert (document["index"], document["radius"]) == (str(filled), 0)
+    codes = encode_pairs(open_run(on_scenes.run).method, PairedSet.read("scenes:60"))
+    assert codes.unified is not None
+    expected: dict[bytes, list[str]] = {}
+    for row, code in enumerate(codes.unified.packed):
+        expected.setdefault(code.tobytes(), []).append(f"scene{row}")
+    assert sorted(map(sorted, document["groups"])) == sorted(
+        sorted(group) for group in expected.values() if len(group) > 1
+    )
+    sizes = [len(group) for group in document["groups"]]
+    assert sizes == sorted(sizes, reverse=True)
+    one = fdch("index", "duplicates", filled, "--radius", 16)
+    assert one.stdout.endswith("1 group of 60 items within 16 bits\n")
+    first = document["groups"][0][0]
+    fdch("index", "remove", filled, first)
+    again = json.loads(fdch("index", "duplicates", filled, "--json").stdout)
+    assert first not in [name for group in again["groups"] for name in group]

@@ -14,5 +14,6 @@ command = LazyGroup(
         "verify": "Read a whole index and find what is damaged.",
         "repair": "Keep all that is intact of a damaged index.",
         "compact": "Reclaim space and make searching faster.",
+        "duplicates": "Find items that are nearly the same.",
     },
 )
