@@ -1,0 +1,142 @@
+"""An index keeps its model, and is whole or not there."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from fdch.data.images import ImageFeatures
+from fdch.encoding import calibrate
+from fdch.errors import DamagedIndex, DataError, FdchError, IndexFolderError, RunError
+from fdch.index.folder import CodeFolder
+from fdch.indexing import Index
+from fdch.methods.scm_seq import SCMSeq
+from fdch.progress import Update
+from fdch.runs import DESCRIPTION
+from fdch.search import Searcher
+
+
+@pytest.fixture(scope="module")
+def pairs(factor_pairs):
+    return factor_pairs(200)
+
+
+@pytest.fixture(scope="module")
+def method(pairs):
+    """A method without unified codes."""
+    return SCMSeq(bits=16).fit(pairs)
+
+
+@pytest.fixture
+def index(method, pairs, tmp_path):
+    with Index.create(tmp_path / "index", method) as made:
+        made.add(pairs)
+        yield made
+
+
+def test_without_unified_codes_pairs_have_those_of_their_pictures(index, method, pairs):
+    ids = pairs.ids.tolist()
+    assert index.store.codes(ids) == method.encode_images(pairs.images)
+    assert {item.kind for item in index.store.items(ids) if item} == {"image"}
+
+
+def test_ready_vectors_ask_where_there_are_no_words(index, pairs):
+    searcher = Searcher(index)
+    vectors = pairs.texts.matrix.toarray()
+    rows = [row for row in range(len(pairs)) if vectors[row].any()][:20]
+    found = searcher.by_texts([vectors[row] for row in rows], k=10)
+    labels = pairs.labels.astype(int)
+    ids = pairs.ids.tolist()
+    right = [
+        labels[row] @ labels[ids.index(name)] > 0
+        for row, results in zip(rows, found, strict=True)
+        for name in results.ids
+    ]
+    assert np.mean(right) > (labels @ labels.T > 0).mean() + 0.1
+    assert len(searcher.by_image(pairs.images.values[0], k=4)) == 4
+    searcher.warm()
+    with pytest.raises(DataError, match="not both at once"):
+        searcher.by_texts(["beach", vectors[0]])
+    with pytest.raises(DataError, match="ready text vectors"):
+        searcher.by_text("beach")
+
+
+def test_items_are_added_some_at_a_time(method, pairs, tmp_path, monkeypatch):
+    monkeypatch.setattr("fdch.indexing.ROWS_AT_A_TIME", 64)
+    told: list[Update] = []
+    with Index.create(tmp_path / "index", method) as index:
+        added = index.add(pairs, progress=told.append)
+        assert (added.new, len(index)) == (200, 200)
+        assert [update.done for update in told] == [64, 128, 192, 200]
+        ids = [f"code {row}" for row in range(200)]
+        codes = method.encode_images(pairs.images)
+        assert index.add_codes(ids, codes, model=index.fingerprint).new == 200
+        assert index.store.codes(ids) == codes
+
+
+def test_a_calibration_may_be_given(method, pairs, tmp_path):
+    calibration = calibrate(method, pairs)
+    with Index.create(tmp_path / "index", method, calibration=calibration) as index:
+        index.add(pairs)
+        assert Searcher(index).by_id("pair 0")[0].probability is not None
+        kept = index.run.calibration
+        assert kept is not None
+        assert set(kept.curves) == {"image", "text"}
+
+
+def test_an_index_without_its_model_is_not_left_behind(method, tmp_path, monkeypatch):
+    def fail(self, folder):
+        raise IndexFolderError("the disk is full")
+
+    monkeypatch.setattr(CodeFolder, "keep_model", fail)
+    with pytest.raises(IndexFolderError, match="disk is full"):
+        Index.create(tmp_path / "index", method)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_is_taken_is_left_alone(method, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(FdchError):
+        Index.create(tmp_path, method)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_another_model_in_its_place_is_found_out(method, pairs, tmp_path):
+    with Index.create(tmp_path / "one", method) as index:
+        index.add(pairs)
+    other = SCMSeq(bits=16, seed=3).fit(pairs[:150])
+    Index.create(tmp_path / "two", other).close()
+    shutil.rmtree(tmp_path / "one" / "model")
+    with Index.open(tmp_path / "one") as index, pytest.raises(DamagedIndex):
+        _ = index.method
+    shutil.copytree(tmp_path / "two" / "model", tmp_path / "one" / "model")
+    with Index.open(tmp_path / "one") as index:
+        with pytest.raises(DamagedIndex, match=r"made by .*Restore") as found:
+            Searcher(index).by_id("pair 0")
+        assert index.fingerprint in str(found.value)
+
+
+def test_a_changed_model_is_refused(method, pairs, tmp_path):
+    with Index.create(tmp_path / "index", method) as index:
+        index.add(pairs)
+    path = tmp_path / "index" / "model" / DESCRIPTION
+    facts = json.loads(path.read_text())
+    facts["method"] = "../other"
+    path.write_text(json.dumps(facts))
+    with Index.open(tmp_path / "index") as index, pytest.raises(FdchError):
+        _ = index.method
+
+
+def test_reading_does_not_write(method, pairs, tmp_path):
+    Index.create(tmp_path / "index", method).close()
+    with Index.open(tmp_path / "index") as index, pytest.raises(IndexFolderError):
+        index.add(pairs)
+    with pytest.raises((IndexFolderError, RunError)):
+        Index.open(tmp_path / "nothing")
+
+
+def test_features_of_another_width_are_refused(index):
+    with pytest.raises(DataError, match="columns"):
+        Searcher(index).by_image(np.zeros(3))
+    assert ImageFeatures(np.zeros((1, 3))).values.shape == (1, 3)
