@@ -10,6 +10,7 @@ command = LazyGroup(
         "evaluate": "Time the evaluation beside a loop of sorts.",
         "methods": "Measure how long the shallow methods learn and encode.",
         "rerank": "Measure what re-ranking adds, and whether probabilities hold.",
+        "search": "Time exact search beside FAISS.",
         "networks": "Time our layers beside torch's own.",
     },
 )

@@ -24,9 +24,7 @@ Flags = NDArray[np.bool_]
 BLOCK_BYTES = 16384  # half of a usual first-level cache
 SLICE = 128  # rows looked at together
 PIECE = 32  # rows looked at together where a slice has something
-SAMPLED = 64  # rows in a group of the sample that guesses the first limit
-SAMPLE_EVERY = 4096  # rows to a group of the sample
-MOST_SAMPLES = 4096
+MANY = 1 << 17  # rows; the first limit is guessed from larger samples of so many
 
 # Indices are unsigned where a loop must vectorise: one that might be negative would
 # have to be tested. Arrays are not sliced in these loops, which would count
@@ -322,18 +320,21 @@ def _guess_limit(
 
     A guess that is too low is noticed, since fewer than k rows are then found.
     """
-    groups = min((stop - start) // SAMPLE_EVERY, MOST_SAMPLES)
+    size = stop - start
+    groups, sampled = size // 256, 16
+    if size >= MANY:
+        groups, sampled = min(size // 4096, 4096), 64
     if groups == 0:
         return bits + 1
-    expected = k * (groups * SAMPLED) / (stop - start)
+    expected = k * (groups * sampled) / size
     wanted = int(expected + 3 * np.sqrt(expected)) + 1
-    if wanted * 8 > groups:
+    if wanted * 4 > groups:
         return bits + 1
     counts = np.zeros(bits + 1, np.int64)
-    step = (stop - start) // groups
+    step = size // groups
     for group in range(groups):
         left = start + group * step
-        counts[least(rows, left, left + SAMPLED, queries, query, words)] += 1
+        counts[least(rows, left, left + sampled, queries, query, words)] += 1
     limit, seen = 0, counts[0]
     while seen < wanted:
         limit += 1

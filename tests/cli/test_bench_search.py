@@ -1,0 +1,54 @@
+"""The benchmark's tables and document."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("faiss")
+SMALL = ("--sizes", 2000, "--threads", 1, "--repeats", 1, "-k", 5)
+
+
+def test_tables_have_ratios_and_agreement(fdch):
+    shown = fdch("bench", "search", *SMALL, "--batches", "1,5", "--parts", "scan")
+    lines = shown.stdout.splitlines()
+    assert "x FAISS" in lines[0]
+    assert [line.split("  ")[0] for line in lines[1:5]] == [
+        *["2,000 random, 64 bits"] * 2,
+        *["2,000 clustered, 64 bits"] * 2,
+    ]
+    assert all(line.endswith("the same") for line in lines[1:5])
+    assert "least" in lines[5]
+
+
+def test_json_is_the_benchmarks_document(fdch):
+    options = ("--kinds", "random", "--batches", 2, "--bits", "16,128")
+    result = fdch("bench", "search", *SMALL, *options, "--json")
+    document = json.loads(result.stdout)
+    assert [case["bits"] for case in document["scan"]["cases"]] == [16, 128]
+    assert [case["bits"] for case in document["compacted"]["cases"]] == [16, 128]
+    assert document["scan"]["answers_agree"] is True
+
+
+def test_codes_of_a_run_are_repeated(fdch, tmp_path):
+    codes = np.random.default_rng(0).integers(0, 256, (9, 4), dtype=np.uint8)
+    np.savez(tmp_path / "codes.npz", image=codes, bits=np.int64(32))
+    options = ("--codes", tmp_path / "codes.npz", "--batches", 1, "--parts", "scan")
+    shown = fdch("bench", "search", *SMALL, *options).stdout
+    assert "2,000 given, 32 bits" in shown
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--kinds", "randm", "did you mean 'random'"),
+        ("--parts", "all", "scan, compacted"),
+        ("--batches", "0", "1 or more"),
+        ("--bits", "13", "whole bytes"),
+        ("--codes", "nothing.npz", "fdch encode"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(fdch, option, value, said):
+    result = fdch("bench", "search", *SMALL, option, value)
+    assert result.exit_code == 1
+    assert said in result.stderr
