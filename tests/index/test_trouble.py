@@ -210,6 +210,14 @@ def test_what_is_no_catalogue_is_refused(path, content):
     assert not verify_folder(path).is_clean
 
 
+def test_a_malformed_name_of_a_table_is_told(path):
+    content = (path / CATALOGUE).read_bytes()
+    (path / CATALOGUE).write_bytes(content.replace(b"tablechunks", b"tablech\xecnks"))
+    with pytest.raises(IndexFolderError, match="damaged"):
+        CodeFolder.open(path)
+    assert not verify_folder(path).is_clean
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -205,6 +205,12 @@ class Catalogue:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
             _require_own_schema(connection, self.folder)
+        except UnicodeDecodeError as problem:  # SQLite's own message, from the damage
+            connection.close()
+            raise DamagedIndex(
+                f"'{self.path}' is damaged: a table's name is malformed. "
+                "Run 'fdch index verify' to see what is wrong."
+            ) from problem
         except BaseException:
             connection.close()
             raise

@@ -107,9 +107,8 @@ class Snapshot:
 
 def _groups(owners: NDArray[np.intp]) -> Iterator[tuple[int, NDArray[np.intp]]]:
     """Give each owner from 0 on, with the places where it stands."""
-    for owner in np.unique(owners):
-        if owner >= 0:
-            yield int(owner), np.flatnonzero(owners == owner)
+    for owner in np.flatnonzero(np.bincount(owners + 1)[1:]):
+        yield int(owner), np.flatnonzero(owners == owner)
 
 
 def load_snapshot(
