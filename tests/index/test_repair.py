@@ -1,3 +1,4 @@
+import random
 import shutil
 import sqlite3
 
@@ -159,6 +160,34 @@ def test_any_wiped_page_is_survived_or_told(path, sound, page):
     assert not done.left
     missing = len(before) - len(after)
     assert len(done.lost) + len(done.unnamed) >= missing
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 60))],
+)
+def test_no_random_damage_brings_back_anything_wrong(path, sound, seed):
+    """Wounds of any size, anywhere: what is kept is right, what is lost is told."""
+    rng = random.Random(seed)
+    (path / f"{CATALOGUE}-shm").unlink(missing_ok=True)  # made anew on opening
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    for _ in range(rng.randint(1, 4)):
+        file = rng.choice([file for file in files if file.stat().st_size])
+        place = rng.randrange(file.stat().st_size)
+        length = min(rng.choice([1, 7, 300, 9000]), file.stat().st_size - place)
+        written = file.read_bytes()[place : place + length]
+        wound = bytes(byte ^ rng.randint(1, 255) for byte in written)
+        damage(file, place, wound)
+    assert not verify_folder(path).is_clean
+    try:
+        done = repair_folder(path)
+    except DamagedIndex as problem:
+        assert "cannot be repaired" in str(problem)
+        return
+    before, after = contents(sound), contents(path)
+    assert all(after[id] == before[id] for id in after if id in before)
+    assert len(done.lost) + len(done.unnamed) >= len(set(before) - set(after))
+    assert not done.left
 
 
 def test_a_lost_catalogue_is_beyond_repair(path):

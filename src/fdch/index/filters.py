@@ -144,6 +144,9 @@ def _fetched(
     value: str | int | float,
 ) -> NDArray[np.int64]:
     """Fetch numbers as one text: three times faster than row by row."""
-    query = f'SELECT group_concat(number) FROM cells WHERE "column" = ? AND {clause}'
+    query = (
+        "SELECT group_concat(CAST(number AS INTEGER)) FROM cells "
+        f'WHERE "column" = ? AND {clause}'
+    )
     (listed,) = connection.execute(query, (column, value)).fetchone()
     return np.fromstring(listed or "", dtype=np.int64, sep=",")

@@ -158,7 +158,7 @@ def _is_sound(connection: sqlite3.Connection, place: Place) -> bool:
     try:
         (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         return verdict == "ok" and not list(check_catalogue(connection, place))
-    except (sqlite3.Error, DamagedIndex):
+    except Exception:  # damage may show in any way
         return False
 
 

@@ -55,7 +55,8 @@ def salvage(connection: sqlite3.Connection, place: Place) -> Salvaged:
     ]
     for table, key in (("ranges", "first"), ("removed", "entry")):
         query = f"SELECT * FROM {table} WHERE {key} BETWEEN ? AND ?"
-        found.tables[table] = list(_readable(connection, query, last))
+        rows = _readable(connection, query, last)
+        found.tables[table] = [row for row in rows if _are_whole(row)]
     with suppress(sqlite3.Error):
         found.tables["files"] = connection.execute("SELECT * FROM files").fetchall()
     query = "SELECT * FROM items WHERE number BETWEEN ? AND ?"
@@ -85,7 +86,8 @@ def rebuild(folder: Path, found: Salvaged) -> None:
         for table, rows in found.tables.items():
             if rows:
                 marks = ",".join("?" * len(rows[0]))
-                connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+                insert = f"INSERT OR IGNORE INTO {table} VALUES ({marks})"
+                connection.executemany(insert, rows)
         parts = [part.row(uid) for part in found.parts]
         connection.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?)", parts)
         kept = [
@@ -121,6 +123,10 @@ def _readable(
                 spans += [(middle + 1, high), (low, middle)]
 
 
+def _are_whole(row: tuple[Any, ...]) -> bool:
+    return all(isinstance(value, int) and value >= 0 for value in row)
+
+
 def _is_proven(uid: bytes, row: tuple[Any, ...]) -> bool:
     number, id, content, digest = row
     try:
@@ -136,6 +142,7 @@ def _lost(connection: sqlite3.Connection, found: Salvaged, last: int) -> dict[in
     with suppress(sqlite3.Error):
         query = "SELECT number, id FROM items ORDER BY id"
         for number, id in connection.execute(query):
-            if number not in known and isinstance(id, str) and 0 <= number < last:
+            fits = isinstance(number, int) and isinstance(id, str)
+            if fits and 0 <= number < last and number not in known:
                 named[number] = id
     return named

@@ -169,6 +169,9 @@ def _removed(
     connection: sqlite3.Connection, after: int
 ) -> tuple[int, NDArray[np.int64]]:
     """Read the items removed since some entry of their list."""
-    query = "SELECT max(entry), group_concat(number) FROM removed WHERE entry > ?"
+    query = (
+        "SELECT max(entry), group_concat(CAST(number AS INTEGER)) FROM removed "
+        "WHERE entry > ?"
+    )
     last, listed = connection.execute(query, (after,)).fetchone()
     return last or after, np.fromstring(listed or "", dtype=np.int64, sep=",")

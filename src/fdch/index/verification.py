@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from fdch.errors import DamagedIndex, FdchError
+from fdch.errors import DamagedIndex
 from fdch.index.access import read_facts
 from fdch.index.acknowledged import Acknowledged, acknowledged
 from fdch.index.catalogue import Catalogue
@@ -105,8 +105,8 @@ def _problems(folder: Path, progress: Progress, is_locked: bool) -> Iterator[Pro
             catalogue.reading() as connection,
         ):
             yield from _content_problems(connection, folder, seen, progress)
-    except (FdchError, sqlite3.Error) as problem:
-        yield Problem(CATALOGUE, "", str(problem))
+    except Exception as problem:  # damage may show in any way
+        yield Problem(CATALOGUE, "", f"it cannot be read ({problem})")
 
 
 def bad_pages(folder: Path, seal: Seal) -> Iterator[tuple[int, bytes]]:
