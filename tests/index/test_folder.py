@@ -262,6 +262,17 @@ def test_a_model_is_kept_once(filled, tmp_path):
         filled.keep_model(source)
 
 
+def test_a_model_whose_keeping_was_cut_short_is_kept_again(filled, tmp_path):
+    source = tmp_path / "run"
+    source.mkdir()
+    (source / "run.json").write_text("{}")
+    (filled.path / "model").mkdir()
+    (filled.path / "model" / "half").write_text("{")
+    filled.keep_model(source)
+    assert [file.name for file in filled.model_folder().iterdir()] == ["run.json"]
+    assert filled.verify().is_clean
+
+
 def test_a_forgotten_folder_is_left_closed(tmp_path):
     made = CodeFolder.create(tmp_path / "index", 32, "m")
     made.add(sample_items(3), random_codes(3))

@@ -15,9 +15,11 @@ def keep_model(access: Access, source: Path) -> None:
     target = access.place.folder / MODEL
     draft = target.with_name(MODEL + PARTIAL)
     with access.changing() as view:
-        if target.exists():
+        query = f"SELECT count(*) FROM files WHERE path LIKE '{MODEL}/%'"
+        if view.connection.execute(query).fetchone() != (0,):
             raise IndexFolderError(f"index '{access.place.folder}' has its model.")
-        shutil.rmtree(draft, ignore_errors=True)
+        for left in (draft, target):  # by a process that was killed meanwhile
+            shutil.rmtree(left, ignore_errors=True)
         shutil.copytree(source, draft)
         for path in [draft, *sorted(draft.rglob("*"))]:
             sync_folder(path)  # files too
