@@ -11,9 +11,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.compiled import compiled, set_bits
+from fdch.compiled import compiled
 from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
-from fdch.index.scan_kernels import distance, first_below, least
+from fdch.index.scan_kernels import (
+    SLICE,
+    collect,
+    distance,
+    first_below,
+    least,
+    next_slice,
+)
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Ints = NDArray[np.int64]
@@ -23,7 +30,6 @@ Int: TypeAlias = Any  # a machine integer, which NumPy and Python type different
 
 ROOM = 6  # times k keys are held before the farthest are dropped
 SAMPLE = 512  # rows of a group that the first limit is guessed from
-SLICE = 128  # rows collected together
 TOGETHER = 128  # groups of about one radius that are ruled out at one go
 
 
@@ -90,37 +96,6 @@ def _is_dead(dead: Flags, number: Int) -> Int:
 
 
 @compiled
-def _collect(
-    rows: Flat,
-    words: Int,
-    start: Int,
-    stop: Int,
-    queries: Flat,
-    query: Int,
-    limit: Int,
-    near: Ints,
-) -> Int:
-    """Write distance and place of rows nearer than the limit; give how many.
-
-    Every row is written, and the next overwrites it unless it counts: where many
-    count there is nothing for the processor to guess wrongly.
-    """
-    taken = np.uint64(0)
-    if words > 1:
-        for i in range(start, stop):
-            far = distance(rows, i, queries, query, words)
-            near[taken] = (far << NUMBER_BITS) | i
-            taken += np.uint64(far < limit)
-        return np.int64(taken)
-    word, bound = queries[query], np.uint64(limit)
-    for place in range(np.uint64(start), np.uint64(stop)):
-        gap = np.uint64(set_bits(rows[place] ^ word))
-        near[taken] = np.int64((gap << np.uint64(NUMBER_BITS)) | place)
-        taken += np.uint64(gap < bound)
-    return np.int64(taken)
-
-
-@compiled
 def _scan_group(
     rows: Flat,
     words: Int,
@@ -149,14 +124,14 @@ def _scan_group(
         begin, stop = starts[group, ring], starts[group, end]
         ring = end
         seen += stop - begin
-        for left in range(begin, stop, near.shape[0] - 1):
-            right = min(left + near.shape[0] - 1, stop)
-            if least(rows, left, right, queries, query, words) >= limit:
-                continue
-            taken = _collect(rows, words, left, right, queries, query, limit, near)
+        left = next_slice(rows, begin, stop, queries, query, words, limit)
+        while left < stop:
+            right = min(left - left % SLICE + SLICE, stop)
+            taken = collect(rows, left, right, queries, query, words, limit, near)
             limit = _keep_all(
-                near[:taken], one_ring, order, dead, keys, counts, state, k, limit
+                near, taken, one_ring, order, dead, keys, counts, state, k, limit
             )
+            left = next_slice(rows, right, stop, queries, query, words, limit)
         limit = (state[3] + NUMBER_MASK) >> NUMBER_BITS
     return seen
 
@@ -164,6 +139,7 @@ def _scan_group(
 @compiled
 def _keep_all(
     near: Ints,
+    taken: Int,
     one_ring: Int,
     order: Places,
     dead: Flags,
@@ -174,7 +150,7 @@ def _keep_all(
     limit: Int,
 ) -> Int:
     """Take up rows, in order of places; give the limit for those that follow."""
-    for i in range(near.shape[0]):
+    for i in range(taken):
         far, place = near[i] >> NUMBER_BITS, near[i] & NUMBER_MASK
         if far >= limit:
             continue
@@ -343,7 +319,7 @@ def _search(
     """Search the nearest groups until k rows are held, then all that may matter."""
     groups, bits = starts.shape[0], starts.shape[1] - 2
     near = least(centres, 0, groups, queries, query, words)
-    seen, room = 0, np.empty(SLICE + 1, np.int64)
+    seen, room = 0, np.empty(SLICE, np.int64)
     while True:
         group = first_below(centres, 0, groups, queries, query, words, near + 1)
         while group < groups:

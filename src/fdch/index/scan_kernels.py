@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled, set_bits
-from fdch.index.keys import NUMBER_BITS
+from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.vectors import LANES, MASKED, least_wide, lowest, rows_below
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
@@ -23,7 +24,7 @@ Flags = NDArray[np.bool_]
 
 BLOCK_BYTES = 16384  # half of a usual first-level cache
 SLICE = 128  # rows looked at together
-PIECE = 32  # rows looked at together where a slice has something
+PIECE = 16  # rows looked at together where a slice has something
 MANY = 1 << 17  # rows; the first limit is guessed from larger samples of so many
 
 # Indices are unsigned where a loop must vectorise: one that might be negative would
@@ -41,52 +42,38 @@ def _least_word(rows: Flat, start: Int, stop: Int, word: Int) -> Int:
 
 
 @compiled
-def _word_below(rows: Flat, start: Int, stop: Int, word: Int, limit: Int) -> Int:
-    """Give the first row of one word that is nearer than the limit, else stop."""
+def _slice_of_words(rows: Flat, start: Int, stop: Int, word: Int, limit: Int) -> Int:
+    """Give where the first slice with a row nearer than the limit begins."""
     i = start
-    while i < stop and i % PIECE:
-        if np.int64(set_bits(rows[np.uint64(i)] ^ word)) < limit:
-            return i
-        i += 1
     while i < stop:
-        whole = i % SLICE == 0 and i + SLICE <= stop
-        if whole and _least_word(rows, i, i + SLICE, word) >= limit:
-            i += SLICE
-            continue
-        end = min(i + PIECE, stop)
-        if _least_word(rows, i, end, word) < limit:
-            while i < end:
-                if np.int64(set_bits(rows[np.uint64(i)] ^ word)) < limit:
-                    return i
-                i += 1
+        if i % SLICE == 0 and i + SLICE <= stop:  # most often: a length known ahead
+            end = i + SLICE
+            near = _least_word(rows, i, i + SLICE, word)
+        else:
+            end = min(i - i % SLICE + SLICE, stop)
+            near = _least_word(rows, i, end, word)
+        if near < limit:
+            return i
         i = end
     return stop
 
 
 @compiled
-def _least_of_two(rows: Flat, start: Int, stop: Int, queries: Flat, query: Int) -> Int:
-    at, one = np.uint64(2 * query), np.uint64(1)
-    first, second = queries[at], queries[at + one]
-    best = np.uint64(65535)
-    for row in range(np.uint64(start), np.uint64(stop)):
-        i = row << one
-        both = set_bits(rows[i] ^ first) + set_bits(rows[i + one] ^ second)
-        best = min(best, np.uint64(both))
-    return np.int64(best)
+def _words_of(queries: Flat, query: Int) -> Int:
+    """Give the four words of a query."""
+    at = 4 * query
+    return (
+        np.uint64(queries[at]),
+        np.uint64(queries[at + 1]),
+        np.uint64(queries[at + 2]),
+        np.uint64(queries[at + 3]),
+    )
 
 
 @compiled
-def _least_of_four(rows: Flat, start: Int, stop: Int, queries: Flat, query: Int) -> Int:
-    at, one, two, three = np.uint64(4 * query), np.uint64(1), np.uint64(2), np.uint64(3)
-    first, second = queries[at], queries[at + one]
-    third, fourth = queries[at + two], queries[at + three]
-    best = np.uint64(65535)
-    for row in range(np.uint64(start), np.uint64(stop)):
-        i = row << two
-        left = set_bits(rows[i] ^ first) + set_bits(rows[i + one] ^ second)
-        right = set_bits(rows[i + two] ^ third) + set_bits(rows[i + three] ^ fourth)
-        best = min(best, np.uint64(left + right))
-    return np.int64(best)
+def _pair_of(queries: Flat, query: Int) -> Int:
+    """Give the two words of a query."""
+    return np.uint64(queries[2 * query]), np.uint64(queries[2 * query + 1])
 
 
 @compiled
@@ -96,14 +83,38 @@ def least(
     """Give the least distance between a query and a range of rows."""
     if words == 1:
         return _least_word(rows, start, stop, queries[query])
+    best, left = np.int64(65535), start
+    vectors = (stop - start) * words // LANES
     if words == 2:
-        return _least_of_two(rows, start, stop, queries, query)
-    if words == 4:
-        return _least_of_four(rows, start, stop, queries, query)
-    best = np.int64(65535)
-    for row in range(start, stop):
+        best = least_wide(rows, 2 * start, vectors, _pair_of(queries, query))
+        left += vectors * (LANES // 2)
+    elif words == 4:
+        best = least_wide(rows, 4 * start, vectors, _words_of(queries, query))
+        left += vectors * (LANES // 4)
+    for row in range(left, stop):
         best = min(best, distance(rows, row, queries, query, words))
     return best
+
+
+@compiled
+def _whole_slices(
+    rows: Flat, start: Int, stop: Int, queries: Flat, query: Int, words: Int, limit: Int
+) -> Int:
+    """Pass over whole slices of rows of 2 or 4 words with nothing below the limit."""
+    i = start
+    if words == 2:
+        pair = _pair_of(queries, query)
+        while i + SLICE <= stop:
+            if least_wide(rows, 2 * i, 2 * SLICE // LANES, pair) < limit:
+                break
+            i += SLICE
+    elif words == 4:
+        four = _words_of(queries, query)
+        while i + SLICE <= stop:
+            if least_wide(rows, 4 * i, 4 * SLICE // LANES, four) < limit:
+                break
+            i += SLICE
+    return i
 
 
 @compiled
@@ -119,7 +130,7 @@ def distance(rows: Flat, row: Int, queries: Flat, query: Int, words: Int) -> Int
 
 
 @compiled
-def _wide_below(
+def next_slice(
     rows: Flat,
     start: Int,
     stop: Int,
@@ -128,21 +139,57 @@ def _wide_below(
     words: Int,
     limit: Int,
 ) -> Int:
-    """Give the first row of several words nearer than the limit, else stop."""
+    """Give where the first slice with a row nearer than the limit begins, else stop.
+
+    Slices end at multiples of SLICE; only the first and the last may be shorter.
+    """
+    if limit <= 0:
+        return stop
+    if words == 1:
+        return _slice_of_words(rows, start, stop, queries[query], limit)
     i = start
     while i < stop:
-        whole = i % SLICE == 0 and i + SLICE <= stop
-        if whole and least(rows, i, i + SLICE, queries, query, words) >= limit:
-            i += SLICE
-            continue
-        end = min(i - i % PIECE + PIECE, stop)
+        if i % SLICE == 0:
+            i = _whole_slices(rows, i, stop, queries, query, words, limit)
+        end = min(i - i % SLICE + SLICE, stop)
         if least(rows, i, end, queries, query, words) < limit:
-            while i < end:
-                if distance(rows, i, queries, query, words) < limit:
-                    return i
-                i += 1
+            return i
         i = end
     return stop
+
+
+@compiled
+def collect(
+    rows: Flat,
+    start: Int,
+    stop: Int,
+    queries: Flat,
+    query: Int,
+    words: Int,
+    limit: Int,
+    near: Ints,
+) -> Int:
+    """Write distance and place of the rows nearer than the limit; give how many."""
+    taken, left = 0, start
+    while words == 1 and left + MASKED <= stop:
+        mask = rows_below(rows, np.uint64(left), queries[query], np.int64(limit))
+        while mask:
+            row = left + np.int64(lowest(mask))
+            far = distance(rows, row, queries, query, words)
+            near[taken] = (far << NUMBER_BITS) | row
+            taken += 1
+            mask &= mask - np.uint64(1)
+        left += MASKED
+    while left < stop:
+        right = min(left + PIECE, stop)
+        if least(rows, left, right, queries, query, words) < limit:
+            for row in range(left, right):
+                far = distance(rows, row, queries, query, words)
+                if far < limit:
+                    near[taken] = (far << NUMBER_BITS) | row
+                    taken += 1
+        left = right
+    return taken
 
 
 @compiled
@@ -156,11 +203,12 @@ def first_below(
     limit: Int,
 ) -> Int:
     """Give the first row of a range that is nearer than the limit, else stop."""
-    if limit <= 0:
-        return stop
-    if words == 1:
-        return _word_below(rows, start, stop, queries[query], limit)
-    return _wide_below(rows, start, stop, queries, query, words, limit)
+    i = next_slice(rows, start, stop, queries, query, words, limit)
+    while i < stop:
+        if distance(rows, i, queries, query, words) < limit:
+            return i
+        i += 1
+    return stop
 
 
 @compiled
@@ -258,16 +306,21 @@ def _nearest_in_block(
     k: Int,
 ) -> None:
     """Show one block of rows to all queries."""
+    near = np.empty(SLICE, np.int64)
     for place in range(chosen.shape[0]):
         j = chosen[place]
         limit = states[j, 2]
-        i = first_below(rows, start, stop, queries, j, words, limit)
+        i = next_slice(rows, start, stop, queries, j, words, limit)
         while i < stop:
-            number = numbers[base + i] if numbers.shape[0] else base + i
-            if dead.shape[0] == 0 or not dead[number]:
-                far = distance(rows, i, queries, j, words)
-                limit = keep(keys, counts, states, j, k, far, first + number)
-            i = first_below(rows, i + 1, stop, queries, j, words, limit)
+            end = min(i - i % SLICE + SLICE, stop)
+            for at in range(collect(rows, i, end, queries, j, words, limit, near)):
+                far = near[at] >> NUMBER_BITS
+                number = base + (near[at] & NUMBER_MASK)
+                if numbers.shape[0]:
+                    number = numbers[number]
+                if far < limit and (dead.shape[0] == 0 or not dead[number]):
+                    limit = keep(keys, counts, states, j, k, far, first + number)
+            i = next_slice(rows, end, stop, queries, j, words, limit)
 
 
 @compiled
@@ -377,7 +430,7 @@ def nearest_rows(
         sizes: How many keys of each query, to be written.
     """
     count, k = found.shape
-    keys = np.empty((count, 2 * k + PIECE), np.int64)
+    keys = np.empty((count, 2 * k + 32), np.int64)
     counts = np.zeros((count, bits + 2), np.int64)
     states = np.zeros((count, 3), np.int64)
     may_guess = numbers.shape[0] == 0 and dead.shape[0] == 0
@@ -422,16 +475,21 @@ def _within_in_block(
     sizes: Ints,
 ) -> None:
     """Show one block to all queries, and take up what is nearer than the limit."""
+    near = np.empty(SLICE, np.int64)
     for j in range(sizes.shape[0]):
-        i = first_below(rows, start, stop, queries, j, words, limit)
+        i = next_slice(rows, start, stop, queries, j, words, limit)
         while i < stop:
-            number = numbers[base + i] if numbers.shape[0] else base + i
-            if dead.shape[0] == 0 or not dead[number]:
-                if sizes[j] < found.shape[1]:
-                    far = distance(rows, i, queries, j, words)
-                    found[j, sizes[j]] = (far << NUMBER_BITS) | (first + number)
-                sizes[j] += 1
-            i = first_below(rows, i + 1, stop, queries, j, words, limit)
+            end = min(i - i % SLICE + SLICE, stop)
+            for at in range(collect(rows, i, end, queries, j, words, limit, near)):
+                number = base + (near[at] & NUMBER_MASK)
+                if numbers.shape[0]:
+                    number = numbers[number]
+                if dead.shape[0] == 0 or not dead[number]:
+                    if sizes[j] < found.shape[1]:
+                        far = near[at] >> NUMBER_BITS
+                        found[j, sizes[j]] = (far << NUMBER_BITS) | (first + number)
+                    sizes[j] += 1
+            i = next_slice(rows, end, stop, queries, j, words, limit)
 
 
 @compiled
