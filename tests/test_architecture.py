@@ -10,18 +10,21 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "fdch"
 LAYERS = [
     {"errors", "machine", "progress", "timing"},
-    {"codes", "compiled", "files"},
+    {"codes", "compiled", "files", "exported_files"},
     {"data", "index", "evaluation"},
+    {"exported"},
     {"networks", "objectives"},
     {"training"},
     {"methods"},
     {"runs", "encoding", "encoded_files", "gallery_items", "results"},
-    {"preparation", "gallery_codes", "queries"},
+    {"preparation", "gallery_codes", "queries", "exporting", "client"},
     {"scoring", "indexing"},
+    {"encoders"},
     {"experiment", "search", "search_quality"},
     {"report"},
     {"reproduction"},
-    {"cli", "service"},
+    {"service"},
+    {"cli"},
 ]
 TORCH_FOLDERS = {"networks", "objectives", "training", "methods"}
 

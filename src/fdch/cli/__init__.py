@@ -19,6 +19,8 @@ COMMANDS = {
     "encode": "Write the codes of pairs to a file.",
     "index": "Make an index of pairs, change it and look after it.",
     "search": "Find what fits some words, a picture, or an item of an index.",
+    "serve": "Serve an index: an HTTP API, and a page at its root.",
+    "export": "Write a trained run as graphs for programs without torch.",
     "compare": "Put the scores of several runs side by side.",
     "reproduce": "Make the paper's tables and figures again, for any data.",
     "bench": "Measure how fast fdch is on this machine.",

@@ -114,21 +114,39 @@ def shrink(
     return out.getvalue()
 
 
-def _loaded(
-    content: bytes, size: int, limits: PictureLimits, name: str
-) -> tuple[Image.Image, Image.Transpose | None]:
-    """Decode to RGB, perhaps reduced but larger than size; give the turn due."""
+def picture_format(
+    content: bytes, limits: PictureLimits | None = None, name: str = "picture"
+) -> str:
+    """Tell a picture's format by its header, as Pillow calls it, such as "JPEG".
+
+    Raises:
+        BrokenPicture: It is over the limits or not a picture.
+    """
+    allowed = limits or PictureLimits()
+    with _refusing_broken(name, allowed), _opened(content, allowed, name) as picture:
+        return str(picture.format)
+
+
+def _opened(content: bytes, limits: PictureLimits, name: str) -> Image.Image:
+    """Read a picture's header, under the limits."""
     if len(content) > limits.bytes:
         raise BrokenPicture(
             f"{name}: {len(content):,} bytes; the limit is {limits.bytes:,}."
         )
-    with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
-        width, height = picture.size
-        if width * height > limits.pixels:
-            raise BrokenPicture(
-                f"{name}: {width} x {height} pixels; "
-                f"the limit is {limits.pixels:,} in all."
-            )
+    picture = Image.open(io.BytesIO(content), formats=FORMATS)
+    width, height = picture.size
+    if width * height > limits.pixels:
+        raise BrokenPicture(
+            f"{name}: {width} x {height} pixels; the limit is {limits.pixels:,} in all."
+        )
+    return picture
+
+
+def _loaded(
+    content: bytes, size: int, limits: PictureLimits, name: str
+) -> tuple[Image.Image, Image.Transpose | None]:
+    """Decode to RGB, perhaps reduced but larger than size; give the turn due."""
+    with _opened(content, limits, name) as picture:
         turn = _TURNS.get(_orientation(picture))
         reduced = round(size * _REDUCING_GAP)
         picture.draft("RGB", (reduced, reduced))  # only JPEG can; others ignore it

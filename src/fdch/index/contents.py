@@ -47,6 +47,30 @@ def facets(view: View, most: int = _MOST_VALUES) -> dict[str, list[tuple[Cell, i
     return {name: values for name, values in found.items() if values}
 
 
+def extremes(view: View) -> dict[str, tuple[float, float]]:
+    """Give the smallest and the largest value of each column of numbers alone."""
+    # texts sort behind all numbers, so the two ends tell of all between
+    query = (
+        "SELECT min(value), max(value) FROM cells "
+        'WHERE "column" = (SELECT "column" FROM columns WHERE name = ?)'
+    )
+    found = {}
+    for name in columns(view):
+        least, most = view.connection.execute(query, (name,)).fetchone()
+        if isinstance(least, int | float) and isinstance(most, int | float):
+            found[name] = (least, most)
+    return found
+
+
+def kinds(view: View) -> dict[str, int]:
+    """Count items by what their codes were made of."""
+    query = "SELECT json_extract(content, '$[0]'), count(*) FROM items GROUP BY 1"
+    found = {str(kind): count for kind, count in view.connection.execute(query)}
+    # items with running numbers for ids are not listed
+    bare = view.count("items") - sum(found.values())
+    return found | ({"code": found.get("code", 0) + bare} if bare else {})
+
+
 def _bytes(path: Path) -> int:
     try:
         return path.stat().st_size

@@ -1,0 +1,1 @@
+"""The search service: an HTTP API over one index, and the page at its root."""

@@ -1,0 +1,134 @@
+"""What an index holds, for people and for the chips of filters."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+import fdch
+from fdch.index.store import LABEL, Cell, CodeStore
+from fdch.indexing import Index
+from fdch.service.overview import overview
+
+FRESH_SECONDS = 10.0
+_MOST_VALUES = 20
+_MOST_LABELS = 200
+_HEALTH = ("sampled", "distinct", "largest")
+
+
+class Filterable(CodeStore, Protocol):
+    """A store that knows what filters can ask for."""
+
+    def facets(self, most: int = 20) -> dict[str, list[tuple[Cell, int]]]:
+        """Give each column's most frequent values, with their numbers of items."""
+
+    def extremes(self) -> dict[str, tuple[float, float]]:
+        """Give the smallest and the largest value of each column of numbers."""
+
+    def kinds(self) -> dict[str, int]:
+        """Count items by what their codes were made of."""
+
+
+class Remembered:
+    """Something that takes long to find out, found out again when it has aged.
+
+    Args:
+        find: Finds it out.
+        clock: Gives seconds.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[], dict[str, Any]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._find, self._clock = find, clock
+        self._guard = threading.Lock()
+        self._known: dict[str, Any] | None = None
+        self._since = 0.0
+        self._took = 0.0
+
+    def get(self) -> dict[str, Any]:
+        """Give what is known, or find it out; one thread at a time does."""
+        with self._guard:
+            now = self._clock()
+            # what took long is kept longer, so that little time goes into it
+            kept = max(FRESH_SECONDS, 20 * self._took)
+            if self._known is None or now - self._since > kept:
+                self._known = self._find()
+                self._since = self._clock()
+                self._took = self._since - now
+            return self._known
+
+    def forget(self) -> None:
+        """Find it out again when it is next asked for, unless that takes long."""
+        if self._took < 0.1:
+            self._known = None
+
+
+class About:
+    """Tells what an index is; threads may share one."""
+
+    def __init__(self, index: Index, can_write: bool) -> None:
+        self._index, self._can_write = index, can_write
+        self._contents = Remembered(self._find_contents)
+        self._overview = Remembered(lambda: overview(index.store))
+
+    def index(self) -> dict[str, Any]:
+        """Give what `GET /v1/index` replies."""
+        index = self._index
+        return {
+            "items": len(index),
+            "bits": index.bits,
+            "model": index.fingerprint,
+            "method": index.run.name,
+            **self._contents.get(),
+            "has_probability": index.run.calibration is not None,
+            "can_write": self._can_write,
+            "version": fdch.__version__,
+            "health": self._health(),
+        }
+
+    def overview(self) -> dict[str, Any]:
+        """Give what `GET /v1/overview` replies."""
+        return self._overview.get()
+
+    def forget(self) -> None:
+        """The index has changed."""
+        self._contents.forget()
+        self._overview.forget()
+
+    def _health(self) -> dict[str, Any]:
+        known = self._overview.get()
+        balance = known.get("balance") or []
+        return {
+            **{name: known[name] for name in _HEALTH if name in known},
+            "constant_bits": sum(share in (0.0, 1.0) for share in balance),
+        }
+
+    def _find_contents(self) -> dict[str, Any]:
+        if not hasattr(self._index.store, "facets"):
+            return {"kinds": {}, "labels": [], "columns": []}
+        store = cast(Filterable, self._index.store)
+        facets = store.facets(_MOST_LABELS)
+        extremes = store.extremes()
+        return {
+            "kinds": store.kinds(),
+            "labels": [
+                {"name": str(name), "count": count}
+                for name, count in facets.pop(LABEL, [])
+            ],
+            "columns": [
+                {
+                    "name": name,
+                    "values": [
+                        {"value": value, "count": count}
+                        for value, count in values[:_MOST_VALUES]
+                    ],
+                    "numeric": name in extremes,
+                    "min": extremes[name][0] if name in extremes else None,
+                    "max": extremes[name][1] if name in extremes else None,
+                }
+                for name, values in facets.items()
+            ],
+        }

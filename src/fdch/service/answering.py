@@ -1,0 +1,133 @@
+"""Queries of many requests answered together: encoded and scanned in batches."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.codes import Codes
+from fdch.errors import FdchError
+from fdch.queries import image_queries, text_queries
+from fdch.results import Options, Results
+from fdch.search import Searcher
+from fdch.service.messages import SearchOptions
+
+Pixels = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Manner:
+    """Options of a search that can be told equal."""
+
+    k: int
+    radius: int | None
+    where: tuple[str, ...]
+    rerank: bool
+    min_probability: float | None
+
+    @classmethod
+    def of(cls, options: SearchOptions) -> "Manner":
+        """Take over what a client asked for."""
+        return cls(
+            options.k,
+            options.radius,
+            tuple(options.where),
+            options.rerank,
+            options.min_probability,
+        )
+
+    def options(self) -> Options:
+        """Give what a Searcher takes."""
+        return {
+            "k": self.k,
+            "radius": self.radius,
+            "where": self.where,
+            "rerank": self.rerank,
+            "min_probability": self.min_probability,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What one request asks for.
+
+    Args:
+        kind: Of what is asked.
+        asked: Texts, pixels or ids.
+        manner: How to search; None to encode only.
+    """
+
+    kind: Literal["text", "image", "id"]
+    asked: Sequence[Any]
+    manner: Manner | None
+
+
+Answer = list[Results] | Codes
+
+
+class Answers:
+    """Answers queries with a searcher; used by one thread at a time."""
+
+    def __init__(self, searcher: Searcher) -> None:
+        self.searcher = searcher
+
+    def work(self, queries: list[Query]) -> list[Answer | Exception]:
+        """Answer each query, or say why not; like ones together."""
+        answers: dict[int, Answer | Exception] = {}
+        for places in _groups(queries, self._is_alone):
+            answers.update(self._together(queries, places))
+        return [answers[place] for place in range(len(queries))]
+
+    def _together(
+        self, queries: list[Query], places: list[int]
+    ) -> Iterator[tuple[int, Answer | Exception]]:
+        asked = [each for place in places for each in queries[place].asked]
+        first = queries[places[0]]
+        try:
+            found = self._answer(Query(first.kind, asked, first.manner))
+        except FdchError as problem:
+            if len(places) == 1:
+                yield places[0], problem
+                return
+            # one of them is at fault; the others have their answers
+            for place in places:
+                yield from self._together(queries, [place])
+            return
+        start = 0
+        for place in places:
+            stop = start + len(queries[place].asked)
+            yield place, found[start:stop]
+            start = stop
+
+    def _answer(self, query: Query) -> Answer:
+        searcher, index = self.searcher, self.searcher.index
+        if query.manner is None:
+            if query.kind == "text":
+                return text_queries(searcher.encoder, query.asked).codes
+            return image_queries(searcher.encoder, query.asked, index.context).codes
+        options = query.manner.options()
+        if query.kind == "text":
+            return searcher.by_texts(query.asked, **options)
+        if query.kind == "image":
+            return searcher.by_images(query.asked, **options)
+        return searcher.by_ids(query.asked, **options)
+
+    def _is_alone(self, query: Query) -> bool:
+        """Tell whether a query is bound to fail, and would spoil a batch."""
+        if query.kind != "text":
+            return False
+        vocabulary = self.searcher.encoder.inputs.vocabulary
+        return vocabulary is None or not all(map(vocabulary.known, query.asked))
+
+
+def _groups(
+    queries: list[Query], is_alone: Callable[[Query], bool]
+) -> Iterator[list[int]]:
+    """Give the places of queries that can be answered together."""
+    groups: dict[object, list[int]] = {}
+    for place, query in enumerate(queries):
+        key = place if is_alone(query) else (query.kind, query.manner)
+        groups.setdefault(key, []).append(place)
+    yield from groups.values()

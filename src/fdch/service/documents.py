@@ -1,0 +1,169 @@
+"""The OpenAPI document's examples, and a page that shows the document.
+
+The page is plain HTML made here: those that come with the framework load scripts
+from elsewhere, which this service never does.
+"""
+
+import json
+from html import escape
+from typing import Any
+
+from fdch.service.messages import ErrorReply, SearchOptions
+from fdch.service.uploads import PICTURE
+
+DESCRIPTION = (
+    "Finds pictures with words and words with pictures, through learned codes. "
+    "Where the service has tokens, send `Authorization: Bearer TOKEN`. All errors "
+    "have one shape: a code for programs, a message, and a hint what to do."
+)
+_STATUSES = {
+    400: "The request cannot be read.",
+    401: "The token is missing or unknown.",
+    403: "The token does not allow this.",
+    404: "There is no such thing.",
+    408: "The body came too slowly.",
+    409: "It does not fit what the index has.",
+    413: "The body is too large.",
+    415: "The body is of a type that is not taken.",
+    421: "The service is not called by that name.",
+    422: "A value is not as expected.",
+    429: "Too many requests; see Retry-After.",
+    503: "Too busy, or not ready; see Retry-After.",
+}
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorReply, "description": told}
+    for status, told in _STATUSES.items()
+}
+
+
+def _json(examples: dict[str, Any]) -> dict[str, Any]:
+    named = {name: {"value": value} for name, value in examples.items()}
+    return {"requestBody": {"content": {"application/json": {"examples": named}}}}
+
+
+def _multipart(fields: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
+    picture = {"type": "string", "format": "binary", "description": "The picture."}
+    schema = {
+        "type": "object",
+        "properties": {PICTURE: picture, **fields},
+        "required": [PICTURE],
+        "additionalProperties": False,
+    }
+    content: dict[str, Any] = {"schema": schema}
+    if example:
+        content["example"] = example
+    return {"multipart/form-data": content}
+
+
+def _item_schema() -> dict[str, Any]:
+    return {"$ref": "#/components/schemas/ItemRequest"}
+
+
+_OPTIONS: dict[str, Any] = SearchOptions.model_json_schema()["properties"]
+_IMAGE: dict[int | str, Any] = {
+    "200": {
+        "description": "The picture.",
+        "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}},
+    },
+    "304": {"description": "The client has it, as If-None-Match says."},
+}
+
+SEARCH = _json(
+    {
+        "words": {"text": "a red circle on the beach", "k": 5},
+        "filtered": {"text": "circle", "where": ["label=circle"], "k": 3},
+        "near": {"text": "circle", "radius": 12, "rerank": True},
+        "several": {"texts": ["circle", "square"], "k": 2},
+    }
+)
+ENCODE = _json({"one": {"text": "circle"}, "several": {"texts": ["circle", "square"]}})
+SEARCH_IMAGE = {
+    "requestBody": {"required": True, "content": _multipart(_OPTIONS, {"k": 5})}
+}
+ENCODE_IMAGE = {"requestBody": {"required": True, "content": _multipart({}, {})}}
+PUT = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": _item_schema(),
+                "example": {
+                    "text": "a red circle on the beach",
+                    "labels": ["circle"],
+                    "columns": {"price": 12.5},
+                },
+            },
+            **_multipart({"item": {**_item_schema()}}, {}),
+        },
+    }
+}
+ITEM: dict[str, Any] = {}
+PICTURE_REPLIES = {"responses": _IMAGE}
+METRICS = {
+    "responses": {
+        "200": {
+            "description": "Counters.",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        }
+    }
+}
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
+  padding: 0 1rem; }
+h2 code { font-size: 1.1rem; }
+section { border-top: 1px solid #8888; padding-top: .5rem; }
+pre { overflow-x: auto; padding: .75rem; background: #8882; border-radius: .4rem; }
+table { border-collapse: collapse; } td, th { text-align: left; padding: .2rem .8rem; }
+"""
+
+
+def page(document: dict[str, Any]) -> str:
+    """Show an OpenAPI document as one page."""
+    parts = [
+        "<!doctype html><html lang=en><head><meta charset=utf-8>",
+        "<meta name=viewport content='width=device-width'>",
+        "<title>fdch: the API</title><link rel=stylesheet href=/docs.css></head>",
+        f"<body><main><h1>{escape(document['info']['title'])} "
+        f"{escape(document['info']['version'])}: the API</h1>",
+        f"<p>{escape(document['info']['description'])}</p>",
+        "<p>The same for programs: <a href=/openapi.json>openapi.json</a>.</p>",
+    ]
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            parts.append(_operation(method.upper(), path, operation))
+    parts.append("<section><h2>Shapes</h2>")
+    for name, schema in document["components"]["schemas"].items():
+        parts.append(f"<h3>{escape(name)}</h3><pre>{_shown(schema)}</pre>")
+    return "".join([*parts, "</section></main></body></html>"])
+
+
+def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
+    parts = [
+        f"<section><h2><code>{method} {escape(path)}</code></h2>",
+        f"<p>{escape(operation.get('summary', ''))}</p>",
+    ]
+    for parameter in operation.get("parameters", ()):
+        parts.append(
+            f"<p><code>{escape(parameter['name'])}</code> ({parameter['in']}) "
+            f"{escape(parameter.get('description', ''))}</p>"
+        )
+    body = operation.get("requestBody", {}).get("content", {})
+    for kind, content in body.items():
+        parts.append(f"<p>Body: <code>{escape(kind)}</code></p>")
+        if kind.startswith("multipart"):
+            parts.append(f"<pre>{_shown(content['schema']['properties'])}</pre>")
+        examples = [each["value"] for each in content.get("examples", {}).values()]
+        examples += [content["example"]] if "example" in content else []
+        parts += [f"<pre>{_shown(example)}</pre>" for example in examples]
+    rows = "".join(
+        f"<tr><td>{escape(str(status))}</td><td>{escape(reply['description'])}</td></tr>"
+        for status, reply in operation.get("responses", {}).items()
+        if not str(status).startswith(("4", "5"))
+    )
+    return "".join([*parts, f"<table>{rows}</table></section>"])
+
+
+def _shown(value: Any) -> str:
+    return escape(json.dumps(value, indent=1, ensure_ascii=False))

@@ -1,0 +1,223 @@
+"""The gate all requests pass: who may enter, with how much, and for how long."""
+
+import asyncio
+import logging
+import math
+import time
+import traceback
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fdch.service.bodies import body_of, declared_length
+from fdch.service.headers import SECURITY_HEADERS
+from fdch.service.problems import Problem, too_busy, unexpected
+from fdch.service.rates import RateLimit
+from fdch.service.service import Service
+from fdch.service.tokens import Holder, Right
+
+OPEN = ("/", "/health", "/ready", "/docs", "/docs.css", "/openapi.json")
+OPEN_FOLDER = "/static/"
+ITEMS = "/v1/items/"
+WRITING = frozenset(("PUT", "DELETE", "PATCH"))
+_log = logging.getLogger("fdch.service")
+
+
+class Gate:
+    """Wraps an application; see the module.
+
+    Args:
+        app: The routes.
+        service: Whose limits and tokens hold.
+        hosts: Names by which the service may be called; None for any.
+    """
+
+    def __init__(
+        self, app: ASGIApp, service: Service, hosts: frozenset[str] | None = None
+    ) -> None:
+        self._app, self._service, self._hosts = app, service, hosts
+        rate = service.limits.rate
+        self._rate = None if rate is None else RateLimit(rate)
+        self._active = 0
+        self._held = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, _Reply(send))
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _answer(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
+        began = time.perf_counter()
+        self._active += 1
+        self._service.metrics.active.set(self._active)
+        try:
+            await self._admit(scope, receive, reply)
+        except Problem as problem:
+            await reply.refuse(scope, receive, problem)
+        except TimeoutError:
+            await reply.refuse(scope, receive, too_busy("the request took too long."))
+        except Exception as error:
+            _log_error(error)
+            await reply.refuse(scope, receive, unexpected())
+        finally:
+            self._active -= 1
+            self._service.metrics.active.set(self._active)
+            self._record(scope, reply.status, time.perf_counter() - began)
+
+    async def _admit(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
+        limits = self._service.limits
+        headers = _headers(scope)
+        self._require_host(headers)
+        holder = self._holder(headers)
+        self._require_right(scope, holder)
+        self._require_rate(scope, holder)
+        if self._active > limits.concurrent and scope["path"] not in OPEN:
+            raise too_busy("too many requests are waiting.")
+        if scope["path"].startswith(ITEMS):
+            # ids are still encoded, so that a slash in one is not a path's
+            scope["path"] = scope["raw_path"].decode("ascii", "replace")
+        length = declared_length(scope, headers, limits.body_bytes)
+        if self._held + length > limits.held_bytes:
+            raise too_busy("too much is being uploaded.")
+        self._held += length
+        try:
+            if length:
+                body = await body_of(receive, length, limits.body_seconds)
+                receive = _given(body, receive)
+            async with asyncio.timeout(limits.seconds):
+                await self._app(scope, receive, reply.send)
+        finally:
+            self._held -= length
+
+    def _require_host(self, headers: dict[bytes, bytes]) -> None:
+        """Refuse other names than our own, by which a web page could reach us."""
+        if self._hosts is None:
+            return
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if name not in self._hosts:
+            raise Problem(
+                421,
+                "wrong_host",
+                "this service is not called by that name.",
+                f"Ask for one of {', '.join(sorted(self._hosts))}.",
+            )
+
+    def _holder(self, headers: dict[bytes, bytes]) -> Holder | None:
+        """Find who asks; a wrong token is refused, even where none is needed."""
+        given = headers.get(b"authorization")
+        tokens = self._service.tokens
+        if given is None or tokens is None:
+            return None
+        scheme, _, token = given.decode("latin-1").partition(" ")
+        holder = tokens.holder(token.strip()) if scheme.lower() == "bearer" else None
+        if holder is None:
+            raise _unauthorized("the token is not known.")
+        return holder
+
+    def _require_right(self, scope: Scope, holder: Holder | None) -> None:
+        path, tokens = scope["path"], self._service.tokens
+        if path in OPEN or path.startswith(OPEN_FOLDER):
+            return
+        if tokens is not None and holder is None:
+            raise _unauthorized("this service asks for a token.")
+        if scope["method"] in WRITING and (
+            holder is None or holder.right is not Right.WRITE
+        ):
+            raise Problem(
+                403,
+                "writing_refused",
+                "this needs a token that allows to write.",
+                "Send 'Authorization: Bearer TOKEN' with a token for writing.",
+            )
+
+    def _require_rate(self, scope: Scope, holder: Holder | None) -> None:
+        if self._rate is None or scope["path"] in ("/health", "/ready"):
+            return
+        address = (scope.get("client") or ("unknown", 0))[0]
+        seconds = self._rate.wait(
+            f"address {address}" if holder is None else holder.key
+        )
+        if seconds:
+            raise Problem(
+                429,
+                "too_many_requests",
+                f"more than {self._service.limits.rate} requests a minute.",
+                "Try again after the seconds that Retry-After tells.",
+                {"retry-after": str(math.ceil(seconds))},
+            )
+
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "other")
+        method = scope["method"] if len(scope["method"]) <= 7 else "other"
+        metrics = self._service.metrics
+        metrics.requests.labels(method, route, str(status)).inc()
+        metrics.seconds.labels(route).observe(seconds)
+        if _log.isEnabledFor(logging.INFO):
+            address = (scope.get("client") or ("unknown", 0))[0]
+            milliseconds = 1000 * seconds
+            _log.info(
+                "%s %s %s %d %.1f ms", address, method, route, status, milliseconds
+            )
+
+
+class _Reply:
+    """What is sent back: with our headers, and once."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the reply."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
+        await self._send(message)
+
+    async def refuse(self, scope: Scope, receive: Receive, problem: Problem) -> None:
+        """Send an error, unless the reply has begun."""
+        if not self.status:
+            await problem.response()(scope, receive, self.send)
+
+
+def _headers(scope: Scope) -> dict[bytes, bytes]:
+    """Give headers by name; those that decide who asks and how much come once."""
+    found: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if name in found and name in (b"host", b"authorization", b"content-length"):
+            raise Problem(
+                400,
+                "bad_headers",
+                f"the header '{name.decode()}' came more than once.",
+                "Send it once.",
+            )
+        found[name] = value
+    return found
+
+
+def _unauthorized(message: str) -> Problem:
+    hint = "Send 'Authorization: Bearer TOKEN' with a token you were given."
+    return Problem(401, "unauthorized", message, hint, {"www-authenticate": "Bearer"})
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    """Hand on a body that has arrived."""
+    pending: list[dict[str, Any]] = [
+        {"type": "http.request", "body": body, "more_body": False}
+    ]
+
+    async def given() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return given
+
+
+def _log_error(error: Exception) -> None:
+    """Log where an error happened; its message might repeat what was asked."""
+    trace = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("%s at\n%s", type(error).__name__, trace)

@@ -1,0 +1,66 @@
+"""How much a request may ask for, and how many may ask at a time."""
+
+from dataclasses import dataclass
+
+from fdch.data.decoding import PictureLimits
+from fdch.errors import SettingError
+
+# the API's own bounds, which its OpenAPI document states
+MOST_RESULTS = 1000
+MOST_RESULTS_IN_ALL = 20_000
+DEFAULT_RESULTS = 20
+MOST_TEXTS = 256
+MOST_CHARACTERS = 2000
+MOST_CONDITIONS = 16
+MOST_CONDITION_CHARACTERS = 1000
+MOST_RADIUS = 65_536
+MOST_ID_CHARACTERS = 1024
+MOST_ITEM_CHARACTERS = 100_000
+MOST_LABELS = 256
+MOST_COLUMNS = 256
+MOST_NAME_CHARACTERS = 256
+SMALLEST_THUMBNAIL, LARGEST_THUMBNAIL = 16, 1024
+DEFAULT_THUMBNAIL = 240
+
+
+@dataclass(frozen=True)
+class ServiceLimits:
+    """What the one who runs a service may change.
+
+    Args:
+        body_bytes: The largest body of a request.
+        picture_pixels: The largest picture that is decoded.
+        held_bytes: Bodies that are held in memory at a time, all together.
+        seconds: How long a request may take.
+        body_seconds: How long the body of a request may take to arrive.
+        head_seconds: How long the head of a request may take to arrive.
+        concurrent: Requests that are worked on or wait at a time.
+        connections: Connections that are open at a time.
+        head_bytes: The largest head of a request.
+        rate: Requests a minute from one token or address; None for any number.
+        thumbnail_bytes: Memory for thumbnails that were asked for before.
+        stop_seconds: How long a stop waits for requests to finish.
+    """
+
+    body_bytes: int = 10 * 2**20
+    picture_pixels: int = 50_000_000
+    held_bytes: int = 256 * 2**20
+    seconds: float = 30.0
+    body_seconds: float = 20.0
+    head_seconds: float = 10.0
+    concurrent: int = 256
+    connections: int = 1024
+    head_bytes: int = 16 * 2**10
+    rate: int | None = None
+    thumbnail_bytes: int = 64 * 2**20
+    stop_seconds: int = 30
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and not value > 0:
+                raise SettingError(f"the limit '{name}' must be positive; got {value}.")
+
+    @property
+    def pictures(self) -> PictureLimits:
+        """The largest picture, for those who decode."""
+        return PictureLimits(bytes=self.body_bytes, pixels=self.picture_pixels)

@@ -1,0 +1,238 @@
+"""The shapes of requests and replies, from which the OpenAPI document is made."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from fdch.service import limits
+
+Condition = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=limits.MOST_CONDITION_CHARACTERS),
+]
+QueryText = Annotated[
+    str, StringConstraints(min_length=1, max_length=limits.MOST_CHARACTERS)
+]
+ItemId = Annotated[
+    str, StringConstraints(min_length=1, max_length=limits.MOST_ID_CHARACTERS)
+]
+Name = Annotated[
+    str, StringConstraints(min_length=1, max_length=limits.MOST_NAME_CHARACTERS)
+]
+Number = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Cell = (
+    Annotated[str, StringConstraints(max_length=limits.MOST_ITEM_CHARACTERS)]
+    | bool
+    | Number
+    | Annotated[float, Field(allow_inf_nan=False)]
+    | None
+)
+
+
+class Asked(BaseModel):
+    """What a client sends: nothing that is not known, and no other types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class SearchOptions(Asked):
+    """How to search."""
+
+    k: int = Field(
+        limits.DEFAULT_RESULTS,
+        ge=1,
+        le=limits.MOST_RESULTS,
+        description="Results at most.",
+    )
+    radius: int | None = Field(
+        None,
+        ge=0,
+        le=limits.MOST_RADIUS,
+        description="The largest Hamming distance of a result.",
+    )
+    where: list[Condition] = Field(
+        default_factory=list,
+        max_length=limits.MOST_CONDITIONS,
+        description="Conditions that all must hold: 'column=value', also != < <= > "
+        ">=, or 'column in a,b'; 'label' stands for the labels.",
+    )
+    min_probability: float | None = Field(
+        None, ge=0, le=1, description="Leave out what is less probably relevant."
+    )
+    rerank: bool = Field(
+        False, description="Order by how sure the query is of each bit."
+    )
+
+
+class SearchRequest(SearchOptions):
+    """One query by text or by the id of an item, or many texts at once."""
+
+    text: QueryText | None = Field(None, description="Find what fits these words.")
+    texts: list[QueryText] | None = Field(
+        None,
+        min_length=1,
+        max_length=limits.MOST_TEXTS,
+        description="Several texts, answered as 'batches'.",
+    )
+    id: ItemId | None = Field(
+        None, description="Find what is near this item, without itself."
+    )
+
+    @model_validator(mode="after")
+    def _asks_once(self) -> Self:
+        if sum(each is not None for each in (self.text, self.texts, self.id)) != 1:
+            raise ValueError("give one of text, texts and id")
+        if len(self.texts or ()) * self.k > limits.MOST_RESULTS_IN_ALL:
+            raise ValueError(
+                f"{len(self.texts or ())} texts with {self.k} results each are more "
+                f"than {limits.MOST_RESULTS_IN_ALL} results"
+            )
+        return self
+
+    @property
+    def asked(self) -> list[str]:
+        """All texts, be it one or several."""
+        return self.texts or [self.text or ""]
+
+
+class EncodeRequest(Asked):
+    """One text, or several."""
+
+    text: QueryText | None = None
+    texts: list[QueryText] | None = Field(
+        None, min_length=1, max_length=limits.MOST_TEXTS
+    )
+
+    @model_validator(mode="after")
+    def _asks_once(self) -> Self:
+        if (self.text is None) == (self.texts is None):
+            raise ValueError("give one of text and texts")
+        return self
+
+    @property
+    def asked(self) -> list[str]:
+        """All texts, be it one or several."""
+        return self.texts or [self.text or ""]
+
+
+class ItemRequest(Asked):
+    """What is to be known of an item besides its picture."""
+
+    text: (
+        Annotated[str, StringConstraints(max_length=limits.MOST_ITEM_CHARACTERS)] | None
+    ) = None
+    labels: list[Name] = Field(default_factory=list, max_length=limits.MOST_LABELS)
+    columns: dict[Name, Cell] = Field(
+        default_factory=dict, max_length=limits.MOST_COLUMNS
+    )
+
+
+class ItemReply(BaseModel):
+    """What is known of an item."""
+
+    id: str
+    text: str | None
+    image: str | None = Field(description="Where its picture is served.")
+    labels: list[str]
+    columns: dict[str, Any]
+    kind: Literal["pair", "image", "text", "code"]
+
+
+class Hit(ItemReply):
+    """An item that was found."""
+
+    distance: int = Field(description="Bits in which the codes differ.")
+    probability: float | None = Field(
+        description="That it is relevant; null where that is not known."
+    )
+
+
+class SearchReply(BaseModel):
+    """What was found for one query, best first."""
+
+    query: dict[str, Any]
+    results: list[Hit]
+    scanned: int = Field(description="Codes compared, or ruled out by bounds.")
+    milliseconds: float
+
+
+class BatchReply(BaseModel):
+    """What was found for each of several texts."""
+
+    batches: list[SearchReply]
+
+
+class EncodeReply(BaseModel):
+    """Codes, each in hexadecimal, the first bit highest."""
+
+    bits: int
+    model: str
+    codes: list[str]
+
+
+class PutReply(BaseModel):
+    """What was written, and is on disk."""
+
+    id: str
+    kind: Literal["pair", "image", "text"]
+    created: bool = Field(description="False where it replaced an item.")
+
+
+class Count(BaseModel):
+    """A label and how many items have it."""
+
+    name: str
+    count: int
+
+
+class ValueCount(BaseModel):
+    """A value of a column and how many items have it."""
+
+    value: Any
+    count: int
+
+
+class ColumnReply(BaseModel):
+    """A column that filters may name."""
+
+    name: str
+    values: list[ValueCount] = Field(description="The most frequent ones.")
+    numeric: bool
+    min: float | None
+    max: float | None
+
+
+class IndexReply(BaseModel):
+    """What the index holds."""
+
+    items: int
+    bits: int
+    model: str = Field(description="Fingerprint of the model.")
+    method: str
+    kinds: dict[str, int]
+    labels: list[Count]
+    columns: list[ColumnReply]
+    has_probability: bool
+    can_write: bool
+    version: str
+    health: dict[str, Any] = Field(description="How well the codes use their bits.")
+
+
+class ErrorContent(BaseModel):
+    """What was wrong, and what to do next."""
+
+    code: str
+    message: str
+    hint: str
+
+
+class ErrorReply(BaseModel):
+    """The one shape of all errors."""
+
+    error: ErrorContent
+
+
+class StateReply(BaseModel):
+    """How the service is."""
+
+    status: str

@@ -1,0 +1,231 @@
+"""Pictures of indexed items, whole and small; their paths come from the index."""
+
+import hashlib
+import os
+import re
+import stat
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fdch.data.decoding import PictureLimits, picture_format, shrink
+from fdch.errors import BrokenPicture
+from fdch.index.layout import sync_folder, write_durably
+from fdch.index.store import Item
+from fdch.service.problems import Problem
+
+# what browsers show; anything else is made a JPEG of at most so many pixels a side
+_MEDIA_TYPES = {
+    "JPEG": "image/jpeg",
+    "MPO": "image/jpeg",
+    "PNG": "image/png",
+    "WEBP": "image/webp",
+    "GIF": "image/gif",
+}
+_ENDINGS = {
+    "JPEG": "jpg",
+    "MPO": "jpg",
+    "PNG": "png",
+    "WEBP": "webp",
+    "GIF": "gif",
+    "BMP": "bmp",
+    "TIFF": "tif",
+}
+_LARGEST_SIDE = 4096
+_KEPT_NAME = re.compile(r"[0-9a-f]{32}\.(jpg|png|webp|gif|bmp|tif)")
+
+
+@dataclass(frozen=True)
+class ServedPicture:
+    """A picture as it is sent."""
+
+    content: bytes
+    media_type: str
+    etag: str
+
+
+class ItemPictures:
+    """Reads, shrinks and keeps pictures of items; threads may share one.
+
+    Args:
+        folder: Where uploaded pictures are kept; None where there is no place.
+        pixels: The largest picture that is decoded.
+        cache_bytes: Memory for thumbnails.
+        count: Told of each thumbnail whether it was there.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        pixels: int,
+        cache_bytes: int,
+        count: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        self.folder = folder
+        self._limits = PictureLimits(pixels=pixels)
+        self._thumbnails = _Thumbnails(cache_bytes)
+        self._count = count
+
+    def picture(self, item: Item, known: str | None = None) -> ServedPicture:
+        """Give an item's picture in a format that browsers show.
+
+        Args:
+            item: Whose picture.
+            known: The tag of what the client has; if current, no content is given.
+        """
+        with _opened(self._path(item)) as (file, mark):
+            etag = f'"{mark}"'
+            if known == etag:
+                return ServedPicture(b"", "", etag)
+            content = _read(file, self._limits.bytes)
+        with _named_plainly():
+            found = picture_format(content, self._limits, "the picture")
+            media_type = _MEDIA_TYPES.get(found)
+            if media_type is None:
+                content = shrink(content, _LARGEST_SIDE, self._limits, "the picture")
+                media_type = "image/jpeg"
+        return ServedPicture(content, media_type, etag)
+
+    def thumbnail(
+        self, item: Item, size: int, known: str | None = None
+    ) -> ServedPicture:
+        """Give a JPEG of an item's picture, its longer side at most size pixels."""
+        with _opened(self._path(item)) as (file, mark):
+            etag = f'"{mark}-{size}"'
+            if known == etag:
+                return ServedPicture(b"", "", etag)
+            small = self._thumbnails.get(etag)
+            self._count(small is not None)
+            if small is None:
+                content = _read(file, self._limits.bytes)
+                with _named_plainly():
+                    small = shrink(content, size, self._limits, "the picture")
+                self._thumbnails.put(etag, small)
+        return ServedPicture(small, "image/jpeg", etag)
+
+    def keep(self, name: str, content: bytes) -> Path:
+        """Write an item's picture, whole and on disk, under a name of its digest."""
+        if self.folder is None:
+            raise Problem(
+                409,
+                "no_place_for_pictures",
+                "this service has no folder to keep pictures in.",
+                "Run it with '--pictures FOLDER', or send texts only.",
+            )
+        found = picture_format(content, self._limits, "the picture")
+        # the id is hashed too: so each file belongs to one item and goes with it
+        digest = hashlib.blake2b(name.encode(), digest_size=16)
+        digest.update(b"\0" + content)
+        path = self.folder / f"{digest.hexdigest()}.{_ENDINGS[found]}"
+        if not path.exists():
+            self.folder.mkdir(exist_ok=True)
+            sync_folder(self.folder.parent)
+            write_durably(path, content)
+        return path
+
+    def forget(self, image: str | None, but: Path | None = None) -> None:
+        """Delete a picture that was uploaded, unless it is the one given."""
+        if image is None or self.folder is None:
+            return
+        path = Path(image)
+        is_ours = path.parent == self.folder and _KEPT_NAME.fullmatch(path.name)
+        if is_ours and path != but:
+            path.unlink(missing_ok=True)
+
+    def _path(self, item: Item) -> Path:
+        if item.image is None:
+            raise Problem(
+                404,
+                "no_picture",
+                "this item has no picture.",
+                "Look at 'image' in the results: it is null for such items.",
+            )
+        path = Path(item.image)
+        # an index that was moved has its uploaded pictures beside it still
+        if self.folder is not None and _KEPT_NAME.fullmatch(path.name):
+            moved = self.folder / path.name
+            if not path.exists() and moved.exists():
+                return moved
+        return path
+
+
+class _Thumbnails:
+    """The thumbnails that were asked for last, as many as fit."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._bytes = most, 0
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def get(self, key: str) -> bytes | None:
+        with self._guard:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def put(self, key: str, content: bytes) -> None:
+        with self._guard:
+            self._bytes += len(content) - len(self._kept.pop(key, b""))
+            self._kept[key] = content
+            while self._bytes > self._most:
+                self._bytes -= len(self._kept.popitem(last=False)[1])
+
+
+class _opened:  # noqa: N801 - used like a function
+    """Open a picture's file; give it with a mark that changes when it does."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> tuple[int, str]:
+        try:
+            # a pipe or a device must not make the thread wait
+            flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
+            self._file = os.open(self._path, flags)
+        except (OSError, ValueError):
+            raise _gone() from None
+        state = os.fstat(self._file)
+        if not stat.S_ISREG(state.st_mode):
+            os.close(self._file)
+            raise _gone()
+        told = f"{self._path}\0{state.st_mtime_ns}\0{state.st_size}\0{state.st_ino}"
+        return self._file, hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[
+            :32
+        ]
+
+    def __exit__(self, *problem: object) -> None:
+        os.close(self._file)
+
+
+class _named_plainly:  # noqa: N801 - used like a function
+    """Say of a broken file of the catalogue no more than that it is broken."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if isinstance(error, BrokenPicture):
+            raise Problem(
+                404,
+                "broken_picture",
+                "the picture of this item cannot be shown: its file is broken.",
+                "Tell whoever looks after the index.",
+            ) from None
+
+
+def _gone() -> Problem:
+    return Problem(
+        404,
+        "picture_missing",
+        "the picture of this item is not where it was when it was indexed.",
+        "Tell whoever looks after the index; the item itself can still be found.",
+    )
+
+
+def _read(file: int, most: int) -> bytes:
+    with os.fdopen(os.dup(file), "rb") as stream:
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise _gone()
+    return content

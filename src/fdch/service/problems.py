@@ -1,0 +1,83 @@
+"""Errors in one shape: a code for programs, a message and a hint for people."""
+
+import json
+import logging
+from collections.abc import Mapping
+
+from fastapi.responses import Response
+
+from fdch.errors import (
+    BrokenPicture,
+    DataError,
+    FdchError,
+    IndexBusy,
+    SettingError,
+    StoreAway,
+    UnknownWords,
+)
+
+_log = logging.getLogger("fdch.service")
+
+
+class Problem(Exception):
+    """A request that is answered with an error.
+
+    Args:
+        status: HTTP status.
+        code: One word or some, for programs.
+        message: What was wrong.
+        hint: What to do next.
+        headers: To be sent along.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        hint: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+        self.message, self.hint = message, hint
+        self.headers = dict(headers or {})
+
+    def response(self) -> Response:
+        """Give the reply."""
+        told = {"code": self.code, "message": self.message, "hint": self.hint}
+        # a message may quote half of a character, which is no UTF-8
+        content = json.dumps({"error": told}).encode("ascii")
+        headers = {"cache-control": "no-store"} | self.headers
+        return Response(content, self.status, headers, "application/json")
+
+
+def too_busy(message: str, seconds: int = 1) -> Problem:
+    """Ask to come again later."""
+    hint = "Try again after the seconds that Retry-After tells."
+    headers = {"retry-after": str(seconds)}
+    return Problem(503, "busy", message, hint, headers)
+
+
+def problem_of(error: FdchError) -> Problem:
+    """Say in HTTP what an error of ours says."""
+    if isinstance(error, UnknownWords):
+        hint = "Use other words; those the model has learned are known."
+        return Problem(422, "unknown_words", str(error), hint)
+    if isinstance(error, BrokenPicture):
+        hint = "Send a whole JPEG, PNG, WebP, GIF, BMP or TIFF within the limits."
+        return Problem(422, "broken_picture", str(error), hint)
+    if isinstance(error, SettingError | DataError):
+        hint = "Change the request; /docs shows what it may hold."
+        return Problem(422, "bad_request", str(error), hint)
+    # what follows is not the client's doing, and may name paths
+    _log.error("%s: %s", type(error).__name__, error)
+    if isinstance(error, StoreAway | IndexBusy):
+        return too_busy("the index cannot be reached at present.", 5)
+    return unexpected()
+
+
+def unexpected() -> Problem:
+    """Tell nothing of what went wrong in here."""
+    hint = "Tell whoever runs the service; its log has more."
+    return Problem(500, "internal", "the service failed at this request.", hint)

@@ -1,0 +1,73 @@
+"""HTTP/1.1 as uvicorn speaks it, without patience for heads that never end."""
+
+import asyncio
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from fdch.service.headers import SECURITY_HEADERS
+from fdch.service.problems import Problem
+
+
+class PatientProtocol(H11Protocol):
+    """Closes connections whose next request's head does not arrive in time."""
+
+    head_seconds = 10.0
+    _watch: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first head."""
+        super().connection_made(transport)
+        self._watch_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._unwatch_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Stop waiting once a request has begun; wait for the next one's head."""
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self._watch_head()
+        else:
+            self._unwatch_head()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP in the shape of all errors."""
+        hint = "Send HTTP/1.1, with a head of moderate length."
+        reply = Problem(400, "bad_http", "the request is not understood.", hint)
+        content = bytes(reply.response().body)
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(content)).encode()),
+            (b"connection", b"close"),
+            *SECURITY_HEADERS,
+        ]
+        for event in (
+            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=content),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _watch_head(self) -> None:
+        if self._watch is None:
+            self._watch = self.loop.call_later(self.head_seconds, self._give_up)
+
+    def _unwatch_head(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+    def _give_up(self) -> None:
+        self._watch = None
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self.transport.close()
+
+
+def protocol(head_seconds: float) -> type[PatientProtocol]:
+    """Give the protocol with some patience."""
+    return type("Protocol", (PatientProtocol,), {"head_seconds": head_seconds})

@@ -1,0 +1,117 @@
+"""From what was found to replies."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, unquote_to_bytes
+
+from fastapi import Request
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from fdch.codes import Codes
+from fdch.index.store import Item
+from fdch.results import Results
+from fdch.service.limits import MOST_ID_CHARACTERS
+from fdch.service.page_files import PageFile
+from fdch.service.pictures import ServedPicture
+from fdch.service.problems import Problem
+
+_CODES = {400: "bad_request", 404: "not_found", 405: "wrong_method"}
+_DOTS = (".", "..")
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+def ok(content: Mapping[str, Any], status: int = 200) -> Response:
+    """Send a document."""
+    headers = {"cache-control": "no-store"}
+    return Response(_encode(content).encode(), status, headers, "application/json")
+
+
+def found(results: Results) -> dict[str, Any]:
+    """Shape what was found for one query."""
+    return {
+        "query": dict(results.query),
+        "results": [
+            {
+                **item(each.item),
+                "distance": each.distance,
+                "probability": each.probability,
+            }
+            for each in results
+        ],
+        "scanned": results.scanned,
+        "milliseconds": results.milliseconds,
+    }
+
+
+def item(known: Item) -> dict[str, Any]:
+    """Shape what is known of an item; its picture's path stays in here."""
+    has_address = known.image is not None and known.id not in _DOTS
+    quoted = quote(known.id, safe="") if has_address else ""
+    return {
+        "id": known.id,
+        "text": known.text,
+        "image": f"/v1/items/{quoted}/picture" if has_address else None,
+        "labels": list(known.labels),
+        "columns": dict(known.columns),
+        "kind": known.kind,
+    }
+
+
+def encoded(codes: Codes, model: str) -> dict[str, Any]:
+    """Shape codes."""
+    listed = [row.tobytes().hex() for row in codes.packed]
+    return {"bits": codes.bits, "model": model, "codes": listed}
+
+
+def picture(served: ServedPicture) -> Response:
+    """Send a picture, or say that the client has it."""
+    headers = {"etag": served.etag, "cache-control": "private, max-age=3600"}
+    if not served.media_type:
+        return Response(status_code=304, headers=headers)
+    headers["content-disposition"] = "inline"
+    return Response(served.content, 200, headers, served.media_type)
+
+
+def page(file: PageFile | None, request: Request) -> Response:
+    """Send a file of the page."""
+    if file is None:
+        raise HTTPException(404)
+    headers = {"etag": file.etag, "cache-control": "no-cache"}
+    if request.headers.get("if-none-match") == file.etag:
+        return Response(status_code=304, headers=headers)
+    return Response(file.content, 200, headers, file.media_type)
+
+
+def item_id(quoted: str) -> str:
+    """Decode an id from an address."""
+    try:
+        name = unquote_to_bytes(quoted).decode("utf-8")
+    except (UnicodeDecodeError, UnicodeEncodeError):
+        raise _bad_id("it is not UTF-8") from None
+    if not 0 < len(name) <= MOST_ID_CHARACTERS:
+        raise _bad_id(f"it has more than {MOST_ID_CHARACTERS} characters")
+    return name
+
+
+def new_id(quoted: str) -> str:
+    """Decode an id under which something is to be written."""
+    name = item_id(quoted)
+    if name in _DOTS or not name.isprintable():
+        raise _bad_id("it is '.', '..' or has characters that cannot be printed")
+    return name
+
+
+def refusal(error: HTTPException) -> Problem:
+    """Give errors of the framework our shape."""
+    code = _CODES.get(error.status_code, "refused")
+    hint = "/docs lists what there is."
+    if error.status_code == 404:
+        return Problem(404, code, "there is nothing at this address.", hint)
+    return Problem(error.status_code, code, f"{error.detail}.", hint, error.headers)
+
+
+def _bad_id(what: str) -> Problem:
+    hint = "Percent-encode the id as UTF-8, slashes too."
+    return Problem(400, "bad_id", f"the id cannot be used: {what}.", hint)

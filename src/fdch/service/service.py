@@ -1,0 +1,229 @@
+"""The service itself: what the routes ask, and what starts and stops with it."""
+
+import asyncio
+import contextlib
+import logging
+from pathlib import Path
+
+from fdch.codes import Codes
+from fdch.data.decoding import decode
+from fdch.errors import FdchError
+from fdch.index.store import Item
+from fdch.indexing import Index
+from fdch.machine import usable_cores
+from fdch.networks import image as image_networks
+from fdch.results import Results
+from fdch.search import Searcher
+from fdch.service.about import About
+from fdch.service.answering import Answer, Answers, Pixels, Query
+from fdch.service.batching import Batcher
+from fdch.service.limits import ServiceLimits
+from fdch.service.metrics import Metrics
+from fdch.service.pictures import ItemPictures, ServedPicture
+from fdch.service.pools import BoundedPool
+from fdch.service.problems import Problem, too_busy
+from fdch.service.tokens import Tokens
+from fdch.service.writing import Change, Writer, Written
+from fdch.training.inputs import READY
+
+PICTURES = "pictures"
+_BATCH = 256
+_WRITES = 128
+_READERS = 4
+_WAITING = 256
+_log = logging.getLogger("fdch.service")
+
+
+class Service:
+    """One index, asked by many requests at a time.
+
+    Args:
+        index: Open, for writing where a token allows to write.
+        limits: What may be asked for.
+        tokens: Who may ask; None where anyone who reaches the service may read.
+        pictures: Folder for uploaded pictures; None for the index's own.
+        log_queries: Whether the log may hold what is searched for.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        *,
+        limits: ServiceLimits | None = None,
+        tokens: Tokens | None = None,
+        pictures: Path | None = None,
+        log_queries: bool = False,
+    ) -> None:
+        self.index = index
+        self.limits = limits or ServiceLimits()
+        self.tokens = tokens
+        self.log_queries = log_queries
+        self.metrics = Metrics()
+        self.searcher = Searcher(index)
+        self.about = About(index, self.can_write)
+        self.trouble: Exception | None = None
+        self.is_ready = False
+        self.pictures = ItemPictures(
+            _pictures_folder(index) if pictures is None else pictures.absolute(),
+            self.limits.picture_pixels,
+            self.limits.thumbnail_bytes,
+            self._count_thumbnail,
+        )
+        answers = Answers(self.searcher)
+        writer = Writer(index, self.pictures)
+        self._searches = Batcher[Query, Answer](
+            answers.work, _BATCH, "fdch-answers", self.metrics.batch.observe
+        )
+        self._writes = Batcher[Change, Written](writer.work, _WRITES, "fdch-writer")
+        cores = usable_cores()
+        self._decoding = BoundedPool(cores, _WAITING, "fdch-decoding")
+        self._reading = BoundedPool(_READERS, _WAITING, "fdch-reading")
+        self._measure()
+
+    @property
+    def can_write(self) -> bool:
+        """Tell whether any client may write."""
+        return self.tokens is not None and self.tokens.can_write
+
+    async def start(self) -> None:
+        """Begin to load the model; searches are answered once that is done."""
+        loop = asyncio.get_running_loop()
+        self._searches.start(loop)
+        self._writes.start(loop)
+        self._warming = asyncio.create_task(self._warm())
+
+    async def stop(self) -> None:
+        """Finish what was begun, and leave the index sealed."""
+        self.is_ready = False
+        self._warming.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._warming
+        await asyncio.to_thread(self._close)
+
+    async def search(self, query: Query) -> list[Results]:
+        """Search, together with what others ask for at the time."""
+        found = await self._submit(query)
+        assert not isinstance(found, Codes)
+        self.metrics.scanned.inc(sum(each.scanned for each in found))
+        return found
+
+    def log_query(self, query: Query) -> None:
+        """Log what was searched for, where that was asked for."""
+        if self.log_queries:
+            _log.info("searched by %s: %.200r", query.kind, list(query.asked))
+
+    async def encode(self, query: Query) -> Codes:
+        """Encode, together with what others ask for at the time."""
+        found = await self._submit(query)
+        assert isinstance(found, Codes)
+        return found
+
+    async def decode(self, picture: bytes) -> Pixels:
+        """Decode an uploaded picture to what the model's network takes."""
+        inputs = self.searcher.encoder.inputs
+        if inputs.image_network == READY:
+            raise Problem(
+                422,
+                "no_pictures",
+                "the model of this index was trained on ready features, so it cannot "
+                "look at pictures.",
+                "Search by text, or by the id of an item.",
+            )
+        size = image_networks.describe(inputs.image_network).size
+        return await self._decoding.run(
+            decode, picture, size, self.limits.pictures, "the picture"
+        )
+
+    async def check(self, picture: bytes) -> None:
+        """Refuse an uploaded picture that cannot be decoded."""
+        await self._decoding.run(
+            decode, picture, 16, self.limits.pictures, "the picture"
+        )
+
+    async def item(self, name: str) -> Item:
+        """Give an item of the index, or refuse an unknown id."""
+        [found] = await self._reading.run(self.index.store.items, [name])
+        if found is None:
+            raise Problem(
+                404,
+                "unknown_item",
+                "there is no item of this id.",
+                "Ids are as in the index; in an address, each is percent-encoded.",
+            )
+        return found
+
+    async def picture(self, item: Item, known: str | None) -> ServedPicture:
+        """Give an item's picture."""
+        return await self._decoding.run(self.pictures.picture, item, known)
+
+    async def thumbnail(
+        self, item: Item, size: int, known: str | None
+    ) -> ServedPicture:
+        """Give an item's picture, small."""
+        return await self._decoding.run(self.pictures.thumbnail, item, size, known)
+
+    async def change(self, change: Change) -> Written:
+        """Change the index; what is returned is on disk."""
+        self._require_ready()
+        # whoever stops waiting does not stop the change
+        written = await asyncio.shield(self._writes.submit(change))
+        self.about.forget()
+        return written
+
+    async def describe(self) -> dict[str, object]:
+        """Tell what the index holds."""
+        self._require_ready()
+        return await self._reading.run(self.about.index)
+
+    async def overview(self) -> dict[str, object]:
+        """Tell how the index's codes lie."""
+        self._require_ready()
+        return await self._reading.run(self.about.overview)
+
+    async def _submit(self, query: Query) -> Answer:
+        self._require_ready()
+        return await self._searches.submit(query)
+
+    def _require_ready(self) -> None:
+        if not self.is_ready:
+            raise too_busy("the model is being loaded.", 5)
+
+    async def _warm(self) -> None:
+        try:
+            await asyncio.to_thread(self.searcher.warm)
+        except FdchError as problem:
+            self.trouble = problem
+            _log.error("the model cannot be loaded: %s", problem)
+            return
+        self.is_ready = True
+        _log.info("ready")
+
+    def _close(self) -> None:
+        self._searches.close()
+        self._writes.close()
+        self._decoding.close()
+        self._reading.close()
+        self.index.close()
+
+    def _measure(self) -> None:
+        metrics = self.metrics
+        waiting = metrics.waiting
+        waiting.labels("search").set_function(lambda: self._searches.length)
+        waiting.labels("write").set_function(lambda: self._writes.length)
+        metrics.ready.set_function(lambda: float(self.is_ready))
+        metrics.items.set_function(self._items)
+
+    def _items(self) -> float:
+        try:
+            return float(len(self.index))
+        except FdchError:
+            return float("nan")
+
+    def _count_thumbnail(self, is_known: bool) -> None:
+        self.metrics.thumbnails.labels("hit" if is_known else "miss").inc()
+
+
+def _pictures_folder(index: Index) -> Path | None:
+    """Give the folder beside the codes, where there is one."""
+    path = getattr(index.store, "path", None)
+    return path.absolute() / PICTURES if isinstance(path, Path) else None

@@ -1,0 +1,117 @@
+"""Who may read and who may write: tokens from a file, compared in constant time."""
+
+import hashlib
+import hmac
+import os
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from fdch.errors import SettingError
+
+FEWEST_CHARACTERS = 16
+_MOST_BYTES = 2**20
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,512}")
+
+
+class Right(IntEnum):
+    """What a request is allowed to do."""
+
+    NOTHING = 0
+    READ = 1
+    WRITE = 2
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Whoever came with a token.
+
+    Args:
+        right: What the token allows.
+        key: Tells holders apart without telling the token.
+    """
+
+    right: Right
+    key: str
+
+
+class Tokens:
+    """The tokens of a service; only their digests are kept.
+
+    Args:
+        known: Each token with what it allows.
+
+    >>> Tokens({"a-token-to-read-with": Right.READ}).holder("a wrong one") is None
+    True
+    """
+
+    def __init__(self, known: dict[str, Right]) -> None:
+        self._known = [(_digest(token), right) for token, right in known.items()]
+
+    @classmethod
+    def read(cls, path: Path) -> "Tokens":
+        """Read a file with lines "read TOKEN" and "write TOKEN".
+
+        Raises:
+            SettingError: Naming the line that is wrong, never its token.
+        """
+        try:
+            with open(path, "rb") as file:
+                content = file.read(_MOST_BYTES + 1)
+                mode = os.fstat(file.fileno()).st_mode
+            lines = content.decode("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as problem:
+            reason = getattr(problem, "strerror", None) or problem
+            raise SettingError(f"token file '{path}': {reason}.") from problem
+        if len(content) > _MOST_BYTES:
+            raise SettingError(f"token file '{path}' is larger than 1 MiB.")
+        if os.name == "posix" and mode & 0o002:
+            raise SettingError(
+                f"token file '{path}' can be written by anyone: 'chmod 600' it."
+            )
+        known: dict[str, Right] = {}
+        for number, line in enumerate(lines, 1):
+            words = line.split("#")[0].split()
+            if words:
+                token, right = _entry(path, number, words)
+                known[token] = max(right, known.get(token, right))
+        if not known:
+            raise SettingError(
+                f"token file '{path}' has no token. Give lines such as 'read TOKEN' "
+                "and 'write TOKEN'."
+            )
+        return cls(known)
+
+    @property
+    def can_write(self) -> bool:
+        """Tell whether any token allows to write."""
+        return any(right is Right.WRITE for _, right in self._known)
+
+    def holder(self, token: str) -> Holder | None:
+        """Find who holds a token; as slow for a wrong one as for a right one."""
+        given = _digest(token)
+        found: Right | None = None
+        for known, right in self._known:
+            if hmac.compare_digest(known, given):
+                found = right
+        return None if found is None else Holder(found, given.hex()[:16])
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def _entry(path: Path, number: int, words: list[str]) -> tuple[str, Right]:
+    where = f"line {number} of token file '{path}'"
+    rights = {"read": Right.READ, "write": Right.WRITE}
+    if len(words) != 2 or words[0] not in rights:
+        raise SettingError(f"{where} is not 'read TOKEN' or 'write TOKEN'.")
+    token = words[1]
+    if len(token) < FEWEST_CHARACTERS or not _TOKEN.fullmatch(token):
+        raise SettingError(
+            f"{where}: a token has {FEWEST_CHARACTERS} to 512 letters, digits and "
+            "signs of ._~+/=-. Make one with: "
+            "python -c 'import secrets; print(secrets.token_urlsafe())'"
+        )
+    return token, rights[words[0]]
