@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse import csr_array
 
 from fdch.codes import Codes, binarize
 from fdch.data.images import (
@@ -19,12 +20,52 @@ from fdch.data.images import (
 )
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
 from fdch.errors import DataError, UnknownWords
-from fdch.methods._base import PICTURES_AT_A_TIME, HashMethod
+from fdch.methods._base import PICTURES_AT_A_TIME
 from fdch.training.context import PLAIN, Context
 
 Text = str | NDArray[Any]
 Picture = str | Path | bytes | NDArray[Any]
 _SHOWN = 100
+
+
+class QueryInputs(Protocol):
+    """How pictures and words become numbers; see fdch.training.inputs.Inputs."""
+
+    @property
+    def image_network(self) -> str:
+        """Name of the image network, or "features" for ready ones."""
+
+    @property
+    def image_width(self) -> int:
+        """Columns of image features."""
+
+    @property
+    def text_width(self) -> int:
+        """Columns of word vectors."""
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """The known words; None for ready word vectors."""
+
+    def images(self, images: Images, context: Context) -> NDArray[Any]:
+        """Give what `image_outputs` takes."""
+
+    def texts(self, texts: Texts) -> csr_array:
+        """Give what `text_outputs` takes."""
+
+
+class Encoder(Protocol):
+    """What makes codes of queries: a fitted method, or an export of one."""
+
+    @property
+    def inputs(self) -> QueryInputs:
+        """How pictures and words become numbers."""
+
+    def image_outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
+        """Give real outputs whose signs are the codes, (n, bits)."""
+
+    def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
+        """Give real outputs whose signs are the codes, (n, bits)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +89,7 @@ class Queries:
     places: Sequence[int] | None = None
 
 
-def text_queries(method: HashMethod, texts: Sequence[Text]) -> Queries:
+def text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
     """Encode texts, or ready vectors for methods that learned from such.
 
     Raises:
@@ -56,26 +97,26 @@ def text_queries(method: HashMethod, texts: Sequence[Text]) -> Queries:
     """
     asked: list[dict[str, Any]]
     asked = [{"text": text if isinstance(text, str) else None} for text in texts]
-    vectors = method.inputs.texts(_texts(texts))
+    vectors = encoder.inputs.texts(_texts(texts))
     known = np.asarray(abs(vectors).sum(axis=1)).ravel() > 0
-    vocabulary = method.inputs.vocabulary
+    vocabulary = encoder.inputs.vocabulary
     if not known.all():
         raise UnknownWords(_no_known_word(texts[int(known.argmin())], vocabulary))
     for each, text in zip(asked, texts, strict=True):
         if vocabulary is not None and isinstance(text, str):
             each["unknown_words"] = unknown_words(text, vocabulary)
-    outputs = method.text_outputs(vectors)
+    outputs = encoder.text_outputs(vectors)
     return Queries(asked, "text", binarize(outputs), outputs)
 
 
 def image_queries(
-    method: HashMethod, pictures: Sequence[Picture], context: Context = PLAIN
+    encoder: Encoder, pictures: Sequence[Picture], context: Context = PLAIN
 ) -> Queries:
     """Encode pictures, or ready features; they are not kept in the cache."""
     context = Context(context.progress, context.device, remember=False)
     outputs = np.concatenate(
         [
-            method.image_outputs(method.inputs.images(images, context))
+            encoder.image_outputs(encoder.inputs.images(images, context))
             for images in _parts(pictures)
         ]
     )

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from fdch.codes import Codes, weighted_distances
 from fdch.errors import DataError, SettingError
 from fdch.evaluation.calibration import Calibration
+from fdch.exported import ExportedModel
 from fdch.index.lookup import warm
 from fdch.index.store import Answer, Item
 from fdch.indexing import Index
-from fdch.queries import Picture, Queries, Text, image_queries, text_queries
+from fdch.queries import Encoder, Picture, Queries, Text, image_queries, text_queries
 from fdch.results import Demand, Options, Result, Results
 from fdch.training.inputs import READY
 
@@ -31,10 +32,22 @@ class Searcher:
 
     Args:
         index: An index, or the name of one.
+        encoder: What encodes queries in place of the index's own method: an export
+            of the same model, see `fdch.encoders.open_encoder`.
     """
 
-    def __init__(self, index: Index | str | Path) -> None:
+    def __init__(
+        self, index: Index | str | Path, encoder: ExportedModel | None = None
+    ) -> None:
         self.index = index if isinstance(index, Index) else Index.open(index)
+        if encoder is not None:
+            self.index.require_model(encoder.fingerprint, "queries of this encoder")
+        self._exported = encoder
+
+    @property
+    def encoder(self) -> Encoder:
+        """What makes codes of texts and pictures."""
+        return self._exported or self.index.method
 
     @property
     def calibration(self) -> Calibration | None:
@@ -43,9 +56,8 @@ class Searcher:
 
     def warm(self) -> None:
         """Load and compile all that a search needs, so that none has to wait."""
-        method = self.index.method
         warm(self.index.bits)
-        inputs = method.inputs
+        inputs = self.encoder.inputs
         if inputs.image_network == READY:
             self.by_image(np.zeros(inputs.image_width), k=1)
         else:
@@ -70,16 +82,16 @@ class Searcher:
         self, texts: Sequence[Text], **options: Unpack[Options]
     ) -> list[Results]:
         """Find for each text what is near it."""
-        method = self.index.method
-        return self._find(texts, lambda: [text_queries(method, texts)], options)
+        encoder = self.encoder
+        return self._find(texts, lambda: [text_queries(encoder, texts)], options)
 
     def by_images(
         self, images: Sequence[Picture], **options: Unpack[Options]
     ) -> list[Results]:
         """Find for each picture what is near it."""
-        method, context = self.index.method, self.index.context
+        encoder, context = self.encoder, self.index.context
         return self._find(
-            images, lambda: [image_queries(method, images, context)], options
+            images, lambda: [image_queries(encoder, images, context)], options
         )
 
     def by_ids(self, names: Sequence[str], **options: Unpack[Options]) -> list[Results]:

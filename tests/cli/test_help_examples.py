@@ -15,6 +15,7 @@ ORDER = (
     ("evaluate",),
     ("compare",),
     ("encode",),
+    ("export",),
     ("index", "create"),
     ("index", "add"),
     ("index", "remove"),

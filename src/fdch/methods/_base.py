@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,20 @@ class About:
     def needs_labels(self) -> bool:
         """Whether it cannot learn from pairs alone."""
         return "label" in self.supervision
+
+
+class PairSum(NamedTuple):
+    """Outputs of pairs as the sum of a function of each side.
+
+    Args:
+        image: Of the image features.
+        text: Of the text.
+        threshold: What is taken off the sum, (bits,) or one number.
+    """
+
+    image: object
+    text: object
+    threshold: Array | float = 0.0
 
 
 @dataclass
@@ -149,6 +163,15 @@ class HashMethod(ABC):
     def trained_on(self) -> int:
         """How many pairs it has learned from."""
         return self.inputs.items
+
+    @property
+    def functions(self) -> Mapping[str, object]:
+        """The functions behind the outputs, of which an export is made.
+
+        They go by the roles "image", "text" and "pair". There are none where
+        outputs come about in another way.
+        """
+        return {}
 
     def state(self) -> dict[str, Array]:
         """Give everything learned as plain arrays, in C order as files have it."""

@@ -107,6 +107,11 @@ class DeepMethod(HashMethod):
         """Give G."""
         return batches.text_outputs(self._networks["text"], texts)
 
+    @property
+    def functions(self) -> Mapping[str, nn.Module]:
+        """The networks by their roles."""
+        return self._networks
+
     @abstractmethod
     def _build(
         self, inputs: Inputs, generator: torch.Generator

@@ -50,6 +50,11 @@ class ShallowMethod(HashMethod):
         """Give the hash function of texts."""
         return np.asarray(self._hash["text"](texts), np.float32)
 
+    @property
+    def functions(self) -> Mapping[str, object]:
+        """The hash function of each side."""
+        return self._hash
+
     def _learned(self) -> dict[str, Array]:
         image, text = (self._hash[side].to_arrays(side) for side in SIDES)
         return image | text

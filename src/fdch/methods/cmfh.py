@@ -15,7 +15,7 @@ from scipy import linalg
 from scipy.sparse import csr_array
 
 from fdch.data.pairs import PairedSet
-from fdch.methods._base import About, Array, HashMethod
+from fdch.methods._base import About, Array, HashMethod, PairSum
 from fdch.methods._ranges import require_not_negative, require_positive, require_share
 from fdch.progress import Update
 from fdch.training.closed_form import LinearMap, Matrix, Ridge, centred
@@ -81,6 +81,13 @@ class CMFH(HashMethod):
     def pair_outputs(self, images: Array, texts: csr_array) -> NDArray[np.float32]:
         """Give V of pairs, U and P fixed."""
         return self._maps["image_share"](images) + self._maps["text_share"](texts)
+
+    @property
+    def functions(self) -> Mapping[str, object]:
+        """P of each side, and each side's share of V."""
+        maps = self._maps
+        pair = PairSum(maps["image_share"], maps["text_share"])
+        return {"image": maps["image"], "text": maps["text"], "pair": pair}
 
     def _learn(
         self,

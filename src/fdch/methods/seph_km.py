@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError
-from fdch.methods._base import About, Array
+from fdch.methods._base import About, Array, PairSum
 from fdch.methods._ranges import require_not_negative, require_positive
 from fdch.methods._shallow import SIDES, ShallowMethod
 from fdch.progress import Update
@@ -84,6 +84,13 @@ class SePHkm(ShallowMethod):
         if self.use_prior:
             outputs -= self._prior
         return outputs.astype(np.float32)
+
+    @property
+    def functions(self) -> Mapping[str, object]:
+        """The hash function of each side, and their sum for pairs."""
+        image, text = self._hash["image"], self._hash["text"]
+        prior = self._prior if self.use_prior else 0.0
+        return {"image": image, "text": text, "pair": PairSum(image, text, prior)}
 
     def _learn(
         self,

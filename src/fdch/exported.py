@@ -1,0 +1,229 @@
+"""ExportedModel: what `fdch export` wrote, encoding through ONNX Runtime.
+
+Nothing here needs torch.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
+from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
+from fdch.errors import DamagedRun, DataError, MissingExtra
+from fdch.exported_files import read_graph, read_manifest
+from fdch.machine import usable_cores
+
+# so small that activations stay in a processor's cache
+PICTURES_AT_A_TIME = 4
+ROWS_AT_A_TIME = 1024
+WORDS_AT_A_TIME = 2048  # a row of the hidden layer is fetched for each
+
+
+@dataclass(frozen=True)
+class ExportedInputs:
+    """How pictures and words become numbers; see fdch.training.inputs.Inputs.
+
+    Args:
+        image_network: Name of the image network, or "features" for ready ones.
+        image_width: Its features, or columns of ready ones.
+        size: Rows and columns of pictures; None for ready features.
+        vocabulary: The known words; None for ready vectors.
+        text_width: Columns of the word vectors.
+    """
+
+    image_network: str
+    image_width: int
+    size: int | None
+    vocabulary: Vocabulary | None
+    text_width: int
+
+    def images(self, images: Images, context: object = None) -> NDArray[Any]:
+        """Give pixels, uint8 (n, size, size, 3), or ready features."""
+        if isinstance(images, ImageFeatures) != (self.size is None):
+            raise DataError(
+                f"this model was trained with image_network '{self.image_network}'. "
+                "Give the same kind of items: pictures, or ready features."
+            )
+        if isinstance(images, ImageFeatures):
+            _require_width("image features", images.values.shape[1], self.image_width)
+            return images.values
+        assert isinstance(images, Pictures) and self.size is not None
+        none = np.empty((0, self.size, self.size, 3), dtype=np.uint8)
+        return np.concatenate([none, *decode_batches(images, self.size)])
+
+    def texts(self, texts: Texts) -> csr_array:
+        """Give word vectors, (n, words)."""
+        if isinstance(texts, Sentences):
+            if self.vocabulary is None:
+                raise DataError(
+                    "this model was trained on ready text vectors of "
+                    f"{self.text_width} columns. Give such vectors."
+                )
+            return self.vocabulary.vectors(texts)
+        assert isinstance(texts, WordVectors)
+        _require_width("text vectors", texts.matrix.shape[1], self.text_width)
+        return texts.matrix
+
+
+class ExportedModel:
+    """A trained method as ONNX graphs, in memory.
+
+    `ExportedModel.open("exported")` reads a folder; give it to a Searcher as its
+    encoder, or encode with it alone:
+    `binarize(model.text_outputs(model.inputs.texts(Sentences(["a dog"]))))`.
+
+    Args:
+        manifest: The content of export.json.
+        graphs: The content of each side's file.
+        threads: That share the work on pictures; none for one a core.
+    """
+
+    def __init__(
+        self,
+        manifest: Mapping[str, Any],
+        graphs: Mapping[str, bytes],
+        threads: int | None = None,
+    ) -> None:
+        self.method = str(manifest["method"])
+        self.fingerprint = str(manifest["model"])
+        self.bits = int(manifest["bits"])
+        self.inputs = _inputs(manifest)
+        cores = threads or usable_cores()
+        # a text is a few microseconds of work: threads would only wait
+        wanted = {"image": cores, "text": 1, "pair": cores}
+        self._sessions = {
+            side: _session(graph, wanted[side]) for side, graph in graphs.items()
+        }
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """What can be encoded: "image", "text" and perhaps "pair"."""
+        return tuple(self._sessions)
+
+    @classmethod
+    def open(cls, folder: str | Path, *, threads: int | None = None) -> "ExportedModel":
+        """Open an export under checks: version, names, checksums.
+
+        Raises:
+            RunError: Saying what is wrong with the folder and what to do.
+        """
+        folder = Path(folder)
+        facts = read_manifest(folder)
+        try:
+            graphs = {
+                side: read_graph(folder, side, about)
+                for side, about in facts["sides"].items()
+            }
+            return cls(facts, graphs, threads)
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise DamagedRun(
+                f"the export '{folder}' is damaged ({problem}). Export the run again."
+            ) from problem
+
+    def image_outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
+        """Give real outputs of pixels or ready features, (n, bits)."""
+        return self._run(
+            "image", (self._image_feed(images[rows]) for rows in self._parts(images))
+        )
+
+    def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
+        """Give real outputs of word vectors, (n, bits)."""
+        parts = _text_parts(texts)
+        return self._run("text", (self._text_feed(texts[rows]) for rows in parts))
+
+    def pair_outputs(
+        self, images: NDArray[Any], texts: csr_array
+    ) -> NDArray[np.float32]:
+        """Give real outputs of whole pairs, (n, bits), for unified codes."""
+        if "pair" not in self._sessions:
+            raise DataError(f"'{self.method}' has no unified codes.")
+        return self._run(
+            "pair",
+            (
+                self._image_feed(images[rows]) | self._text_feed(texts[rows])
+                for rows in self._parts(images)
+            ),
+        )
+
+    def _run(
+        self, side: str, feeds: Iterator[dict[str, NDArray[Any]]]
+    ) -> NDArray[np.float32]:
+        session = self._sessions[side]
+        parts = [session.run(None, feed)[0] for feed in feeds]
+        return np.concatenate([np.zeros((0, self.bits), np.float32), *parts])
+
+    def _image_feed(self, images: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        name = "features" if self.inputs.size is None else "pixels"
+        return {name: np.ascontiguousarray(images)}
+
+    def _text_feed(self, texts: csr_array) -> dict[str, NDArray[Any]]:
+        if self.inputs.vocabulary is None:
+            return {"vectors": texts.toarray().astype(np.float32, copy=False)}
+        lengths = np.diff(texts.indptr)
+        taken = np.arange(max(int(lengths.max(initial=0)), 1)) < lengths[:, None]
+        words = np.zeros(taken.shape, np.int64)
+        weights = np.zeros(taken.shape, np.float32)
+        words[taken], weights[taken] = texts.indices, texts.data
+        return {"words": words, "weights": weights}
+
+    def _parts(self, images: NDArray[Any]) -> Iterator[slice]:
+        at_a_time = ROWS_AT_A_TIME if self.inputs.size is None else PICTURES_AT_A_TIME
+        for start in range(0, len(images), at_a_time):
+            yield slice(start, start + at_a_time)
+
+
+def _text_parts(texts: csr_array) -> Iterator[slice]:
+    """Cut rows so that few words are fetched at a time, however long a text is."""
+    lengths = np.diff(texts.indptr)
+    start = most = 0
+    for row, length in enumerate(lengths.tolist()):
+        most = max(most, length)
+        if row > start and (row + 1 - start) * most > WORDS_AT_A_TIME:
+            yield slice(start, row)
+            start, most = row, length
+    if len(lengths):
+        yield slice(start, len(lengths))
+
+
+def _session(graph: bytes, threads: int) -> Any:
+    try:
+        import onnxruntime
+    except ModuleNotFoundError as error:
+        raise MissingExtra("encoding with ONNX Runtime", "onnx") from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    # threads that wait by spinning crawl where other programs run too
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(
+            graph, options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as problem:  # ONNX Runtime raises many kinds
+        raise ValueError(f"a graph cannot be loaded: {problem}") from problem
+
+
+def _inputs(manifest: Mapping[str, Any]) -> ExportedInputs:
+    image, text = manifest["image"], manifest["text"]
+    words = text.get("words")
+    if words is not None and len(words) != text["width"]:
+        raise ValueError(f"{len(words)} words for {text['width']} columns")
+    return ExportedInputs(
+        image_network=str(image["network"]),
+        image_width=int(image["width"]),
+        size=int(image["size"]) if image["input"] == "pixels" else None,
+        vocabulary=None if words is None else Vocabulary(tuple(map(str, words))),
+        text_width=int(text["width"]),
+    )
+
+
+def _require_width(what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise DataError(
+            f"{what} have {found} columns; this model was trained on {expected}."
+        )

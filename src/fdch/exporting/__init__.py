@@ -1,0 +1,1 @@
+"""Trained methods as ONNX graphs, for programs without torch."""

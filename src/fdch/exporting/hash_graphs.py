@@ -1,0 +1,135 @@
+"""Hash functions as nodes: image features and texts to outputs, fusion of both."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.exporting.graph import ROWS, Graph
+from fdch.exporting.image_graphs import linear
+from fdch.networks.fusion import FusionNetwork
+from fdch.networks.head import ImageHead
+from fdch.networks.text import TextNetwork
+from fdch.training.closed_form import LinearMap
+from fdch.training.kernel_logistic import KernelHash
+from fdch.training.median_hash import MedianHash
+
+WORDS, WEIGHTS, VECTORS = "words", "weights", "vectors"
+Function = ImageHead | TextNetwork | LinearMap | MedianHash | KernelHash
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Rows with all their numbers, float32 (rows, width)."""
+
+    name: str
+
+    def product(self, graph: Graph, weight: NDArray[Any]) -> str:
+        """Multiply the rows by a matrix, (width, outputs)."""
+        rows = graph.cast(self.name, weight.dtype)
+        return graph.add("MatMul", rows, graph.constant(weight))
+
+    def squares(self, graph: Graph, dtype: Any) -> str:
+        """Sum the squares of each row, (rows, 1)."""
+        return _squares(graph, graph.cast(self.name, dtype))
+
+
+@dataclass(frozen=True)
+class Words:
+    """Rows by the numbers of their words and the weights of these.
+
+    Args:
+        words: Columns that are not zero, int64 (rows, most words of a row).
+        weights: Their values, float32 of the same shape; 0 where a row has fewer.
+    """
+
+    words: str
+    weights: str
+
+    def product(self, graph: Graph, weight: NDArray[Any]) -> str:
+        """Add up the rows of a matrix that belong to the words."""
+        taken = graph.add("Gather", graph.constant(weight), self.words)
+        middle = graph.constant([1], np.int64)
+        weights = graph.cast(self.weights, weight.dtype)
+        weights = graph.add("Unsqueeze", weights, middle)
+        return graph.add("Squeeze", graph.add("MatMul", weights, taken), middle)
+
+    def squares(self, graph: Graph, dtype: Any) -> str:
+        """Sum the squares of each row, (rows, 1)."""
+        return _squares(graph, graph.cast(self.weights, dtype))
+
+
+Rows = Dense | Words
+
+
+def text_input(graph: Graph, takes_words: bool, width: int) -> Rows:
+    """Declare the inputs of a text side."""
+    if not takes_words:
+        return Dense(graph.input(VECTORS, np.float32, [ROWS, width]))
+    shape: Sequence[int | str] = [ROWS, "most"]
+    return Words(
+        graph.input(WORDS, np.int64, shape), graph.input(WEIGHTS, np.float32, shape)
+    )
+
+
+def outputs(graph: Graph, function: Function, rows: Rows) -> str:
+    """Add a hash function; give the name of its outputs, float32 (rows, bits)."""
+    if isinstance(function, ImageHead):
+        assert isinstance(rows, Dense)
+        return _head(graph, function, rows)
+    if isinstance(function, TextNetwork):
+        return _text_network(graph, function, rows)
+    if isinstance(function, KernelHash):
+        return graph.cast(_kernel(graph, function, rows), np.float32)
+    linear_map, shift = (
+        (function.linear, function.medians)
+        if isinstance(function, MedianHash)
+        else (function, np.zeros(1))
+    )
+    product = rows.product(graph, linear_map.W.astype(np.float64))
+    threshold = graph.constant(linear_map.mean @ linear_map.W + shift, np.float64)
+    return graph.cast(graph.add("Sub", product, threshold), np.float32)
+
+
+def fusion(graph: Graph, network: FusionNetwork, image: str, text: str) -> str:
+    """Add the network over both sides' outputs."""
+    joined = graph.add("Tanh", graph.add("Add", image, text))
+    hidden = graph.add("Relu", linear(graph, network.hidden, joined))
+    return linear(graph, network.output, hidden)
+
+
+def _head(graph: Graph, head: ImageHead, rows: Dense) -> str:
+    mean, deviation = (
+        graph.constant(part.detach().cpu().numpy())
+        for part in (head.standardization.mean, head.standardization.deviation)
+    )
+    centred = graph.add("Sub", rows.name, mean)
+    return linear(graph, head.output, graph.add("Div", centred, deviation))
+
+
+def _text_network(graph: Graph, network: TextNetwork, rows: Rows) -> str:
+    layer = network.words
+    product = rows.product(graph, layer.weight.detach().cpu().numpy())
+    bias = graph.constant(layer.bias.detach().cpu().numpy())
+    hidden = graph.add("Relu", graph.add("Add", product, bias))
+    return linear(graph, network.output, hidden)
+
+
+def _kernel(graph: Graph, function: KernelHash, rows: Rows) -> str:
+    """Add exp(-‖x - z‖²/σ²) W, in double precision as it was learned."""
+    anchors = function.kernel.anchors.astype(np.float64)
+    near = rows.product(graph, np.ascontiguousarray(-2 * anchors.T))
+    squares = graph.constant((anchors**2).sum(axis=1))
+    far = graph.add("Add", graph.add("Add", near, squares),
+                    rows.squares(graph, np.float64))  # fmt: skip
+    far = graph.add("Max", far, graph.constant(np.float64(0)))
+    width = graph.constant(np.float64(-function.kernel.width))
+    kernel = graph.add("Exp", graph.add("Div", far, width))
+    return graph.add("MatMul", kernel, graph.constant(function.W, np.float64))
+
+
+def _squares(graph: Graph, values: str) -> str:
+    axes = graph.constant([1], np.int64)
+    return graph.add("ReduceSum", graph.add("Mul", values, values), axes, keepdims=1)

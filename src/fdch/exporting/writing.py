@@ -1,0 +1,99 @@
+"""An export on disk: ONNX files, and a manifest that says how to use them."""
+
+import hashlib
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fdch import __version__
+from fdch.errors import RunError
+from fdch.exported_files import FORMAT, MANIFEST
+from fdch.exporting.sides import graphs
+from fdch.files import write_json, write_whole
+from fdch.methods._base import HashMethod
+from fdch.networks import image as image_networks
+from fdch.runs import Run
+from fdch.training.inputs import READY
+
+CODES = (
+    "a bit is 1 where its output is 0 or above; bits are packed eight to the byte, "
+    "the first bit the highest of its byte (numpy.packbits)"
+)
+PICTURES = (
+    "decode to RGB, turn by the EXIF orientation, scale the whole picture to "
+    "size x size with a bicubic filter, give bytes as (rows, size, size, 3)"
+)
+TEXTS = (
+    "casefold, then Unicode NFC; split at white space; a piece that is a known word "
+    "counts as that word, another by its parts \\w+ that are known; each word once. "
+    "words: numbers of the known words, weights: 1 for each; fill shorter rows up "
+    "with word 0 of weight 0. A text without a known word has no code"
+)
+
+
+def export_run(run: Run, out: Path) -> dict[str, Any]:
+    """Write a run's sides as ONNX files, the manifest last.
+
+    Args:
+        run: What to export.
+        out: A folder to make; one with other files in it is refused.
+
+    Returns:
+        The manifest.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RunError(
+            f"'{out}' is there and not an empty folder. Choose another folder."
+        )
+    found = graphs(run.method)
+    document = manifest(run, found)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise RunError(f"'{out}' cannot be made: {problem}.") from problem
+    for side, content in found.items():
+        name = document["sides"][side]["file"]
+        write_whole(out / name, partial(Path.write_bytes, data=content))
+    write_json(out / MANIFEST, document)
+    return document
+
+
+def manifest(run: Run, found: dict[str, bytes]) -> dict[str, Any]:
+    """Say what the graphs take and give, for programs and for people."""
+    method = run.method
+    return {
+        "format": FORMAT,
+        "fdch": __version__,
+        "method": run.name,
+        "model": run.fingerprint,
+        "bits": method.bits,
+        "codes": CODES,
+        "image": _image_input(method),
+        "text": _text_input(method),
+        "sides": {
+            side: {
+                "file": f"{side}.onnx",
+                "bytes": len(content),
+                "sha256": hashlib.sha256(content).hexdigest(),
+            }
+            for side, content in found.items()
+        },
+    }
+
+
+def _image_input(method: HashMethod) -> dict[str, Any]:
+    inputs = method.inputs
+    facts = {"network": inputs.image_network, "width": inputs.image_width}
+    if inputs.image_network == READY:
+        return {"input": "features", **facts}
+    size = image_networks.describe(inputs.image_network).size
+    return {"input": "pixels", "size": size, **facts, "preparation": PICTURES}
+
+
+def _text_input(method: HashMethod) -> dict[str, Any]:
+    inputs = method.inputs
+    if inputs.vocabulary is None:
+        return {"input": "vectors", "width": inputs.text_width}
+    words = list(inputs.vocabulary.words)
+    width = inputs.text_width
+    return {"input": "words", "width": width, "preparation": TEXTS, "words": words}
