@@ -5,13 +5,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from fdch.codes import Codes
 from fdch.errors import DataError, ModelMismatch
 from fdch.index.access import Access
 from fdch.index.compaction import compact
-from fdch.index.contents import columns, describe, facets
+from fdch.index.contents import columns, describe, extremes, facets, kinds
 from fdch.index.duplicates import near_groups
 from fdch.index.identities import ids_of
 from fdch.index.kept_model import keep_model, model_folder
+from fdch.index.sampling import sample_items
 from fdch.index.store import Cell
 from fdch.index.verification import Verification, verify_folder
 from fdch.progress import Progress, silent
@@ -84,6 +86,21 @@ class OpenFolder:
         """Give each column's most frequent values, with the number of their items."""
         with self._access.reading() as view:
             return facets(view, most)
+
+    def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
+        """Draw so many items at random: their ids and codes."""
+        with self._access.reading() as view:
+            return sample_items(view, count, seed)
+
+    def extremes(self) -> dict[str, tuple[float, float]]:
+        """Give the smallest and the largest value of each column of numbers."""
+        with self._access.reading() as view:
+            return extremes(view)
+
+    def kinds(self) -> dict[str, int]:
+        """Count items by what their codes were made of."""
+        with self._access.reading() as view:
+            return kinds(view)
 
     def compact(self, progress: Progress = silent) -> None:
         """Reclaim the space of removed items, and make searching faster."""

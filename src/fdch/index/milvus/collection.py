@@ -84,7 +84,11 @@ class Collection:
 
     def some_columns(self) -> set[str]:
         """Give the names of columns of a few rows."""
-        return columns_of(self._query(f"{NUMBER} >= 0", [CELLS], limit=SAMPLE))
+        return columns_of(self.some([CELLS], SAMPLE))
+
+    def some(self, fields: list[str], count: int) -> list[Row]:
+        """Give some rows, as the server comes upon them."""
+        return self._query(f"{NUMBER} >= 0", fields, limit=count)
 
     def call(self, function: str, **options: Any) -> Any:
         """Call a function of the client on this collection."""

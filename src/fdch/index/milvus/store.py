@@ -33,7 +33,7 @@ from fdch.index.milvus.schema import (
     read_item,
     write_description,
 )
-from fdch.index.milvus.searching import Search, answer, as_bytes
+from fdch.index.milvus.searching import MOST_HITS, Search, answer, as_bytes
 from fdch.index.store import LABEL, Added, Answer, Condition, Item
 
 ITEM_IDS = 200  # texts of 64 KiB: 26 MB at most
@@ -195,10 +195,13 @@ class MilvusStore:
             raise DataError(
                 f"{len(missing)} ids are not in the index, such as '{missing[0]}'."
             )
-        width = (self.bits + 7) // 8
-        joined = b"".join(as_bytes(rows[name][CODE]) for name in ids)
-        packed = np.frombuffer(joined, dtype=np.uint8).reshape(len(ids), width)
-        return Codes(packed, self.bits)
+        return self._codes(rows[name] for name in ids)
+
+    def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
+        """Give ids and codes of some items, as the server comes upon them."""
+        del seed  # Milvus draws nothing at random
+        rows = self._collection.some(["id", CODE], min(count, MOST_HITS))
+        return [row["id"] for row in rows], self._codes(rows)
 
     def nearest(
         self, queries: Codes, k: int, where: Sequence[Condition] = ()
@@ -292,6 +295,11 @@ class MilvusStore:
         known = {name for name in named if self._collection.has_column(name)}
         if named - known:
             require_columns(where, sorted(known | self._collection.some_columns()))
+
+    def _codes(self, rows: Iterable[Mapping[str, Any]]) -> Codes:
+        joined = b"".join(as_bytes(row[CODE]) for row in rows)
+        packed = np.frombuffer(joined, dtype=np.uint8)
+        return Codes(packed.reshape(-1, (self.bits + 7) // 8), self.bits)
 
     def _require_bits(self, codes: Codes) -> None:
         if codes.bits != self.bits:

@@ -1,0 +1,160 @@
+"""How the codes of an index lie: bits, distances, groups; from a sample of them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from math import comb
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.codes import Codes
+from fdch.evaluation.health import code_health
+from fdch.index.store import CodeStore, Item
+from fdch.service.groups import group_codes, map_codes
+
+SAMPLE = 4_096
+LABELLED = 1_024
+PAIRS = 50_000
+GROUPS = 12
+POINTS = 600
+LABELS_SHOWN = 4
+TEXT_SHOWN = 200
+_COMMON = 0.3  # of a group's items have a label that is said to mark it
+
+
+class Sampled(CodeStore, Protocol):
+    """A store that can give some of its items."""
+
+    def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
+        """Give ids and codes of so many items at most."""
+
+
+def overview(store: CodeStore, seed: int = 0) -> dict[str, Any]:
+    """Describe the codes of a store by a sample, so that its size does not matter.
+
+    Returns:
+        Plain values: `balance`, each bit's share of ones; `distances`, the share of
+        random pairs at each distance, `distances_alike` of those that share a label,
+        `distances_unlike` of those that do not, and `chance` of fair coins;
+        `groups` of near codes, largest first; `points`, the codes on a plane, each
+        [x, y, group]; `distinct` codes among the `sampled`, and how many share the
+        `largest` bucket.
+    """
+    known: dict[str, Any] = {"items": len(store), "bits": store.bits, "sampled": 0}
+    if not hasattr(store, "sample"):
+        return known | _nothing()
+    sampled: Sampled = store  # type: ignore[assignment]
+    ids, codes = sampled.sample(SAMPLE, seed) if len(store) else ([], None)
+    if codes is None or len(codes) == 0:
+        return known | _nothing()
+    rng = np.random.default_rng(seed)
+    health = code_health(codes)
+    return {
+        **known,
+        "sampled": len(codes),
+        "balance": [_rounded((1 + sign) / 2) for sign in health.balance],
+        "distinct": health.distinct,
+        "largest": health.largest_bucket,
+        "chance": [_rounded(share) for share in _fair(codes.bits)],
+        **_distances(store, ids, codes, rng),
+        **_groups(store, ids, codes, rng),
+    }
+
+
+def _nothing() -> dict[str, Any]:
+    lists = ("balance", "chance", "distances", "distances_alike", "distances_unlike")
+    return {name: [] for name in (*lists, "groups", "points")} | {
+        "distinct": 0,
+        "largest": 0,
+    }
+
+
+def _fair(bits: int) -> list[float]:
+    return [comb(bits, distance) / 2**bits for distance in range(bits + 1)]
+
+
+def _distances(
+    store: CodeStore, ids: Sequence[str], codes: Codes, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Count distances of random pairs, and of those with and without a shared label."""
+    left, right = rng.integers(len(codes), size=(2, PAIRS))
+    left, right = left[left != right], right[left != right]
+    found = {"distances": _shares(codes, left, right)}
+    few = rng.permutation(len(codes))[:LABELLED]
+    labels = _label_matrix(store.items([ids[row] for row in few]))
+    alike = unlike = np.zeros(0, dtype=np.int64)
+    if labels.any():
+        left, right = rng.integers(len(few), size=(2, PAIRS))
+        usable = (left != right) & labels[left].any(1) & labels[right].any(1)
+        left, right = left[usable], right[usable]
+        shares = (labels[left] & labels[right]).any(axis=1)
+        alike, unlike = np.flatnonzero(shares), np.flatnonzero(~shares)
+    found["distances_alike"] = _shares(codes, few[left[alike]], few[right[alike]])
+    found["distances_unlike"] = _shares(codes, few[left[unlike]], few[right[unlike]])
+    return found
+
+
+def _shares(
+    codes: Codes, left: NDArray[np.int64], right: NDArray[np.int64]
+) -> list[float]:
+    if not len(left):
+        return []
+    words = codes.words()
+    apart = np.bitwise_count(words[left] ^ words[right]).sum(axis=1, dtype=np.int64)
+    counts = np.bincount(apart, minlength=codes.bits + 1)
+    return [_rounded(share) for share in counts / len(left)]
+
+
+def _label_matrix(items: Sequence[Item | None]) -> NDArray[np.bool_]:
+    names: dict[str, int] = {}
+    for item in items:
+        for label in item.labels if item else ():
+            names.setdefault(label, len(names))
+    matrix = np.zeros((len(items), len(names)), dtype=np.bool_)
+    for row, item in enumerate(items):
+        matrix[row, [names[label] for label in (item.labels if item else ())]] = True
+    return matrix
+
+
+def _groups(
+    store: CodeStore, ids: Sequence[str], codes: Codes, rng: np.random.Generator
+) -> dict[str, Any]:
+    owners, centres = group_codes(codes, GROUPS, rng)
+    plane = map_codes(codes)
+    shown = np.sort(rng.permutation(len(codes))[:POINTS])
+    return {
+        "groups": [
+            _group(store, ids, np.flatnonzero(owners == group), centre)
+            for group, centre in enumerate(centres)
+        ],
+        "points": [
+            [round(float(x), 3), round(float(y), 3), int(owner)]
+            for (x, y), owner in zip(plane[shown], owners[shown], strict=True)
+        ],
+    }
+
+
+def _group(
+    store: CodeStore, ids: Sequence[str], members: NDArray[np.int64], centre: int
+) -> dict[str, Any]:
+    """Tell how large a group is, its middle item, and the labels that mark it."""
+    looked_at = store.items([ids[row] for row in members[: LABELLED // GROUPS]])
+    counts = Counter(label for item in looked_at if item for label in item.labels)
+    labels = [
+        label
+        for label, count in counts.most_common(LABELS_SHOWN)
+        if count >= _COMMON * len(looked_at)
+    ]
+    (middle,) = store.items([ids[centre]])
+    return {
+        "size": len(members),
+        "id": ids[centre],
+        "labels": labels,
+        "text": middle.text[:TEXT_SHOWN] if middle and middle.text else None,
+        "has_picture": middle is not None and middle.image is not None,
+    }
+
+
+def _rounded(share: float) -> float:
+    return round(float(share), 6)

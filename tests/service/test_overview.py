@@ -1,0 +1,135 @@
+"""How the codes of an index lie, told from a sample."""
+
+import json
+from math import comb
+
+import numpy as np
+import pytest
+
+from fdch.codes import Codes, binarize
+from fdch.index.folder import CodeFolder
+from fdch.index.opening import create_store
+from fdch.index.store import Item
+from fdch.service import overview as overviews
+from fdch.service.groups import group_codes, map_codes
+from fdch.service.overview import overview
+
+BITS = 16
+
+
+def two_groups(items=60):
+    """Codes around two opposite ones; labels and ids say which."""
+    rng = np.random.default_rng(0)
+    which = np.arange(items) % 3 == 0
+    signs = np.where(which[:, None], 1, -1) * np.ones((1, BITS))
+    signs[np.arange(items), rng.integers(BITS, size=items)] *= -1
+    labels = ["night" if each else "day" for each in which]
+    return [
+        Item(f"item {row}", text=f"text {row}", labels=(label, "all"), kind="text")
+        for row, label in enumerate(labels)
+    ], binarize(signs)
+
+
+@pytest.fixture(params=["folder", pytest.param("milvus", marks=pytest.mark.slow)])
+def store(request, tmp_path):
+    name = str(tmp_path / "index")
+    if request.param == "milvus":
+        name = request.getfixturevalue("milvus_url")
+    made = create_store(name, BITS, "a model")
+    yield made
+    made.close()
+
+
+def test_an_empty_index_has_nothing_to_show(store):
+    told = overview(store)
+    assert told["items"] == told["sampled"] == told["distinct"] == 0
+    assert told["groups"] == told["points"] == told["distances"] == []
+
+
+def test_groups_are_found_with_their_labels_largest_first(store, monkeypatch):
+    monkeypatch.setattr(overviews, "GROUPS", 2)
+    store.add(*two_groups())
+    told = overview(store)
+    assert [group["size"] for group in told["groups"]] == [40, 20]
+    labels = [set(group["labels"]) for group in told["groups"]]
+    assert labels == [{"all", "day"}, {"all", "night"}]
+    assert told["groups"][0]["text"].startswith("text ")
+    assert told["groups"][0]["has_picture"] is False
+    assert {point[2] for point in told["points"]} == {0, 1}
+
+
+def test_all_is_told_as_plain_values_that_add_up(store):
+    items, codes = two_groups()
+    store.add(items, codes)
+    told = json.loads(json.dumps(overview(store)))
+    assert told["items"] == told["sampled"] == 60
+    ones = (codes.signs() == 1).mean(axis=0)
+    assert told["balance"] == pytest.approx(ones.tolist(), abs=1e-6)
+    for name in ("distances", "distances_alike", "chance"):
+        assert len(told[name]) == BITS + 1
+        assert sum(told[name]) == pytest.approx(1, abs=1e-4)
+    assert told["chance"][8] == pytest.approx(comb(16, 8) / 2**16, abs=1e-6)
+    assert told["distances_unlike"] == []  # all share the label "all"
+    assert told["largest"] >= 2 and told["distinct"] < 60
+
+
+def test_like_items_are_nearer_than_unlike_ones(store):
+    items, codes = two_groups()
+    bare = [Item(item.id, labels=item.labels[:1]) for item in items]
+    store.add(bare, codes)
+    told = overview(store)
+    mean = {
+        name: sum(distance * share for distance, share in enumerate(told[name]))
+        for name in ("distances_alike", "distances", "distances_unlike")
+    }
+    assert mean["distances_alike"] < mean["distances"] < mean["distances_unlike"]
+
+
+def test_items_without_labels_have_distances_all_the_same(store):
+    store.add([Item("a"), Item("b")], binarize(np.eye(2, BITS) - 0.5))
+    told = overview(store)
+    assert told["distances"][2] == 1
+    assert told["distances_alike"] == told["distances_unlike"] == []
+
+
+def test_a_large_index_is_told_by_a_sample(tmp_path, monkeypatch):
+    monkeypatch.setattr(overviews, "SAMPLE", 50)
+    rng = np.random.default_rng(0)
+    codes = Codes(rng.integers(256, size=(3000, 2), dtype=np.uint8), BITS)
+    with CodeFolder.create(tmp_path / "index", BITS, "a model") as folder:
+        folder.add_codes(codes)
+        told = overview(folder)
+    assert told["items"] == 3000 and told["sampled"] == 50
+    assert sum(group["size"] for group in told["groups"]) == 50
+    assert len(told["points"]) == 50
+
+
+def test_a_store_without_samples_says_so():
+    class Bare:
+        bits = 8
+
+        def __len__(self):
+            return 5
+
+    told = overview(Bare())  # type: ignore[arg-type]
+    assert told["items"] == 5 and told["sampled"] == 0 and told["groups"] == []
+
+
+def test_equal_codes_make_one_group_and_lie_in_one_place():
+    codes = binarize(np.ones((5, BITS)))
+    owners, centres = group_codes(codes, 4, np.random.default_rng(0))
+    assert owners.tolist() == [0] * 5 and len(centres) == 1
+    assert np.ptp(map_codes(codes), axis=0).tolist() == [0, 0]
+
+
+def test_opposite_codes_lie_at_opposite_ends():
+    plane = map_codes(two_groups()[1])
+    assert np.abs(plane).max(axis=0) == pytest.approx([1, 1], abs=1e-5)
+    is_night = np.arange(60) % 3 == 0
+    sides = np.sign(plane[:, 0])
+    assert len(set(sides[is_night])) == len(set(sides[~is_night])) == 1
+    assert sides[is_night][0] != sides[~is_night][0]
+
+
+def test_codes_of_one_bit_can_be_laid_out_too():
+    assert map_codes(binarize([[1.0], [-1.0]])).shape == (2, 2)
