@@ -1,0 +1,47 @@
+// What is asked for, as the page's address: anything in it can be shared.
+
+export const PAGE = 24;
+export const MOST = 1000;
+
+export function empty() {
+  return { view: "search", text: "", like: "", picture: false, where: [], least: 0, k: PAGE, item: "" };
+}
+
+export function read(search) {
+  const given = new URLSearchParams(search);
+  const k = Number.parseInt(given.get("k") ?? "", 10);
+  const least = Number.parseFloat(given.get("min") ?? "");
+  return {
+    view: given.get("view") === "index" ? "index" : "search",
+    text: given.get("q") ?? "",
+    like: given.get("like") ?? "",
+    picture: given.has("picture"),
+    where: given.getAll("where").filter(Boolean),
+    least: least >= 0 && least <= 1 ? least : 0,
+    k: k >= 1 && k <= MOST ? k : PAGE,
+    item: given.get("item") ?? "",
+  };
+}
+
+export function write(asked) {
+  const given = new URLSearchParams();
+  if (asked.view === "index") given.set("view", "index");
+  if (asked.text) given.set("q", asked.text);
+  if (asked.like) given.set("like", asked.like);
+  if (asked.picture) given.set("picture", "");
+  for (const condition of asked.where) given.append("where", condition);
+  if (asked.least > 0) given.set("min", String(asked.least));
+  if (asked.k !== PAGE) given.set("k", String(asked.k));
+  if (asked.item) given.set("item", asked.item);
+  const written = given.toString();
+  return written ? `/?${written}` : "/";
+}
+
+export function hasQuery(asked) {
+  return Boolean(asked.text.trim() || asked.like || asked.picture);
+}
+
+// Two addresses that differ in this alone show the same results.
+export function withoutItem(asked) {
+  return write({ ...asked, item: "", view: "search" });
+}

@@ -1,0 +1,94 @@
+// Charts as SVG, each with a sentence that tells what it shows and its numbers.
+
+import { build, draw } from "/static/build.js";
+import * as words from "/static/words.js";
+
+const WIDTH = 640;
+const HEIGHT = 220;
+const LEFT = 44;
+const BOTTOM = 34;
+
+export function figure(title, explanation, sentence, chart, head, rows, extra = []) {
+  return build("figure", {},
+    build("figcaption", {}, build("h2", {}, title), build("p", { class: "quiet" }, explanation)),
+    chart, extra,
+    build("p", { class: "told" }, sentence),
+    build("details", {}, build("summary", {}, "The numbers"),
+      build("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title}: the numbers` },
+        build("table", {},
+          build("thead", {}, build("tr", {}, head.map((name) => build("th", { scope: "col" }, name)))),
+          build("tbody", {}, rows.map((cells) => build("tr", {}, cells.map((cell) => build("td", {}, cell)))))))));
+}
+
+// One bar to each bit, from the middle: up for more ones, down for more zeros.
+export function balanceChart(balance, sentence) {
+  const middle = HEIGHT / 2;
+  const wide = (WIDTH - LEFT) / balance.length;
+  const bars = balance.map((share, bit) => {
+    const tall = Math.max(1, Math.abs(share - 0.5) * 2 * (middle - 14));
+    return draw("rect", {
+      class: share === 0 || share === 1 ? "bar is-stuck" : "bar",
+      x: LEFT + bit * wide + wide * 0.12, width: wide * 0.76, rx: Math.min(2, wide / 4),
+      y: share >= 0.5 ? middle - tall : middle, height: tall,
+    }, draw("title", {}, `bit ${bit + 1}: ${words.percent(share)} ones`));
+  });
+  return svg(sentence, [
+    rule(middle, "even"), axisWord(14, "all ones"), axisWord(HEIGHT - 8, "all zeros"), bars,
+  ]);
+}
+
+// Shares of pairs by distance, as filled curves over one another.
+export function distanceChart(series, bits, sentence) {
+  const floor = HEIGHT - BOTTOM;
+  const most = Math.max(...series.flatMap((each) => each.shares), 1e-9);
+  const x = (distance) => LEFT + (distance / bits) * (WIDTH - LEFT - 8);
+  const y = (share) => floor - (share / most) * (floor - 12);
+  const curves = series.filter((each) => each.shares.length).map((each) => {
+    const points = each.shares.map((share, distance) => `${x(distance).toFixed(1)},${y(share).toFixed(1)}`);
+    return each.look === "chance"
+      ? draw("polyline", { class: "curve is-chance", points: points.join(" ") })
+      : draw("polygon", { class: `curve is-${each.look}`, points: `${x(0)},${floor} ${points.join(" ")} ${x(bits)},${floor}` });
+  });
+  const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => draw("text", {
+    class: "tick", x: x(part * bits), y: floor + 18, "text-anchor": part === 1 ? "end" : part ? "middle" : "start",
+  }, String(Math.round(part * bits))));
+  return svg(sentence, [
+    draw("line", { class: "rule", x1: LEFT, x2: WIDTH, y1: floor, y2: floor }), curves, ticks,
+  ]);
+}
+
+export function legend(series) {
+  return build("ul", { class: "legend" }, series.filter((each) => each.shares.length).map((each) => (
+    build("li", {}, build("span", { class: `swatch is-${each.look}`, "aria-hidden": "true" }), each.name))));
+}
+
+// Codes on a plane; choosing a group marks its points.
+export function mapChart(points, sentence) {
+  const side = 420;
+  const at = (value) => 12 + ((value + 1) / 2) * (side - 24);
+  const dots = points.map(([x, y, group]) => draw("circle", {
+    class: "dot", "data-group": group, cx: at(x).toFixed(1), cy: at(-y).toFixed(1), r: 3.4,
+  }));
+  return draw("svg", { class: "chart is-map", viewBox: `0 0 ${side} ${side}`, role: "img", "aria-label": sentence }, dots);
+}
+
+export function mark(chart, group) {
+  for (const dot of chart.querySelectorAll(".dot")) {
+    dot.classList.toggle("is-marked", dot.dataset.group === String(group));
+  }
+  chart.classList.toggle("has-mark", group !== null);
+  // marked points are drawn over the others
+  for (const dot of chart.querySelectorAll(".dot.is-marked")) chart.append(dot);
+}
+
+function svg(sentence, children) {
+  return draw("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": sentence }, children);
+}
+
+function rule(y, name) {
+  return [draw("line", { class: "rule", x1: LEFT, x2: WIDTH, y1: y, y2: y }), axisWord(y + 4, name)];
+}
+
+function axisWord(y, name) {
+  return draw("text", { class: "tick", x: 0, y }, name);
+}

@@ -1,0 +1,461 @@
+// The page: what is asked for is its address; whatever changes that draws it anew.
+
+import * as address from "/static/address.js";
+import { build, find } from "/static/build.js";
+import * as details from "/static/details.js";
+import * as filters from "/static/filters.js";
+import * as indexView from "/static/overview.js";
+import * as pictures from "/static/picture.js";
+import * as results from "/static/results.js";
+import * as service from "/static/service.js";
+import * as states from "/static/states.js";
+import * as words from "/static/words.js";
+
+const SLIDE_MS = 180;
+const PATIENT_MS = 120; // quicker answers come without a sign of waiting
+const AWAY_MS = 3000;
+
+let asked = address.empty();
+let picture = null; // the picture searched with, and its address for showing it
+let index = null;
+let overview = null;
+let found = null; // { key, reply } of the results on show
+let running = null; // what stops the search under way
+let lastChange = "";
+let awayTimer = 0;
+
+// --- changing what is asked for ---------------------------------------------
+
+function go(changes, { replace = false, because = "" } = {}) {
+  asked = { ...asked, ...changes };
+  if (!asked.picture) picture = null;
+  const kept = { picture: picture?.address ?? null, inside: true };
+  const way = replace ? "replaceState" : "pushState";
+  try {
+    history[way](kept, "", address.write(asked));
+  } catch { // the picture is too large for the browser's history
+    history[way]({ picture: null, inside: true }, "", address.write(asked));
+  }
+  lastChange = because;
+  render();
+}
+
+function ask(text) {
+  const trimmed = text.trim();
+  if (!trimmed && !asked.picture) {
+    clear();
+    return;
+  }
+  if (!trimmed) return;
+  go({ view: "search", text: trimmed, like: "", picture: false, item: "", k: address.PAGE });
+}
+
+function like(id) {
+  go({ view: "search", text: "", like: id, picture: false, item: "", k: address.PAGE });
+  window.scrollTo({ top: 0 });
+}
+
+function likeAddress(id) {
+  return address.write({ ...asked, view: "search", text: "", like: id, picture: false, item: "", k: address.PAGE });
+}
+
+function setWhere(where) {
+  go({ where, item: "", k: address.PAGE });
+}
+
+function addLabel(label) {
+  const has = filters.has(asked.where, filters.LABEL, label);
+  go({ item: "", k: address.PAGE, where: has ? asked.where : filters.toggle(asked.where, filters.LABEL, label) });
+}
+
+function setLeast(least) {
+  go({ least, k: address.PAGE }, { replace: lastChange === "least", because: "least" });
+}
+
+function clear() {
+  go({ ...address.empty() });
+  find("words").focus();
+}
+
+async function take(file) {
+  const seen = asked;
+  try {
+    const prepared = await pictures.prepare(file);
+    const shown = await pictures.toAddress(prepared);
+    picture = { content: prepared, address: shown };
+    found = null;
+    go({ view: "search", text: "", like: "", picture: true, item: "", k: address.PAGE });
+  } catch (problem) {
+    if (seen === asked) showProblem(problem);
+  }
+}
+
+// --- drawing ----------------------------------------------------------------
+
+function render() {
+  const isSearch = asked.view === "search";
+  const hasQuery = address.hasQuery(asked);
+  find("search-view").hidden = !isSearch || !hasQuery;
+  find("start-view").hidden = !isSearch || hasQuery;
+  find("index-view").hidden = isSearch;
+  for (const link of document.querySelectorAll(".views a")) {
+    if (link.dataset.view === asked.view) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  drawField();
+  clearTimeout(awayTimer);
+  if (!isSearch) renderIndex();
+  else if (hasQuery) renderSearch();
+  else renderStart();
+  document.title = titleOf();
+}
+
+function titleOf() {
+  if (asked.view === "index") return "The index · fdch";
+  if (asked.text) return `${asked.text} · fdch`;
+  if (asked.like) return `Like ${asked.like} · fdch`;
+  return asked.picture ? "Like a picture · fdch" : "Search · fdch";
+}
+
+function drawField() {
+  const field = find("words");
+  if (document.activeElement !== field || lastChange !== "least") field.value = asked.text;
+  const holder = find("asked-picture");
+  const shown = picture && asked.picture
+    ? build("img", { src: picture.address ?? "", alt: "The picture searched with" })
+    : asked.like ? likeFace() : null;
+  holder.hidden = !shown;
+  holder.replaceChildren(...(shown ? [shown, build("button", {
+    type: "button", class: "cross", "aria-label": asked.like ? "Stop looking for items like this" : "Remove the picture", onclick: clear,
+  }, "×")] : []));
+  field.placeholder = shown ? "Or type words instead" : "Describe what you are looking for";
+}
+
+function likeFace() {
+  const image = build("img", { alt: `Like ${asked.like}` });
+  image.addEventListener("error", () => image.replaceWith(build("span", { class: "name" }, asked.like)));
+  service.show(image, service.thumbnail(asked.like, 96));
+  return image;
+}
+
+async function renderStart() {
+  const view = find("start-view");
+  found = null;
+  details.shut();
+  const actions = { choose: () => find("file").click(), like, likeAddress };
+  try {
+    await learnIndex();
+    if (address.hasQuery(asked) || asked.view !== "search") return;
+    view.replaceChildren(...states.start(index, overview?.groups.slice(0, 6) ?? [], actions));
+    if (overview || index.items === 0) return;
+    await learnOverview().catch(() => null); // a page without examples is fine
+    if (!view.hidden && overview) {
+      view.replaceChildren(...states.start(index, overview.groups.slice(0, 6), actions));
+    }
+  } catch (problem) {
+    view.replaceChildren(build("h1", { id: "start-heading", class: "hidden" }, "Search"), states.problem(problem, problemActions()));
+    waitWhileAway(problem);
+  }
+}
+
+async function renderIndex() {
+  const view = find("index-view");
+  details.shut();
+  if (!overview) view.replaceChildren(...indexView.waiting());
+  try {
+    await Promise.all([learnIndex(), learnOverview()]);
+    if (asked.view !== "index") return;
+    view.replaceChildren(...indexView.content(index, overview, { like, likeAddress }));
+    say("The index is shown.");
+  } catch (problem) {
+    view.replaceChildren(...indexView.failed(states.problem(problem, problemActions())));
+    waitWhileAway(problem);
+  }
+}
+
+async function learnIndex() {
+  index ??= await service.index();
+  find("about").textContent = `${words.counted(index.items, "item")} · ${index.bits} bits`;
+}
+
+async function learnOverview() {
+  overview ??= await service.overview();
+}
+
+async function renderSearch() {
+  const key = address.withoutItem(asked) + (picture?.address ?? "");
+  if (found?.key === key) {
+    renderItem();
+    return;
+  }
+  running?.abort();
+  const stop = new AbortController();
+  running = stop;
+  const timer = setTimeout(showWaiting, PATIENT_MS);
+  try {
+    await learnIndex();
+    drawFilters();
+    if (asked.picture && !picture) {
+      showState("With a picture", states.lostPicture({ choose: () => find("file").click(), clear }));
+      return;
+    }
+    const reply = await search(asked, stop.signal);
+    const best = reply.results.length ? null : await bestOf(asked, stop.signal);
+    if (stop.signal.aborted) return;
+    found = { key, reply };
+    showResults(reply, best);
+    renderItem();
+  } catch (problem) {
+    if (problem.name === "AbortError") return;
+    showProblem(problem);
+  } finally {
+    clearTimeout(timer);
+    if (running === stop) find("grid").removeAttribute("aria-busy");
+  }
+}
+
+function search(wanted, signal) {
+  const options = { k: wanted.k, where: wanted.where };
+  if (wanted.least > 0 && index.has_probability) options.min_probability = wanted.least;
+  if (wanted.picture) return service.searchPicture(picture.content, options, signal);
+  if (wanted.like) return service.searchLike(wanted.like, options, signal);
+  return service.searchText(wanted.text, options, signal);
+}
+
+// How probable the best result is when none is probable enough.
+async function bestOf(wanted, signal) {
+  if (!wanted.least) return null;
+  const reply = await search({ ...wanted, least: 0, k: 1 }, signal);
+  return reply.results[0]?.probability ?? null;
+}
+
+function showWaiting() {
+  find("heading").textContent = headingOf();
+  find("summary").textContent = "Searching…";
+  say("Searching");
+  find("notes").replaceChildren();
+  const grid = find("grid");
+  grid.setAttribute("aria-busy", "true");
+  if (!grid.children.length) grid.replaceChildren(...results.skeletons(8));
+}
+
+function headingOf() {
+  if (asked.like) return "More like this";
+  return asked.picture ? "Like your picture" : `“${asked.text}”`;
+}
+
+function showResults(reply, best) {
+  const count = reply.results.length;
+  const unknown = reply.query?.unknown_words ?? [];
+  find("heading").textContent = headingOf();
+  find("summary").textContent = count ? summaryOf(reply) : "";
+  find("notes").replaceChildren(...(unknown.length && count ? [build("p", { class: "note" },
+    `Not known here and left out: ${unknown.map((word) => `“${word}”`).join(", ")}.`)] : []));
+  find("grid").replaceChildren(...results.cards(reply.results, index.bits, {
+    address: (id) => address.write({ ...asked, item: id }),
+    open: (id) => go({ item: id }), like, label: addLabel,
+  }));
+  const isFull = count === asked.k && count < Math.min(index.items, address.MOST);
+  find("more").replaceChildren(...(isFull ? [states.button("Show more", showMore, "main")] : []));
+  if (!count) {
+    find("notes").replaceChildren(states.nothing(asked, best, { least: setLeast, where: setWhere, clear }));
+  }
+  say(count ? `${words.counted(count, "result")} for ${headingOf()}` : "Nothing was found");
+}
+
+function summaryOf(reply) {
+  const count = reply.results.length;
+  const many = count === asked.k ? `The ${words.number(count)} nearest` : words.counted(count, "result");
+  return `${many} of ${words.counted(index.items, "item")} · ${Math.max(1, Math.round(reply.milliseconds))} ms`;
+}
+
+async function showMore() {
+  const before = found.reply.results.length;
+  go({ k: Math.min(address.MOST, 2 * asked.k) }, { replace: true, because: "more" });
+  const wait = new MutationObserver(() => {
+    const next = find("grid").querySelectorAll("a.open")[before];
+    if (!next) return;
+    wait.disconnect();
+    next.focus({ preventScroll: true });
+  });
+  wait.observe(find("grid"), { childList: true });
+}
+
+function drawFilters() {
+  const kept = focusInFilters();
+  find("side").hidden = false;
+  let timer = 0;
+  const slide = (least) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => setLeast(least), SLIDE_MS);
+  };
+  const redraw = (where) => (where === asked.where ? drawFilters() : setWhere(where));
+  const groups = filters.panel(index, asked.where, redraw);
+  if (lastChange !== "least" || !find("least")) {
+    const slider = index.has_probability ? [filters.slider(asked.least, slide)] : [];
+    find("filters").replaceChildren(...slider, ...groups);
+  }
+  kept?.();
+  const used = asked.where.length + (asked.least > 0 ? 1 : 0);
+  find("side-count").textContent = used ? `${used} in use` : "";
+  const active = find("active");
+  active.hidden = !asked.where.length;
+  active.replaceChildren(...filters.activeChips(asked.where, setWhere));
+}
+
+// Chips are made anew; the focus stays on the one that has the same meaning.
+function focusInFilters() {
+  const focused = document.activeElement;
+  if (!find("filters").contains(focused)) return null;
+  const { column, value, fold } = focused.dataset;
+  const wanted = fold ? `[data-fold="${CSS.escape(fold)}"]`
+    : `[data-column="${CSS.escape(column ?? "")}"][data-value="${CSS.escape(value ?? "")}"]`;
+  return () => find("filters").querySelector(wanted)?.focus();
+}
+
+function problemActions() {
+  return {
+    ask, clear, hasToken: service.hasToken(),
+    again: () => { found = null; index = null; overview = null; render(); },
+    token: (given) => { service.setToken(given); found = null; render(); },
+  };
+}
+
+function showProblem(problem) {
+  found = null;
+  if (asked.view !== "search" || !address.hasQuery(asked)) {
+    find("start-view").replaceChildren(build("h1", { id: "start-heading", class: "hidden" }, "Search"),
+      states.problem(told(problem), problemActions()));
+  } else {
+    showState(headingOf(), states.problem(told(problem), problemActions()));
+  }
+  say(problem.message);
+  waitWhileAway(problem);
+}
+
+// A mistake of this page is told like any other problem, and to the console.
+function told(problem) {
+  if (problem instanceof service.Problem) return problem;
+  console.error(problem);
+  return new service.Problem("page", "Something went wrong on this page.");
+}
+
+function showState(heading, shown) {
+  find("heading").textContent = heading;
+  find("summary").textContent = "";
+  find("grid").replaceChildren();
+  find("more").replaceChildren();
+  find("notes").replaceChildren(shown);
+  details.shut();
+}
+
+function waitWhileAway(problem) {
+  if (problem.code !== "away") return;
+  clearTimeout(awayTimer);
+  awayTimer = setTimeout(async () => {
+    const isBack = await fetch("/ready").then((reply) => reply.ok, () => false);
+    if (isBack) problemActions().again();
+    else waitWhileAway(problem);
+  }, AWAY_MS);
+}
+
+// --- one item ---------------------------------------------------------------
+
+async function renderItem() {
+  if (!asked.item) {
+    details.shut();
+    return;
+  }
+  const list = found?.reply.results ?? [];
+  const at = list.findIndex((result) => result.id === asked.item);
+  const wanted = asked.item;
+  let item = list[at];
+  try {
+    item ??= await service.item(wanted);
+  } catch {
+    go({ item: "" }, { replace: true });
+    return;
+  }
+  if (asked.item !== wanted) return;
+  details.open(item, index?.bits, at < 0 ? null : { at, of: list.length }, {
+    like, label: addLabel,
+    close: () => closeItem(wanted),
+    step: (by) => list[at + by] && go({ item: list[at + by].id }, { replace: true, because: "step" }),
+  });
+}
+
+function closeItem(id) {
+  go({ item: "" }, { replace: lastChange === "step" });
+  [...find("grid").children].find((card) => card.dataset.id === id)?.querySelector("a.open")?.focus();
+}
+
+// --- keys, colours, history -------------------------------------------------
+
+function listenToKeys() {
+  document.addEventListener("keydown", (event) => {
+    if (find("details").open || event.defaultPrevented) return;
+    const isTyping = event.target.matches("input:not([type=range]), textarea, select");
+    if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      find("words").focus();
+      find("words").select();
+    } else if (event.key === "Escape") {
+      if (event.target === find("words")) {
+        if (find("words").value === "" && address.hasQuery(asked)) clear();
+        find("words").value = "";
+        event.preventDefault();
+      } else {
+        find("words").focus();
+      }
+    } else {
+      results.moveFocus(event);
+    }
+  });
+}
+
+function listenToTheme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
+  const name = () => { find("theme-name").textContent = isDark() ? "Use light colours" : "Use dark colours"; };
+  find("theme").addEventListener("click", () => {
+    const chosen = isDark() ? "light" : "dark";
+    document.documentElement.dataset.theme = chosen;
+    try { localStorage.setItem("theme", chosen); } catch { /* chosen for this visit only */ }
+    name();
+  });
+  dark.addEventListener("change", name);
+  name();
+}
+
+function readAddress() {
+  asked = address.read(location.search);
+  const kept = history.state?.picture;
+  picture = asked.picture && kept ? { content: pictures.fromAddress(kept), address: kept } : null;
+  lastChange = "";
+}
+
+function say(text) {
+  find("status").textContent = text;
+}
+
+find("search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  ask(find("words").value);
+});
+for (const link of document.querySelectorAll("a[data-view]")) {
+  link.addEventListener("click", (event) => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    if (link.classList.contains("brand")) go(address.empty());
+    else go({ view: link.dataset.view, item: "" });
+  });
+}
+window.addEventListener("popstate", () => { readAddress(); render(); });
+find("side-fold").open = matchMedia("(min-width: 56rem)").matches;
+pictures.listen(take);
+details.listen();
+listenToKeys();
+listenToTheme();
+readAddress();
+render();
+if (asked.view === "search" && !address.hasQuery(asked)) find("words").focus();

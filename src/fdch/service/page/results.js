@@ -1,0 +1,115 @@
+// Results as a grid of cards, and the arrow keys among them.
+
+import { build, find } from "/static/build.js";
+import { show, thumbnail } from "/static/service.js";
+import * as words from "/static/words.js";
+
+const LABELS = 4;
+const SIZE = 480;
+
+// actions: address(id), open(id), like(id), label(name)
+export function cards(results, bits, actions) {
+  return results.map((result) => card(result, bits, actions));
+}
+
+export function title(result) {
+  return result.text || result.labels.map(words.value).join(", ") || result.id;
+}
+
+export function skeletons(count) {
+  return Array.from({ length: count }, () => build("li", { class: "card skeleton", "aria-hidden": "true" },
+    build("div", { class: "picture" }), build("div", { class: "body" },
+      build("p", { class: "line" }), build("p", { class: "line short" }))));
+}
+
+function card(result, bits, actions) {
+  const name = title(result);
+  const link = build("a", {
+    class: `open${result.image ? "" : " is-text"}`, href: actions.address(result.id),
+    onclick: (event) => {
+      if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+      event.preventDefault();
+      actions.open(result.id);
+    },
+  }, face(result, name));
+  return build("li", { class: "card", "data-id": result.id },
+    link,
+    build("div", { class: "body" },
+      result.image && result.text && build("p", { class: "text", title: result.text }, result.text),
+      probability(result),
+      labels(result, actions),
+      build("div", { class: "row" },
+        build("button", {
+          type: "button", class: "like", "aria-label": `More like this: ${name}`,
+          onclick: () => actions.like(result.id),
+        }, "More like this"),
+        build("small", { class: "quiet", title: `Its code differs from what was asked for in ${result.distance} of ${bits} bits` },
+          `distance ${result.distance}`))));
+}
+
+function face(result, name) {
+  if (result.image) return pictureOf(result, name, SIZE);
+  if (result.text) return build("span", { class: "quote" }, result.text);
+  return build("span", { class: "quote is-id" }, result.id);
+}
+
+export function pictureOf(result, name, size) {
+  const image = build("img", { alt: name, loading: "lazy", decoding: "async", class: "is-coming" });
+  image.addEventListener("load", () => {
+    image.classList.remove("is-coming");
+    // a tiny picture stays crisp when it is drawn larger
+    if (image.naturalWidth && image.naturalWidth <= 96) image.classList.add("is-tiny");
+  });
+  image.addEventListener("error", () => {
+    image.replaceWith(build("span", { class: "quote is-gone" },
+      build("span", {}, "The picture cannot be shown"), build("small", {}, name)));
+  });
+  show(image, thumbnail(result.id, size));
+  return image;
+}
+
+export function probability(result) {
+  if (result.probability === null || result.probability === undefined) return null;
+  const meter = build("span", { class: "meter", "aria-hidden": "true" }, build("span", {}));
+  meter.firstChild.style.width = `${100 * result.probability}%`;
+  return build("p", { class: "fit" }, meter,
+    build("span", {}, words.fit(result.probability)), build("b", {}, words.percent(result.probability)));
+}
+
+function labels(result, actions) {
+  if (!result.labels.length) return null;
+  const shown = result.labels.slice(0, LABELS);
+  const hidden = result.labels.length - shown.length;
+  return build("ul", { class: "labels", "aria-label": "Labels" },
+    shown.map((label) => build("li", {}, build("button", {
+      type: "button", class: "tag", title: `Only results with the label ${words.value(label)}`,
+      onclick: () => actions.label(label),
+    }, words.value(label)))),
+    hidden > 0 && build("li", { class: "quiet" }, `+${hidden}`));
+}
+
+// Left and right go from card to card, up and down by rows.
+export function moveFocus(event) {
+  const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const step = steps[event.key];
+  if (!step || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const links = [...find("grid").querySelectorAll("a.open")];
+  if (!links.length) return;
+  const field = find("words");
+  if (document.activeElement === field) {
+    if (event.key === "ArrowDown") { event.preventDefault(); links[0].focus(); }
+    return;
+  }
+  const here = links.findIndex((link) => link.closest("li").contains(document.activeElement));
+  if (here < 0) return;
+  event.preventDefault();
+  const to = here + step[0] + step[1] * columns(links);
+  if (to < 0 && event.key === "ArrowUp") field.focus();
+  else links[Math.max(0, Math.min(links.length - 1, to))].focus();
+}
+
+function columns(links) {
+  const top = links[0].getBoundingClientRect().top;
+  const below = links.findIndex((link) => link.getBoundingClientRect().top > top + 1);
+  return below < 0 ? links.length : below;
+}

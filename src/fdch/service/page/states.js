@@ -1,0 +1,109 @@
+// What the page says when there is nothing to show, with something to do about it.
+
+import { build } from "/static/build.js";
+import { pictureOf } from "/static/results.js";
+import * as words from "/static/words.js";
+
+export function state(heading, body, buttons = [], kind = "") {
+  return build("div", { class: `state ${kind}` },
+    build("h2", { tabindex: "-1" }, heading),
+    [body].flat().filter(Boolean).map((text) => (typeof text === "string" ? build("p", {}, text) : text)),
+    buttons.length > 0 && build("div", { class: "chips" }, buttons));
+}
+
+export function button(text, act, look = "chip") {
+  return build("button", { type: "button", class: look, onclick: act }, text);
+}
+
+// actions: ask(text), again(), focus(), token(given), clear()
+export function problem(error, actions) {
+  if (error.code === "away") {
+    return state("The search service is away",
+      "This page cannot reach it. It goes on by itself as soon as the service is back.",
+      [button("Try again now", actions.again, "main")], "is-problem");
+  }
+  if (error.status === 401 || error.status === 403) return tokenForm(error, actions);
+  if (error.suggestions.length) {
+    return state("No word of this is known here",
+      "The model behind this index learned its words from its own texts. Perhaps one of these helps:",
+      error.suggestions.map((word) => button(word, () => actions.ask(word))));
+  }
+  if (error.status === 429 || error.status === 503) {
+    const wait = error.wait ? ` Try again in ${words.counted(error.wait, "second")}.` : "";
+    return state("Too much at once", `The service has more to do than it can.${wait}`,
+      [button("Try again", actions.again, "main")], "is-problem");
+  }
+  const isItem = error.status === 404;
+  return state(isItem ? "This item is not in the index" : "This did not work", [error.message, error.hint],
+    [button("Try again", actions.again), button("Start afresh", actions.clear)], "is-problem");
+}
+
+function tokenForm(error, actions) {
+  const field = build("input", { id: "token", type: "password", autocomplete: "current-password", required: true });
+  return state("This service asks for a token",
+    ["Whoever runs it can give you one. It is kept until you close this tab.",
+      build("form", {
+        class: "token", onsubmit: (event) => { event.preventDefault(); actions.token(field.value.trim()); },
+      }, build("label", { for: "token" }, "Token"), field,
+      build("button", { type: "submit", class: "main" }, "Use it")),
+      actions.hasToken && build("p", { class: "wrong" }, error.message)]);
+}
+
+export function nothing(asked, best, actions) {
+  if (asked.least > 0 && best !== null) {
+    const lower = Math.floor(20 * best) / 20;
+    const most = `Nothing fits with at least ${words.percent(asked.least)}. The best there is fits with ${words.percent(best)}.`;
+    return state("Nothing is that sure", most, [
+      lower > 0 && lower < asked.least
+        && button(`Show what fits with at least ${words.percent(lower)}`, () => actions.least(lower), "main"),
+      button("Show everything", () => actions.least(0)),
+    ].filter(Boolean));
+  }
+  if (asked.where.length) {
+    return state("Nothing has all of these filters", "No item of the index fulfils all of them at once.",
+      [button("Remove the filters", () => actions.where([]), "main")]);
+  }
+  return state("Nothing was found", "There is no other item in the index.", [button("Start afresh", actions.clear)]);
+}
+
+export function lostPicture(actions) {
+  return state("This search was made with a picture",
+    "Links carry words and filters, but no pictures. Drop the picture here, paste it, or choose it again.",
+    [button("Choose the picture", actions.choose, "main"), button("Start afresh", actions.clear)]);
+}
+
+export function start(index, examples, actions) {
+  if (index.items === 0) {
+    return [build("h1", { id: "start-heading", tabindex: "-1" }, "This index is empty"),
+      build("p", { class: "lead" }, "Add items to it, then reload this page:"),
+      build("pre", {}, build("code", {}, "fdch index add INDEX pairs.csv"))];
+  }
+  return [
+    build("h1", { id: "start-heading", tabindex: "-1" }, "Find pictures with words, and words with pictures"),
+    build("p", { class: "lead" }, `Type above what you are looking for, or bring a picture. ${words.counted(index.items, "item")} to search.`),
+    build("button", { type: "button", class: "dropzone", onclick: actions.choose },
+      build("b", {}, "Drop a picture anywhere on this page"),
+      build("span", {}, "or paste one, or click to choose a file")),
+    examples.length > 0 && build("h2", { class: "small-heading" }, "Or begin with one of these"),
+    examples.length > 0 && build("ul", { class: "examples" }, examples.map((each) => example(each, actions))),
+  ].filter(Boolean);
+}
+
+function example(group, actions) {
+  const name = group.labels.map(words.value).join(", ") || group.id;
+  return build("li", {}, build("a", {
+    href: actions.likeAddress(group.id),
+    onclick: (event) => {
+      if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+      event.preventDefault();
+      actions.like(group.id);
+    },
+  }, exampleFace(group, name), build("span", { class: "name" }, name)));
+}
+
+function exampleFace(group, name) {
+  const content = group.has_picture
+    ? pictureOf({ id: group.id }, "", 240)
+    : build("span", { class: "quote" }, group.text ?? name);
+  return build("span", { class: "face" }, content);
+}

@@ -1,0 +1,41 @@
+// Numbers in words that people use.
+
+const NUMBERS = new Intl.NumberFormat("en");
+
+export function number(value) {
+  return typeof value === "number" ? NUMBERS.format(value) : String(value);
+}
+
+export function counted(value, one, many = `${one}s`) {
+  return `${number(value)} ${value === 1 ? one : many}`;
+}
+
+export function percent(share) {
+  const value = 100 * share;
+  if (value > 0 && value < 1) return "<1%";
+  if (value > 99 && value < 100) return ">99%";
+  return `${Math.round(value)}%`;
+}
+
+const FITS = [
+  [0.9, "Almost surely fits"],
+  [0.7, "Very likely fits"],
+  [0.5, "Likely fits"],
+  [0.25, "May fit"],
+  [0, "Unlikely to fit"],
+];
+
+export function fit(probability) {
+  return FITS.find(([least]) => probability >= least)[1];
+}
+
+export function column(name) {
+  const spaced = name.replaceAll("_", " ").trim() || name;
+  return spaced.charAt(0).toUpperCase() + spaced.slice(1);
+}
+
+export function value(cell) {
+  if (cell === true) return "yes";
+  if (cell === false) return "no";
+  return String(cell).replaceAll("_", " ");
+}
