@@ -182,6 +182,9 @@ class _Scan:
         by_queries = threads if by_rows == 1 and enough else 1
         if self.queries < QUERIES_TO_SHARE * by_queries:
             by_queries = 1
+        if by_rows == by_queries == 1:
+            work(0, (0, self.count), (0, self.queries))
+            return
         tasks = [
             lambda piece=piece, rows=rows, asked=asked: work(piece, rows, asked)
             for piece, rows in enumerate(ranges(0, self.count, by_rows))

@@ -154,8 +154,9 @@ def _nearest_keys(
                 picked=picked, threads=threads, engine=engine,
             )  # fmt: skip
         held = keys if held is None else merge(np.concatenate([held, keys], 1), k)
-        # Later parts have higher numbers: only what is strictly nearer counts.
-        limits = np.minimum(limits, held[:, -1] >> NUMBER_BITS)
+        if part is not gallery.parts[-1]:
+            # Later parts have higher numbers: only what is strictly nearer counts.
+            limits = np.minimum(limits, held[:, -1] >> NUMBER_BITS)
     if held is None:
         return np.full((len(queries), k), NOTHING, dtype=np.int64)
     return held
@@ -170,7 +171,10 @@ def _picked(part: Part, allowed: Numbers | None) -> Numbers | None:
 
 
 def _found_rows(keys: Keys, seen: int) -> list[Found]:
-    sizes = np.sum(keys != NOTHING, axis=1).tolist()
+    if keys[:, -1].max(initial=0) < NOTHING:
+        sizes = [keys.shape[1]] * len(keys)
+    else:
+        sizes = (keys != NOTHING).sum(axis=1).tolist()
     numbers = keys & NUMBER_MASK
     distances = (keys >> NUMBER_BITS).astype(np.uint16)
     return [

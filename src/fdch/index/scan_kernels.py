@@ -304,9 +304,9 @@ def _nearest_in_block(
     counts: Ints,
     states: Ints,
     k: Int,
+    near: Ints,
 ) -> None:
     """Show one block of rows to all queries."""
-    near = np.empty(SLICE, np.int64)
     for place in range(chosen.shape[0]):
         j = chosen[place]
         limit = states[j, 2]
@@ -341,20 +341,23 @@ def _nearest_in_range(
     k: Int,
 ) -> None:
     """Show a range of rows, or of the numbered ones, to all queries, in blocks."""
+    near = np.empty(SLICE, np.int64)
     block = max(SLICE, BLOCK_BYTES // (rows.itemsize * words))
     gathered = np.empty(block * words if numbers.shape[0] else 0, rows.dtype)
+    if chosen.shape[0] == 1 and numbers.shape[0] == 0:
+        block = max(stop - start, 1)  # nobody to share a block with
     for left in range(start, stop, block):
         right = min(left + block, stop)
         if numbers.shape[0] == 0:
             _nearest_in_block(
                 rows, left, right, words, numbers, 0, first, dead,
-                queries, chosen, keys, counts, states, k,
+                queries, chosen, keys, counts, states, k, near,
             )  # fmt: skip
         else:
             _gather(rows, words, places[left:right], gathered)
             _nearest_in_block(
                 gathered, 0, right - left, words, numbers, left, first, dead,
-                queries, chosen, keys, counts, states, k,
+                queries, chosen, keys, counts, states, k, near,
             )  # fmt: skip
 
 
@@ -473,9 +476,9 @@ def _within_in_block(
     limit: Int,
     found: Ints,
     sizes: Ints,
+    near: Ints,
 ) -> None:
     """Show one block to all queries, and take up what is nearer than the limit."""
-    near = np.empty(SLICE, np.int64)
     for j in range(sizes.shape[0]):
         i = next_slice(rows, start, stop, queries, j, words, limit)
         while i < stop:
@@ -511,6 +514,7 @@ def rows_within(
 
     Where `found` has too little room, `sizes` still counts all of them.
     """
+    near = np.empty(SLICE, np.int64)
     block = max(SLICE, BLOCK_BYTES // (rows.itemsize * words))
     gathered = np.empty(block * words if numbers.shape[0] else 0, rows.dtype)
     for left in range(start, stop, block):
@@ -518,11 +522,11 @@ def rows_within(
         if numbers.shape[0] == 0:
             _within_in_block(
                 rows, left, right, words, numbers, 0, first, dead,
-                queries, limit, found, sizes,
+                queries, limit, found, sizes, near,
             )  # fmt: skip
         else:
             _gather(rows, words, places[left:right], gathered)
             _within_in_block(
                 gathered, 0, right - left, words, numbers, left, first, dead,
-                queries, limit, found, sizes,
+                queries, limit, found, sizes, near,
             )  # fmt: skip
