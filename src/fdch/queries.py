@@ -171,5 +171,5 @@ def _no_known_word(text: Text, vocabulary: Vocabulary | None) -> str:
         return "the text vector is all zero; give one with a word in it."
     near = vocabulary.nearest(text)
     kind = "Near ones are" if near else "Some that it knows are"
-    shown = ", ".join(near or vocabulary.words[:5])
+    shown = ", ".join(near or vocabulary.examples())
     return f"no word of '{text[:_SHOWN]}' is known to the model. {kind}: {shown}."

@@ -57,6 +57,11 @@ def test_nearest_suggests_known_words():
     assert words.nearest("b" * 10**6) == []
 
 
+def test_examples_are_frequent_words_that_tell_something():
+    words = Vocabulary(("a", "the", "tree", "in", "house", "beach", "of", "boats"))
+    assert words.examples() == ["tree", "house", "beach", "boats", "a"]
+
+
 def test_sentences_keep_their_vocabulary_through_a_choice_of_rows():
     words = Vocabulary(("dog",))
     some = Sentences(["a", None, ""], words)[[1, 2]]

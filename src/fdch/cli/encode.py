@@ -105,7 +105,7 @@ def _unknown(method: "HashMethod", pairs: "PairedSet", row: int) -> str:
         return f"the text vector of '{name}' is all zero. {advice}"
     text = pairs.texts.values[row]
     near = vocabulary.nearest(text)
-    shown = ", ".join(near or vocabulary.words[:5])
+    shown = ", ".join(near or vocabulary.examples())
     kind = "Near ones are" if near else "Some that it knows are"
     return (
         f"the text of '{name}' has no word that the run knows: '{plain(text, 100)}'. "

@@ -191,6 +191,14 @@ class Vocabulary:
             suggested.update(dict.fromkeys(likes))
         return list(suggested)[:5]
 
+    def examples(self) -> list[str]:
+        """Give five frequent words; short ones, which tell little, only at need.
+
+        >>> Vocabulary(("the", "on", "beach", "of", "tree")).examples()
+        ['beach', 'tree', 'the', 'on', 'of']
+        """
+        return sorted(self.words, key=lambda word: len(word) <= 3)[:5]
+
     @cached_property
     def _numbers(self) -> dict[str, int]:
         numbers: dict[str, int] = {}
