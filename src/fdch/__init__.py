@@ -8,6 +8,7 @@ from fdch.errors import FdchError
 
 if TYPE_CHECKING:
     from fdch import methods
+    from fdch.client import Client
     from fdch.data.pairs import PairedSet
     from fdch.evaluation import Scores
     from fdch.indexing import Index
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 __all__ = [
     "FDCH",
+    "Client",
     "Codes",
     "FdchError",
     "Index",
@@ -33,6 +35,7 @@ __all__ = [
 
 # loaded when first asked for, so that importing fdch does not import torch
 _HOMES = {
+    "Client": "fdch.client",
     "FDCH": "fdch.methods.fdch",
     "Index": "fdch.indexing",
     "PairedSet": "fdch.data.pairs",

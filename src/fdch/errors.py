@@ -19,6 +19,7 @@ FdchError
         StoreAway           the server that keeps it cannot be reached
     ProtocolMismatch        scores that must not stand side by side
     MissingExtra            an optional package is not installed
+    ServiceError            a service refused a request, or does not answer
 """
 
 import difflib
@@ -95,6 +96,20 @@ class StoreAway(IndexFolderError):
 
 class ProtocolMismatch(FdchError):
     """Scores made under different protocols were put side by side."""
+
+
+class ServiceError(FdchError):
+    """A service refused a request, or does not answer.
+
+    Args:
+        message: What was wrong, and what to do.
+        status: HTTP status; 0 where there was no answer.
+        code: One word or some, for programs.
+    """
+
+    def __init__(self, message: str, status: int = 0, code: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
 
 
 class MissingExtra(FdchError):

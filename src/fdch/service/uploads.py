@@ -65,7 +65,10 @@ async def read_form(request: Request, names: Collection[str]) -> Form:
             f"the form is malformed: {told}.",
             f"Send one file '{PICTURE}' and the fields that /docs lists.",
         ) from None
-    return await _sorted(form.multi_items(), names)
+    try:
+        return await _sorted(form.multi_items(), names)
+    finally:
+        await form.close()
 
 
 async def _sorted(

@@ -1,0 +1,116 @@
+"""A small trained index of pictures in files, and services of it on free ports.
+
+What takes long is made once in a session; each test that writes has its own copy.
+"""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.service.running import TOKENS, WRITE, running
+
+from fdch import Index
+from fdch.data.images import Pictures
+from fdch.data.pairs import PairedSet
+from fdch.data.splits import SplitSizes
+from fdch.data.texts import Sentences
+from fdch.experiment import TrainingTask, train_run
+
+SCENES, BITS = 240, 24
+SIZES = SplitSizes(query=20, train=200, validation=60)
+QUICK = {
+    "stage_one_epochs": "20",
+    "stage_two_epochs": "20",
+    "text_hidden": "96",
+    "fusion_width": "48",
+    "fusion_hidden": "48",
+    "batch_size": "24",
+    "learning_rate": "5e-3",
+}
+
+
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(shared_cache, monkeypatch):
+    """Let these tests share one cache: features take seconds."""
+    monkeypatch.setenv("FDCH_CACHE", str(shared_cache))
+
+
+@pytest.fixture(scope="session")
+def scenes(tmp_path_factory, shared_cache):
+    """Generated pairs with their pictures in files, a run, and an index of them.
+
+    Has `pairs`, `run`, `index` (a folder, not to be changed) and `pictures`.
+    """
+    folder = tmp_path_factory.mktemp("scenes")
+    generated = PairedSet.read(f"scenes:{SCENES}")
+    assert isinstance(generated.images, Pictures)
+    assert isinstance(generated.texts, Sentences)
+    pictures = folder / "photos"
+    pictures.mkdir()
+    rows = ["id,image,text,labels,scene,objects"]
+    for row, name in enumerate(generated.ids):
+        path = pictures / f"{name}.png"
+        Image.fromarray(np.asarray(generated.images.content(row))).save(path)
+        labels = np.array(generated.label_names)[generated.labels[row] == 1]
+        cells = (generated.columns[key][row] for key in ("scene", "objects"))
+        text = generated.texts.values[row].replace('"', "")
+        rows.append(
+            f'{name},photos/{path.name},"{text}",{";".join(labels)},'
+            + ",".join(map(str, cells))
+        )
+    manifest = folder / "pairs.csv"
+    manifest.write_text("\n".join(rows) + "\n", "utf-8")
+    task = TrainingTask(
+        str(manifest), folder / "run", bits=BITS, settings=QUICK, sizes=SIZES
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FDCH_CACHE", str(shared_cache))
+        run = train_run(task)
+        pairs = PairedSet.read(manifest)
+        with Index.create(folder / "index", run) as index:
+            index.add(pairs)
+    return SimpleNamespace(
+        pairs=pairs, run=run, index=folder / "index", pictures=pictures
+    )
+
+
+@pytest.fixture(scope="session")
+def served(scenes, shared_cache):
+    """A service of the index, without tokens: for reading alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FDCH_CACHE", str(shared_cache))
+        with running(scenes.index) as it:
+            yield it
+
+
+@pytest.fixture(scope="session")
+def client(served):
+    with served.client() as asked:
+        yield asked
+
+
+@pytest.fixture
+def own_index(scenes, tmp_path):
+    """A copy of the index that a test may change."""
+    return Path(shutil.copytree(scenes.index, tmp_path / "index"))
+
+
+@pytest.fixture
+def writable(own_index):
+    """A service with tokens for reading and writing, of a copy of the index."""
+    with running(own_index, tokens=TOKENS) as it:
+        yield it
+
+
+@pytest.fixture
+def writer(writable):
+    with writable.client(WRITE) as asked:
+        yield asked

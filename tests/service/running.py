@@ -1,0 +1,82 @@
+"""Services that run in threads of the tests, and things to send them."""
+
+import contextlib
+import io
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from fdch import Client, Index
+from fdch.service.limits import ServiceLimits
+from fdch.service.service import Service
+from fdch.service.serving import Server, listen, make_server
+from fdch.service.tokens import Right, Tokens
+
+READ, WRITE = "a-token-for-reading", "a-token-for-writing"
+TOKENS = Tokens({READ: Right.READ, WRITE: Right.WRITE})
+
+
+@dataclass
+class Running:
+    """A service that runs in a thread."""
+
+    service: Service
+    server: Server
+    port: int
+    thread: threading.Thread
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def client(self, token: str | None = None) -> Client:
+        return Client(self.url, token)
+
+    def stop(self) -> None:
+        self.server.should_exit = True
+        self.thread.join(60)
+        assert not self.thread.is_alive()
+
+
+@contextlib.contextmanager
+def running(
+    index: str | Path,
+    *,
+    tokens: Tokens | None = None,
+    limits: ServiceLimits | None = None,
+    **more,
+):
+    """Serve an index from a thread, ready to be asked."""
+    opened = Index.open(index, writable=tokens is not None and tokens.can_write)
+    service = Service(opened, tokens=tokens, limits=limits, **more)
+    with listen("127.0.0.1", 0) as listener:
+        server = make_server(service, any_host=tokens is not None)
+        thread = threading.Thread(
+            target=server.run, kwargs={"sockets": [listener]}, daemon=True
+        )
+        served = Running(service, server, listener.getsockname()[1], thread)
+        thread.start()
+        try:
+            wait_until(lambda: service.is_ready or service.trouble)
+            assert service.trouble is None
+            yield served
+        finally:
+            served.stop()
+
+
+def wait_until(is_so, seconds=120.0):
+    """Wait for something that takes a while on a busy machine."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def picture_bytes(colour="red", size=(40, 30), kind="PNG", **more):
+    """A small picture as a file's content."""
+    out = io.BytesIO()
+    Image.new("RGB", size, colour).save(out, kind, **more)
+    return out.getvalue()
