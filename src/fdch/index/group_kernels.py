@@ -368,22 +368,27 @@ def within_groups(
 ) -> None:
     """Find the rows nearer than the limit; `sizes` counts also what has no room."""
     groups, bits = starts.shape[0], starts.shape[1] - 2
+    near = np.empty(SLICE, np.int64)
     for j in range(sizes.shape[0]):
         reach = limit + reaches[0]
         group = first_below(centres, 0, groups, queries, j, words, reach)
         while group < groups:
             far = distance(centres, group, queries, j, words)
-            i = starts[group, max(far - limit + 1, 0)]
+            begin = starts[group, min(max(far - limit + 1, 0), bits + 1)]
             stop = starts[group, min(far + limit, bits + 1)]
-            i = first_below(rows, i, stop, queries, j, words, limit)
-            while i < stop:
-                number = np.int64(order[i])
-                if dead.shape[0] == 0 or not _is_dead(dead, number):
+            left = next_slice(rows, begin, stop, queries, j, words, limit)
+            while left < stop:
+                right = min(left - left % SLICE + SLICE, stop)
+                taken = collect(rows, left, right, queries, j, words, limit, near)
+                for i in range(taken):
+                    number = np.int64(order[near[i] & NUMBER_MASK])
+                    if dead.shape[0] and _is_dead(dead, number):
+                        continue
                     if sizes[j] < found.shape[1]:
-                        gap = distance(rows, i, queries, j, words)
+                        gap = near[i] >> NUMBER_BITS
                         found[j, sizes[j]] = (gap << NUMBER_BITS) | (first + number)
                     sizes[j] += 1
-                i = first_below(rows, i + 1, stop, queries, j, words, limit)
+                left = next_slice(rows, right, stop, queries, j, words, limit)
             group = first_below(centres, group + 1, groups, queries, j, words, reach)
 
 
