@@ -7,6 +7,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from fdch.data.pairs import PairedSet
+from fdch.encoder_speed import encoder_speed
 from fdch.encoders import open_encoder
 from fdch.errors import ModelMismatch
 from fdch.experiment import TrainingTask, train_run
@@ -64,3 +65,9 @@ def test_an_encoder_of_another_model_is_refused(index, exported):
     exported.fingerprint = "0" * 32
     with pytest.raises(ModelMismatch, match="0" * 32):
         Searcher(index, exported)
+
+
+def test_both_encoders_are_timed(index):
+    found = encoder_speed(index.run, repeats=1)
+    assert found["text"]["ratio"]["median"] > 0
+    assert found["picture"]["onnx_milliseconds"] > 0

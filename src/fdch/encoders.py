@@ -6,6 +6,7 @@ from fdch.exported import ExportedModel
 from fdch.exporting.sides import graphs
 from fdch.exporting.writing import manifest
 from fdch.indexing import Index
+from fdch.runs import Run
 
 TORCH, ONNX = "torch", "onnx"
 
@@ -24,7 +25,11 @@ def open_encoder(index: Index, name: str | Path) -> ExportedModel | None:
     if name == TORCH:
         return None
     if name == ONNX:
-        found = graphs(index.method)
-        found.pop("pair", None)  # queries are one-sided
-        return ExportedModel(manifest(index.run, found), found)
+        return exported_queries(index.run)
     return ExportedModel.open(name)
+
+
+def exported_queries(run: Run) -> ExportedModel:
+    """Export what encodes queries, in memory: the image side and the text side."""
+    found = graphs(run.method, ("image", "text"))
+    return ExportedModel(manifest(run, found), found)

@@ -30,8 +30,9 @@ ORDER = (
     ("bench", "methods"),
     ("bench", "rerank"),
     ("bench", "search"),
+    ("bench", "encode"),
 )
-SLOW = (("train",), ("demo",), ("bench", "networks"))
+SLOW = (("train",), ("demo",), ("bench", "networks"), ("bench", "serve"))
 QUICKER = {"train": "--set stage_one_epochs=1 --set stage_two_epochs=1"}
 
 

@@ -11,6 +11,8 @@ command = LazyGroup(
         "methods": "Measure how long the shallow methods learn and encode.",
         "rerank": "Measure what re-ranking adds, and whether probabilities hold.",
         "search": "Time exact search beside FAISS.",
+        "encode": "Time the encoding of one text and one picture, torch and ONNX.",
+        "serve": "Time the service beside FAISS behind FastAPI.",
         "networks": "Time our layers beside torch's own.",
     },
 )

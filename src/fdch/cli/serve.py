@@ -66,6 +66,14 @@ MEBIBYTE = 2**20
     metavar="ADDRESS",
     help="A proxy before the service whose word on clients' addresses is believed.",
 )
+@click.option(
+    "--encoder",
+    default="torch",
+    show_default=True,
+    metavar="NAME",
+    help="What encodes queries: torch, onnx (ONNX Runtime), or a folder that 'fdch "
+    "export' wrote.",
+)
 @click.option("--log-queries", is_flag=True, help="Let the log hold what is asked.")
 @click.option("--quiet", is_flag=True, help="Log trouble only, not every request.")
 @device_option
@@ -80,6 +88,7 @@ def command(
     most_pixels: int,
     most_seconds: float,
     proxy: str | None,
+    encoder: str,
     log_queries: bool,
     quiet: bool,
     device: str,
@@ -91,6 +100,7 @@ def command(
     SIGTERM and Ctrl-C stop it once running requests have finished.
     """
     require_packages()
+    from fdch.encoders import open_encoder
     from fdch.indexing import Index
     from fdch.service.limits import ServiceLimits
     from fdch.service.service import Service
@@ -124,6 +134,7 @@ def command(
             tokens=tokens,
             pictures=pictures,
             log_queries=log_queries,
+            encoder=open_encoder(opened, encoder),
         )
         shown = f"[{host}]" if ":" in host.strip("[]") else host
         say(

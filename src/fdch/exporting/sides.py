@@ -1,6 +1,6 @@
 """The sides of a method as ONNX graphs: image, text and, where there is one, pair."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -22,7 +22,6 @@ from fdch.training.kernel_logistic import KernelHash
 from fdch.training.median_hash import MedianHash
 
 PIXELS, FEATURES = "pixels", "features"
-SIDES = ("image", "text", "pair")
 EXPORTED = (
     ImageHead,
     TextNetwork,
@@ -35,8 +34,10 @@ EXPORTED = (
 )
 
 
-def graphs(method: HashMethod) -> dict[str, bytes]:
-    """Write each side of a fitted method as an ONNX file.
+def graphs(
+    method: HashMethod, wanted: Sequence[str] = ("image", "text", "pair")
+) -> dict[str, bytes]:
+    """Write sides of a fitted method as ONNX files, as far as it has them.
 
     Raises:
         SettingError: The method's outputs are not those of functions known here.
@@ -44,13 +45,8 @@ def graphs(method: HashMethod) -> dict[str, bytes]:
     inputs, functions = method.inputs, method.functions
     _require_exportable(method, functions)
     writer = _Sides(method, inputs)
-    found = {
-        "image": writer.image(functions["image"]),
-        "text": writer.text(functions["text"]),
-    }
-    if "pair" in functions:
-        found["pair"] = writer.pair(functions["pair"])
-    return found
+    write = {"image": writer.image, "text": writer.text, "pair": writer.pair}
+    return {side: write[side](functions[side]) for side in wanted if side in functions}
 
 
 def _require_exportable(method: HashMethod, functions: Mapping[str, object]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from fdch.codes import Codes
 from fdch.data.decoding import decode
 from fdch.errors import FdchError
+from fdch.exported import ExportedModel
 from fdch.index.store import Item
 from fdch.indexing import Index
 from fdch.machine import usable_cores
@@ -43,6 +44,7 @@ class Service:
         tokens: Who may ask; None where anyone who reaches the service may read.
         pictures: Folder for uploaded pictures; None for the index's own.
         log_queries: Whether the log may hold what is searched for.
+        encoder: What encodes queries in place of the index's method.
     """
 
     def __init__(
@@ -53,13 +55,14 @@ class Service:
         tokens: Tokens | None = None,
         pictures: Path | None = None,
         log_queries: bool = False,
+        encoder: ExportedModel | None = None,
     ) -> None:
         self.index = index
         self.limits = limits or ServiceLimits()
         self.tokens = tokens
         self.log_queries = log_queries
         self.metrics = Metrics()
-        self.searcher = Searcher(index)
+        self.searcher = Searcher(index, encoder)
         self.about = About(index, self.can_write)
         self.trouble: Exception | None = None
         self.is_ready = False

@@ -1,0 +1,142 @@
+"""The load counts what it gets; the peer answers as the service does."""
+
+import asyncio
+import json
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("faiss")
+pytest.importorskip("fastapi")
+pytest.importorskip("httpx")
+
+import httpx
+
+from fdch import Index, Searcher
+from fdch.errors import FdchError, SettingError
+from fdch.index.benchmark import load_faiss
+from fdch.service.benchmark import Sizes, serve_benchmark
+from fdch.service.benchmark_load import Load, drive
+from fdch.service.benchmark_model import small_model
+from fdch.service.benchmark_peer import WAYS, make_app
+from fdch.service.benchmark_process import ServerProcess
+
+
+def driven(answers, **options):
+    """Drive a server that answers with these, in turn; None hangs up."""
+    seen = []
+
+    async def serve(reader, writer):
+        while True:
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+            except asyncio.IncompleteReadError:
+                break
+            length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+            seen.append(json.loads(await reader.readexactly(length)))
+            answer = answers[(len(seen) - 1) % len(answers)]
+            if answer is None:
+                break
+            for part in answer:
+                writer.write(part)
+                await writer.drain()
+                await asyncio.sleep(0)
+        writer.close()
+
+    async def work():
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        bodies = ['{"text": "a"}', '{"text": "é"}']
+        async with server:
+            return await drive(Load(port, "/search", bodies, **options))
+
+    return asyncio.run(work()), seen
+
+
+WHOLE = (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",)
+PIECES = (b"HTTP/1.1 200 OK\r\ncontent-", b"length: 4\r\n\r\n{", b"   ", b"")
+BUSY = (b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n",)
+
+
+def test_every_request_is_counted_and_timed():
+    found, seen = driven([WHOLE], clients=4, requests=40)
+    assert found["requests"] == len(seen) == 40
+    assert found["errors"] == {}
+    assert {each["text"] for each in seen} == {"a", "é"}
+    times = found["milliseconds"]
+    assert 0 < times["p50"] <= times["p95"] <= times["p99"]
+    assert found["per_second"] == pytest.approx(40 / found["seconds"])
+
+
+def test_answers_may_come_in_pieces():
+    whole = (PIECES[0], PIECES[1], PIECES[2])
+    found, _ = driven([whole], clients=2, requests=6)
+    assert (found["requests"], found["errors"]) == (6, {})
+
+
+def test_refusals_and_lost_connections_are_errors():
+    found, _ = driven([WHOLE, BUSY, None], clients=1, requests=3)
+    assert found["errors"] == {"503": 1, "connection lost": 1}
+
+
+def test_a_load_ends_in_time():
+    found, _ = driven([WHOLE], clients=2, seconds=0.05)
+    assert found["requests"] > 0
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_peer_finds_what_a_searcher_finds(way, tmp_path):
+    method, texts = small_model(16)
+    codes = method.encode_texts(_sentences(texts))
+    with Index.create(tmp_path / "index", method) as index:
+        index.add_codes(
+            [str(i) for i in range(len(codes))], codes, model=index.fingerprint
+        )
+        peer = load_faiss().IndexBinaryFlat(16)
+        peer.add(codes.packed)
+        reply = asyncio.run(_ask(make_app(index, peer, way), texts[3]))
+        expected = Searcher(index).by_text(texts[3], k=7)
+    assert reply.status_code == 200
+    found = [each["distance"] for each in reply.json()["results"]]
+    assert found == [each.distance for each in expected]
+
+
+async def _ask(app, text):
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://peer") as client:
+        return await client.post("/search", json={"text": text, "k": 7})
+
+
+def _sentences(texts):
+    from fdch.data.texts import Sentences
+
+    return Sentences(texts)
+
+
+def test_a_server_that_does_not_start_is_told():
+    words = [sys.executable, "-c", "raise SystemExit(3)"]
+    with pytest.raises(FdchError, match="did not start"), ServerProcess(words, "/"):
+        pass
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"sizes": (0,)}, {"seconds": 0}, {"requests": -1}, {"kind": "given"}]
+)
+def test_what_cannot_be_measured_is_refused(wrong):
+    with pytest.raises(SettingError):
+        Sizes(**wrong)
+
+
+@pytest.mark.slow
+def test_both_sides_are_measured_without_errors():
+    sizes = Sizes((3000,), clients=8, seconds=0.5, repeats=1, requests=200)
+    document = serve_benchmark(sizes)
+    [case] = document["cases"]
+    assert case["answers_agree"]
+    assert case["errors"] == 0
+    assert set(case["sides"]) == {"fdch", *WAYS}
+    assert case["ratio"]["median"] > 0
+    watched = case["watched"]
+    assert (watched["requests"], watched["errors"]) == (200, 0)
+    assert np.min(watched["memory_bytes"]) > 0
