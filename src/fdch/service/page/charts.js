@@ -5,9 +5,11 @@ import * as words from "/static/words.js";
 
 const WIDTH = 640;
 const HEIGHT = 220;
-const LEFT = 44;
+const LEFT = 62; // room for words beside the bars
+const EDGE = 8;
 const BOTTOM = 34;
 
+// A chart with its title, what it means, a sentence on what is seen, and a table.
 export function figure(title, explanation, sentence, chart, head, rows, extra = []) {
   return build("figure", {},
     build("figcaption", {}, build("h2", {}, title), build("p", { class: "quiet" }, explanation)),
@@ -33,7 +35,7 @@ export function balanceChart(balance, sentence) {
     }, draw("title", {}, `bit ${bit + 1}: ${words.percent(share)} ones`));
   });
   return svg(sentence, [
-    rule(middle, "even"), axisWord(14, "all ones"), axisWord(HEIGHT - 8, "all zeros"), bars,
+    rule(middle, LEFT), axisWord(14, "all ones"), axisWord(middle + 4, "even"), axisWord(HEIGHT - 8, "all zeros"), bars,
   ]);
 }
 
@@ -41,7 +43,7 @@ export function balanceChart(balance, sentence) {
 export function distanceChart(series, bits, sentence) {
   const floor = HEIGHT - BOTTOM;
   const most = Math.max(...series.flatMap((each) => each.shares), 1e-9);
-  const x = (distance) => LEFT + (distance / bits) * (WIDTH - LEFT - 8);
+  const x = (distance) => EDGE + (distance / bits) * (WIDTH - 2 * EDGE);
   const y = (share) => floor - (share / most) * (floor - 12);
   const curves = series.filter((each) => each.shares.length).map((each) => {
     const points = each.shares.map((share, distance) => `${x(distance).toFixed(1)},${y(share).toFixed(1)}`);
@@ -53,7 +55,7 @@ export function distanceChart(series, bits, sentence) {
     class: "tick", x: x(part * bits), y: floor + 18, "text-anchor": part === 1 ? "end" : part ? "middle" : "start",
   }, String(Math.round(part * bits))));
   return svg(sentence, [
-    draw("line", { class: "rule", x1: LEFT, x2: WIDTH, y1: floor, y2: floor }), curves, ticks,
+    rule(floor, EDGE), curves, ticks,
   ]);
 }
 
@@ -85,8 +87,8 @@ function svg(sentence, children) {
   return draw("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": sentence }, children);
 }
 
-function rule(y, name) {
-  return [draw("line", { class: "rule", x1: LEFT, x2: WIDTH, y1: y, y2: y }), axisWord(y + 4, name)];
+function rule(y, from) {
+  return draw("line", { class: "rule", x1: from, x2: WIDTH, y1: y, y2: y });
 }
 
 function axisWord(y, name) {

@@ -40,7 +40,7 @@ export function shut() {
 function content(item, bits, place, actions) {
   const name = title(item);
   const shown = item.image
-    ? pictureOf(item, name, SIZE)
+    ? pictureOf(item, name, SIZE, "eager")
     : build("p", { class: `quote${item.text ? "" : " is-id"}` }, item.text || item.id);
   return [
     build("div", { class: "bar" },
@@ -51,7 +51,7 @@ function content(item, bits, place, actions) {
     build("div", { class: "large" }, shown),
     build("div", { class: "facts" },
       build("h2", { id: "details-heading" }, name),
-      item.distance !== undefined && probability(item),
+      item.distance !== undefined && build("div", {}, probability(item), explained(item)),
       item.labels.length > 0 && build("ul", { class: "labels", "aria-label": "Labels" },
         item.labels.map((label) => build("li", {}, build("button", {
           type: "button", class: "tag", onclick: () => actions.label(label),
@@ -61,6 +61,12 @@ function content(item, bits, place, actions) {
         build("button", { type: "button", class: "main", "data-keep": "like", onclick: () => actions.like(item.id) }, "More like this"),
         item.image && build("a", { class: "plain", href: picture(item.id), target: "_blank", rel: "noreferrer" }, "Open the picture"))),
   ];
+}
+
+function explained(item) {
+  if (item.probability === null || item.probability === undefined) return null;
+  return build("p", { class: "quiet explained" },
+    `Of 100 results like this, about ${Math.round(100 * item.probability)} share a label with what was asked for.`);
 }
 
 function table(item, bits) {

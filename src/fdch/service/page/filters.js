@@ -154,7 +154,7 @@ function rangeGroup(column, where, change) {
 
 // The slider of the least probability; change(least) while it moves.
 export function slider(least, change) {
-  const said = build("output", { for: "least", id: "least-said" }, tellLeast(least));
+  const said = build("p", { class: "quiet said", id: "least-said" }, tellLeast(least));
   const input = build("input", {
     id: "least", type: "range", min: 0, max: 95, step: 5, value: Math.round(100 * least),
     "aria-describedby": "least-said", "aria-valuetext": tellLeast(least),
@@ -170,5 +170,5 @@ export function slider(least, change) {
 }
 
 export function tellLeast(least) {
-  return least > 0 ? `Only what fits with at least ${words.percent(least)}` : "Show everything, best first";
+  return least > 0 ? `Only what is ${words.percent(least)} sure or more` : "Show everything, best first";
 }

@@ -2,9 +2,11 @@
 
 import * as address from "/static/address.js";
 import { build, find } from "/static/build.js";
+import * as colours from "/static/colours.js";
 import * as details from "/static/details.js";
 import * as filters from "/static/filters.js";
 import * as indexView from "/static/overview.js";
+import * as keys from "/static/keys.js";
 import * as pictures from "/static/picture.js";
 import * as results from "/static/results.js";
 import * as service from "/static/service.js";
@@ -315,7 +317,7 @@ function focusInFilters() {
 
 function problemActions() {
   return {
-    ask, clear, hasToken: service.hasToken(),
+    ask, clear, where: setWhere, hasFilters: asked.where.length > 0, hasToken: service.hasToken(),
     again: () => { found = null; index = null; overview = null; render(); },
     token: (given) => { service.setToken(given); found = null; render(); },
   };
@@ -389,43 +391,7 @@ function closeItem(id) {
   [...find("grid").children].find((card) => card.dataset.id === id)?.querySelector("a.open")?.focus();
 }
 
-// --- keys, colours, history -------------------------------------------------
-
-function listenToKeys() {
-  document.addEventListener("keydown", (event) => {
-    if (find("details").open || event.defaultPrevented) return;
-    const isTyping = event.target.matches("input:not([type=range]), textarea, select");
-    if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      event.preventDefault();
-      find("words").focus();
-      find("words").select();
-    } else if (event.key === "Escape") {
-      if (event.target === find("words")) {
-        if (find("words").value === "" && address.hasQuery(asked)) clear();
-        find("words").value = "";
-        event.preventDefault();
-      } else {
-        find("words").focus();
-      }
-    } else {
-      results.moveFocus(event);
-    }
-  });
-}
-
-function listenToTheme() {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
-  const name = () => { find("theme-name").textContent = isDark() ? "Use light colours" : "Use dark colours"; };
-  find("theme").addEventListener("click", () => {
-    const chosen = isDark() ? "light" : "dark";
-    document.documentElement.dataset.theme = chosen;
-    try { localStorage.setItem("theme", chosen); } catch { /* chosen for this visit only */ }
-    name();
-  });
-  dark.addEventListener("change", name);
-  name();
-}
+// --- history, and the start ---------------------------------------------------
 
 function readAddress() {
   asked = address.read(location.search);
@@ -454,8 +420,8 @@ window.addEventListener("popstate", () => { readAddress(); render(); });
 find("side-fold").open = matchMedia("(min-width: 56rem)").matches;
 pictures.listen(take);
 details.listen();
-listenToKeys();
-listenToTheme();
+keys.listen(() => { if (address.hasQuery(asked)) clear(); });
+colours.listen();
 readAddress();
 render();
 if (asked.view === "search" && !address.hasQuery(asked)) find("words").focus();

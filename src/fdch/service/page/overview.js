@@ -24,7 +24,7 @@ export function content(index, known, actions) {
   if (!known.sampled) {
     return [...parts, build("p", { class: "lead" }, "This kind of store cannot give a sample of its codes, so there is no more to show.")];
   }
-  return [...parts, build("div", { class: "figures" }, distances(known), groups(known, actions), balance(known))];
+  return [...parts, build("div", { class: "figures" }, distances(known), balance(known), groups(known, actions))];
 }
 
 function heading() {
@@ -39,11 +39,11 @@ function lead(index, known) {
 }
 
 function tiles(index, known) {
-  const kinds = Object.entries(index.kinds ?? {}).filter(([, count]) => count > 0);
+  const kinds = Object.keys(KINDS).map((kind) => [kind, index.kinds?.[kind] ?? 0]).filter(([, count]) => count > 0);
   const kept = index.items * Math.ceil(index.bits / 8);
   const tile = (figure, text) => build("div", { class: "tile" }, build("b", {}, figure), build("span", {}, text));
   return build("div", { class: "tiles" },
-    kinds.map(([kind, count]) => tile(words.number(count), KINDS[kind] ?? kind)),
+    kinds.map(([kind, count]) => tile(words.number(count), KINDS[kind])),
     tile(words.number(index.labels?.length ?? 0), index.labels?.length === 1 ? "label" : "labels"),
     tile(size(kept), "for all codes"),
     known.sampled > 0 && tile(words.percent(known.distinct / known.sampled), "of the codes are distinct"));

@@ -53,8 +53,8 @@ function face(result, name) {
   return build("span", { class: "quote is-id" }, result.id);
 }
 
-export function pictureOf(result, name, size) {
-  const image = build("img", { alt: name, loading: "lazy", decoding: "async", class: "is-coming" });
+export function pictureOf(result, name, size, loading = "lazy") {
+  const image = build("img", { alt: name, loading, decoding: "async", class: "is-coming" });
   image.addEventListener("load", () => {
     image.classList.remove("is-coming");
     // a tiny picture stays crisp when it is drawn larger
@@ -73,7 +73,7 @@ export function probability(result) {
   const meter = build("span", { class: "meter", "aria-hidden": "true" }, build("span", {}));
   meter.firstChild.style.width = `${100 * result.probability}%`;
   return build("p", { class: "fit" }, meter,
-    build("span", {}, words.fit(result.probability)), build("b", {}, words.percent(result.probability)));
+    build("span", {}, words.related(result.probability)), build("b", {}, words.percent(result.probability)));
 }
 
 function labels(result, actions) {

@@ -15,7 +15,7 @@ export function button(text, act, look = "chip") {
   return build("button", { type: "button", class: look, onclick: act }, text);
 }
 
-// actions: ask(text), again(), focus(), token(given), clear()
+// actions: ask(text), again(), token(given), clear(), where(conditions)
 export function problem(error, actions) {
   if (error.code === "away") {
     return state("The search service is away",
@@ -35,7 +35,8 @@ export function problem(error, actions) {
   }
   const isItem = error.status === 404;
   return state(isItem ? "This item is not in the index" : "This did not work", [error.message, error.hint],
-    [button("Try again", actions.again), button("Start afresh", actions.clear)], "is-problem");
+    [actions.hasFilters && error.status === 422 && button("Remove the filters", () => actions.where([]), "main"),
+      button("Try again", actions.again), button("Start afresh", actions.clear)].filter(Boolean), "is-problem");
 }
 
 function tokenForm(error, actions) {
@@ -52,10 +53,10 @@ function tokenForm(error, actions) {
 export function nothing(asked, best, actions) {
   if (asked.least > 0 && best !== null) {
     const lower = Math.floor(20 * best) / 20;
-    const most = `Nothing fits with at least ${words.percent(asked.least)}. The best there is fits with ${words.percent(best)}.`;
+    const most = `Nothing is related with ${words.percent(asked.least)} or more. The best there is has ${words.percent(best)}.`;
     return state("Nothing is that sure", most, [
       lower > 0 && lower < asked.least
-        && button(`Show what fits with at least ${words.percent(lower)}`, () => actions.least(lower), "main"),
+        && button(`Show results from ${words.percent(lower)}`, () => actions.least(lower), "main"),
       button("Show everything", () => actions.least(0)),
     ].filter(Boolean));
   }

@@ -17,16 +17,16 @@ export function percent(share) {
   return `${Math.round(value)}%`;
 }
 
-const FITS = [
-  [0.9, "Almost surely fits"],
-  [0.7, "Very likely fits"],
-  [0.5, "Likely fits"],
-  [0.25, "May fit"],
-  [0, "Unlikely to fit"],
+const RELATED = [
+  [0.9, "Almost surely related"],
+  [0.7, "Very likely related"],
+  [0.5, "Likely related"],
+  [0.25, "May be related"],
+  [0, "Hardly related"],
 ];
 
-export function fit(probability) {
-  return FITS.find(([least]) => probability >= least)[1];
+export function related(probability) {
+  return RELATED.find(([least]) => probability >= least)[1];
 }
 
 export function column(name) {

@@ -1,0 +1,123 @@
+"""A real browser, and what a person does with the page."""
+
+import base64
+import shutil
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+PATIENCE_MS = 20_000
+SERIOUS = {"serious", "critical"}
+
+_FILE = """([event, base64, name, type]) => {
+    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([bytes], name, { type }));
+    const more = { bubbles: true, cancelable: true };
+    if (event === "paste") {
+        more.clipboardData = transfer;
+        document.dispatchEvent(new ClipboardEvent("paste", more));
+    } else {
+        more.dataTransfer = transfer;
+        document.body.dispatchEvent(new DragEvent(event, more));
+    }
+}"""
+
+
+def find_browser() -> str | None:
+    """The path of a browser of this machine."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@dataclass
+class Visit:
+    """A page that someone looks at, and whatever went wrong on it."""
+
+    page: Page
+    url: str
+    troubles: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def __post_init__(self):
+        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
+        self.page.on("console", self._hear)
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def _hear(self, message):
+        # a refused request is told to the console as well as to the page
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            self.troubles.append(message.text)
+
+    def open(self, address="/"):
+        self.page.goto(self.url + address)
+        return self
+
+    def search(self, words):
+        self.page.get_by_label("Search with words").fill(words)
+        self.page.keyboard.press("Enter")
+        return self
+
+    @property
+    def cards(self):
+        return self.page.locator("#grid .card:not(.skeleton)")
+
+    @property
+    def heading(self):
+        return self.page.locator("#heading")
+
+    @property
+    def state(self):
+        return self.page.locator(".state")
+
+    def ids(self):
+        """The ids of the results on show, once there are any."""
+        expect(self.cards.first).to_be_visible()
+        expect(self.page.locator("#grid")).not_to_have_attribute("aria-busy", "true")
+        return self.page.eval_on_selector_all(
+            "#grid .card", "cards => cards.map((card) => card.dataset.id)"
+        )
+
+    def asked(self):
+        """What the page's address asks for."""
+        return parse_qs(urlsplit(self.page.url).query, keep_blank_values=True)
+
+    def bring(self, event, content, name="picture.png", kind="image/png"):
+        """Drop or paste a file."""
+        encoded = base64.b64encode(content).decode()
+        if event == "drop":
+            self.page.evaluate(_FILE, ["dragenter", encoded, name, kind])
+            expect(self.page.locator("#drop")).to_be_visible()
+        self.page.evaluate(_FILE, [event, encoded, name, kind])
+
+    def focused(self):
+        """The id of the card that has the focus."""
+        return self.page.evaluate(
+            "document.activeElement.closest('.card')?.dataset.id ?? null"
+        )
+
+    def overflow(self):
+        """By how many pixels the page is wider than the window."""
+        return self.page.evaluate(
+            "document.documentElement.scrollWidth - window.innerWidth"
+        )
+
+    def barriers(self):
+        """What keeps people out, by axe: serious and critical findings."""
+        found = Axe().run(self.page).response["violations"]
+        return [
+            (each["id"], [node["html"][:200] for node in each["nodes"]])
+            for each in found
+            if each["impact"] in SERIOUS
+        ]
+
+
+def visit(browser: Browser, url: str, **options) -> Visit:
+    """Come to the page anew, with nothing remembered."""
+    options = {"viewport": {"width": 1280, "height": 860}} | options
+    context = browser.new_context(reduced_motion="reduce", **options)
+    context.set_default_timeout(PATIENCE_MS)
+    return Visit(context.new_page(), url)
