@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.images import PictureFiles
+from fdch.data.images import PictureArray, PictureFiles
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences, WordVectors
 from fdch.index.store import Cell, Item, Kind
@@ -92,9 +92,11 @@ def _text(pairs: PairedSet, row: int) -> str | None:
 
 
 def _image(pairs: PairedSet, row: int) -> str | None:
-    if not isinstance(pairs.images, PictureFiles):
-        return None
-    path = pairs.images.paths[row]
+    images, path = pairs.images, None
+    if isinstance(images, PictureFiles):
+        path = images.paths[row]
+    elif isinstance(images, PictureArray) and images.paths is not None:
+        path = images.paths[int(images.rows[row])]
     return None if path is None else str(Path(path).absolute())
 
 

@@ -1,13 +1,21 @@
 """The demo: everything at once, and only in its own folder."""
 
+import io
 import json
+import socket
+from pathlib import Path
 
+import click
 import pytest
+from PIL import Image
 
+from fdch.cli import serve
 from fdch.cli.demo import MARKER
+from fdch.cli.demo_serve import free_port, open_page, serve_demo
 from fdch.cli.progress_lines import ProgressPrinter
 from fdch.indexing import Index
 from fdch.runs import open_run
+from fdch.search import Searcher
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +33,7 @@ def shown(fdch, tiny, shared_cache, tmp_path_factory):
 def test_it_leaves_a_run_its_scores_an_index_and_a_page(shown):
     _, out = shown
     assert sorted(path.name for path in out.iterdir()) == [
-        *("index", MARKER, "report.html", "run")
+        *("index", MARKER, "pictures", "report.html", "run")
     ]
     assert open_run(out / "run").method.bits == 16
     assert (out / "run" / "scores.json").exists()
@@ -106,3 +114,62 @@ def test_ready_features_do_for_a_demo_too(fdch, on_features, tiny, tmp_path):
     assert result.exit_code == 0, result.stderr
     assert "nearest pictures to the text (" in result.stdout
     assert result.stdout.count("search of ") == 2
+
+
+def test_items_of_the_index_have_pictures_to_show(shown):
+    _, out = shown
+    with Index.open(out / "index") as index:
+        for found in Searcher(index).by_text("red", k=3):
+            path = Path(str(found.image))
+            assert path.parent == (out / "pictures").absolute()
+            with Image.open(path) as picture:
+                assert picture.size[0] > 16
+
+
+def test_serving_takes_the_demos_index(fdch, tiny, tmp_path, monkeypatch):
+    served = []
+    monkeypatch.setattr(
+        "fdch.cli.demo.serve_demo", lambda index, port: served.append((index, port))
+    )
+    out = tmp_path / "demo"
+    words = ("demo", "--data", "scenes:60", "--out", out, "--serve", "--port", 8123)
+    result = fdch(*words, *tiny)
+    assert result.exit_code == 0, result.stderr
+    assert served == [(out / "index", 8123)]
+    assert fdch(*words, "--json").exit_code == 2
+
+
+def test_the_page_is_opened_on_a_terminal_alone(monkeypatch, tmp_path):
+    opened: list[str] = []
+    invoked: list[dict[str, object]] = []
+    monkeypatch.setattr("fdch.cli.demo_serve.open_page", opened.append)
+    monkeypatch.setattr(serve, "command", lambda **options: invoked.append(options))
+    with click.Context(click.Command("demo")):
+        serve_demo(tmp_path, 0)
+        assert opened == []
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+        serve_demo(tmp_path, 0)
+    assert [each["index"] for each in invoked] == [str(tmp_path)] * 2
+    assert len(opened) == 1
+
+
+def test_a_page_is_shown_once_the_service_answers(monkeypatch):
+    shown: list[str] = []
+    monkeypatch.setattr("webbrowser.open", shown.append)
+    answers = iter([OSError("not yet"), io.BytesIO(b"{}")])
+
+    def answer(url, timeout):
+        found = next(answers)
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    monkeypatch.setattr("urllib.request.urlopen", answer)
+    open_page("http://127.0.0.1:1/")
+    assert shown == ["http://127.0.0.1:1/"]
+
+
+def test_a_port_that_is_taken_is_left_alone():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert free_port(port) not in (0, port)

@@ -33,6 +33,7 @@ ORDER = (
     ("bench", "encode"),
 )
 SLOW = (("train",), ("demo",), ("bench", "networks"), ("bench", "serve"))
+ENDLESS = (("serve",),)  # tests/service runs it
 QUICKER = {"train": "--set stage_one_epochs=1 --set stage_two_epochs=1"}
 
 
@@ -63,7 +64,7 @@ def test_examples_work_one_after_the_other(fdch, tmp_path, monkeypatch):
 
 
 def test_no_example_is_forgotten():
-    assert {*ORDER, *SLOW} == set(commands())
+    assert {*ORDER, *SLOW, *ENDLESS} == set(commands())
 
 
 @pytest.mark.slow

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.demo_search import index_and_search, say_searches
+from fdch.cli.demo_search import PICTURES, index_and_search, say_searches
+from fdch.cli.demo_serve import serve_demo
 from fdch.cli.groups import Interrupted
 from fdch.cli.options import (
     DataName,
@@ -18,6 +19,7 @@ from fdch.cli.options import (
 )
 from fdch.cli.output import note, plain, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.serve import require_packages
 from fdch.errors import RunError
 
 if TYPE_CHECKING:
@@ -52,6 +54,12 @@ QUERIES, ANSWERS = 2, 4
 @click.option(
     "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a setting."
 )
+@click.option(
+    "--serve", is_flag=True, help="Serve the index when it is made; Ctrl-C ends it."
+)
+@click.option(
+    "--port", default=8000, show_default=True, help="Of --serve; any if it is taken."
+)
 @device_option
 @json_option
 def command(
@@ -60,6 +68,8 @@ def command(
     bits: int,
     seed: int,
     assignments: tuple[str, ...],
+    serve: bool,
+    port: int,
     device: str,
     as_json: bool,
 ) -> None:
@@ -70,6 +80,10 @@ def command(
     made and searched. Nothing is downloaded.
     """
     require_own(out)
+    if serve:
+        if as_json:
+            raise click.UsageError("give --serve or --json: a service prints no JSON.")
+        require_packages()
     from fdch.experiment import TrainingTask
     from fdch.methods._settings import parse_assignments
     from fdch.training.context import Context
@@ -95,7 +109,12 @@ def command(
     say(f"\nreport   {out / PAGE} (open it in a browser)")
     say(f"run      {run.folder}")
     say(f"index    {out / INDEX}")
-    say(f"next     fdch search {shlex.quote(str(out / INDEX))} --text 'a red car'")
+    index = shlex.quote(str(out / INDEX))
+    say(f"next     fdch search {index} --text 'a red car'")
+    if serve:
+        serve_demo(out / INDEX, port)
+    else:
+        say(f"         fdch serve {index}")
 
 
 def require_own(out: Path) -> None:
@@ -130,6 +149,7 @@ def _train_and_score(
     # an earlier demo stays whole until this one has learned
     _remove(out / RUN)
     _remove(out / INDEX)
+    _remove(out / PICTURES)
     (out / PAGE).unlink(missing_ok=True)
     task.out.rename(out / RUN)
     run = open_run(out / RUN, context)

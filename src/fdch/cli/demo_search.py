@@ -1,5 +1,6 @@
 """The demo's index: its database pairs, searched as a user would."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,12 +8,14 @@ from fdch.cli.output import plain, say
 from fdch.cli.search import table
 
 if TYPE_CHECKING:
+    from fdch.data.pairs import PairedSet
     from fdch.results import Results
     from fdch.runs import Run
     from fdch.scoring import Evaluation
     from fdch.training.context import Context
 
 SEARCHES, RESULTS = 2, 4
+PICTURES = "pictures"
 
 
 def index_and_search(
@@ -24,8 +27,9 @@ def index_and_search(
     from fdch.indexing import Index
     from fdch.search import Searcher
 
+    database = with_files(found.database, place.with_name(PICTURES))
     with Index.create(place, run, context=context) as index:
-        index.add(found.database, broken="skip", progress=context.progress)
+        index.add(database, broken="skip", progress=context.progress)
         searcher, queries = Searcher(index), found.query
         if run.method.inputs.vocabulary is None:
             return searcher.by_ids(found.database.ids[:SEARCHES].tolist(), k=RESULTS)
@@ -33,6 +37,28 @@ def index_and_search(
         known = ~lacks_known_words(run.method, queries)
         texts = queries.texts.values[known & queries.texts.present]
         return searcher.by_texts(texts[:SEARCHES].tolist(), k=RESULTS)
+
+
+def with_files(pairs: "PairedSet", folder: Path) -> "PairedSet":
+    """Write generated pictures as files, for whoever looks at the index's items."""
+    from PIL import Image
+
+    from fdch.data.images import PictureArray
+    from fdch.data.threads import in_threads
+
+    images = pairs.images
+    if not isinstance(images, PictureArray):
+        return pairs
+    folder.mkdir(exist_ok=True)
+    paths = [folder / f"{number}.png" for number in range(images.pixels.shape[0])]
+
+    def write(row: int) -> None:
+        path = paths[int(images.rows[row])]
+        Image.fromarray(images.content(row)).save(path, compress_level=1)
+
+    list(in_threads(write, len(images)))
+    named = PictureArray(images.pixels, images.rows, paths)
+    return replace(pairs, images=named)
 
 
 def say_searches(place: Path, searches: list["Results"]) -> None:

@@ -225,25 +225,34 @@ class PictureArray(Pictures):
     Args:
         pixels: RGB values 0 to 255, (n, height, width, 3); read row by row.
         rows: Which of them, in which order; all when not given.
+        paths: Files that hold the same pictures, one to each of all, where there
+            are any: an index tells them to whoever shows its items.
 
     >>> PictureArray(np.zeros((2, 8, 8, 3), np.uint8)).decode(1, 4).shape
     (4, 4, 3)
     """
 
-    def __init__(self, pixels: PixelRows, rows: NDArray[np.intp] | None = None) -> None:
+    def __init__(
+        self,
+        pixels: PixelRows,
+        rows: NDArray[np.intp] | None = None,
+        paths: Sequence[Path] | None = None,
+    ) -> None:
         if len(pixels.shape) != 4 or pixels.shape[3] != 3:
             raise DataError(
                 f"pictures are (n, height, width, 3); got shape {tuple(pixels.shape)}."
             )
         self.pixels = pixels
         self.rows = np.arange(pixels.shape[0]) if rows is None else rows
+        self.paths = paths
         self.limits = PictureLimits()
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, rows: Any) -> "PictureArray":
-        return PictureArray(self.pixels, self.rows[chosen(rows, len(self))])
+        kept = self.rows[chosen(rows, len(self))]
+        return PictureArray(self.pixels, kept, self.paths)
 
     @property
     def present(self) -> NDArray[np.bool_]:
