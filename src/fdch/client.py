@@ -170,8 +170,14 @@ class Client:
     def index(self) -> IndexFacts:
         """Tell what the index holds."""
         told = self._send("GET", "/v1/index")
-        names = ("items", "bits", "model", "method", "can_write")
-        return IndexFacts(*(told[name] for name in names), told=told)
+        return IndexFacts(
+            told["items"],
+            told["bits"],
+            told["model"],
+            told["method"],
+            told["can_write"],
+            told,
+        )
 
     def overview(self) -> Mapping[str, Any]:
         """Tell how the index's codes lie."""

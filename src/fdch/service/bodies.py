@@ -20,14 +20,12 @@ def declared_length(scope: Scope, headers: Mapping[bytes, bytes], most: int) -> 
     given = headers.get(b"content-length")
     is_chunked = b"transfer-encoding" in headers
     if given is not None and is_chunked:
-        raise Problem(
-            400,
-            "bad_headers",
-            "a body has a Content-Length or a Transfer-Encoding, not both.",
+        raise bad_head(
+            "a body has a Content-Length or a Transfer-Encoding, not both",
             "Send one of the two.",
         )
     if given is not None and not (given.isdigit() and len(given) < 16):
-        raise Problem(400, "bad_headers", "Content-Length is no number.", "Correct it.")
+        raise bad_head("Content-Length is no number", "Correct it.")
     length = most if is_chunked else int(given or 0)
     if length > most:
         raise too_long(most)
@@ -75,6 +73,12 @@ async def body_of(receive: Receive, most: int, seconds: float) -> bytes:
         ) from None
 
 
+def bad_head(what: str, hint: str) -> Problem:
+    """Refuse a head, and whatever else would come over its connection."""
+    close = {"connection": "close"}
+    return Problem(400, "bad_headers", f"{what}.", hint, close)
+
+
 def too_long(most: int) -> Problem:
     """Refuse a body."""
     return Problem(
@@ -82,4 +86,5 @@ def too_long(most: int) -> Problem:
         "too_large",
         f"the body has more than {most:,} bytes.",
         "Send a smaller picture, or fewer texts.",
+        {"connection": "close"},
     )

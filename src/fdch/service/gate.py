@@ -7,9 +7,10 @@ import time
 import traceback
 from typing import Any
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fdch.service.bodies import body_of, declared_length
+from fdch.service.bodies import bad_head, body_of, declared_length
 from fdch.service.headers import SECURITY_HEADERS
 from fdch.service.problems import Problem, too_busy, unexpected
 from fdch.service.rates import RateLimit
@@ -20,6 +21,7 @@ OPEN = ("/", "/health", "/ready", "/docs", "/docs.css", "/openapi.json")
 OPEN_FOLDER = "/static/"
 ITEMS = "/v1/items/"
 WRITING = frozenset(("PUT", "DELETE", "PATCH"))
+GONE = 499  # as others log a client that left
 _log = logging.getLogger("fdch.service")
 
 
@@ -58,6 +60,8 @@ class Gate:
             await self._admit(scope, receive, reply)
         except Problem as problem:
             await reply.refuse(scope, receive, problem)
+        except ClientDisconnect:
+            reply.status = reply.status or GONE
         except TimeoutError:
             await reply.refuse(scope, receive, too_busy("the request took too long."))
         except Exception as error:
@@ -70,6 +74,8 @@ class Gate:
 
     async def _admit(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
         limits = self._service.limits
+        if scope["http_version"] not in ("1.0", "1.1"):
+            raise bad_head("this version of HTTP is not spoken", "Speak HTTP/1.1.")
         headers = _headers(scope)
         self._require_host(headers)
         holder = self._holder(headers)
@@ -190,12 +196,7 @@ def _headers(scope: Scope) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if name in found and name in (b"host", b"authorization", b"content-length"):
-            raise Problem(
-                400,
-                "bad_headers",
-                f"the header '{name.decode()}' came more than once.",
-                "Send it once.",
-            )
+            raise bad_head(f"the header '{name.decode()}' came twice", "Send it once.")
         found[name] = value
     return found
 

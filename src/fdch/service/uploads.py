@@ -1,28 +1,20 @@
 """Bodies with several parts: one picture, and fields of known names."""
 
+import asyncio
 import json
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
-from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartParser
 
-from fdch.service.limits import MOST_CONDITIONS
+from fdch.service.parts import Part, read_parts
 from fdch.service.problems import Problem
 
 PICTURE = "image"
-_MOST_FIELDS = MOST_CONDITIONS + 16
-_MOST_FIELD_BYTES = 2**20
+_SMALL = 2**18
 _Shape = TypeVar("_Shape", bound=BaseModel)
-
-
-class _InMemory(MultiPartParser):
-    """Keeps files in memory: bodies are small, and nothing is to touch the disk."""
-
-    spool_max_size = 2**40
 
 
 @dataclass(frozen=True)
@@ -48,53 +40,52 @@ async def read_form(request: Request, names: Collection[str]) -> Form:
             "the body must be multipart/form-data.",
             f"Send the picture as the part '{PICTURE}' of a form.",
         )
-    parser = _InMemory(
-        request.headers,
-        _once(await request.body()),
-        max_files=1,
-        max_fields=_MOST_FIELDS,
-        max_part_size=_MOST_FIELD_BYTES,
-    )
+    body = await request.body()
     try:
-        form = await parser.parse()
-    except Exception as problem:  # the body alone decides whether it can be parsed
-        told = getattr(problem, "message", None) or "it cannot be parsed"
+        if len(body) > _SMALL:
+            parts = await asyncio.to_thread(read_parts, body, kind)
+        else:
+            parts = read_parts(body, kind)
+    except ValueError as problem:
         raise Problem(
             400,
             "bad_form",
-            f"the form is malformed: {told}.",
+            f"the form is malformed: {problem}.",
             f"Send one file '{PICTURE}' and the fields that /docs lists.",
         ) from None
-    try:
-        return await _sorted(form.multi_items(), names)
-    finally:
-        await form.close()
+    return _sorted(parts, names)
 
 
-async def _sorted(
-    parts: list[tuple[str, UploadFile | str]], names: Collection[str]
-) -> Form:
+def _sorted(parts: list[Part], names: Collection[str]) -> Form:
     picture: bytes | None = None
     fields: dict[str, list[str]] = {}
-    for name, value in parts:
-        if isinstance(value, UploadFile) != (name == PICTURE):
-            raise _wrong(f"'{name[:40]}' is not what is expected under that name")
-        if isinstance(value, UploadFile):
-            picture = await value.read()
-        elif name not in names:
-            raise _wrong(f"there is no field '{name[:40]}'")
+    for part in parts:
+        shown = part.name[:40]
+        if part.is_file != (part.name == PICTURE):
+            raise _wrong(f"'{shown}' is not what is expected under that name")
+        if part.is_file:
+            if picture is not None:
+                raise _wrong("there is more than one picture")
+            picture = part.content
+        elif part.name not in names:
+            raise _wrong(f"there is no field '{shown}'")
         else:
-            fields.setdefault(name, []).append(value)
+            fields.setdefault(part.name, []).append(_text(part))
     return Form(picture, fields)
+
+
+def _text(part: Part) -> str:
+    try:
+        return part.content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _wrong(f"the field '{part.name}' is not UTF-8") from None
 
 
 def parsed(shape: type[_Shape], fields: dict[str, list[str]]) -> _Shape:
     """Read fields that came as texts; only lists may come several times."""
     values: dict[str, Any] = {}
     for name, given in fields.items():
-        is_list = shape.model_fields[name].annotation not in (int, bool) and str(
-            shape.model_fields[name].annotation
-        ).startswith("list")
+        is_list = get_origin(shape.model_fields[name].annotation) is list
         if not is_list and len(given) > 1:
             raise _wrong(f"the field '{name}' came {len(given)} times")
         values[name] = given if is_list else given[0]
@@ -136,7 +127,3 @@ def _wrong(what: str) -> Problem:
     return Problem(
         422, "invalid", f"{what}.", "Change the request; /docs shows what it may hold."
     )
-
-
-async def _once(body: bytes) -> AsyncGenerator[bytes, None]:
-    yield body

@@ -1,0 +1,214 @@
+"""Items written and removed through the API: seen at once, and there for good."""
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
+
+from fdch import Index
+from fdch.errors import IndexBusy, ServiceError
+from fdch.service.service import PICTURES
+
+ODD_IDS = [
+    "plain",
+    "with/slash",
+    "with/slash/picture",
+    "a?b#c&d=e%20f+g",
+    "ünïcødé 漢字 🎈",
+    "../../etc/passwd",
+    "%2e%2e",
+    "a\\b",
+    "x" * 300,
+]
+
+
+def kept(index):
+    folder = Path(index) / PICTURES
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def test_a_written_item_is_found_at_once_and_after_a_restart(own_index):
+    cells = {"price": 9.5, "stock": 3, "sold": False, "maker": "someone"}
+    with running(own_index, tokens=TOKENS) as it, it.client(WRITE) as client:
+        assert client.put("new", text="a ball on the beach", labels=["ball", "new"])
+        found = client.by_text("a ball on the beach", k=50, where=["label=new"])
+        assert found.ids == ["new"]
+        assert not client.put("new", text="a boat", labels=["boat"], columns=cells)
+        assert client.by_text("boat", where=["price<10", "label=boat"]).ids == ["new"]
+        assert client.index().can_write
+    with running(own_index) as it, it.client() as client:
+        item = client.item("new")
+        assert (item.text, item.labels, item.columns) == ("a boat", ("boat",), cells)
+
+
+def test_an_uploaded_picture_is_kept_and_served(writer, own_index):
+    content = picture_bytes("blue", (60, 40))
+    assert writer.put("photo", image=content, text="a boat on the lake")
+    assert writer.picture("photo") == content
+    assert writer.item("photo").kind == "pair"
+    [path] = kept(own_index)
+    assert path.read_bytes() == content
+    assert "photo" not in path.name
+    assert writer.put("alone", image=content)
+    assert writer.item("alone").kind == "image"
+
+
+def test_a_picture_goes_with_its_item(writer, own_index):
+    first, second = picture_bytes("blue"), picture_bytes("green")
+    writer.put("photo", image=first)
+    writer.put("other", image=first)
+    assert len(kept(own_index)) == 2
+    writer.put("photo", image=second)
+    writer.put("photo", image=second)
+    assert {path.read_bytes() for path in kept(own_index)} == {first, second}
+    assert writer.remove("photo")
+    assert writer.picture("other") == first
+    assert writer.remove("other")
+    assert not kept(own_index)
+
+
+def test_pictures_of_a_moved_index_are_still_served(own_index, tmp_path):
+    content = picture_bytes("blue")
+    with running(own_index, tokens=TOKENS) as it, it.client(WRITE) as client:
+        client.put("photo", image=content)
+    moved = Path(shutil.move(own_index, tmp_path / "elsewhere"))
+    with running(moved) as it, it.client() as client:
+        assert client.picture("photo") == content
+
+
+def test_a_text_sent_later_is_joined_with_the_picture(writer):
+    writer.put("photo", image=picture_bytes("blue"), labels=["lake"])
+    assert not writer.put("photo", text="a boat on the lake")
+    item = writer.item("photo")
+    assert (item.kind, item.labels) == ("pair", ("lake",))
+    assert writer.picture("photo") == picture_bytes("blue")
+
+
+@pytest.mark.parametrize("name", ODD_IDS)
+def test_any_id_can_be_written_read_and_removed(odd_writer, name):
+    assert odd_writer.put(name, text="beach", image=picture_bytes())
+    assert odd_writer.item(name).id == name
+    assert odd_writer.picture(name) == picture_bytes()
+    assert odd_writer.thumbnail(name, 20)
+    assert odd_writer.by_id(name, k=1).ids
+    assert odd_writer.remove(name)
+    assert not odd_writer.remove(name)
+
+
+@pytest.fixture(scope="module")
+def odd_writer(scenes, tmp_path_factory):
+    index = tmp_path_factory.mktemp("odd") / "index"
+    shutil.copytree(scenes.index, index)
+    with running(index, tokens=TOKENS) as it, it.client(WRITE) as client:
+        yield client
+
+
+def test_removed_items_are_gone(writer, scenes):
+    name = str(scenes.pairs.ids[0])
+    assert writer.remove(name)
+    with pytest.raises(ServiceError, match="no item"):
+        writer.item(name)
+    assert name not in writer.by_text("beach", k=1000).ids
+    assert not writer.remove(name)
+    assert writer.index().items == len(scenes.pairs) - 1
+
+
+def test_only_a_writing_token_writes(writable, served):
+    with writable.client(READ) as reader, served.client() as anyone:
+        for client in (reader, anyone):
+            with pytest.raises(ServiceError) as put:
+                client.put("x", text="beach")
+            with pytest.raises(ServiceError) as removed:
+                client.remove("x")
+            for caught in (put, removed):
+                assert caught.value.status == 403
+                assert caught.value.code == "writing_refused"
+    # one who has a token for reading only keeps the index free for other writers
+    assert not served.service.can_write
+
+
+def test_the_service_is_the_one_writer(writable, own_index):
+    with pytest.raises(IndexBusy):
+        Index.open(own_index, writable=True)
+
+
+def test_writes_of_many_clients_are_all_there(writable, own_index):
+    with writable.client(WRITE) as client, ThreadPoolExecutor(16) as pool:
+
+        def write(number):
+            return client.put(f"item {number % 60}", text="beach", labels=[str(number)])
+
+        created = list(pool.map(write, range(90)))
+    assert sum(created) == 60
+    writable.stop()
+    with Index.open(own_index) as index:
+        found = index.store.items([f"item {number}" for number in range(60)])
+    assert all(item is not None for item in found)
+
+
+def test_one_wrong_item_leaves_its_neighbours_alone(writer):
+    def write(number):
+        text = "zzzz" if number % 3 == 0 else "beach"
+        try:
+            return writer.put(f"item {number}", text=text)
+        except ServiceError as problem:
+            return problem.code
+
+    with ThreadPoolExecutor(12) as pool:
+        done = list(pool.map(write, range(24)))
+    assert done == ["unknown_words" if n % 3 == 0 else True for n in range(24)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"text": "zzzz"},
+        {"text": None},
+        {"text": "beach", "labels": [""]},
+        {"text": "beach", "labels": "beach"},
+        {"text": "beach", "columns": {"label": "x"}},
+        {"text": "beach", "columns": {"": 1}},
+        {"text": "beach", "columns": {"deep": {"er": 1}}},
+        {"text": "be\0ach"},
+        {"text": "beach", "image": "/etc/passwd"},
+        {"text": 5},
+        [],
+    ],
+    ids=str,
+)
+def test_items_that_cannot_be_kept_are_refused(writable, writer, scenes, content):
+    reply = httpx.put(
+        f"{writable.url}/v1/items/x",
+        json=content,
+        headers={"authorization": f"Bearer {WRITE}"},
+    )
+    assert reply.status_code == 422, reply.text
+    assert reply.json()["error"]["message"]
+    assert writer.index().items == len(scenes.pairs)
+
+
+def test_a_broken_upload_leaves_nothing_behind(writer, own_index):
+    whole = picture_bytes("blue", (200, 200), "JPEG")
+    for content in (b"", b"<html>", whole[: len(whole) // 2]):
+        with pytest.raises(ServiceError) as caught:
+            writer.put("broken", image=content, text="beach")
+        assert (caught.value.status, caught.value.code) == (422, "broken_picture")
+    with pytest.raises(ServiceError, match="no item"):
+        writer.item("broken")
+    assert not kept(own_index)
+
+
+def test_pictures_need_a_place(scenes, own_index, tmp_path):
+    place = tmp_path / "elsewhere"
+    with running(own_index, tokens=TOKENS, pictures=place) as it:
+        with it.client(WRITE) as client:
+            client.put("photo", image=picture_bytes())
+            assert len(list(place.iterdir())) == 1
+            it.service.pictures.folder = None
+            with pytest.raises(ServiceError) as caught:
+                client.put("another", image=picture_bytes())
+        assert caught.value.status == 409
+        assert caught.value.code == "no_place_for_pictures"
