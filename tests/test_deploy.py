@@ -1,0 +1,131 @@
+"""Files of deploy/ can be parsed, and the commands in them are fdch's."""
+
+import configparser
+import json
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from fdch.cli import cli
+
+yaml = pytest.importorskip("yaml")
+DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
+COMPOSE = ("compose.yaml", "compose.milvus.yaml")
+
+
+def parsed(words):
+    """What a command line of fdch's stands for; a wrong one raises."""
+    context = click.Context(cli)
+    command = cli.get_command(context, words[0])
+    assert command is not None, words
+    return command.make_context(words[0], list(words[1:])).params
+
+
+def compose(name):
+    return yaml.safe_load((DEPLOY / name).read_text())
+
+
+def unit():
+    parser = configparser.RawConfigParser(strict=False)
+    parser.optionxform = str  # type: ignore[assignment]
+    parser.read_string((DEPLOY / "fdch.service").read_text())
+    return parser
+
+
+def instructions(name):
+    """Instructions of a Dockerfile with their text, lines joined."""
+    text = (DEPLOY / name).read_text()
+    text = re.sub(r"^#.*\n", "", text, flags=re.M).replace("\\\n", " ")
+    for line in filter(None, map(str.strip, text.splitlines())):
+        word, _, rest = line.partition(" ")
+        yield word, rest.strip()
+
+
+@pytest.mark.parametrize("name", COMPOSE)
+def test_compose_files_run_a_service_with_tokens_on_loopback(name):
+    service = compose(name)["services"]["fdch"]
+    options = parsed(service["command"])
+    assert options["host"] == "0.0.0.0"
+    assert str(options["token_file"]) == "/run/secrets/tokens"
+    assert service["ports"] == [f"127.0.0.1:8000:{options['port']}"]
+    assert service["secrets"] == ["tokens"]
+    assert service["read_only"] is True
+
+
+@pytest.mark.parametrize("name", COMPOSE)
+def test_compose_files_name_what_they_use(name):
+    document = compose(name)
+    for service in document["services"].values():
+        assert set(service.get("depends_on", ())) <= set(document["services"])
+        assert set(service.get("secrets", ())) <= set(document["secrets"])
+        named = {each.split(":")[0] for each in service["volumes"]}
+        named = {each for each in named if re.fullmatch(r"[a-z]+", each)}
+        assert named <= set(document["volumes"])
+
+
+def test_the_service_finds_milvus_by_its_name():
+    services = compose("compose.milvus.yaml")["services"]
+    address = parsed(services["fdch"]["command"])["index"]
+    assert address == "milvus://milvus:19530/catalogue"
+    assert "milvus" in services["fdch"]["depends_on"]
+
+
+def test_the_image_runs_a_command_of_fdch():
+    found = dict(instructions("Dockerfile"))
+    assert json.loads(found["ENTRYPOINT"]) == ["fdch"]
+    options = parsed(json.loads(found["CMD"]))
+    assert found["EXPOSE"] == str(options["port"])
+    assert found["USER"] == "fdch"
+    assert json.loads(found["CMD"])[0] == "serve"
+    check = found["HEALTHCHECK"].partition("CMD ")[2]
+    assert f":{options['port']}/ready" in json.loads(check)[2]
+
+
+def test_the_image_copies_what_there_is():
+    for word, rest in instructions("Dockerfile"):
+        if word == "COPY" and not rest.startswith("--from"):
+            for name in rest.split()[:-1]:
+                assert (DEPLOY.parent / name).exists(), name
+
+
+def test_extras_of_the_image_are_ours():
+    text = (DEPLOY.parent / "pyproject.toml").read_text()
+    [wanted] = re.findall(r"'\.\[(.*?)\]'", (DEPLOY / "Dockerfile").read_text())
+    for extra in wanted.split(","):
+        assert re.search(rf"^{extra} = \[", text, flags=re.M), extra
+
+
+def test_the_unit_runs_a_command_of_fdch_as_nobody():
+    found = unit()
+    program, *words = shlex.split(found["Service"]["ExecStart"])
+    assert Path(program).name == "fdch"
+    options = parsed(words)
+    assert options["host"] == "127.0.0.1"
+    assert str(options["token_file"]).startswith("%d/")
+    assert found["Service"]["LoadCredential"].startswith("tokens:")
+    assert found["Service"]["DynamicUser"] == "yes"
+    assert "MemoryDenyWriteExecute" not in found["Service"]
+    assert found["Install"]["WantedBy"] == "multi-user.target"
+
+
+def test_nginx_asks_where_the_unit_listens():
+    text = re.sub(r"#.*", "", (DEPLOY / "nginx.conf").read_text())
+    assert text.count("{") == text.count("}")
+    statements = re.findall(r"[^{};]+[;{]", re.sub(r"\s+", " ", text))
+    assert all(each.strip(" ;{") for each in statements)
+    port = parsed(shlex.split(unit()["Service"]["ExecStart"])[1:])["port"]
+    assert f"server 127.0.0.1:{port};" in text
+    assert "listen 443 ssl;" in text
+
+
+def test_time_and_size_limits_are_in_order():
+    """What nginx allows is a little more, so that the service can explain."""
+    text = (DEPLOY / "nginx.conf").read_text()
+    defaults = parsed(["serve", "x"])
+    [size] = re.findall(r"client_max_body_size (\d+)m;", text)
+    [wait] = re.findall(r"proxy_read_timeout +(\d+)s;", text)
+    assert int(size) > defaults["most_upload"]
+    assert int(wait) > defaults["most_seconds"]
