@@ -59,7 +59,7 @@ def test_words_find_pictures_with_all_that_is_known_of_them(come, client):
     card, hit = page.cards.first, hits[0]
     expect(card.locator(".text")).to_have_text(hit.text)
     expect(card.locator("img")).to_have_js_property("naturalWidth", 64)
-    expect(card).to_contain_text("related")
+    expect(card).to_contain_text("match")
     expect(card).to_contain_text(f"distance {hit.distance}")
     for label in hit.labels:
         expect(card.locator(".labels")).to_contain_text(label)
@@ -81,6 +81,7 @@ def test_a_picture_finds_what_it_finds_by_the_api(come, client, photo, way):
     expect(page.page.locator("#drop")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_going_back_comes_to_a_picture_again(come, photo):
     page = come()
     page.bring("drop", photo)
@@ -106,6 +107,7 @@ def test_a_link_to_a_search_by_picture_asks_for_the_picture(come, photo):
     assert page.ids()
 
 
+@pytest.mark.slow
 def test_a_large_photo_is_made_smaller_before_it_is_sent(come):
     content = io.BytesIO()
     Image.effect_noise((1400, 900), 90).convert("RGB").save(content, "BMP")
@@ -233,7 +235,11 @@ def test_a_service_that_is_away_is_waited_for(come):
 
 
 @pytest.mark.parametrize(
-    ("status", "told"), [(503, "Try again in 7 seconds"), (500, "This did not work")]
+    ("status", "told"),
+    [
+        (503, "Try again in 7 seconds"),
+        pytest.param(500, "This did not work", marks=pytest.mark.slow),
+    ],
 )
 def test_trouble_in_the_service_is_told_and_tried_again(come, status, told):
     page = come()
@@ -375,7 +381,16 @@ STATES = {  # what is opened, and a sign that it is there
 }
 
 
-@pytest.mark.parametrize("state", STATES)
+RARE = {"like", "nothing", "lost picture"}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(state, marks=[pytest.mark.slow] if state in RARE else [])
+        for state in STATES
+    ],
+)
 def test_axe_finds_nothing_serious(come, state):
     assert look(come, state, "light").barriers() == []
 
@@ -438,6 +453,7 @@ def test_odd_items_are_shown_as_they_are(come, writable, writer):
     assert page.barriers() == []
 
 
+@pytest.mark.slow
 def test_an_empty_index_says_how_to_fill_it(come, scenes, tmp_path):
     Index.create(tmp_path / "empty", scenes.run).close()
     with running(tmp_path / "empty") as empty:

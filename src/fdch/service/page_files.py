@@ -14,6 +14,7 @@ MEDIA_TYPES = {
     "theme.js": _SCRIPT,
     "main.js": _SCRIPT,
     "address.js": _SCRIPT,
+    "answers.js": _SCRIPT,
     "build.js": _SCRIPT,
     "charts.js": _SCRIPT,
     "colours.js": _SCRIPT,
@@ -24,6 +25,7 @@ MEDIA_TYPES = {
     "picture.js": _SCRIPT,
     "results.js": _SCRIPT,
     "service.js": _SCRIPT,
+    "side.js": _SCRIPT,
     "states.js": _SCRIPT,
     "words.js": _SCRIPT,
 }

@@ -4,7 +4,7 @@ import { build, draw } from "/static/build.js";
 import * as words from "/static/words.js";
 
 const WIDTH = 640;
-const HEIGHT = 220;
+const HEIGHT = 260;
 const LEFT = 62; // room for words beside the bars
 const EDGE = 8;
 const BOTTOM = 34;

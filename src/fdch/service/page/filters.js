@@ -170,5 +170,5 @@ export function slider(least, change) {
 }
 
 export function tellLeast(least) {
-  return least > 0 ? `Only what is ${words.percent(least)} sure or more` : "Show everything, best first";
+  return least > 0 ? `Only matches of ${words.percent(least)} or more` : "All results, best first";
 }

@@ -1,6 +1,7 @@
 // The page: what is asked for is its address; whatever changes that draws it anew.
 
 import * as address from "/static/address.js";
+import * as answers from "/static/answers.js";
 import { build, find } from "/static/build.js";
 import * as colours from "/static/colours.js";
 import * as details from "/static/details.js";
@@ -8,12 +9,11 @@ import * as filters from "/static/filters.js";
 import * as indexView from "/static/overview.js";
 import * as keys from "/static/keys.js";
 import * as pictures from "/static/picture.js";
-import * as results from "/static/results.js";
 import * as service from "/static/service.js";
+import * as side from "/static/side.js";
 import * as states from "/static/states.js";
 import * as words from "/static/words.js";
 
-const SLIDE_MS = 180;
 const PATIENT_MS = 120; // quicker answers come without a sign of waiting
 const AWAY_MS = 3000;
 
@@ -168,7 +168,7 @@ async function renderIndex() {
     await Promise.all([learnIndex(), learnOverview()]);
     if (asked.view !== "index") return;
     view.replaceChildren(...indexView.content(index, overview, { like, likeAddress }));
-    say("The index is shown.");
+    answers.say("The index is shown.");
   } catch (problem) {
     view.replaceChildren(...indexView.failed(states.problem(problem, problemActions())));
     waitWhileAway(problem);
@@ -193,19 +193,21 @@ async function renderSearch() {
   running?.abort();
   const stop = new AbortController();
   running = stop;
-  const timer = setTimeout(showWaiting, PATIENT_MS);
+  const timer = setTimeout(() => answers.wait(asked), PATIENT_MS);
   try {
     await learnIndex();
-    drawFilters();
+    side.draw(index, asked, lastChange === "least", { where: setWhere, least: setLeast });
     if (asked.picture && !picture) {
-      showState("With a picture", states.lostPicture({ choose: () => find("file").click(), clear }));
+      showProblemState("With a picture", states.lostPicture({ choose: () => find("file").click(), clear }));
       return;
     }
     const reply = await search(asked, stop.signal);
     const best = reply.results.length ? null : await bestOf(asked, stop.signal);
     if (stop.signal.aborted) return;
     found = { key, reply };
-    showResults(reply, best);
+    answers.show(asked, index, reply, best, {
+      like, clear, open: (id) => go({ item: id }), label: addLabel, least: setLeast, where: setWhere, more: showMore,
+    });
     renderItem();
   } catch (problem) {
     if (problem.name === "AbortError") return;
@@ -231,88 +233,9 @@ async function bestOf(wanted, signal) {
   return reply.results[0]?.probability ?? null;
 }
 
-function showWaiting() {
-  find("heading").textContent = headingOf();
-  find("summary").textContent = "Searching…";
-  say("Searching");
-  find("notes").replaceChildren();
-  const grid = find("grid");
-  grid.setAttribute("aria-busy", "true");
-  if (!grid.children.length) grid.replaceChildren(...results.skeletons(8));
-}
-
-function headingOf() {
-  if (asked.like) return "More like this";
-  return asked.picture ? "Like your picture" : `“${asked.text}”`;
-}
-
-function showResults(reply, best) {
-  const count = reply.results.length;
-  const unknown = reply.query?.unknown_words ?? [];
-  find("heading").textContent = headingOf();
-  find("summary").textContent = count ? summaryOf(reply) : "";
-  find("notes").replaceChildren(...(unknown.length && count ? [build("p", { class: "note" },
-    `Not known here and left out: ${unknown.map((word) => `“${word}”`).join(", ")}.`)] : []));
-  find("grid").replaceChildren(...results.cards(reply.results, index.bits, {
-    address: (id) => address.write({ ...asked, item: id }),
-    open: (id) => go({ item: id }), like, label: addLabel,
-  }));
-  const isFull = count === asked.k && count < Math.min(index.items, address.MOST);
-  find("more").replaceChildren(...(isFull ? [states.button("Show more", showMore, "main")] : []));
-  if (!count) {
-    find("notes").replaceChildren(states.nothing(asked, best, { least: setLeast, where: setWhere, clear }));
-  }
-  say(count ? `${words.counted(count, "result")} for ${headingOf()}` : "Nothing was found");
-}
-
-function summaryOf(reply) {
-  const count = reply.results.length;
-  const many = count === asked.k ? `The ${words.number(count)} nearest` : words.counted(count, "result");
-  return `${many} of ${words.counted(index.items, "item")} · ${Math.max(1, Math.round(reply.milliseconds))} ms`;
-}
-
-async function showMore() {
-  const before = found.reply.results.length;
+function showMore() {
+  answers.focusWhenThere(found.reply.results.length);
   go({ k: Math.min(address.MOST, 2 * asked.k) }, { replace: true, because: "more" });
-  const wait = new MutationObserver(() => {
-    const next = find("grid").querySelectorAll("a.open")[before];
-    if (!next) return;
-    wait.disconnect();
-    next.focus({ preventScroll: true });
-  });
-  wait.observe(find("grid"), { childList: true });
-}
-
-function drawFilters() {
-  const kept = focusInFilters();
-  find("side").hidden = false;
-  let timer = 0;
-  const slide = (least) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => setLeast(least), SLIDE_MS);
-  };
-  const redraw = (where) => (where === asked.where ? drawFilters() : setWhere(where));
-  const groups = filters.panel(index, asked.where, redraw);
-  if (lastChange !== "least" || !find("least")) {
-    const slider = index.has_probability ? [filters.slider(asked.least, slide)] : [];
-    find("filters").replaceChildren(...slider, ...groups);
-  }
-  kept?.();
-  const used = asked.where.length + (asked.least > 0 ? 1 : 0);
-  find("side-count").textContent = used ? `${used} in use` : "";
-  const active = find("active");
-  active.hidden = !asked.where.length;
-  active.replaceChildren(...filters.activeChips(asked.where, setWhere));
-}
-
-// Chips are made anew; the focus stays on the one that has the same meaning.
-function focusInFilters() {
-  const focused = document.activeElement;
-  if (!find("filters").contains(focused)) return null;
-  const { column, value, fold } = focused.dataset;
-  const wanted = fold ? `[data-fold="${CSS.escape(fold)}"]`
-    : `[data-column="${CSS.escape(column ?? "")}"][data-value="${CSS.escape(value ?? "")}"]`;
-  return () => find("filters").querySelector(wanted)?.focus();
 }
 
 function problemActions() {
@@ -329,9 +252,9 @@ function showProblem(problem) {
     find("start-view").replaceChildren(build("h1", { id: "start-heading", class: "hidden" }, "Search"),
       states.problem(told(problem), problemActions()));
   } else {
-    showState(headingOf(), states.problem(told(problem), problemActions()));
+    showProblemState(answers.heading(asked), states.problem(told(problem), problemActions()));
   }
-  say(problem.message);
+  answers.say(problem.message);
   waitWhileAway(problem);
 }
 
@@ -342,12 +265,8 @@ function told(problem) {
   return new service.Problem("page", "Something went wrong on this page.");
 }
 
-function showState(heading, shown) {
-  find("heading").textContent = heading;
-  find("summary").textContent = "";
-  find("grid").replaceChildren();
-  find("more").replaceChildren();
-  find("notes").replaceChildren(shown);
+function showProblemState(title, shown) {
+  answers.showState(title, shown);
   details.shut();
 }
 
@@ -398,10 +317,6 @@ function readAddress() {
   const kept = history.state?.picture;
   picture = asked.picture && kept ? { content: pictures.fromAddress(kept), address: kept } : null;
   lastChange = "";
-}
-
-function say(text) {
-  find("status").textContent = text;
 }
 
 find("search").addEventListener("submit", (event) => {

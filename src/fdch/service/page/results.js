@@ -73,7 +73,7 @@ export function probability(result) {
   const meter = build("span", { class: "meter", "aria-hidden": "true" }, build("span", {}));
   meter.firstChild.style.width = `${100 * result.probability}%`;
   return build("p", { class: "fit" }, meter,
-    build("span", {}, words.related(result.probability)), build("b", {}, words.percent(result.probability)));
+    build("span", {}, words.match(result.probability)), build("b", {}, words.percent(result.probability)));
 }
 
 function labels(result, actions) {

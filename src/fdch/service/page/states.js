@@ -53,7 +53,7 @@ function tokenForm(error, actions) {
 export function nothing(asked, best, actions) {
   if (asked.least > 0 && best !== null) {
     const lower = Math.floor(20 * best) / 20;
-    const most = `Nothing is related with ${words.percent(asked.least)} or more. The best there is has ${words.percent(best)}.`;
+    const most = `Nothing matches with ${words.percent(asked.least)} or more. The best match has ${words.percent(best)}.`;
     return state("Nothing is that sure", most, [
       lower > 0 && lower < asked.least
         && button(`Show results from ${words.percent(lower)}`, () => actions.least(lower), "main"),

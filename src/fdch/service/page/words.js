@@ -17,16 +17,16 @@ export function percent(share) {
   return `${Math.round(value)}%`;
 }
 
-const RELATED = [
-  [0.9, "Almost surely related"],
-  [0.7, "Very likely related"],
-  [0.5, "Likely related"],
-  [0.25, "May be related"],
-  [0, "Hardly related"],
+const MATCHES = [
+  [0.9, "Strong match"],
+  [0.7, "Good match"],
+  [0.5, "Fair match"],
+  [0.25, "Weak match"],
+  [0, "Poor match"],
 ];
 
-export function related(probability) {
-  return RELATED.find(([least]) => probability >= least)[1];
+export function match(probability) {
+  return MATCHES.find(([least]) => probability >= least)[1];
 }
 
 export function column(name) {

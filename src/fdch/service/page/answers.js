@@ -1,0 +1,72 @@
+// The view of a search: waiting, what was found, or why there is nothing.
+
+import * as address from "/static/address.js";
+import { build, find } from "/static/build.js";
+import * as results from "/static/results.js";
+import * as states from "/static/states.js";
+import * as words from "/static/words.js";
+
+export function heading(asked) {
+  if (asked.like) return "More like this";
+  return asked.picture ? "Like your picture" : `“${asked.text}”`;
+}
+
+export function wait(asked) {
+  find("heading").textContent = heading(asked);
+  find("summary").textContent = "Searching…";
+  say("Searching");
+  find("notes").replaceChildren();
+  const grid = find("grid");
+  grid.setAttribute("aria-busy", "true");
+  if (!grid.children.length) grid.replaceChildren(...results.skeletons(8));
+}
+
+// actions: open(id), like(id), label(name), least(share), where(conditions), more(), clear()
+export function show(asked, index, reply, best, actions) {
+  const count = reply.results.length;
+  find("heading").textContent = heading(asked);
+  find("summary").textContent = count ? summary(asked, index, reply) : "";
+  find("grid").replaceChildren(...results.cards(reply.results, index.bits, {
+    ...actions, address: (id) => address.write({ ...asked, item: id }),
+  }));
+  const isFull = count === asked.k && count < Math.min(index.items, address.MOST);
+  find("more").replaceChildren(...(isFull ? [states.button("Show more", actions.more, "main")] : []));
+  find("notes").replaceChildren(...(count ? leftOut(reply) : [states.nothing(asked, best, actions)]));
+  say(count ? `${words.counted(count, "result")} for ${heading(asked)}` : "Nothing was found");
+}
+
+export function showState(title, shown) {
+  find("heading").textContent = title;
+  find("summary").textContent = "";
+  find("grid").replaceChildren();
+  find("more").replaceChildren();
+  find("notes").replaceChildren(shown);
+}
+
+// Puts the focus on a result that is still to come.
+export function focusWhenThere(place) {
+  const watch = new MutationObserver(() => {
+    const link = find("grid").querySelectorAll("a.open")[place];
+    if (!link) return;
+    watch.disconnect();
+    link.focus({ preventScroll: true });
+  });
+  watch.observe(find("grid"), { childList: true });
+}
+
+export function say(text) {
+  find("status").textContent = text;
+}
+
+function summary(asked, index, reply) {
+  const count = reply.results.length;
+  const many = count === asked.k ? `The ${words.number(count)} nearest` : words.counted(count, "result");
+  return `${many} of ${words.counted(index.items, "item")} · ${Math.max(1, Math.round(reply.milliseconds))} ms`;
+}
+
+function leftOut(reply) {
+  const unknown = reply.query?.unknown_words ?? [];
+  if (!unknown.length) return [];
+  const named = unknown.map((word) => `“${word}”`).join(", ");
+  return [build("p", { class: "note" }, `Not known here and left out: ${named}.`)];
+}

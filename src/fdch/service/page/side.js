@@ -1,0 +1,42 @@
+// The panel beside the results: the slider, the chips, and which are in use.
+
+import { find } from "/static/build.js";
+import * as filters from "/static/filters.js";
+
+const SLIDE_MS = 180;
+let timer = 0;
+
+// actions: where(conditions), least(share); isSliding: the slider stays as it is
+export function draw(index, asked, isSliding, actions) {
+  find("side").hidden = false;
+  if (!isSliding || !find("least")) {
+    const restore = focusInside();
+    find("filters").replaceChildren(...content(index, asked, actions));
+    restore();
+  }
+  const used = asked.where.length + (asked.least > 0 ? 1 : 0);
+  find("side-count").textContent = used ? `${used} in use` : "";
+  const active = find("active");
+  active.hidden = !asked.where.length;
+  active.replaceChildren(...filters.activeChips(asked.where, actions.where));
+}
+
+function content(index, asked, actions) {
+  const change = (where) => (where === asked.where ? draw(index, asked, false, actions) : actions.where(where));
+  const slide = (least) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => actions.least(least), SLIDE_MS);
+  };
+  const slider = index.has_probability ? [filters.slider(asked.least, slide)] : [];
+  return [...slider, ...filters.panel(index, asked.where, change)];
+}
+
+// Chips are made anew; the focus stays on the one that has the same meaning.
+function focusInside() {
+  const focused = document.activeElement;
+  if (!find("filters").contains(focused)) return () => {};
+  const { column, value, fold } = focused.dataset;
+  const wanted = fold ? `[data-fold="${CSS.escape(fold)}"]`
+    : `[data-column="${CSS.escape(column ?? "")}"][data-value="${CSS.escape(value ?? "")}"]`;
+  return () => find("filters").querySelector(wanted)?.focus();
+}
