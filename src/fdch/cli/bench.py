@@ -10,6 +10,7 @@ command = LazyGroup(
         "evaluate": "Time the evaluation beside a loop of sorts.",
         "methods": "Measure how long the shallow methods learn and encode.",
         "rerank": "Measure what re-ranking adds, and whether probabilities hold.",
+        "index": "Measure an index folder: making, opening, searching, filtering.",
         "search": "Time exact search beside FAISS.",
         "encode": "Time the encoding of one text and one picture, torch and ONNX.",
         "serve": "Time the service beside FAISS behind FastAPI.",

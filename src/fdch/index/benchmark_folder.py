@@ -1,0 +1,151 @@
+"""What an index folder costs, in time and bytes."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fdch.errors import SettingError
+from fdch.index.benchmark_codes import Source
+from fdch.index.conditions import parse_condition
+from fdch.index.folder import CodeFolder
+from fdch.index.lookup import warm
+from fdch.index.store import Item
+from fdch.machine import forget_peak_memory, peak_memory
+from fdch.progress import Progress, Update, silent
+from fdch.timing import seconds, spread
+
+CODES_AT_A_TIME = 10_000_000
+ITEMS_AT_A_TIME = 10_000
+MODEL = "benchmark"
+LABELS = ("dog", "cat", "bird", "fish", "horse")
+CONDITIONS = ("shop=7", "label=dog", "price<50", "price>=500", "shop!=7")
+
+
+@dataclass(frozen=True)
+class FolderSizes:
+    """What is measured.
+
+    Args:
+        codes: Codes with running numbers for ids.
+        items: Items with a text, a picture's path, a label and two columns.
+        bits: Length of the codes.
+        k: Answers to a query.
+        repeats: How often searches, openings and filters are timed.
+        seed: Of the codes.
+    """
+
+    codes: int = 10_000_000
+    items: int = 100_000
+    bits: int = 64
+    k: int = 100
+    repeats: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.codes, self.items, self.k, self.repeats) < 1:
+            raise SettingError("sizes of a benchmark must be 1 or more.")
+
+
+def folder_benchmark(
+    sizes: FolderSizes, place: Path | None = None, progress: Progress = silent
+) -> dict[str, Any]:
+    """Make two indexes below a place, the usual one for what is temporary if none."""
+    warm(sizes.bits)
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        codes = _bare_codes(Path(folder) / "codes", sizes, progress)
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        items = _whole_items(Path(folder) / "items", sizes, progress)
+    return {"bits": sizes.bits, "k": sizes.k, "codes": codes, "items": items}
+
+
+def _bare_codes(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str, Any]:
+    source = Source("random", sizes.bits, sizes.seed)
+    taken = 0.0
+    with CodeFolder.create(path, sizes.bits, MODEL) as folder:
+        for start, count in _steps(sizes.codes, CODES_AT_A_TIME):
+            codes = source.draw(count, start + 1)
+            taken += seconds(partial(folder.add_codes, codes))
+            progress(Update("codes", start + count, sizes.codes, "code"))
+        taken += seconds(folder.close)
+    del codes
+    queries = source.draw(max(100, sizes.repeats), 0)
+
+    def open_and_close() -> None:
+        CodeFolder.open(path).close()
+
+    opening = spread([seconds(open_and_close) for _ in range(sizes.repeats)])
+    forget_peak_memory()
+    with CodeFolder.open(path) as folder:
+        first = seconds(partial(folder.nearest, queries[:1], sizes.k))
+        single = [
+            seconds(partial(folder.nearest, queries[row : row + 1], sizes.k))
+            for row in range(sizes.repeats)
+        ]
+        batch = seconds(partial(folder.nearest, queries[:100], sizes.k))
+    row_bytes = sizes.codes * (sizes.bits // 8)
+    held = peak_memory()
+    return {
+        "number": sizes.codes,
+        "create_seconds": taken,
+        "open_seconds": opening,
+        "first_search_seconds": first,
+        "search_seconds": spread(single),
+        "search_100_seconds": batch,
+        "disk_bytes_a_code": _bytes(path) / sizes.codes,
+        "peak_memory_bytes": held,
+        "memory_over_codes": held / row_bytes if held else None,
+    }
+
+
+def _whole_items(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str, Any]:
+    source = Source("clustered", sizes.bits, sizes.seed)
+    rng = np.random.default_rng(sizes.seed)
+    taken = 0.0
+    with CodeFolder.create(path, sizes.bits, MODEL) as folder:
+        for start, count in _steps(sizes.items, ITEMS_AT_A_TIME):
+            items = [_item(number, rng) for number in range(start, start + count)]
+            codes = source.draw(count, start + 1)
+            taken += seconds(partial(folder.add, items, codes))
+            progress(Update("items", start + count, sizes.items, "item"))
+        taken += seconds(folder.close)
+    queries = source.draw(sizes.repeats, 0)
+    filters = {}
+    for written in CONDITIONS:
+        where = [parse_condition(written)]
+        times = []
+        for row in range(sizes.repeats):
+            with CodeFolder.open(path) as folder:  # anew: the answer would be kept
+                query = queries[row : row + 1]
+                times.append(seconds(partial(folder.nearest, query, sizes.k, where)))
+        filters[written] = spread(times)
+    return {
+        "number": sizes.items,
+        "added_a_second": sizes.items / taken,
+        "disk_bytes_an_item": _bytes(path) / sizes.items,
+        "filtered_search_seconds": filters,
+    }
+
+
+def _item(number: int, rng: np.random.Generator) -> Item:
+    return Item(
+        f"item {number}",
+        text=f"number {number} of many, with some words about it",
+        image=f"pictures/{number}.jpg",
+        labels=(LABELS[number % len(LABELS)],),
+        columns={"shop": int(rng.integers(70)), "price": float(rng.integers(1000))},
+        kind="pair",
+    )
+
+
+def _steps(total: int, step: int) -> Iterator[tuple[int, int]]:
+    for start in range(0, total, step):
+        yield start, min(step, total - start)
+
+
+def _bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -1,0 +1,26 @@
+"""The folder's benchmark: its table and its document."""
+
+import json
+
+SMALL = ("--codes", 3000, "--items", 40, "--repeats", 1, "-k", 5)
+
+
+def test_table_tells_of_codes_and_items(fdch):
+    shown = fdch("bench", "index", *SMALL).stdout
+    for name in ("create", "open", "bytes a code", "added a second", "where label=dog"):
+        assert name in shown
+
+
+def test_json_counts_what_was_made(fdch, tmp_path):
+    shown = fdch("bench", "index", *SMALL, "--place", tmp_path, "--json").stdout
+    document = json.loads(shown)
+    assert document["codes"]["number"] == 3000
+    assert document["codes"]["disk_bytes_a_code"] >= 8
+    assert document["items"]["disk_bytes_an_item"] > 8
+    assert not list(tmp_path.iterdir())
+
+
+def test_sizes_below_one_are_refused(fdch):
+    failed = fdch("bench", "index", "--codes", 0)
+    assert failed.exit_code == 1
+    assert "1 or more" in failed.stderr
