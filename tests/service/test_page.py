@@ -169,6 +169,7 @@ def test_more_like_this_finds_the_neighbours_of_an_item(come, client):
     expect(page.heading).to_have_text("More like this")
     assert page.asked() == {"like": [first]}
     assert page.ids() == client.by_id(first, k=24).ids
+    expect(page.heading).to_be_focused()
 
 
 def test_a_shared_link_shows_the_same(come):
@@ -306,7 +307,8 @@ def test_the_keyboard_is_enough(come):
     assert page.asked()["item"] == [ids[2]]
     press("Escape")
     expect(dialog).to_be_hidden()
-    assert page.focused() == ids[2]
+    expect(page.cards.nth(2).locator("a.open")).to_be_focused()
+    assert page.asked() == {"q": ["boat"]}
     press("Escape")
     expect(page.page.get_by_label("Search with words")).to_be_focused()
     press("Escape")
@@ -325,6 +327,9 @@ def test_an_item_opens_from_its_link_and_closes_by_going_back(come):
     expect(other.page.get_by_role("dialog")).to_contain_text(first)
     page.page.go_back()
     expect(dialog).to_be_hidden()
+    other.page.get_by_role("button", name="Close").click()
+    expect(other.page.get_by_role("dialog")).to_be_hidden()
+    assert other.asked() == {"q": ["boat"]}
 
 
 def test_the_index_view_tells_counts_bits_distances_and_groups(come):

@@ -24,6 +24,7 @@ let overview = null;
 let found = null; // { key, reply } of the results on show
 let running = null; // what stops the search under way
 let lastChange = "";
+let leaving = ""; // the item whose dialog is being closed
 let awayTimer = 0;
 
 // --- changing what is asked for ---------------------------------------------
@@ -31,12 +32,14 @@ let awayTimer = 0;
 function go(changes, { replace = false, because = "" } = {}) {
   asked = { ...asked, ...changes };
   if (!asked.picture) picture = null;
-  const kept = { picture: picture?.address ?? null, inside: true };
-  const way = replace ? "replaceState" : "pushState";
+  const kept = { picture: picture?.address ?? null };
+  const written = address.write(asked);
+  const isSame = written === location.pathname + location.search && !asked.picture;
+  const way = replace || isSame ? "replaceState" : "pushState";
   try {
-    history[way](kept, "", address.write(asked));
+    history[way](kept, "", written);
   } catch { // the picture is too large for the browser's history
-    history[way]({ picture: null, inside: true }, "", address.write(asked));
+    history[way]({ picture: null }, "", written);
   }
   lastChange = because;
   render();
@@ -164,6 +167,8 @@ async function renderIndex() {
   const view = find("index-view");
   details.shut();
   if (!overview) view.replaceChildren(...indexView.waiting());
+  index = null; // it may have grown since
+  overview = null;
   try {
     await Promise.all([learnIndex(), learnOverview()]);
     if (asked.view !== "index") return;
@@ -204,10 +209,13 @@ async function renderSearch() {
     const reply = await search(asked, stop.signal);
     const best = reply.results.length ? null : await bestOf(asked, stop.signal);
     if (stop.signal.aborted) return;
+    const isFirst = found === null;
     found = { key, reply };
     answers.show(asked, index, reply, best, {
-      like, clear, open: (id) => go({ item: id }), label: addLabel, least: setLeast, where: setWhere, more: showMore,
+      like, clear, open: (id) => go({ item: id }, { because: "open" }), label: addLabel, least: setLeast, where: setWhere, more: showMore,
     });
+    // what had the focus may be gone with the results it belonged to
+    if (!isFirst && document.activeElement === document.body) find("heading").focus({ preventScroll: true });
     renderItem();
   } catch (problem) {
     if (problem.name === "AbortError") return;
@@ -285,6 +293,8 @@ function waitWhileAway(problem) {
 async function renderItem() {
   if (!asked.item) {
     details.shut();
+    focusCard(leaving);
+    leaving = "";
     return;
   }
   const list = found?.reply.results ?? [];
@@ -301,13 +311,20 @@ async function renderItem() {
   details.open(item, index?.bits, at < 0 ? null : { at, of: list.length }, {
     like, label: addLabel,
     close: () => closeItem(wanted),
-    step: (by) => list[at + by] && go({ item: list[at + by].id }, { replace: true, because: "step" }),
+    step: (by) => list[at + by] && go({ item: list[at + by].id }, { replace: true, because: lastChange }),
   });
 }
 
+// An item that was opened here is closed by going back; one from a link has no way back.
 function closeItem(id) {
-  go({ item: "" }, { replace: lastChange === "step" });
-  [...find("grid").children].find((card) => card.dataset.id === id)?.querySelector("a.open")?.focus();
+  leaving = id;
+  if (lastChange === "open") history.back();
+  else go({ item: "" });
+}
+
+function focusCard(id) {
+  const cards = [...find("grid").children];
+  cards.find((card) => id && card.dataset.id === id)?.querySelector("a.open")?.focus();
 }
 
 // --- history, and the start ---------------------------------------------------

@@ -1,0 +1,61 @@
+"""The page's files: known names only, and nothing in them from elsewhere."""
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+import fdch.service
+from fdch.service.page_files import INDEX, MEDIA_TYPES, page_file
+
+FOLDER = Path(fdch.service.__file__).parent / "page"
+TEXTS = {name: (FOLDER / name).read_text("utf-8") for name in MEDIA_TYPES}
+
+
+def test_the_known_names_are_those_of_the_folder():
+    assert {path.name for path in FOLDER.iterdir()} == set(MEDIA_TYPES)
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../app.py", "/etc/passwd", "page.css/", "PAGE.CSS", "a\0"]
+)
+def test_other_names_are_not_opened(name):
+    assert page_file(name) is None
+
+
+def test_there_is_no_inline_script_or_style():
+    page = TEXTS[INDEX]
+    assert re.findall(r"<script(?![^>]*\bsrc=)", page) == []
+    assert re.findall(r"<style|\sstyle=|\son\w+=", page) == []
+    assert all(".innerHTML" not in text for text in TEXTS.values())
+    assert all(not re.search(r"\beval\(|new Function", text) for text in TEXTS.values())
+
+
+def test_nothing_comes_from_elsewhere():
+    for name, text in TEXTS.items():
+        outside = set(re.findall(r"https?://[^\s\"'<>)]+", text))
+        assert outside <= {"http://www.w3.org/2000/svg"}, name
+
+
+def test_whatever_is_named_is_there():
+    named = {
+        each
+        for text in TEXTS.values()
+        for each in re.findall(r"/static/([\w.]+)", text)
+    }
+    assert named == set(MEDIA_TYPES) - {INDEX}
+
+
+def test_files_are_sent_with_types_and_not_twice(served):
+    for name, kind in MEDIA_TYPES.items():
+        path = "/" if name == INDEX else f"/static/{name}"
+        reply = httpx.get(served.url + path)
+        assert reply.status_code == 200
+        assert reply.headers["content-type"] == kind
+        assert reply.content == (FOLDER / name).read_bytes()
+        tag = {"If-None-Match": reply.headers["etag"]}
+        assert httpx.get(served.url + path, headers=tag).status_code == 304
+    assert "'unsafe-" not in reply.headers["content-security-policy"]
+    missing = httpx.get(f"{served.url}/static/app.py")
+    assert missing.status_code == 404 and "error" in missing.json()
