@@ -17,6 +17,7 @@ from fdch.errors import SettingError
 from fdch.index.benchmark import load_faiss
 from fdch.index.benchmark_codes import KINDS, Source
 from fdch.index.benchmark_codes import Kind as CodeKind
+from fdch.index.folder import CodeFolder
 from fdch.indexing import Index
 from fdch.progress import Progress, Update, silent
 from fdch.service.benchmark_load import PERCENTILES, Load
@@ -25,7 +26,6 @@ from fdch.service.benchmark_peer import WAYS
 from fdch.service.benchmark_process import ServerProcess
 from fdch.timing import spread
 
-IDS_AT_A_TIME = 1_000_000
 WARMING_SECONDS = 1.0
 CHECKED = 3
 OURS = "fdch"
@@ -82,9 +82,8 @@ def serve_benchmark(sizes: Sizes, progress: Progress = silent) -> dict[str, Any]
         for size in sizes.sizes:
             folder = Path(place) / str(size)
             folder.mkdir()
-            progress(Update("building the index", 0, size, "code"))
             codes = Source(sizes.kind, sizes.bits, sizes.seed).draw(size, 1)
-            _build(folder, method, codes, progress)
+            _build(folder, method, codes)
             cases.append(_Case(folder, sizes, bodies, progress).measure(size))
     return {
         "benchmark": "serve",
@@ -98,15 +97,12 @@ def serve_benchmark(sizes: Sizes, progress: Progress = silent) -> dict[str, Any]
     }
 
 
-def _build(folder: Path, method: Any, codes: Codes, progress: Progress) -> None:
+def _build(folder: Path, method: Any, codes: Codes) -> None:
+    """Write the codes for both sides; their ids are running numbers."""
     np.save(folder / "codes.npy", codes.packed)
     with Index.create(folder / "index", method) as index:
-        for start in range(0, len(codes), IDS_AT_A_TIME):
-            some = codes[start : start + IDS_AT_A_TIME]
-            ids = list(map(str, range(start, start + len(some))))
-            index.add_codes(ids, some, model=index.fingerprint)
-            done = start + len(some)
-            progress(Update("building the index", done, len(codes), "code"))
+        assert isinstance(index.store, CodeFolder)
+        index.store.add_codes(codes)
 
 
 class _Case:
