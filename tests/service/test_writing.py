@@ -212,3 +212,25 @@ def test_pictures_need_a_place(scenes, own_index, tmp_path):
                 client.put("another", image=picture_bytes())
         assert caught.value.status == 409
         assert caught.value.code == "no_place_for_pictures"
+
+
+@pytest.mark.slow
+def test_a_collection_on_milvus_is_served_as_a_folder_is(scenes, milvus_url, tmp_path):
+    with Index.create(milvus_url, scenes.run) as index:
+        index.add(scenes.pairs[:60])
+    with (
+        running(milvus_url, tokens=TOKENS, pictures=tmp_path / "pictures") as it,
+        it.client(WRITE) as client,
+    ):
+        assert len(client.by_text("beach", k=7)) == 7
+        name = str(scenes.pairs.ids[0])
+        assert client.by_id(name, k=3).ids
+        assert client.thumbnail(name)
+        assert client.put("new", text="a ball", image=picture_bytes(), labels=["new"])
+        assert client.by_text("ball", where=["label=new"]).ids == ["new"]
+        assert client.picture("new") == picture_bytes()
+        assert client.index().items == 61
+        assert client.remove("new")
+        assert not client.remove("new")
+        with pytest.raises(ServiceError, match="no item"):
+            client.item("new")

@@ -1,6 +1,6 @@
 """Queries of many requests answered together: encoded and scanned in batches."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -67,6 +67,18 @@ class Query:
 Answer = list[Results] | Codes
 
 
+class NoKnownWord(Exception):
+    """A text says nothing to the model; what would, takes a while to look up.
+
+    Args:
+        text: The text.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__("no known word")
+        self.text = text
+
+
 class Answers:
     """Answers queries with a searcher; used by one thread at a time."""
 
@@ -76,7 +88,14 @@ class Answers:
     def work(self, queries: list[Query]) -> list[Answer | Exception]:
         """Answer each query, or say why not; like ones together."""
         answers: dict[int, Answer | Exception] = {}
-        for places in _groups(queries, self._is_alone):
+        groups: dict[object, list[int]] = {}
+        for place, query in enumerate(queries):
+            unknown = self._unknown(query)
+            if unknown is not None:
+                answers[place] = NoKnownWord(unknown)
+            else:
+                groups.setdefault((query.kind, query.manner), []).append(place)
+        for places in groups.values():
             answers.update(self._together(queries, places))
         return [answers[place] for place in range(len(queries))]
 
@@ -114,20 +133,9 @@ class Answers:
             return searcher.by_images(query.asked, **options)
         return searcher.by_ids(query.asked, **options)
 
-    def _is_alone(self, query: Query) -> bool:
-        """Tell whether a query is bound to fail, and would spoil a batch."""
-        if query.kind != "text":
-            return False
+    def _unknown(self, query: Query) -> str | None:
+        """Give a text that would fail all those it is answered with."""
         vocabulary = self.searcher.encoder.inputs.vocabulary
-        return vocabulary is None or not all(map(vocabulary.known, query.asked))
-
-
-def _groups(
-    queries: list[Query], is_alone: Callable[[Query], bool]
-) -> Iterator[list[int]]:
-    """Give the places of queries that can be answered together."""
-    groups: dict[object, list[int]] = {}
-    for place, query in enumerate(queries):
-        key = place if is_alone(query) else (query.kind, query.manner)
-        groups.setdefault(key, []).append(place)
-    yield from groups.values()
+        if query.kind != "text" or vocabulary is None:
+            return None
+        return next((text for text in query.asked if not vocabulary.known(text)), None)

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 import fdch
 from fdch.errors import FdchError
 from fdch.service import answering, documents, replies
+from fdch.service.examples import with_examples
 from fdch.service.limits import (
     DEFAULT_THUMBNAIL,
     LARGEST_THUMBNAIL,
@@ -67,15 +68,14 @@ def create_app(service: Service) -> FastAPI:
         version=fdch.__version__,
         description=documents.DESCRIPTION,
         lifespan=life,
-        docs_url=None,
-        redoc_url=None,
+        openapi_url=None,
         responses=documents.ERRORS,
         redirect_slashes=False,
     )
     _add_searches(app, service)
     _add_items(app, service)
     _add_facts(app, service)
-    _add_pages(app)
+    _add_pages(app, service)
     _add_errors(app)
     return app
 
@@ -85,7 +85,6 @@ def _add_searches(app: FastAPI, service: Service) -> None:
         "/v1/search",
         summary="Find what fits a text, several texts, or an item",
         response_model=SearchReply | BatchReply,
-        openapi_extra=documents.SEARCH,
         tags=["search"],
     )
     async def search(request: SearchRequest) -> Response:
@@ -120,7 +119,6 @@ def _add_searches(app: FastAPI, service: Service) -> None:
         "/v1/encode",
         summary="Give the codes of texts",
         response_model=EncodeReply,
-        openapi_extra=documents.ENCODE,
         tags=["search"],
     )
     async def encode(request: EncodeRequest) -> Response:
@@ -146,7 +144,6 @@ def _add_items(app: FastAPI, service: Service) -> None:
         "/v1/items/{id}",
         summary="Tell what is known of an item",
         response_model=ItemReply,
-        openapi_extra=documents.ITEM,
         tags=["items"],
     )
     async def item(id: str) -> Response:
@@ -209,7 +206,6 @@ def _add_items(app: FastAPI, service: Service) -> None:
         summary="Remove an item; needs a writing token",
         status_code=204,
         response_class=Response,
-        openapi_extra=documents.ITEM,
         tags=["items"],
     )
     async def delete(id: str) -> Response:
@@ -267,10 +263,10 @@ def _add_facts(app: FastAPI, service: Service) -> None:
         tags=["state"],
     )
     async def metrics() -> Response:
-        return Response(service.metrics.text(), media_type=MEDIA_TYPE)
+        return Response(await service.measurements(), media_type=MEDIA_TYPE)
 
 
-def _add_pages(app: FastAPI) -> None:
+def _add_pages(app: FastAPI, service: Service) -> None:
     @app.get("/", include_in_schema=False)
     async def page(request: Request) -> Response:
         return replies.page(page_file(INDEX), request)
@@ -281,7 +277,12 @@ def _add_pages(app: FastAPI) -> None:
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
-        return Response(documents.page(app.openapi()), media_type="text/html")
+        document = with_examples(app.openapi(), await service.examples())
+        return Response(documents.page(document), media_type="text/html")
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        return replies.ok(with_examples(app.openapi(), await service.examples()))
 
     @app.get("/docs.css", include_in_schema=False)
     async def docs_style() -> Response:

@@ -1,4 +1,4 @@
-"""The OpenAPI document's examples, and a page that shows the document.
+"""The OpenAPI document's further parts, and a page that shows the document.
 
 The page is plain HTML made here: those that come with the framework load scripts
 from elsewhere, which this service never does.
@@ -36,12 +36,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _json(examples: dict[str, Any]) -> dict[str, Any]:
-    named = {name: {"value": value} for name, value in examples.items()}
-    return {"requestBody": {"content": {"application/json": {"examples": named}}}}
-
-
-def _multipart(fields: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
+def _multipart(fields: dict[str, Any]) -> dict[str, Any]:
     picture = {"type": "string", "format": "binary", "description": "The picture."}
     schema = {
         "type": "object",
@@ -49,10 +44,7 @@ def _multipart(fields: dict[str, Any], example: dict[str, Any]) -> dict[str, Any
         "required": [PICTURE],
         "additionalProperties": False,
     }
-    content: dict[str, Any] = {"schema": schema}
-    if example:
-        content["example"] = example
-    return {"multipart/form-data": content}
+    return {"multipart/form-data": {"schema": schema}}
 
 
 def _item_schema() -> dict[str, Any]:
@@ -68,36 +60,17 @@ _IMAGE: dict[int | str, Any] = {
     "304": {"description": "The client has it, as If-None-Match says."},
 }
 
-SEARCH = _json(
-    {
-        "words": {"text": "a red circle on the beach", "k": 5},
-        "filtered": {"text": "circle", "where": ["label=circle"], "k": 3},
-        "near": {"text": "circle", "radius": 12, "rerank": True},
-        "several": {"texts": ["circle", "square"], "k": 2},
-    }
-)
-ENCODE = _json({"one": {"text": "circle"}, "several": {"texts": ["circle", "square"]}})
-SEARCH_IMAGE = {
-    "requestBody": {"required": True, "content": _multipart(_OPTIONS, {"k": 5})}
-}
-ENCODE_IMAGE = {"requestBody": {"required": True, "content": _multipart({}, {})}}
+SEARCH_IMAGE = {"requestBody": {"required": True, "content": _multipart(_OPTIONS)}}
+ENCODE_IMAGE = {"requestBody": {"required": True, "content": _multipart({})}}
 PUT = {
     "requestBody": {
         "required": True,
         "content": {
-            "application/json": {
-                "schema": _item_schema(),
-                "example": {
-                    "text": "a red circle on the beach",
-                    "labels": ["circle"],
-                    "columns": {"price": 12.5},
-                },
-            },
-            **_multipart({"item": {**_item_schema()}}, {}),
+            "application/json": {"schema": _item_schema()},
+            **_multipart({"item": _item_schema()}),
         },
     }
 }
-ITEM: dict[str, Any] = {}
 PICTURE_REPLIES = {"responses": _IMAGE}
 METRICS = {
     "responses": {

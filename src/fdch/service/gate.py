@@ -79,8 +79,9 @@ class Gate:
         headers = _headers(scope)
         self._require_host(headers)
         holder = self._holder(headers)
-        self._require_right(scope, holder)
+        # whoever guesses tokens is slowed down by the address
         self._require_rate(scope, holder)
+        self._require_right(scope, headers, holder)
         if self._active > limits.concurrent and scope["path"] not in OPEN:
             raise too_busy("too many requests are waiting.")
         if scope["path"].startswith(ITEMS):
@@ -114,23 +115,24 @@ class Gate:
             )
 
     def _holder(self, headers: dict[bytes, bytes]) -> Holder | None:
-        """Find who asks; a wrong token is refused, even where none is needed."""
-        given = headers.get(b"authorization")
-        tokens = self._service.tokens
+        """Find who asks."""
+        given, tokens = headers.get(b"authorization"), self._service.tokens
         if given is None or tokens is None:
             return None
         scheme, _, token = given.decode("latin-1").partition(" ")
-        holder = tokens.holder(token.strip()) if scheme.lower() == "bearer" else None
-        if holder is None:
-            raise _unauthorized("the token is not known.")
-        return holder
+        return tokens.holder(token.strip()) if scheme.lower() == "bearer" else None
 
-    def _require_right(self, scope: Scope, holder: Holder | None) -> None:
+    def _require_right(
+        self, scope: Scope, headers: dict[bytes, bytes], holder: Holder | None
+    ) -> None:
         path, tokens = scope["path"], self._service.tokens
-        if path in OPEN or path.startswith(OPEN_FOLDER):
-            return
+        is_open = path in OPEN or path.startswith(OPEN_FOLDER)
         if tokens is not None and holder is None:
-            raise _unauthorized("this service asks for a token.")
+            # a wrong token is told of, even where none is needed
+            if b"authorization" in headers:
+                raise _unauthorized("the token is not known.")
+            if not is_open:
+                raise _unauthorized("this service asks for a token.")
         if scope["method"] in WRITING and (
             holder is None or holder.right is not Right.WRITE
         ):

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 _MOST_KEYS = 10_000
+_ROUNDING = 1e-9
 
 
 class RateLimit:
@@ -31,9 +32,9 @@ class RateLimit:
         now = self._clock()
         left, since = self._left.pop(key, (self._most, now))
         left = min(self._most, left + (now - since) * self._most / 60)
-        allowed = left >= 1
+        allowed = left > 1 - _ROUNDING
         # the least recently seen are forgotten: they have refilled, or are too many
-        self._left[key] = (left - 1 if allowed else left, now)
+        self._left[key] = (max(0.0, left - 1) if allowed else left, now)
         if len(self._left) > _MOST_KEYS:
             self._left.popitem(last=False)
         return 0.0 if allowed else (1 - left) * 60 / self._most

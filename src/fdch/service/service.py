@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from fdch.codes import Codes
@@ -13,18 +14,20 @@ from fdch.index.store import Item
 from fdch.indexing import Index
 from fdch.machine import usable_cores
 from fdch.networks import image as image_networks
+from fdch.queries import text_queries
 from fdch.results import Results
 from fdch.search import Searcher
 from fdch.service.about import About
-from fdch.service.answering import Answer, Answers, Pixels, Query
+from fdch.service.answering import Answer, Answers, NoKnownWord, Pixels, Query
 from fdch.service.batching import Batcher
+from fdch.service.examples import Examples, find_examples
 from fdch.service.limits import ServiceLimits
 from fdch.service.metrics import Metrics
 from fdch.service.pictures import ItemPictures, ServedPicture
 from fdch.service.pools import BoundedPool
 from fdch.service.problems import Problem, too_busy
 from fdch.service.tokens import Tokens
-from fdch.service.writing import Change, Writer, Written
+from fdch.service.writing import Change, Put, Writer, Written
 from fdch.training.inputs import READY
 
 PICTURES = "pictures"
@@ -65,6 +68,7 @@ class Service:
         self.searcher = Searcher(index, encoder)
         self.about = About(index, self.can_write)
         self.trouble: Exception | None = None
+        self.give_up: Callable[[], None] = lambda: None
         self.is_ready = False
         self.pictures = ItemPictures(
             _pictures_folder(index) if pictures is None else pictures.absolute(),
@@ -170,6 +174,8 @@ class Service:
         self._require_ready()
         # whoever stops waiting does not stop the change
         written = await asyncio.shield(self._writes.submit(change))
+        kind = "put" if isinstance(change, Put) else "remove"
+        self.metrics.writes.labels(kind).inc()
         self.about.forget()
         return written
 
@@ -183,9 +189,25 @@ class Service:
         self._require_ready()
         return await self._reading.run(self.about.overview)
 
+    async def measurements(self) -> bytes:
+        """Give all counters as Prometheus reads them."""
+        return await self._reading.run(self.metrics.text)
+
+    async def examples(self) -> Examples:
+        """Give words and names with which examples work on this index."""
+        if not self.is_ready:
+            return Examples()
+        return await self._reading.run(find_examples, self.searcher, self.about)
+
     async def _submit(self, query: Query) -> Answer:
         self._require_ready()
-        return await self._searches.submit(query)
+        try:
+            return await self._searches.submit(query)
+        except NoKnownWord as unknown:
+            encoder, text = self.searcher.encoder, unknown.text
+        # raises, with words that would be known: slow, so not where others wait
+        await self._reading.run(text_queries, encoder, [text])
+        raise AssertionError("a text without a known word was encoded")
 
     def _require_ready(self) -> None:
         if not self.is_ready:
@@ -194,9 +216,9 @@ class Service:
     async def _warm(self) -> None:
         try:
             await asyncio.to_thread(self.searcher.warm)
-        except FdchError as problem:
+        except Exception as problem:
             self.trouble = problem
-            _log.error("the model cannot be loaded: %s", problem)
+            self.give_up()
             return
         self.is_ready = True
         _log.info("ready")

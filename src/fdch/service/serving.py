@@ -72,14 +72,18 @@ class Server(uvicorn.Server):
             yield
             return
         taken = (signal.SIGINT, signal.SIGTERM)
-        before = {each: signal.signal(each, self._stop) for each in taken}
+        before = {each: signal.signal(each, self._take_signal) for each in taken}
         try:
             yield
         finally:
             for each, handler in before.items():
                 signal.signal(each, handler)
 
-    def _stop(self, number: int, frame: FrameType | None) -> None:
+    def stop(self) -> None:
+        """Finish what runs, and end."""
+        self.should_exit = True
+
+    def _take_signal(self, number: int, frame: FrameType | None) -> None:
         self.force_exit = self.should_exit
         self.should_exit = True
 
@@ -111,4 +115,6 @@ def make_server(
         timeout_keep_alive=75,
         timeout_graceful_shutdown=limits.stop_seconds,
     )
-    return Server(config)
+    server = Server(config)
+    service.give_up = server.stop
+    return server

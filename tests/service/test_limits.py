@@ -1,0 +1,208 @@
+"""Limits: how often, how many at a time, how long, and under which name."""
+
+import logging
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import httpx
+import pytest
+from tests.service.running import READ, TOKENS, WRITE, running, wait_until
+
+from fdch.errors import ServiceError, SettingError
+from fdch.service.limits import ServiceLimits
+from fdch.service.serving import is_loopback, listen
+
+
+def slow(service, seconds=None):
+    """Make searches wait until they are let go, or for some seconds."""
+    go = threading.Event()
+    before = service.searcher.by_texts
+
+    def wait(*asked, **options):
+        go.wait(60 if seconds is None else seconds)
+        return before(*asked, **options)
+
+    service.searcher.by_texts = wait
+    return go
+
+
+def test_a_limit_must_be_positive():
+    for limit in ({"body_bytes": 0}, {"seconds": -1.0}, {"rate": 0}):
+        with pytest.raises(SettingError, match="must be positive"):
+            ServiceLimits(**limit)
+
+
+def test_too_many_requests_a_minute_are_refused(scenes):
+    limits = ServiceLimits(rate=3)
+    with running(scenes.index, limits=limits) as it:
+        statuses = [httpx.get(f"{it.url}/v1/items/x").status_code for _ in range(5)]
+        assert statuses == [404, 404, 404, 429, 429]
+        refused = httpx.get(f"{it.url}/v1/items/x")
+        assert 1 <= int(refused.headers["retry-after"]) <= 20
+        assert refused.json()["error"]["code"] == "too_many_requests"
+        assert httpx.get(f"{it.url}/health").status_code == 200
+
+
+def test_each_token_has_its_own_rate(own_index):
+    limits = ServiceLimits(rate=2)
+    with running(own_index, tokens=TOKENS, limits=limits) as it:
+        for token in (READ, WRITE):
+            with it.client(token) as client:
+                for status in (404, 404, 429):
+                    with pytest.raises(ServiceError) as caught:
+                        client.item("x")
+                    assert caught.value.status == status
+
+
+def test_guesses_of_tokens_are_slowed_down(own_index):
+    limits = ServiceLimits(rate=2)
+    with running(own_index, tokens=TOKENS, limits=limits) as it:
+        found = []
+        for number in range(4):
+            headers = {"authorization": f"Bearer a-guess-at-a-token-{number}"}
+            found.append(httpx.get(f"{it.url}/v1/index", headers=headers).status_code)
+    assert found == [401, 401, 429, 429]
+
+
+def test_what_cannot_be_worked_on_is_refused_at_once(scenes):
+    limits = ServiceLimits(concurrent=4)
+    with running(scenes.index, limits=limits) as it:
+        go = slow(it.service)
+        with ThreadPoolExecutor(10) as pool, it.client() as client:
+            waiting = [pool.submit(client.by_text, "beach", k=1) for _ in range(4)]
+            wait_until(lambda: it.service.metrics.active._value.get() == 4)
+            refused = httpx.post(f"{it.url}/v1/search", json={"text": "beach"})
+            assert refused.status_code == 503
+            assert refused.headers["retry-after"] == "1"
+            assert httpx.get(f"{it.url}/health").status_code == 200
+            go.set()
+            assert all(len(one.result()) == 1 for one in waiting)
+        assert httpx.post(f"{it.url}/v1/search", json={"text": "beach"}).is_success
+
+
+def test_a_request_that_takes_too_long_is_ended(scenes):
+    limits = ServiceLimits(seconds=0.3)
+    with running(scenes.index, limits=limits) as it:
+        go = slow(it.service)
+        refused = httpx.post(f"{it.url}/v1/search", json={"text": "beach"}, timeout=60)
+        assert refused.status_code == 503
+        assert "took too long" in refused.json()["error"]["message"]
+        go.set()
+
+
+def test_too_much_uploaded_at_a_time_is_refused(scenes):
+    limits = ServiceLimits(held_bytes=1000)
+    with running(scenes.index, limits=limits) as it:
+        refused = httpx.post(f"{it.url}/v1/search", content=b" " * 1001)
+        assert refused.status_code == 503
+
+
+def test_a_page_elsewhere_cannot_reach_a_service_without_tokens(served):
+    for host, status in (
+        ("evil.example", 421),
+        ("evil.example:80", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("", 421),
+        ("localhost", 200),
+        ("LOCALHOST:1", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:8000", 200),
+    ):
+        reply = httpx.get(f"{served.url}/health", headers={"host": host})
+        assert reply.status_code == status, host
+
+
+def test_nobody_elsewhere_may_read_replies(served):
+    reply = httpx.get(f"{served.url}/v1/index", headers={"origin": "http://evil"})
+    assert not [name for name in reply.headers if "access-control" in name]
+    assert reply.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+def test_loopback_is_told_from_the_rest():
+    assert all(
+        map(is_loopback, ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost"))
+    )
+    others = ("0.0.0.0", "::", "10.0.0.1", "example.com", "localhost.evil", "")
+    assert not any(map(is_loopback, others))
+
+
+def test_a_port_that_is_taken_is_told_of():
+    with listen("127.0.0.1", 0) as taken, pytest.raises(SettingError, match="--port"):
+        listen("127.0.0.1", taken.getsockname()[1])
+    with pytest.raises(SettingError, match="cannot listen on nowhere"):
+        listen("nowhere.invalid", 0)
+
+
+def test_logs_hold_no_query(scenes, caplog):
+    caplog.set_level(logging.DEBUG)
+    secret = "beach confidentialword"
+    with running(scenes.index) as it, it.client() as client:
+        client.by_text(secret)
+        with pytest.raises(ServiceError):
+            client.by_text("confidentialword alone")
+        with pytest.raises(ServiceError):
+            client.item("confidentialword")
+        with pytest.raises(ServiceError):
+            client.by_text(secret, where=["confidentialword=1"])
+        it.service.searcher.by_texts = None  # a bug
+        with pytest.raises(ServiceError, match="failed at this request") as caught:
+            client.by_text(secret)
+        assert caught.value.status == 500
+    ours = [record for record in caplog.records if not record.name.startswith("http")]
+    text = "\n".join(record.getMessage() for record in ours)
+    assert "POST /v1/search 200" in text
+    assert "TypeError at" in text
+    assert "confidentialword" not in text
+
+
+def test_logs_hold_queries_where_that_is_asked_for(scenes, caplog):
+    caplog.set_level(logging.INFO)
+    with running(scenes.index, log_queries=True) as it, it.client() as client:
+        client.by_text("beach")
+    assert "searched by text: ['beach']" in caplog.text
+
+
+def test_before_the_model_is_loaded_searches_are_put_off(scenes):
+    from fdch import Index
+    from fdch.service.service import Service
+    from fdch.service.serving import make_server
+
+    service = Service(Index.open(scenes.index))
+    go = threading.Event()
+    service.searcher.warm = lambda: go.wait(60)  # type: ignore[assignment, method-assign]
+    with listen("127.0.0.1", 0) as listener:
+        server = make_server(service)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        wait_until(lambda: server.started)
+        assert httpx.get(f"{url}/health").status_code == 200
+        assert httpx.get(f"{url}/ready").status_code == 503
+        refused = httpx.post(f"{url}/v1/search", json={"text": "beach"})
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+        go.set()
+        wait_until(lambda: httpx.get(f"{url}/ready").status_code == 200)
+        server.should_exit = True
+        thread.join(60)
+
+
+def test_requests_that_are_running_finish_before_a_stop(scenes):
+    with (
+        ExitStack() as stack,
+        running(scenes.index) as it,
+        ThreadPoolExecutor() as pool,
+    ):
+        go = slow(it.service)
+        client = stack.enter_context(it.client())
+        waiting = pool.submit(client.by_text, "beach", k=2)
+        wait_until(lambda: it.service.metrics.active._value.get() == 1)
+        it.server.should_exit = True
+        time.sleep(0.3)
+        assert not waiting.done()
+        go.set()
+        assert len(waiting.result(60)) == 2
+        it.stop()
+        with pytest.raises(ServiceError, match="no answer"):
+            client.by_text("beach")

@@ -1,0 +1,172 @@
+"""The command as a process: told to stop, and killed while clients write."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack
+
+import pytest
+from tests.service.running import READ, WRITE, picture_bytes, wait_until
+
+from fdch import Client, Index
+from fdch.errors import ServiceError
+
+ROUNDS = 3
+
+
+@pytest.fixture
+def token_file(tmp_path):
+    path = tmp_path / "tokens"
+    path.write_text(f"read {READ}\nwrite {WRITE}\n")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def closing_at_end():
+    with ExitStack() as stack:
+        yield stack.enter_context
+
+
+class Process:
+    """`fdch serve` in a process of its own."""
+
+    def __init__(self, index, *options):
+        command = [sys.executable, "-m", "fdch", "serve", str(index), "--port", "0"]
+        self.process = subprocess.Popen(
+            [*command, *map(str, options)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.search(r"at (http://\S+)/", line)
+        assert found, self.process.communicate()
+        self.url = found[1]
+
+    def client(self, token):
+        client = Client(self.url, token)
+        wait_until(client.is_ready)
+        return client
+
+    def end(self, number):
+        self.process.send_signal(number)
+        told = self.process.communicate(timeout=120)
+        return self.process.returncode, told[1]
+
+
+def write_until_refused(client, names, acknowledged):
+    """Write items until the service is gone; note each that it acknowledged."""
+    for name in names:
+        try:
+            picture = picture_bytes() if hash(name) % 4 == 0 else None
+            client.put(name, text="beach", labels=[name], image=picture)
+        except ServiceError:
+            return
+        acknowledged.append(name)
+
+
+def test_a_stop_finishes_what_was_acknowledged(own_index, token_file, closing_at_end):
+    served = Process(own_index, "--token-file", token_file)
+    client = closing_at_end(served.client(WRITE))
+    acknowledged: list[str] = []
+    names = (f"item {number}" for number in range(100_000))
+    writing = threading.Thread(
+        target=write_until_refused, args=(client, names, acknowledged)
+    )
+    writing.start()
+    wait_until(lambda: len(acknowledged) > 10)
+    code, log = served.end(signal.SIGTERM)
+    writing.join()
+    assert code == 0, log
+    assert "everything acknowledged is on disk" in log
+    assert WRITE not in log
+    with Index.open(own_index, writable=True) as index:
+        assert all(index.store.items(acknowledged))
+        assert index.store.verify().is_clean  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_every_acknowledged_write_survives_kill_9(
+    own_index, token_file, closing_at_end
+):
+    """Several clients write; the service is killed at once, again and again."""
+    acknowledged: list[str] = []
+    for round in range(ROUNDS):
+        served = Process(own_index, "--token-file", token_file)
+        client = closing_at_end(served.client(WRITE))
+        found = [client.item(name).id for name in acknowledged]
+        assert found == acknowledged
+        before = len(acknowledged)
+        threads = [
+            threading.Thread(
+                target=write_until_refused,
+                args=(
+                    client,
+                    [f"{round} {number} {i}" for i in range(10_000)],
+                    acknowledged,
+                ),
+            )
+            for number in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda before=before: len(acknowledged) > before + 40)
+        served.end(signal.SIGKILL)
+        for thread in threads:
+            thread.join()
+    with Index.open(own_index, writable=True) as index:
+        items = index.store.items(acknowledged)
+        for name, item in zip(acknowledged, items, strict=True):
+            assert item is not None
+            assert item.labels == (name,)
+            assert item.image is None or os.path.getsize(item.image) > 0
+        assert index.store.verify().is_clean  # type: ignore[attr-defined]
+    assert len(acknowledged) > ROUNDS * 40
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (["--host", "0.0.0.0"], 2, "give a --token-file"),
+        (["--host", "::"], 2, "give a --token-file"),
+        (["--token-file", "nowhere"], 1, "No such file"),
+        (["--port", "65536"], 2, "65536"),
+        (["--rate", "0"], 2, "rate"),
+    ],
+)
+def test_wrong_usage_is_refused(fdch_command, scenes, options, code, told):
+    result = fdch_command("serve", scenes.index, *options)
+    assert result.exit_code == code
+    assert told in result.stderr
+
+
+def test_an_index_that_is_not_there_is_refused(fdch_command, tmp_path):
+    result = fdch_command("serve", tmp_path / "nowhere")
+    assert result.exit_code == 1
+    assert "is not there" in result.stderr
+
+
+def test_a_model_that_cannot_be_loaded_ends_the_service(fdch_command, own_index):
+    state = own_index / "model" / "state.safetensors"
+    state.write_bytes(state.read_bytes()[:-100])
+    result = fdch_command("serve", own_index, "--port", "0")
+    assert result.exit_code == 1
+    assert "state.safetensors" in result.stderr
+
+
+@pytest.fixture
+def fdch_command():
+    from click.testing import CliRunner
+
+    from fdch.cli import cli
+
+    def run(*words):
+        return CliRunner().invoke(cli, list(map(str, words)), catch_exceptions=False)
+
+    return run
