@@ -104,7 +104,7 @@ def text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
         raise UnknownWords(_no_known_word(texts[int(known.argmin())], vocabulary))
     for each, text in zip(asked, texts, strict=True):
         if vocabulary is not None and isinstance(text, str):
-            each["unknown_words"] = unknown_words(text, vocabulary)
+            each["unknown_words"] = vocabulary.unknown(text)
     outputs = encoder.text_outputs(vectors)
     return Queries(asked, "text", binarize(outputs), outputs)
 
@@ -124,11 +124,6 @@ def image_queries(
     return Queries(
         [{"image": name} for name in named], "image", binarize(outputs), outputs
     )
-
-
-def unknown_words(text: str, vocabulary: Vocabulary) -> list[str]:
-    """Give the words of a text that a search takes no notice of."""
-    return [word for word in text.split() if not vocabulary.known(word)]
 
 
 def _texts(texts: Sequence[Text]) -> Texts:

@@ -91,3 +91,10 @@ def test_every_word_of_fitted_texts_is_known(texts):
     assert vectors.sum(axis=0).all() or not words.words
     for text in texts:
         assert words.known(text) == sorted(set(words.known(text)))
+
+
+@given(st.text(alphabet=st.sampled_from("aAbßéÉ -,\u0301\u00a0ǅ"), max_size=30))
+def test_unknown_pieces_are_those_without_a_known_word(text):
+    vocabulary = Vocabulary(("a", "ss", "é", "a-b"))
+    expected = [piece for piece in text.split() if not vocabulary.known(piece)]
+    assert vocabulary.unknown(text) == expected

@@ -172,6 +172,20 @@ class Vocabulary:
             found.update(number for number in parts if number is not None)
         return sorted(found)
 
+    def unknown(self, text: str) -> list[str]:
+        """Give what stands between spaces and has no known word in it.
+
+        >>> Vocabulary(("dog",)).unknown("a dog-house, by")
+        ['a', 'by']
+        """
+        numbers = self._numbers
+        return [
+            chunk
+            for chunk in text.split()
+            if (plain := _plain(chunk)) not in numbers
+            and not any(word in numbers for word in _WORD.findall(plain))
+        ]
+
     def vectors(self, texts: Sentences) -> sparse.csr_array:
         """Make 0/1 vectors, float32 (texts, words); zero where there is no text."""
         rows = [[] if text is None else self.known(text) for text in texts.values]
@@ -208,6 +222,8 @@ class Vocabulary:
 
 
 def _plain(text: str) -> str:
+    if text.isascii():
+        return text.lower()
     return unicodedata.normalize("NFC", text.casefold())
 
 
