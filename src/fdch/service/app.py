@@ -36,8 +36,10 @@ from fdch.service.page_files import INDEX, page_file
 from fdch.service.problems import Problem, problem_of, too_busy, unexpected
 from fdch.service.service import Service
 from fdch.service.uploads import (
+    JSON,
     Form,
     invalid,
+    json_body,
     parsed,
     parsed_json,
     read_form,
@@ -85,18 +87,20 @@ def _add_searches(app: FastAPI, service: Service) -> None:
         "/v1/search",
         summary="Find what fits a text, several texts, or an item",
         response_model=SearchReply | BatchReply,
+        openapi_extra=documents.SEARCH,
         tags=["search"],
     )
-    async def search(request: SearchRequest) -> Response:
-        manner = answering.Manner.of(request)
-        if request.id is not None:
-            await service.item(request.id)
-            query = answering.Query("id", [request.id], manner)
+    async def search(request: Request) -> Response:
+        asked = await json_body(SearchRequest, request)
+        manner = answering.Manner.of(asked)
+        if asked.id is not None:
+            await service.item(asked.id)
+            query = answering.Query("id", [asked.id], manner)
         else:
-            query = answering.Query("text", request.asked, manner)
+            query = answering.Query("text", asked.asked, manner)
         found = await service.search(query)
         service.log_query(query)
-        if request.texts is None:
+        if asked.texts is None:
             return replies.ok(replies.found(found[0]))
         return replies.ok({"batches": [replies.found(each) for each in found]})
 
@@ -119,10 +123,12 @@ def _add_searches(app: FastAPI, service: Service) -> None:
         "/v1/encode",
         summary="Give the codes of texts",
         response_model=EncodeReply,
+        openapi_extra=documents.ENCODE,
         tags=["search"],
     )
-    async def encode(request: EncodeRequest) -> Response:
-        codes = await service.encode(answering.Query("text", request.asked, None))
+    async def encode(request: Request) -> Response:
+        asked = await json_body(EncodeRequest, request)
+        codes = await service.encode(answering.Query("text", asked.asked, None))
         return replies.ok(replies.encoded(codes, service.index.fingerprint))
 
     @app.post(
@@ -187,9 +193,8 @@ def _add_items(app: FastAPI, service: Service) -> None:
     async def put(id: str, request: Request) -> Response:
         name = replies.new_id(id)
         kind = request.headers.get("content-type", "").partition(";")[0].strip()
-        if kind.lower() == "application/json":
-            body = parsed_json(ItemRequest, await request.body())
-            change = Put(name, body)
+        if kind.lower() == JSON:
+            change = Put(name, await json_body(ItemRequest, request))
         else:
             form = await read_form(request, ("item",))
             given = form.fields.get("item", ["{}"])
@@ -267,6 +272,10 @@ def _add_facts(app: FastAPI, service: Service) -> None:
 
 
 def _add_pages(app: FastAPI, service: Service) -> None:
+    async def described() -> dict[str, Any]:
+        document = documents.with_shapes(app.openapi())
+        return with_examples(document, await service.examples())
+
     @app.get("/", include_in_schema=False)
     async def page(request: Request) -> Response:
         return replies.page(page_file(INDEX), request)
@@ -277,12 +286,12 @@ def _add_pages(app: FastAPI, service: Service) -> None:
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
-        document = with_examples(app.openapi(), await service.examples())
+        document = await described()
         return Response(documents.page(document), media_type="text/html")
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> Response:
-        return replies.ok(with_examples(app.openapi(), await service.examples()))
+        return replies.ok(await described())
 
     @app.get("/docs.css", include_in_schema=False)
     async def docs_style() -> Response:

@@ -8,8 +8,16 @@ import json
 from html import escape
 from typing import Any
 
-from fdch.service.messages import ErrorReply, SearchOptions
-from fdch.service.uploads import PICTURE
+from pydantic import BaseModel
+
+from fdch.service.messages import (
+    EncodeRequest,
+    ErrorReply,
+    ItemRequest,
+    SearchOptions,
+    SearchRequest,
+)
+from fdch.service.uploads import JSON, PICTURE
 
 DESCRIPTION = (
     "Finds pictures with words and words with pictures, through learned codes. "
@@ -47,8 +55,21 @@ def _multipart(fields: dict[str, Any]) -> dict[str, Any]:
     return {"multipart/form-data": {"schema": schema}}
 
 
-def _item_schema() -> dict[str, Any]:
-    return {"$ref": "#/components/schemas/ItemRequest"}
+def _json(shape: type[BaseModel]) -> dict[str, Any]:
+    return {JSON: {"schema": {"$ref": f"#/components/schemas/{shape.__name__}"}}}
+
+
+def _body(content: dict[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def with_shapes(document: dict[str, Any]) -> dict[str, Any]:
+    """Add the shapes of the bodies that the routes read themselves."""
+    schemas = document["components"]["schemas"]
+    for shape in (SearchRequest, EncodeRequest, ItemRequest):
+        place = "#/components/schemas/{model}"
+        schemas[shape.__name__] = shape.model_json_schema(ref_template=place)
+    return document
 
 
 _OPTIONS: dict[str, Any] = SearchOptions.model_json_schema()["properties"]
@@ -60,17 +81,12 @@ _IMAGE: dict[int | str, Any] = {
     "304": {"description": "The client has it, as If-None-Match says."},
 }
 
-SEARCH_IMAGE = {"requestBody": {"required": True, "content": _multipart(_OPTIONS)}}
-ENCODE_IMAGE = {"requestBody": {"required": True, "content": _multipart({})}}
-PUT = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {"schema": _item_schema()},
-            **_multipart({"item": _item_schema()}),
-        },
-    }
-}
+_ITEM = _json(ItemRequest)
+SEARCH = _body(_json(SearchRequest))
+ENCODE = _body(_json(EncodeRequest))
+SEARCH_IMAGE = _body(_multipart(_OPTIONS))
+ENCODE_IMAGE = _body(_multipart({}))
+PUT = _body({**_ITEM, **_multipart({"item": _ITEM[JSON]["schema"]})})
 PICTURE_REPLIES = {"responses": _IMAGE}
 METRICS = {
     "responses": {

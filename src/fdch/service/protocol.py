@@ -10,6 +10,36 @@ from fdch.service.headers import SECURITY_HEADERS
 from fdch.service.problems import Problem
 
 
+class JoinedWrites:
+    """A transport that writes once what is written in one turn of the loop.
+
+    A reply's head and body then leave in one packet, by one call of the system.
+    """
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._waiting: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write at the end of the turn."""
+        if not self._waiting:
+            self._loop.call_soon(self._flush)
+        self._waiting.append(data)
+
+    def close(self) -> None:
+        """Write what waits, and close."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting and not self._transport.is_closing():
+            self._transport.write(b"".join(waiting))
+
+
 class PatientProtocol(H11Protocol):
     """Closes connections whose next request's head does not arrive in time."""
 
@@ -18,7 +48,7 @@ class PatientProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first head."""
-        super().connection_made(transport)
+        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
         self._watch_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -1,7 +1,6 @@
 """Bodies with several parts: one picture, and fields of known names."""
 
 import asyncio
-import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_origin
@@ -13,6 +12,7 @@ from fdch.service.parts import Part, read_parts
 from fdch.service.problems import Problem
 
 PICTURE = "image"
+JSON = "application/json"
 _SMALL = 2**18
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
@@ -89,24 +89,40 @@ def parsed(shape: type[_Shape], fields: dict[str, list[str]]) -> _Shape:
         if not is_list and len(given) > 1:
             raise _wrong(f"the field '{name}' came {len(given)} times")
         values[name] = given if is_list else given[0]
-    return checked(shape, values, strict=False)
+    return checked(shape, values)
 
 
 def parsed_json(shape: type[_Shape], text: str | bytes) -> _Shape:
     """Read a JSON document."""
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise _wrong("it is no JSON document") from None
-    return checked(shape, document, strict=True)
-
-
-def checked(shape: type[_Shape], values: object, strict: bool) -> _Shape:
-    """Check values against a shape."""
-    try:
-        return shape.model_validate(values, strict=strict)
+        return shape.model_validate_json(text)
     except ValidationError as problem:
-        raise invalid(problem.errors(include_input=False, include_url=False)) from None
+        raise _of(problem) from None
+
+
+def checked(shape: type[_Shape], values: object) -> _Shape:
+    """Check values that came as texts against a shape."""
+    try:
+        return shape.model_validate(values, strict=False)
+    except ValidationError as problem:
+        raise _of(problem) from None
+
+
+async def json_body(shape: type[_Shape], request: Request) -> _Shape:
+    """Read the body of a request, which has arrived and is within the limits."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise Problem(
+            415,
+            "wrong_type",
+            f"the body must be {JSON}.",
+            f"Send it with 'Content-Type: {JSON}'.",
+        )
+    return parsed_json(shape, await request.body())
+
+
+def _of(problem: ValidationError) -> Problem:
+    return invalid(problem.errors(include_input=False, include_url=False))
 
 
 def invalid(errors: Any) -> Problem:
