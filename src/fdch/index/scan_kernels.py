@@ -15,6 +15,14 @@ from numpy.typing import NDArray
 
 from fdch.compiled import compiled, set_bits
 from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.slice_vectors import (
+    PLANE_BYTES,
+    SLICE,
+    near_planes,
+    near_rows,
+    near_words,
+    wide_rows_below,
+)
 from fdch.index.vectors import LANES, MASKED, least_wide, lowest, rows_below
 
 Flat = NDArray[np.unsignedinteger[Any]]
@@ -23,8 +31,8 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 BLOCK_BYTES = 16384  # half of a usual first-level cache
-SLICE = 128  # rows looked at together
 PIECE = 16  # rows looked at together where a slice has something
+ENOUGH = 12  # queries for which rows of several words are laid out word by word
 MANY = 1 << 17  # rows; the first limit is guessed from larger samples of so many
 
 # Indices are unsigned where a loop must vectorise: one that might be negative would
@@ -46,13 +54,13 @@ def _slice_of_words(rows: Flat, start: Int, stop: Int, word: Int, limit: Int) ->
     """Give where the first slice with a row nearer than the limit begins."""
     i = start
     while i < stop:
-        if i % SLICE == 0 and i + SLICE <= stop:  # most often: a length known ahead
-            end = i + SLICE
-            near = _least_word(rows, i, i + SLICE, word)
-        else:
-            end = min(i - i % SLICE + SLICE, stop)
-            near = _least_word(rows, i, end, word)
-        if near < limit:
+        if i % SLICE == 0:
+            while i + SLICE <= stop and not near_words(rows, i, word, limit):
+                i += SLICE
+            if i + SLICE <= stop or i == stop:
+                return i
+        end = min(i - i % SLICE + SLICE, stop)
+        if _least_word(rows, i, end, word) < limit:
             return i
         i = end
     return stop
@@ -67,6 +75,17 @@ def _words_of(queries: Flat, query: Int) -> Int:
         np.uint64(queries[at + 1]),
         np.uint64(queries[at + 2]),
         np.uint64(queries[at + 3]),
+    )
+
+
+@compiled
+def _three_of(queries: Flat, query: Int) -> Int:
+    """Give the three words of a query."""
+    at = 3 * query
+    return (
+        np.uint64(queries[at]),
+        np.uint64(queries[at + 1]),
+        np.uint64(queries[at + 2]),
     )
 
 
@@ -105,13 +124,13 @@ def _whole_slices(
     if words == 2:
         pair = _pair_of(queries, query)
         while i + SLICE <= stop:
-            if least_wide(rows, 2 * i, 2 * SLICE // LANES, pair) < limit:
+            if near_rows(rows, 2 * i, pair, limit):
                 break
             i += SLICE
     elif words == 4:
         four = _words_of(queries, query)
         while i + SLICE <= stop:
-            if least_wide(rows, 4 * i, 4 * SLICE // LANES, four) < limit:
+            if near_rows(rows, 4 * i, four, limit):
                 break
             i += SLICE
     return i
@@ -159,6 +178,99 @@ def next_slice(
 
 
 @compiled
+def _whole_planes(
+    planes: Flat,
+    start: Int,
+    stop: Int,
+    queries: Flat,
+    query: Int,
+    words: Int,
+    limit: Int,
+) -> Int:
+    """Pass over whole slices of rows laid out word by word."""
+    i = start
+    if words == 2:
+        pair = _pair_of(queries, query)
+        while i + SLICE <= stop and not near_planes(planes, i, pair, limit):
+            i += SLICE
+    elif words == 3:
+        three = _three_of(queries, query)
+        while i + SLICE <= stop and not near_planes(planes, i, three, limit):
+            i += SLICE
+    elif words == 4:
+        four = _words_of(queries, query)
+        while i + SLICE <= stop and not near_planes(planes, i, four, limit):
+            i += SLICE
+    return i
+
+
+@compiled
+def _next_in_block(
+    rows: Flat,
+    planes: Flat,
+    begin: Int,
+    start: Int,
+    stop: Int,
+    queries: Flat,
+    query: Int,
+    words: Int,
+    limit: Int,
+) -> Int:
+    """Do as `next_slice` in a block, which planes hold, too, unless they are empty."""
+    if limit <= 0:
+        return stop
+    if words == 1:
+        return _slice_of_words(rows, start, stop, queries[query], limit)
+    if planes.shape[0] == 0:
+        return next_slice(rows, start, stop, queries, query, words, limit)
+    i = start
+    while i < stop:
+        if i % SLICE == 0:
+            i = begin + _whole_planes(
+                planes, i - begin, stop - begin, queries, query, words, limit
+            )
+        end = min(i - i % SLICE + SLICE, stop)
+        if i < end and least(rows, i, end, queries, query, words) < limit:
+            return i
+        i = end
+    return stop
+
+
+@compiled
+def _room_for_planes(rows: Flat, words: Int, asked: Int) -> Int:
+    """Give room to lay rows out word by word, where so many queries repay it."""
+    repays = words == 3 or (words > 1 and asked >= ENOUGH)
+    return np.empty(PLANE_BYTES // 8 if repays else 0, rows.dtype)
+
+
+@compiled
+def _block_rows(rows: Flat, words: Int, planes: Flat) -> Int:
+    """Give how many rows are shown to all queries at a time."""
+    size = PLANE_BYTES if planes.shape[0] else BLOCK_BYTES
+    return size // (rows.itemsize * words) // SLICE * SLICE
+
+
+@compiled
+def _lay_out(rows: Flat, start: Int, stop: Int, words: Int, planes: Flat) -> None:
+    """Write the first words of a block of rows, then the second ones, and so on."""
+    apart = np.uint64(_block_rows(rows, words, planes))
+    for word in range(np.uint64(words)):
+        for i in range(np.uint64(stop - start)):
+            place = (np.uint64(start) + i) * np.uint64(words) + word
+            planes[word * apart + i] = rows[place]
+
+
+@compiled
+def _wide_mask(
+    rows: Flat, row: Int, queries: Flat, query: Int, words: Int, limit: Int
+) -> Int:
+    """Tell which of 64 rows of 2 or 4 words are nearer than the limit."""
+    if words == 2:
+        return wide_rows_below(rows, 2 * row, _pair_of(queries, query), limit)
+    return wide_rows_below(rows, 4 * row, _words_of(queries, query), limit)
+
+
+@compiled
 def collect(
     rows: Flat,
     start: Int,
@@ -173,6 +285,15 @@ def collect(
     taken, left = 0, start
     while words == 1 and left + MASKED <= stop:
         mask = rows_below(rows, np.uint64(left), queries[query], np.int64(limit))
+        while mask:
+            row = left + np.int64(lowest(mask))
+            far = distance(rows, row, queries, query, words)
+            near[taken] = (far << NUMBER_BITS) | row
+            taken += 1
+            mask &= mask - np.uint64(1)
+        left += MASKED
+    while (words == 2 or words == 4) and left + MASKED <= stop:
+        mask = _wide_mask(rows, left, queries, query, words, limit)
         while mask:
             row = left + np.int64(lowest(mask))
             far = distance(rows, row, queries, query, words)
@@ -291,6 +412,7 @@ def _gather(rows: Flat, words: Int, places: Ints, gathered: Flat) -> None:
 @compiled
 def _nearest_in_block(
     rows: Flat,
+    planes: Flat,
     start: Int,
     stop: Int,
     words: Int,
@@ -310,7 +432,7 @@ def _nearest_in_block(
     for place in range(chosen.shape[0]):
         j = chosen[place]
         limit = states[j, 2]
-        i = next_slice(rows, start, stop, queries, j, words, limit)
+        i = _next_in_block(rows, planes, start, start, stop, queries, j, words, limit)
         while i < stop:
             end = min(i - i % SLICE + SLICE, stop)
             for at in range(collect(rows, i, end, queries, j, words, limit, near)):
@@ -320,7 +442,7 @@ def _nearest_in_block(
                     number = numbers[number]
                 if far < limit and (dead.shape[0] == 0 or not dead[number]):
                     limit = keep(keys, counts, states, j, k, far, first + number)
-            i = next_slice(rows, end, stop, queries, j, words, limit)
+            i = _next_in_block(rows, planes, start, end, stop, queries, j, words, limit)
 
 
 @compiled
@@ -342,21 +464,26 @@ def _nearest_in_range(
 ) -> None:
     """Show a range of rows, or of the numbered ones, to all queries, in blocks."""
     near = np.empty(SLICE, np.int64)
-    block = max(SLICE, BLOCK_BYTES // (rows.itemsize * words))
+    planes = _room_for_planes(rows, words, chosen.shape[0])
+    block = _block_rows(rows, words, planes)
     gathered = np.empty(block * words if numbers.shape[0] else 0, rows.dtype)
-    if chosen.shape[0] == 1 and numbers.shape[0] == 0:
+    if chosen.shape[0] == 1 and numbers.shape[0] == 0 and planes.shape[0] == 0:
         block = max(stop - start, 1)  # nobody to share a block with
     for left in range(start, stop, block):
         right = min(left + block, stop)
         if numbers.shape[0] == 0:
+            if planes.shape[0]:
+                _lay_out(rows, left, right, words, planes)
             _nearest_in_block(
-                rows, left, right, words, numbers, 0, first, dead,
+                rows, planes, left, right, words, numbers, 0, first, dead,
                 queries, chosen, keys, counts, states, k, near,
             )  # fmt: skip
         else:
             _gather(rows, words, places[left:right], gathered)
+            if planes.shape[0]:
+                _lay_out(gathered, 0, right - left, words, planes)
             _nearest_in_block(
-                gathered, 0, right - left, words, numbers, left, first, dead,
+                gathered, planes, 0, right - left, words, numbers, left, first, dead,
                 queries, chosen, keys, counts, states, k, near,
             )  # fmt: skip
 
@@ -465,6 +592,7 @@ def nearest_rows(
 @compiled
 def _within_in_block(
     rows: Flat,
+    planes: Flat,
     start: Int,
     stop: Int,
     words: Int,
@@ -480,7 +608,7 @@ def _within_in_block(
 ) -> None:
     """Show one block to all queries, and take up what is nearer than the limit."""
     for j in range(sizes.shape[0]):
-        i = next_slice(rows, start, stop, queries, j, words, limit)
+        i = _next_in_block(rows, planes, start, start, stop, queries, j, words, limit)
         while i < stop:
             end = min(i - i % SLICE + SLICE, stop)
             for at in range(collect(rows, i, end, queries, j, words, limit, near)):
@@ -492,7 +620,7 @@ def _within_in_block(
                         far = near[at] >> NUMBER_BITS
                         found[j, sizes[j]] = (far << NUMBER_BITS) | (first + number)
                     sizes[j] += 1
-            i = next_slice(rows, end, stop, queries, j, words, limit)
+            i = _next_in_block(rows, planes, start, end, stop, queries, j, words, limit)
 
 
 @compiled
@@ -515,18 +643,23 @@ def rows_within(
     Where `found` has too little room, `sizes` still counts all of them.
     """
     near = np.empty(SLICE, np.int64)
-    block = max(SLICE, BLOCK_BYTES // (rows.itemsize * words))
+    planes = _room_for_planes(rows, words, sizes.shape[0])
+    block = _block_rows(rows, words, planes)
     gathered = np.empty(block * words if numbers.shape[0] else 0, rows.dtype)
     for left in range(start, stop, block):
         right = min(left + block, stop)
         if numbers.shape[0] == 0:
+            if planes.shape[0]:
+                _lay_out(rows, left, right, words, planes)
             _within_in_block(
-                rows, left, right, words, numbers, 0, first, dead,
+                rows, planes, left, right, words, numbers, 0, first, dead,
                 queries, limit, found, sizes, near,
             )  # fmt: skip
         else:
             _gather(rows, words, places[left:right], gathered)
+            if planes.shape[0]:
+                _lay_out(gathered, 0, right - left, words, planes)
             _within_in_block(
-                gathered, 0, right - left, words, numbers, left, first, dead,
+                gathered, planes, 0, right - left, words, numbers, left, first, dead,
                 queries, limit, found, sizes, near,
             )  # fmt: skip

@@ -28,11 +28,11 @@ def _rows_below(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, _, _, limit_kind = signature.args
         item = context.get_value_type(kind.dtype)
-        values = _load(context, builder, kind, arguments[0], arguments[1], item, MASKED)
-        differing = builder.xor(values, _splat(builder, arguments[2], MASKED))
-        counted = _ones(builder, differing)
+        values = load(context, builder, kind, arguments[0], arguments[1], item, MASKED)
+        differing = builder.xor(values, splat(builder, arguments[2], MASKED))
+        counted = ones(builder, differing)
         bound = context.cast(builder, arguments[3], limit_kind, kind.dtype)
-        flags = builder.icmp_unsigned("<", counted, _splat(builder, bound, MASKED))
+        flags = builder.icmp_unsigned("<", counted, splat(builder, bound, MASKED))
         return builder.bitcast(flags, ir.IntType(MASKED))
 
     return types.uint64(rows, types.uint64, rows.dtype, types.int64), generate
@@ -70,12 +70,12 @@ def _least_wide(
         with cgutils.for_range(builder, arguments[2]) as loop:
             offset = builder.mul(loop.index, ir.Constant(item, LANES))
             at = builder.add(arguments[1], offset)
-            values = _load(context, builder, kind, arguments[0], at, item, LANES)
-            counted = _ones(builder, builder.xor(values, pattern))
+            values = load(context, builder, kind, arguments[0], at, item, LANES)
+            counted = ones(builder, builder.xor(values, pattern))
             step = 1
             while step < length:  # every word of a row gets the sum over all of them
                 turned = [lane ^ step for lane in range(LANES)]
-                counted = builder.add(counted, _shuffle(builder, counted, turned))
+                counted = builder.add(counted, pick(builder, counted, counted, turned))
                 step *= 2
             held = builder.load(least)
             smaller = builder.icmp_unsigned("<", counted, held)
@@ -86,9 +86,10 @@ def _least_wide(
     return made, generate
 
 
-def _load(
+def load(
     context: Any, builder: Any, kind: Any, rows: Any, at: Any, item: Any, lanes: int
 ) -> Any:
+    """Give so many words of rows, from a place on, as a vector."""
     data = context.make_array(kind)(context, builder, rows).data
     place = builder.gep(data, [at])
     vector = ir.VectorType(item, lanes)
@@ -96,18 +97,21 @@ def _load(
     return builder.load(pointer, align=item.width // 8)
 
 
-def _splat(builder: Any, value: Any, lanes: int) -> Any:
+def splat(builder: Any, value: Any, lanes: int) -> Any:
+    """Give a vector with the value in every lane."""
     vector = ir.VectorType(value.type, lanes)
     single = builder.insert_element(ir.Constant(vector, ir.Undefined), value, _lane(0))
-    return _shuffle(builder, single, [0] * lanes)
+    return pick(builder, single, single, [0] * lanes)
 
 
-def _shuffle(builder: Any, vector: Any, lanes: list[int]) -> Any:
+def pick(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
+    """Give lanes of two vectors, those of the second counted after the first's."""
     mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)
-    return builder.shuffle_vector(vector, vector, mask)
+    return builder.shuffle_vector(first, second, mask)
 
 
-def _ones(builder: Any, vector: Any) -> Any:
+def ones(builder: Any, vector: Any) -> Any:
+    """Count the set bits of each lane."""
     kind = vector.type
     name = f"llvm.ctpop.v{kind.count}i{kind.element.width}"
     function = cgutils.get_or_insert_function(
