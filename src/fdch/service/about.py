@@ -1,5 +1,6 @@
 """What an index holds, for people and for the chips of filters."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -11,8 +12,10 @@ from fdch.indexing import Index
 from fdch.service.overview import overview
 
 FRESH_SECONDS = 10.0
+QUICK_SECONDS = 0.1
 _MOST_VALUES = 20
 _MOST_LABELS = 200
+_log = logging.getLogger("fdch.service")
 _HEALTH = ("sampled", "distinct", "largest")
 
 
@@ -32,6 +35,9 @@ class Filterable(CodeStore, Protocol):
 class Remembered:
     """Something that takes long to find out, found out again when it has aged.
 
+    What was found out quickly is found out anew while the one who asks waits; else
+    the last known is given, and a thread finds out the rest.
+
     Args:
         find: Finds it out.
         clock: Gives seconds.
@@ -45,25 +51,48 @@ class Remembered:
         self._find, self._clock = find, clock
         self._guard = threading.Lock()
         self._known: dict[str, Any] | None = None
-        self._since = 0.0
-        self._took = 0.0
+        self._since = self._took = 0.0
+        self._has_changed = False
 
     def get(self) -> dict[str, Any]:
-        """Give what is known, or find it out; one thread at a time does."""
-        with self._guard:
-            now = self._clock()
-            # what took long is kept longer, so that little time goes into it
-            kept = max(FRESH_SECONDS, 20 * self._took)
-            if self._known is None or now - self._since > kept:
-                self._known = self._find()
-                self._since = self._clock()
-                self._took = self._since - now
-            return self._known
+        """Give what is known."""
+        known = self._known
+        if known is not None and not self._is_old():
+            return known
+        if known is None or self._took < QUICK_SECONDS:
+            with self._guard:
+                if self._known is None or self._is_old():
+                    self._refresh()
+        elif self._guard.acquire(blocking=False):
+            threading.Thread(target=self._refresh_aside, daemon=True).start()
+        assert self._known is not None
+        return self._known
 
     def forget(self) -> None:
         """Find it out again when it is next asked for, unless that takes long."""
-        if self._took < 0.1:
-            self._known = None
+        self._has_changed = True
+
+    def _is_old(self) -> bool:
+        # what took long is kept longer, so that little time goes into it
+        kept = max(FRESH_SECONDS, 20 * self._took)
+        is_due = self._has_changed and self._took < QUICK_SECONDS
+        return is_due or self._clock() - self._since > kept
+
+    def _refresh(self) -> None:
+        began = self._clock()
+        self._has_changed = False
+        self._known = self._find()
+        self._since = self._clock()
+        self._took = self._since - began
+
+    def _refresh_aside(self) -> None:
+        try:
+            self._refresh()
+        except Exception as problem:  # what is known stays; it is tried again later
+            self._since = self._clock()
+            _log.warning("what the index holds was not found out: %s", problem)
+        finally:
+            self._guard.release()
 
 
 class About:

@@ -216,6 +216,7 @@ class Service:
     async def _warm(self) -> None:
         try:
             await asyncio.to_thread(self.searcher.warm)
+            await asyncio.to_thread(self.about.index)
         except Exception as problem:
             self.trouble = problem
             self.give_up()
