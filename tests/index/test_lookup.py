@@ -108,9 +108,10 @@ def test_all_within_a_radius_are_found(engine, threads, search, radius, most):
     assert [pairs(some) for some in found] == truth
 
 
-@pytest.mark.parametrize("bits", [8, 64, 128])
+@pytest.mark.parametrize("bits", [8, 64, 128, 192, 256])
 @pytest.mark.parametrize("queries", [1, 40])
-def test_many_rows_are_shared_between_threads(bits, queries):
+def test_many_rows_are_shared_between_threads(bits, queries, monkeypatch):
+    monkeypatch.setattr("fdch.index.threads.BYTES_TO_SHARE", 1 << 16)
     rng = np.random.default_rng(bits)
     codes = draw_codes(rng, 150_000, bits, 0.3)
     asked = draw_codes(rng, queries, bits, 0.3)

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from fdch.index.threads import ranges, share
+from fdch.index.threads import BYTES_TO_SHARE, ranges, share, threads_for
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
@@ -35,6 +35,22 @@ def test_ranges_cover_everything_once():
     assert ranges(0, 10, 4) == [(0, 2), (2, 5), (5, 7), (7, 10)]
     assert ranges(3, 5, 9) == [(3, 4), (4, 5)]
     assert ranges(0, 0, 2) == [(0, 0)]
+    assert ranges(0, 300, 2, 128) == [(0, 128), (128, 300)]
+    assert ranges(5, 100, 2, 128) == [(5, 100)]
+
+
+def test_little_work_is_not_shared():
+    assert threads_for(1_000_000, 8, 1, 2) == 1
+    assert threads_for(BYTES_TO_SHARE // 8, 8, 1, 2) == 1
+
+
+def test_each_thread_has_enough_work():
+    assert threads_for(BYTES_TO_SHARE // 8, 8, 2, 4) == 2
+    assert threads_for(BYTES_TO_SHARE // 32, 32, 100, 4) == 4
+
+
+def test_no_work_takes_one_thread():
+    assert threads_for(0, 8, 1, 2) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -16,16 +16,16 @@ from fdch.index import scan_numpy
 from fdch.index.gallery import Part
 from fdch.index.keys import NOTHING
 from fdch.index.rows import Rows, flat, frozen, row_length
-from fdch.index.threads import ranges, share
+from fdch.index.threads import ranges, share, threads_for
 
 Engine = Literal["auto", "numba", "numpy"]
 Keys = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-ROWS_TO_SHARE = 1 << 16  # comparisons below which a second thread costs time
 QUERIES_TO_SHARE = 8  # queries a thread needs to make good use of a block in cache
+WHOLE = 128  # rows that the loops look at together
 FIRST_ROOM = 256  # keys of a radius search before anything is known
-NO_NUMBERS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+NO_NUMBERS: NDArray[np.int64] = frozen(np.empty(0, dtype=np.int64))
 
 # Told a range of queries, room for keys of each, and where to count them, whether
 # there is room or not.
@@ -84,6 +84,13 @@ def nearest_in_part(
     scan = _Scan(part, bits, queries, picked, engine)
     if scan.count == 0 or scan.queries == 0:
         return np.full((scan.queries, k), NOTHING, dtype=np.int64)
+    threads = scan.threads(threads)
+    if threads == 1:  # single queries take so little time that every line counts
+        keys = np.full((scan.queries, k), NOTHING, dtype=np.int64)
+        everything = scan.arguments(0, scan.count, 0, scan.queries)
+        counted = np.empty(scan.queries, dtype=np.int64)
+        scan.engine.nearest_rows(*everything, limits, bits, keys, counted)
+        return keys
     by_rows = scan.pieces_of_rows(threads)
     found = np.full((by_rows, scan.queries, k), NOTHING, dtype=np.int64)
     sizes = np.zeros((by_rows, scan.queries), dtype=np.int64)
@@ -99,9 +106,8 @@ def nearest_in_part(
         )
 
     scan.share(work, by_rows, threads)
-    if by_rows == 1:
-        return found[0]
-    return merge(found.transpose(1, 0, 2).reshape(scan.queries, -1), k)
+    together = found.transpose(1, 0, 2).reshape(scan.queries, -1)
+    return together if by_rows == 1 else merge(together, k)
 
 
 def within_part(
@@ -118,6 +124,7 @@ def within_part(
     scan = _Scan(part, bits, queries, picked, engine)
     if scan.count == 0 or scan.queries == 0:
         return [np.empty(0, dtype=np.int64)] * scan.queries
+    threads = scan.threads(threads)
     by_rows = scan.pieces_of_rows(threads)
     pieces: list[list[Keys]] = [[] for _ in range(scan.queries)]
     results: dict[tuple[int, int], list[Keys]] = {}
@@ -154,7 +161,7 @@ class _Scan:
         self.rows = part.flat_rows
         self.asked = flat(queries)
         self.queries = len(queries)
-        self.numbers = self.places = frozen(NO_NUMBERS)
+        self.numbers = self.places = NO_NUMBERS
         self.count = len(part)
         if part.grouping is not None and picked is None:
             picked = np.arange(len(part))
@@ -165,11 +172,14 @@ class _Scan:
             self.places = frozen(part.grouping.places[picked].astype(np.int64))
         self.dead = part.flat_dead
 
+    def threads(self, threads: int) -> int:
+        """Say how many of the threads shall share the work."""
+        code_bytes = self.rows.itemsize * self.words
+        return threads_for(self.count, code_bytes, self.queries, threads)
+
     def pieces_of_rows(self, threads: int) -> int:
         """Say into how many pieces the rows are cut, rather than the queries."""
-        if threads == 1 or self.queries >= threads * QUERIES_TO_SHARE:
-            return 1
-        return max(1, min(threads, self.count * self.queries // ROWS_TO_SHARE))
+        return 1 if self.queries >= threads * QUERIES_TO_SHARE else threads
 
     def share(
         self,
@@ -178,16 +188,10 @@ class _Scan:
         threads: int,
     ) -> None:
         """Do the work on pieces of the rows, or of the queries, in threads."""
-        enough = self.count * self.queries >= ROWS_TO_SHARE
-        by_queries = threads if by_rows == 1 and enough else 1
-        if self.queries < QUERIES_TO_SHARE * by_queries:
-            by_queries = 1
-        if by_rows == by_queries == 1:
-            work(0, (0, self.count), (0, self.queries))
-            return
+        by_queries = threads if by_rows == 1 else 1
         tasks = [
             lambda piece=piece, rows=rows, asked=asked: work(piece, rows, asked)
-            for piece, rows in enumerate(ranges(0, self.count, by_rows))
+            for piece, rows in enumerate(ranges(0, self.count, by_rows, WHOLE))
             for asked in ranges(0, self.queries, by_queries)
         ]
         share(tasks, threads)
