@@ -145,7 +145,8 @@ def test_every_other_method_is_exported(name, factor_pairs, tmp_path):
 
 @pytest.mark.parametrize("name", CANNOT)
 def test_methods_without_such_functions_are_refused(name, factor_pairs, tmp_path):
-    method = methods.load(name)(bits=8).fit(factor_pairs(60))
+    quick: dict[str, Any] = {"atoms": 16, "iterations": 1} if name == "lssh" else {}
+    method = methods.load(name)(bits=8, **quick).fit(factor_pairs(60))
     run = save_run(tmp_path / "run", name, method, None, {})
     with pytest.raises(SettingError, match=f"'{name}' cannot be exported"):
         export_run(run, tmp_path / "onnx")
