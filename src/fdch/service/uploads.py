@@ -81,6 +81,13 @@ def _text(part: Part) -> str:
         raise _wrong(f"the field '{part.name}' is not UTF-8") from None
 
 
+def required_picture(form: Form) -> bytes:
+    """Give the picture of a form that must have one."""
+    if form.picture is None:
+        raise invalid([{"loc": ("image",), "msg": "the picture is missing"}])
+    return form.picture
+
+
 def parsed(shape: type[_Shape], fields: dict[str, list[str]]) -> _Shape:
     """Read fields that came as texts; only lists may come several times."""
     values: dict[str, Any] = {}

@@ -1,0 +1,113 @@
+"""Routes of items: what is known of them, their pictures, and changes."""
+
+from typing import Annotated
+
+from fastapi import FastAPI, Query, Request
+from fastapi.responses import Response
+
+from fdch.service import documents, replies
+from fdch.service.limits import (
+    DEFAULT_THUMBNAIL,
+    LARGEST_THUMBNAIL,
+    SMALLEST_THUMBNAIL,
+)
+from fdch.service.messages import ItemReply, ItemRequest, PutReply
+from fdch.service.service import Service
+from fdch.service.uploads import (
+    JSON,
+    invalid,
+    json_body,
+    parsed_json,
+    read_form,
+    required_picture,
+)
+from fdch.service.writing import Put, Removal
+
+Size = Annotated[
+    int,
+    Query(
+        ge=SMALLEST_THUMBNAIL,
+        le=LARGEST_THUMBNAIL,
+        description="Pixels of the longer side.",
+    ),
+]
+
+
+def add_items(app: FastAPI, service: Service) -> None:
+    """Add the routes of items and their pictures."""
+
+    @app.get(
+        "/v1/items/{id}",
+        summary="Tell what is known of an item",
+        response_model=ItemReply,
+        tags=["items"],
+    )
+    async def item(id: str) -> Response:
+        return replies.ok(replies.item(await service.item(replies.item_id(id))))
+
+    @app.get(
+        "/v1/items/{id}/picture",
+        summary="Give an item's picture",
+        response_class=Response,
+        openapi_extra=documents.PICTURE_REPLIES,
+        tags=["items"],
+    )
+    async def picture(id: str, request: Request) -> Response:
+        found = await service.item(replies.item_id(id))
+        known = request.headers.get("if-none-match")
+        return replies.picture(await service.picture(found, known))
+
+    @app.get(
+        "/v1/items/{id}/thumbnail",
+        summary="Give an item's picture, small, as a JPEG",
+        response_class=Response,
+        openapi_extra=documents.PICTURE_REPLIES,
+        tags=["items"],
+    )
+    async def thumbnail(
+        id: str, request: Request, size: Size = DEFAULT_THUMBNAIL
+    ) -> Response:
+        found = await service.item(replies.item_id(id))
+        known = request.headers.get("if-none-match")
+        return replies.picture(await service.thumbnail(found, size, known))
+
+    @app.put(
+        "/v1/items/{id}",
+        summary="Write an item; needs a writing token",
+        response_model=PutReply,
+        status_code=201,
+        responses={200: {"model": PutReply, "description": "It was replaced."}},
+        openapi_extra=documents.PUT,
+        tags=["items"],
+    )
+    async def put(id: str, request: Request) -> Response:
+        name = replies.new_id(id)
+        kind = request.headers.get("content-type", "").partition(";")[0].strip()
+        if kind.lower() == JSON:
+            change = Put(name, await json_body(ItemRequest, request))
+        else:
+            form = await read_form(request, ("item",))
+            given = form.fields.get("item", ["{}"])
+            if len(given) > 1:
+                raise invalid([{"loc": ("item",), "msg": "it came several times"}])
+            change = Put(
+                name, parsed_json(ItemRequest, given[0]), required_picture(form)
+            )
+            await service.check(required_picture(form))
+        written = await service.change(change)
+        content = {"id": name, "kind": written.kind, "created": not written.existed}
+        return replies.ok(content, 200 if written.existed else 201)
+
+    @app.delete(
+        "/v1/items/{id}",
+        summary="Remove an item; needs a writing token",
+        status_code=204,
+        response_class=Response,
+        tags=["items"],
+    )
+    async def delete(id: str) -> Response:
+        name = replies.item_id(id)
+        written = await service.change(Removal(name))
+        if not written.existed:
+            await service.item(name)
+        return Response(status_code=204)

@@ -1,0 +1,81 @@
+"""Routes that search and encode."""
+
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+
+from fdch.service import answering, documents, replies
+from fdch.service.messages import (
+    BatchReply,
+    EncodeReply,
+    EncodeRequest,
+    SearchOptions,
+    SearchReply,
+    SearchRequest,
+)
+from fdch.service.service import Service
+from fdch.service.uploads import json_body, parsed, read_form, required_picture
+
+
+def add_searches(app: FastAPI, service: Service) -> None:
+    """Add the routes that search and encode."""
+
+    @app.post(
+        "/v1/search",
+        summary="Find what fits a text, several texts, or an item",
+        response_model=SearchReply | BatchReply,
+        openapi_extra=documents.SEARCH,
+        tags=["search"],
+    )
+    async def search(request: Request) -> Response:
+        asked = await json_body(SearchRequest, request)
+        manner = answering.Manner.of(asked)
+        if asked.id is not None:
+            await service.item(asked.id)
+            query = answering.Query("id", [asked.id], manner)
+        else:
+            query = answering.Query("text", asked.asked, manner)
+        found = await service.search(query)
+        service.log_query(query)
+        if asked.texts is None:
+            return replies.ok(replies.found(found[0]))
+        return replies.ok({"batches": [replies.found(each) for each in found]})
+
+    @app.post(
+        "/v1/search/image",
+        summary="Find what fits a picture",
+        response_model=SearchReply,
+        openapi_extra=documents.SEARCH_IMAGE,
+        tags=["search"],
+    )
+    async def search_image(request: Request) -> Response:
+        form = await read_form(request, SearchOptions.model_fields)
+        options = parsed(SearchOptions, form.fields)
+        pixels = await service.decode(required_picture(form))
+        manner = answering.Manner.of(options)
+        found = await service.search(answering.Query("image", [pixels], manner))
+        return replies.ok(replies.found(found[0]))
+
+    @app.post(
+        "/v1/encode",
+        summary="Give the codes of texts",
+        response_model=EncodeReply,
+        openapi_extra=documents.ENCODE,
+        tags=["search"],
+    )
+    async def encode(request: Request) -> Response:
+        asked = await json_body(EncodeRequest, request)
+        codes = await service.encode(answering.Query("text", asked.asked, None))
+        return replies.ok(replies.encoded(codes, service.index.fingerprint))
+
+    @app.post(
+        "/v1/encode/image",
+        summary="Give the code of a picture",
+        response_model=EncodeReply,
+        openapi_extra=documents.ENCODE_IMAGE,
+        tags=["search"],
+    )
+    async def encode_image(request: Request) -> Response:
+        form = await read_form(request, ())
+        pixels = await service.decode(required_picture(form))
+        codes = await service.encode(answering.Query("image", [pixels], None))
+        return replies.ok(replies.encoded(codes, service.index.fingerprint))

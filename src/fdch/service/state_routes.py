@@ -1,0 +1,95 @@
+"""Routes that tell of the index and the service, and the pages for people."""
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+
+from fdch.service import documents, replies
+from fdch.service.examples import with_examples
+from fdch.service.messages import IndexReply, StateReply
+from fdch.service.metrics import MEDIA_TYPE
+from fdch.service.page_files import INDEX, page_file
+from fdch.service.problems import too_busy
+from fdch.service.service import Service
+
+
+def add_facts(app: FastAPI, service: Service) -> None:
+    """Add the routes that tell of the index and of the service."""
+
+    @app.get(
+        "/v1/index",
+        summary="Tell what the index holds",
+        response_model=IndexReply,
+        tags=["index"],
+    )
+    async def index() -> Response:
+        return replies.ok(await service.describe())
+
+    @app.get(
+        "/v1/overview",
+        summary="Tell how the index's codes lie",
+        response_model=dict[str, Any],
+        tags=["index"],
+    )
+    async def overview() -> Response:
+        return replies.ok(await service.overview())
+
+    @app.get(
+        "/health",
+        summary="Tell that the service lives",
+        response_model=StateReply,
+        tags=["state"],
+    )
+    async def health() -> Response:
+        return replies.ok({"status": "alive"})
+
+    @app.get(
+        "/ready",
+        summary="Tell whether searches are answered",
+        response_model=StateReply,
+        tags=["state"],
+    )
+    async def ready() -> Response:
+        if not service.is_ready:
+            raise too_busy("the model is being loaded.", 5)
+        return replies.ok({"status": "ready"})
+
+    @app.get(
+        "/metrics",
+        summary="Give counters for Prometheus",
+        response_class=Response,
+        openapi_extra=documents.METRICS,
+        tags=["state"],
+    )
+    async def metrics() -> Response:
+        return Response(await service.measurements(), media_type=MEDIA_TYPE)
+
+
+def add_pages(app: FastAPI, service: Service) -> None:
+    """Add the pages for people, and the document for programs."""
+
+    async def described() -> dict[str, Any]:
+        document = documents.with_shapes(app.openapi())
+        return with_examples(document, await service.examples())
+
+    @app.get("/", include_in_schema=False)
+    async def page(request: Request) -> Response:
+        return replies.page(page_file(INDEX), request)
+
+    @app.get("/static/{name}", include_in_schema=False)
+    async def static(name: str, request: Request) -> Response:
+        return replies.page(page_file(name), request)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        document = await described()
+        return Response(documents.page(document), media_type="text/html")
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        return replies.ok(await described())
+
+    @app.get("/docs.css", include_in_schema=False)
+    async def docs_style() -> Response:
+        return Response(documents.STYLE, media_type="text/css")
