@@ -29,6 +29,7 @@ ORDER = (
     ("bench", "evaluate"),
     ("bench", "methods"),
     ("bench", "rerank"),
+    ("bench", "index"),
     ("bench", "search"),
     ("bench", "encode"),
 )

@@ -198,7 +198,7 @@ def test_training_interrupted_before_anything_was_learned_leaves_nothing(
 
 
 def test_a_real_signal_does_the_same(fdch, on_features, tiny, tmp_path):
-    epochs = ("--set", "stage_two_epochs=100")
+    epochs = ("--set", "stage_two_epochs=400")
     words = ("train", on_features.data, "--bits", 16, *tiny, *epochs)
     called = [str(word) for word in (*words, "--out", tmp_path / "run")]
     with subprocess.Popen(
@@ -210,7 +210,7 @@ def test_a_real_signal_does_the_same(fdch, on_features, tiny, tmp_path):
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if line.startswith("stage 2: 3/100"):
+            if line.startswith("stage 2: 3/400"):
                 process.send_signal(signal.SIGINT)
                 break
         rest = process.stderr.read()
