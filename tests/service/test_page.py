@@ -125,6 +125,10 @@ def test_what_is_no_picture_is_told(come):
     page.bring("drop", b"not at all", "broken.png", "image/png")
     expect(page.state).to_contain_text("This did not work")
     expect(page.state).to_contain_text("JPEG, PNG")
+    page.open("/?view=index")
+    expect(page.page.locator("figure")).to_have_count(3)
+    page.bring("drop", b"hello", "notes.txt", "text/plain")
+    expect(page.state).to_contain_text("“notes.txt” is not a picture.")
 
 
 def test_chips_filter_and_the_back_button_undoes_them(come, client):
@@ -270,6 +274,23 @@ def test_waiting_is_shown(come):
     assert page.ids()
 
 
+def test_a_late_answer_does_not_take_the_place_of_what_is_asked_now(come, client):
+    page = come("/?q=boat")
+    boats = page.ids()
+    held = []
+    page.page.route("**/v1/search", lambda route: held.append(route))
+    page.search("tree")
+    expect(page.page.locator("#summary")).to_have_text("Searching…")
+    page.page.unroute("**/v1/search")
+    page.page.go_back()
+    expect(page.heading).to_have_text("“boat”")
+    expect(page.page.locator("#summary")).to_contain_text("nearest")
+    assert page.ids() == boats == client.by_text("boat", k=24).ids
+    page.page.go_forward()
+    expect(page.heading).to_have_text("“tree”")
+    assert page.ids() == client.by_text("tree", k=24).ids
+
+
 def test_more_results_are_shown_on_demand(come):
     page = come("/?q=tree")
     assert len(page.ids()) == 24
@@ -330,6 +351,14 @@ def test_an_item_opens_from_its_link_and_closes_by_going_back(come):
     other.page.get_by_role("button", name="Close").click()
     expect(other.page.get_by_role("dialog")).to_be_hidden()
     assert other.asked() == {"q": ["boat"]}
+
+
+def test_a_dialog_that_the_browser_closes_leaves_the_address(come):
+    page = come("/?q=boat")
+    page.cards.first.locator("a.open").click()
+    expect(page.page.get_by_role("dialog")).to_be_visible()
+    page.page.evaluate("document.querySelector('dialog').close()")
+    expect(page.page).to_have_url(re.compile(r"\?q=boat$"))
 
 
 def test_the_index_view_tells_counts_bits_distances_and_groups(come):

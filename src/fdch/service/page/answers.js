@@ -17,7 +17,6 @@ export function wait(asked) {
   say("Searching");
   find("notes").replaceChildren();
   const grid = find("grid");
-  grid.setAttribute("aria-busy", "true");
   if (!grid.children.length) grid.replaceChildren(...results.skeletons(8));
 }
 

@@ -8,10 +8,13 @@ import * as words from "/static/words.js";
 const SIZE = 960;
 let close = () => {};
 let step = () => {};
+let isShut = true;
 
 export function listen() {
   const dialog = find("details");
   dialog.addEventListener("cancel", (event) => { event.preventDefault(); close(); });
+  // a browser may close it without asking
+  dialog.addEventListener("close", () => { if (!isShut) close(); });
   dialog.addEventListener("click", (event) => { if (event.target === dialog) close(); });
   dialog.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
@@ -28,12 +31,14 @@ export function open(item, bits, place, actions) {
   const hadFocus = dialog.contains(document.activeElement)
     ? document.activeElement.dataset.keep : null;
   dialog.replaceChildren(...content(item, bits, place, actions));
+  isShut = false;
   if (!dialog.open) dialog.showModal();
   const wanted = hadFocus && dialog.querySelector(`[data-keep="${hadFocus}"]:not(:disabled)`);
   (wanted || dialog.querySelector("[data-keep=like]")).focus();
 }
 
 export function shut() {
+  isShut = true;
   if (find("details").open) find("details").close();
 }
 

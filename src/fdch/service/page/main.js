@@ -24,6 +24,7 @@ let overview = null;
 let found = null; // { key, reply } of the results on show
 let running = null; // what stops the search under way
 let lastChange = "";
+let isWaiting = false; // the results on show are about to be replaced
 let leaving = ""; // the item whose dialog is being closed
 let awayTimer = 0;
 
@@ -109,6 +110,7 @@ function render() {
   }
   drawField();
   clearTimeout(awayTimer);
+  running?.abort(); // whatever is under way was asked for before
   if (!isSearch) renderIndex();
   else if (hasQuery) renderSearch();
   else renderStart();
@@ -191,16 +193,18 @@ async function learnOverview() {
 
 async function renderSearch() {
   const key = address.withoutItem(asked) + (picture?.address ?? "");
-  if (found?.key === key) {
+  if (found?.key === key && !isWaiting) {
+    side.draw(index, asked, false, { where: setWhere, least: setLeast });
     renderItem();
     return;
   }
-  running?.abort();
   const stop = new AbortController();
   running = stop;
-  const timer = setTimeout(() => answers.wait(asked), PATIENT_MS);
+  find("grid").setAttribute("aria-busy", "true");
+  const timer = setTimeout(() => { isWaiting = true; answers.wait(asked); }, PATIENT_MS);
   try {
     await learnIndex();
+    if (stop.signal.aborted) return;
     side.draw(index, asked, lastChange === "least", { where: setWhere, least: setLeast });
     if (asked.picture && !picture) {
       showProblemState("With a picture", states.lostPicture({ choose: () => find("file").click(), clear }));
@@ -222,7 +226,10 @@ async function renderSearch() {
     showProblem(problem);
   } finally {
     clearTimeout(timer);
-    if (running === stop) find("grid").removeAttribute("aria-busy");
+    if (!stop.signal.aborted) {
+      isWaiting = false;
+      find("grid").removeAttribute("aria-busy");
+    }
   }
 }
 
@@ -256,7 +263,9 @@ function problemActions() {
 
 function showProblem(problem) {
   found = null;
-  if (asked.view !== "search" || !address.hasQuery(asked)) {
+  if (asked.view === "index") {
+    find("index-view").replaceChildren(...indexView.failed(states.problem(told(problem), problemActions())));
+  } else if (!address.hasQuery(asked)) {
     find("start-view").replaceChildren(build("h1", { id: "start-heading", class: "hidden" }, "Search"),
       states.problem(told(problem), problemActions()));
   } else {

@@ -57,7 +57,9 @@ export function listen(take) {
   });
   document.addEventListener("paste", (event) => {
     const file = pictureIn(event.clipboardData);
-    if (!file) return;
+    // spreadsheets copy a picture beside the text that is meant
+    const isText = event.target === find("words") && event.clipboardData.types.includes("text/plain");
+    if (!file || isText) return;
     event.preventDefault();
     take(file);
   });
