@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fdch.compiled import compiled, set_bits
 from fdch.index.keys import NUMBER_BITS
-from fdch.index.scan_kernels import distance
+from fdch.index.slice_kernels import distance
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Ints = NDArray[np.int64]
