@@ -71,7 +71,7 @@ class Visit:
 
     @property
     def state(self):
-        return self.page.locator(".state")
+        return self.page.locator(".state:visible")
 
     def ids(self):
         """The ids of the results on show, once there are any."""
