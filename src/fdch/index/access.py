@@ -23,6 +23,7 @@ from fdch.index.layout import (
     FORMAT,
     PART_FILE,
     digest,
+    no_index,
     sync_folder,
     told,
 )
@@ -187,11 +188,7 @@ class Access:
 
 def _require_index(folder: Path, writable: bool) -> None:
     if not (folder / CATALOGUE).is_file():
-        what = "is no index" if folder.is_dir() else "is not there"
-        raise IndexFolderError(
-            f"'{folder}' {what}. Create an index with 'fdch index create', "
-            "or check the path."
-        )
+        raise no_index(folder)
     if writable and not os.access(folder, os.W_OK | os.X_OK):
         raise IndexFolderError(
             f"index '{folder}' is read-only here. Check the folder's permissions, or "

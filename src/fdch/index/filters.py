@@ -22,7 +22,7 @@ def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> No
     Raises:
         DataError: Naming the column and the nearest known one.
     """
-    names = [LABEL, *known]
+    names = list(dict.fromkeys([LABEL, *known]))
     for condition in conditions:
         if condition.column not in names:
             hint = suggestion(condition.column, names)

@@ -48,6 +48,21 @@ _HINTS = {
 }
 
 
+def no_index(folder: Path) -> IndexFolderError:
+    """Make the error of a folder that is not there, or is something else."""
+    what = "is no index" if folder.is_dir() else "is not there"
+    return IndexFolderError(
+        f"'{folder}' {what}. Create an index with 'fdch index create', "
+        "or check the path."
+    )
+
+
+def require_remains(folder: Path) -> None:
+    """Refuse a folder with nothing of an index in it, damaged or not."""
+    if not any((folder / name).exists() for name in (CATALOGUE, SEAL, CODES)):
+        raise no_index(folder)
+
+
 def digest(
     content: bytes | bytearray | memoryview, uid: bytes, kind: str, *place: int
 ) -> bytes:

@@ -15,7 +15,7 @@ from fdch.index.catalogue import PAGE_BYTES, Catalogue
 from fdch.index.changes import drop_items, set_fact
 from fdch.index.consistency import check_catalogue
 from fdch.index.identities import rows_of
-from fdch.index.layout import ACKNOWLEDGED, CATALOGUE, SEAL, told
+from fdch.index.layout import ACKNOWLEDGED, CATALOGUE, SEAL, require_remains, told
 from fdch.index.locking import WriterLock
 from fdch.index.mending import lost_numbers, mend_files
 from fdch.index.parts import Place, fact, read_parts
@@ -48,9 +48,11 @@ def repair_folder(folder: Path) -> Repair:
     """Repair an index.
 
     Raises:
+        IndexFolderError: There is no index.
         DamagedIndex: Nothing can be kept.
         IndexBusy: Another process is writing.
     """
+    require_remains(folder)
     done = Repair()
     with told(folder):
         lock = WriterLock(folder)

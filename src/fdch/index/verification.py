@@ -19,6 +19,7 @@ from fdch.index.layout import (
     MODEL,
     SEAL,
     WAL,
+    require_remains,
     told,
 )
 from fdch.index.locking import WriterLock, lock_problem
@@ -75,8 +76,10 @@ def verify_folder(
         is_locked: Whether the caller has the writer's lock.
 
     Raises:
+        IndexFolderError: There is no index.
         IndexBusy: Another process is writing.
     """
+    require_remains(folder)
     with ExitStack() as stack, told(folder):
         if not is_locked and _can_lock(folder):
             stack.callback(WriterLock(folder).release)

@@ -1,0 +1,20 @@
+"""What has nothing of an index in it is neither verified nor repaired."""
+
+import pytest
+
+from fdch.errors import IndexFolderError
+from fdch.index.repair import repair_folder
+from fdch.index.verification import verify_folder
+
+
+@pytest.mark.parametrize("look", [verify_folder, repair_folder])
+def test_a_folder_of_something_else_is_refused_and_left_alone(look, tmp_path):
+    with pytest.raises(IndexFolderError, match="is no index"):
+        look(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("look", [verify_folder, repair_folder])
+def test_a_folder_that_is_not_there_is_told(look, tmp_path):
+    with pytest.raises(IndexFolderError, match="is not there"):
+        look(tmp_path / "index")
