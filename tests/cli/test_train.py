@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 
@@ -197,30 +196,40 @@ def test_training_interrupted_before_anything_was_learned_leaves_nothing(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_real_signal_does_the_same(fdch, on_features, tiny, tmp_path):
-    epochs = ("--set", "stage_two_epochs=400")
-    words = ("train", on_features.data, "--bits", 16, *tiny, *epochs)
+SIGNALLED = """
+import signal
+from fdch.cli import main
+from fdch.cli.progress_lines import ProgressPrinter
+
+tell = ProgressPrinter.__call__
+
+def signalled(self, update):
+    tell(self, update)
+    if (update.task, update.done) == ("stage 2", 2):
+        signal.raise_signal(signal.SIGINT)
+
+ProgressPrinter.__call__ = signalled
+main()
+"""
+
+
+def test_a_real_signal_does_the_same(
+    fdch, on_features, longer, uninterrupted, tmp_path
+):
+    words = ("train", on_features.data, "--bits", 16, *longer)
     called = [str(word) for word in (*words, "--out", tmp_path / "run")]
-    with subprocess.Popen(
-        [sys.executable, "-m", "fdch", *called],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+    result = subprocess.run(
+        [sys.executable, "-c", SIGNALLED, *called],
+        capture_output=True,
         text=True,
         env={**os.environ, "OMP_WAIT_POLICY": "passive"},
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if line.startswith("stage 2: "):
-                process.send_signal(signal.SIGINT)
-                break
-        rest = process.stderr.read()
-    assert process.returncode == 130
-    assert "Go on with the same command and --resume" in rest
-    assert "Traceback" not in rest
+    )
+    assert result.returncode == 130
+    last = result.stderr.splitlines()[-1]
+    assert "Go on with the same command and --resume" in last
+    assert "Traceback" not in result.stderr
     assert fdch(*called, "--resume").exit_code == 0
-    fdch(*words, "--out", tmp_path / "whole")
-    states = [(tmp_path / name / STATE).read_bytes() for name in ("run", "whole")]
-    assert states[0] == states[1]
+    assert (tmp_path / "run" / STATE).read_bytes() == uninterrupted
 
 
 def test_pairs_without_labels_teach_methods_that_need_none(
