@@ -33,7 +33,13 @@ ORDER = (
     ("bench", "search"),
     ("bench", "encode"),
 )
-SLOW = (("train",), ("demo",), ("bench", "networks"), ("bench", "serve"))
+SLOW = (
+    ("train",),
+    ("demo",),
+    ("bench", "networks"),
+    ("bench", "serve"),
+    ("bench", "hostile"),
+)
 ENDLESS = (("serve",),)  # tests/service runs it
 QUICKER = {"train": "--set stage_one_epochs=1 --set stage_two_epochs=1"}
 

@@ -1,21 +1,27 @@
 """Services that run in threads of the tests, and things to send them."""
 
 import contextlib
-import io
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image
-
 from fdch import Client, Index
+from fdch.service.benchmark_requests import READ, WRITE, picture_bytes
 from fdch.service.limits import ServiceLimits
 from fdch.service.service import Service
 from fdch.service.serving import Server, listen, make_server
 from fdch.service.tokens import Right, Tokens
 
-READ, WRITE = "a-token-for-reading", "a-token-for-writing"
+__all__ = [
+    "READ",
+    "TOKENS",
+    "WRITE",
+    "Running",
+    "picture_bytes",
+    "running",
+    "wait_until",
+]
 TOKENS = Tokens({READ: Right.READ, WRITE: Right.WRITE})
 
 
@@ -73,10 +79,3 @@ def wait_until(is_so, seconds=120.0):
     while not is_so():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.01)
-
-
-def picture_bytes(colour="red", size=(40, 30), kind="PNG", **more):
-    """A small picture as a file's content."""
-    out = io.BytesIO()
-    Image.new("RGB", size, colour).save(out, kind, **more)
-    return out.getvalue()

@@ -14,6 +14,7 @@ command = LazyGroup(
         "search": "Time exact search beside FAISS.",
         "encode": "Time the encoding of one text and one picture, torch and ONNX.",
         "serve": "Time the service beside FAISS behind FastAPI.",
+        "hostile": "Time the refusals of hostile requests by the service.",
         "networks": "Time our layers beside torch's own.",
     },
 )

@@ -62,6 +62,13 @@ MEBIBYTE = 2**20
     help="Longest time a request may take.",
 )
 @click.option(
+    "--body-seconds",
+    default=20.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 3600),
+    help="Longest time a body may take to arrive.",
+)
+@click.option(
     "--proxy",
     metavar="ADDRESS",
     help="A proxy before the service whose word on clients' addresses is believed.",
@@ -87,6 +94,7 @@ def command(
     most_upload: int,
     most_pixels: int,
     most_seconds: float,
+    body_seconds: float,
     proxy: str | None,
     encoder: str,
     log_queries: bool,
@@ -119,6 +127,7 @@ def command(
         body_bytes=most_upload * MEBIBYTE,
         picture_pixels=most_pixels * 1_000_000,
         seconds=most_seconds,
+        body_seconds=body_seconds,
         rate=rate or (None if is_local else 600),
     )
     start_log(quiet)

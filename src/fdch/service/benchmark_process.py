@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -26,14 +26,20 @@ class ServerProcess:
     Args:
         words: Its command; the first line it prints ends with its address.
         path: What it is asked for by POST.
+        log: File for what it prints besides; None to let it through.
     """
 
-    def __init__(self, words: Sequence[str], path: str) -> None:
-        self.words, self.path = list(words), path
+    def __init__(
+        self, words: Sequence[str], path: str, log: Path | None = None
+    ) -> None:
+        self.words, self.path, self.log = list(words), path, log
         self.port = 0
 
     def __enter__(self) -> Self:
-        self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, text=True)
+        with nullcontext() if self.log is None else self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                self.words, stdout=subprocess.PIPE, stderr=log, text=True
+            )
         assert self.process.stdout is not None
         try:
             words = self.process.stdout.readline().split()
@@ -97,7 +103,12 @@ class ServerProcess:
             except OSError:
                 pass
             time.sleep(_WAIT)
+        printed = "above." if self.log is None else f"last: {_end(self.log)}"
         raise FdchError(
             f"a server to be measured did not start: {' '.join(self.words)}. "
-            "Look at what it printed above."
+            f"Look at what it printed {printed}"
         )
+
+
+def _end(log: Path) -> str:
+    return log.read_text("utf-8", "replace")[-500:].strip() or "nothing."

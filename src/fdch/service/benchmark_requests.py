@@ -1,0 +1,124 @@
+"""Requests written byte by byte, so that they can be wrong in any way."""
+
+import contextlib
+import io
+import json
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PIL import Image
+
+READ, WRITE = "a-token-for-reading", "a-token-for-writing"
+BOUNDARY = "----fdch"
+Requests = dict[str, tuple[bytes, int]]
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Received:
+    """What came back.
+
+    Args:
+        status: Of the reply; 0 where the connection was closed without one.
+        body: Of the reply.
+        seconds: From the wish to connect to the last byte of the reply.
+    """
+
+    status: int
+    body: bytes
+    seconds: float
+
+
+def send(
+    port: int, content: bytes, *pieces: bytes, patience: float = _PATIENCE
+) -> Received:
+    """Send raw bytes to this machine, perhaps some more, and wait for the reply."""
+    began = time.perf_counter()
+    received = b""
+    with socket.create_connection(("127.0.0.1", port), patience) as connection:
+        # a server that refuses early may close before all was sent
+        with contextlib.suppress(ConnectionError):
+            for piece in (content, *pieces):
+                connection.sendall(piece)
+        with contextlib.suppress(ConnectionError):
+            while part := connection.recv(65536):
+                received += part
+                if _is_whole(received):
+                    break
+    seconds = time.perf_counter() - began
+    if not received:
+        return Received(0, b"", seconds)
+    head, _, body = received.partition(b"\r\n\r\n")
+    return Received(int(head.split()[1]), body, seconds)
+
+
+def _is_whole(received: bytes) -> bool:
+    head, found, body = received.partition(b"\r\n\r\n")
+    lengths = [
+        int(line.split(b":")[1])
+        for line in head.split(b"\r\n")
+        if line.lower().startswith(b"content-length")
+    ]
+    return bool(found) and (not lengths or len(body) >= lengths[0])
+
+
+def request(
+    method: str = "POST",
+    path: str = "/v1/search",
+    body: bytes = b"",
+    kind: str = "application/json",
+    token: str | None = READ,
+    headers: Sequence[str | bytes] = (),
+    length: bool = True,
+) -> bytes:
+    """Write a request by hand."""
+    lines = [f"{method} {path} HTTP/1.1".encode(), b"Host: 127.0.0.1"]
+    if token is not None:
+        lines.append(f"Authorization: Bearer {token}".encode())
+    if kind:
+        lines.append(f"Content-Type: {kind}".encode())
+    if length:
+        lines.append(f"Content-Length: {len(body)}".encode())
+    lines += [each if isinstance(each, bytes) else each.encode() for each in headers]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+def search(**content: object) -> bytes:
+    """Write a search."""
+    return request(body=json.dumps(content).encode())
+
+
+def raw_search(text: str | bytes) -> bytes:
+    """Write a search with whatever for a body."""
+    return request(body=text if isinstance(text, bytes) else text.encode())
+
+
+def part(name: str, content: bytes, filename: str | None = None) -> bytes:
+    """Write a part of a form."""
+    shown = f'; filename="{filename}"' if filename is not None else ""
+    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"{shown}'
+    return head.encode() + b"\r\n\r\n" + content + b"\r\n"
+
+
+def form(*parts: bytes, path: str = "/v1/search/image", end: bool = True) -> bytes:
+    """Write a request whose body is a form."""
+    body = b"".join(parts) + (f"--{BOUNDARY}--\r\n".encode() if end else b"")
+    kind = f"multipart/form-data; boundary={BOUNDARY}"
+    return request(path=path, body=body, kind=kind)
+
+
+def image(content: bytes, **fields: bytes) -> bytes:
+    """Write a search with a picture."""
+    parts = [part(name, value) for name, value in fields.items()]
+    return form(part("image", content, "a.png"), *parts)
+
+
+def picture_bytes(
+    colour: str = "red", size: tuple[int, int] = (40, 30), kind: str = "PNG"
+) -> bytes:
+    """Give a picture of one colour as a file's content."""
+    out = io.BytesIO()
+    Image.new("RGB", size, colour).save(out, kind)
+    return out.getvalue()

@@ -1,0 +1,54 @@
+"""The table of refusals, and when the command fails, without a server."""
+
+import pytest
+
+from fdch.cli.bench_hostile import require_refused, table
+from fdch.cli.groups import Failure
+
+
+def document(**changed):
+    def each(name, milliseconds):
+        return {
+            "name": name,
+            "expected": 422,
+            "statuses": [422],
+            "milliseconds": milliseconds,
+        }
+
+    return {
+        "repeats": 2,
+        "body_seconds": 0.5,
+        "requests": [each("quick", 1.0), each("a bomb", 300.0)],
+        "wrong": [],
+        "slow": [],
+        "right_requests": {"sent": 4, "failed": 0, "milliseconds": 5.0},
+        "memory_bytes": [2**20, 2**21],
+        "goes_on": True,
+        **changed,
+    }
+
+
+def test_the_slowest_is_on_top_and_all_is_summed_up():
+    lines = str(table(document())).splitlines()
+    assert lines[1].split() == ["a", "bomb", "422", "422", "300.0"]
+    assert "2 requests, 2 times each: 0 with a wrong status, 0 over" in lines[3]
+    assert "the slowest in 300 ms: a bomb" in lines[3]
+    assert "4 searches in between: 0 failed" in lines[5]
+    assert lines[-1] == "the service goes on"
+
+
+def test_a_right_result_passes():
+    require_refused(document())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"wrong": ["quick"]}, "wrong status: quick"),
+        ({"slow": ["a bomb"]}, "over a second: a bomb"),
+        ({"goes_on": False}, "searches failed"),
+    ],
+)
+def test_whatever_is_not_refused_in_time_fails(wrong, told):
+    with pytest.raises(Failure, match=told):
+        require_refused(document(**wrong))
