@@ -123,6 +123,31 @@ def test_many_rows_are_shared_between_threads(bits, queries, monkeypatch):
     assert [pairs(some) for some in one[:2]] == [pairs(some) for some in slow]
 
 
+@pytest.mark.parametrize("bits", [8, 16, 32, 64, 128, 192, 256])
+@pytest.mark.parametrize("removed", [0.0, 0.3])
+@pytest.mark.parametrize("spread", [0.02, 0.5])
+def test_a_lone_query_reads_many_rows_in_several_places(bits, removed, spread):
+    number = 3 * (1 << 23) // bits + 77  # three million bytes, and no whole slice
+    rng = np.random.default_rng(bits)
+    centres = rng.integers(0, 256, (50, bits // 8), dtype=np.uint8)
+    flips = np.packbits(rng.random((number, bits)) < spread, axis=1)
+    codes = Codes(centres[rng.integers(0, 50, number)] ^ flips, bits)
+    dead = rng.random(number) < removed if removed else None
+    gallery = Gallery(bits, (Part(row_words(codes), 5, dead),))
+    query = Codes(centres[:1], bits)
+    for k in (1, 100, 20_000):
+        [ours], [right] = (
+            nearest(gallery, query, k, threads=1, engine=engine) for engine in ENGINES
+        )
+        assert pairs(ours) == pairs(right)
+    for radius in (-1, 0, int(right.distances[500]), int(right.distances[-1])):
+        [ours], [right] = (
+            within(gallery, query, radius, threads=1, engine=engine)
+            for engine in ENGINES
+        )
+        assert pairs(ours) == pairs(right)
+
+
 def test_a_wrong_first_guess_is_mended():
     # All near rows lie where the sample does not look: the guess is far too low
     # for a query near none of them and is found out.

@@ -9,7 +9,8 @@ from typing import Any, Self, TextIO
 
 from fdch.progress import Update
 
-BETWEEN_LINES = 5.0  # seconds; an epoch always has its line
+BETWEEN_LINES = 5.0  # seconds
+LINED = ("epoch", "case")  # units that always have their line
 SIDES = ("image ", "text ")
 OF_OUTPUTS = re.compile(r"^(mean|imbalance) \|?[A-Z]\|?$")
 SHORT = {"mean": "|output|", "imbalance": "imbalance"}
@@ -19,7 +20,7 @@ class ProgressPrinter:
     """Prints updates to standard error, in the form that suits it.
 
     A task that is complete at its first sight took no time worth showing,
-    unless it counts epochs.
+    unless it counts epochs or cases.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class ProgressPrinter:
         """Take an update."""
         if self._is_new(update):
             self._shown.close()
-            if update.done < update.total or update.unit == "epoch":
+            if update.done < update.total or update.unit in LINED:
                 self._shown.begin(update)
         self._last = update
         self._shown.step(update)
@@ -125,7 +126,7 @@ class _Lines:
             return
         now, is_last = self._clock(), update.done >= update.total
         due = now - self._written >= BETWEEN_LINES
-        if due or is_last or update.unit == "epoch":
+        if due or is_last or update.unit in LINED:
             self._written = now
             self._stream.write(self._line(update, now) + "\n")
             self._stream.flush()

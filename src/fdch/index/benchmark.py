@@ -93,7 +93,7 @@ def scan_benchmark(
                 source = Source(kind, bits, sizes.seed, given)
                 for case in _cases(faiss, source, size, sizes):
                     cases.append(case)
-                    progress(Update("search benchmark", len(cases), total, "case"))
+                    progress(_told(case, len(cases), total))
     ratios = [case["ratio"]["median"] for case in cases]
     bounds = [case["of_bound"]["median"] for case in cases]
     return {
@@ -104,6 +104,20 @@ def scan_benchmark(
         "answers_agree": all(case["answers_agree"] for case in cases),
         "peak_memory_bytes": peak_memory(),
     }
+
+
+def _told(case: dict[str, Any], done: int, total: int) -> Update:
+    """Tell of a case as it is done, so that a run broken off is not all lost."""
+    task = (
+        f"{case['size']:,} {case['kind']} codes of {case['bits']} bits, "
+        f"batches of {case['batch']:,}, threads {case['threads']}"
+    )
+    figures = {
+        "queries/s": case["queries_per_second"],
+        "x FAISS": case["ratio"]["median"],
+        "of bound": case["of_bound"]["median"],
+    }
+    return Update(task, done, total, "case", figures)
 
 
 def _cases(

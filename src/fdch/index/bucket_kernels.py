@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled, set_bits
+from fdch.index.bucketed import BUCKET_TIME, flips
 from fdch.index.keys import NUMBER_BITS
 from fdch.index.slice_kernels import distance
 
@@ -20,7 +21,6 @@ Flags = NDArray[np.bool_]
 Places = NDArray[np.uint32]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
 
-BUCKET_TIME = 150  # nanoseconds to open a bucket
 UNDONE = -1
 
 
@@ -59,11 +59,7 @@ def sort_rows(
         starts[bucket] = ends[bucket]
 
 
-@compiled
-def _flips(table: Int, tables: Int, radius: Int) -> Int:
-    """Give in how many bits a table's group may differ; -1 to leave the table out."""
-    share, rest = radius // tables, radius % tables
-    return share if table <= rest else share - 1
+_flips = compiled(flips)
 
 
 @compiled
@@ -75,33 +71,20 @@ def _next_mask(mask: Int) -> Int:
 
 
 @compiled
-def _openings(width: Int, flips: Int) -> Int:
-    """Count the buckets that differ in so many bits at most."""
-    total, some = 0, 1
-    for flipped in range(flips + 1):
-        total += some
-        some = some * (width - flipped) // (flipped + 1)
-    return total
-
-
-@compiled
 def _time(
     starts: Places, bits: Ints, width: Int, radius: Int, row_time: Int, most: Int
 ) -> Int:
     """Estimate the nanoseconds of a lookup; no more is counted above the most."""
     tables, time = starts.shape[0], 0
     for table in range(tables):
-        time += _openings(width, _flips(table, tables, radius)) * BUCKET_TIME
-    if time > most:
-        return time
-    for table in range(tables):
         for flipped in range(_flips(table, tables, radius) + 1):
             mask = (1 << flipped) - 1
             while mask < 1 << width:
                 bucket = bits[table] ^ mask
-                held = np.int64(starts[table, bucket + 1])
-                time += int(held - np.int64(starts[table, bucket])) * row_time
-                if mask == 0:
+                end = np.int64(starts[table, bucket + 1])
+                held = int(end - np.int64(starts[table, bucket]))
+                time += BUCKET_TIME + held * row_time
+                if mask == 0 or time > most:
                     break
                 mask = _next_mask(mask)
     return time

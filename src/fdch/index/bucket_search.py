@@ -1,10 +1,7 @@
 """Searching a part within a radius: through buckets where that is quick."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fdch.index.bucketed import Buckets, loops
-from fdch.index.exact import Engine, Keys, find_some
+from fdch.index.exact import Counts, Engine, Keys, find_some
 from fdch.index.gallery import Part
 from fdch.index.rows import Rows, row_length
 
@@ -17,6 +14,11 @@ def uses_buckets(part: Part, engine: Engine) -> Buckets | None:
     if part.buckets is None or engine == "numpy" or loops() is None:
         return None
     return part.buckets
+
+
+def may_take(part: Part, buckets: Buckets, radius: int, most: float) -> bool:
+    """Tell whether a lookup may be done in so many nanoseconds."""
+    return buckets.least_time(radius, _row_time(part)) <= most
 
 
 def within_buckets(
@@ -37,9 +39,9 @@ def within_buckets(
     """
     words = row_length(bits)
     search = loops().within_buckets
-    row_time = ROW_TIME if part.grouping is None else NEAR_ROW_TIME
+    row_time = _row_time(part)
 
-    def work(start: int, stop: int, found: Keys, sizes: NDArray[np.int64]) -> None:
+    def work(start: int, stop: int, found: Keys, sizes: Counts) -> None:
         search(
             part.flat_rows, words, *buckets.fixed, part.flat_order, part.first,
             part.flat_dead, queries[start * words : stop * words], radius, row_time,
@@ -47,3 +49,7 @@ def within_buckets(
         )  # fmt: skip
 
     return find_some(work, 0, len(queries) // words)
+
+
+def _row_time(part: Part) -> int:
+    return ROW_TIME if part.grouping is None else NEAR_ROW_TIME

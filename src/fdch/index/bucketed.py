@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ FEWEST_ROWS = 1 << 14  # below, a scan takes microseconds
 NARROWEST = 12  # bits of a table
 WIDEST = 21
 MOST_TABLES = 4
+BUCKET_TIME = 150  # nanoseconds to open a bucket
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,21 @@ class Buckets:
         """Give what the loops are told of the tables."""
         arrays = frozen(self.starts), frozen(self.places), frozen(self.cuts)
         return (*arrays, self.width)
+
+    @cached_property
+    def usual(self) -> float:
+        """Give how many rows a bucket holds in the mean."""
+        return self.places.shape[1] / (self.starts.shape[1] - 1)
+
+    def least_time(self, radius: int, row_time: int) -> float:
+        """Give the nanoseconds that hardly any lookup stays below.
+
+        Args:
+            radius: The largest distance.
+            row_time: Nanoseconds to compare a row found in a bucket.
+        """
+        opened = openings(len(self.cuts), self.width, radius)
+        return opened * (BUCKET_TIME + self.usual / 2 * row_time)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give all arrays by name, to be kept."""
@@ -123,6 +140,23 @@ def loops() -> Any:
         return importlib.import_module("fdch.index.bucket_kernels")
     except ImportError:
         return None
+
+
+def flips(table: int, tables: int, radius: int) -> int:
+    """Give in how many bits a table's group may differ; -1 to leave the table out."""
+    share, rest = radius // tables, radius % tables
+    return share if table <= rest else share - 1
+
+
+@cache
+def openings(tables: int, width: int, radius: int) -> int:
+    """Count the buckets that a lookup opens.
+
+    >>> openings(3, 21, 2), openings(3, 21, 5)
+    (3, 66)
+    """
+    most = [flips(table, tables, radius) for table in range(tables)]
+    return sum(comb(width, flipped) for bits in most for flipped in range(bits + 1))
 
 
 def cuts_of(bits: int, count: int) -> tuple[NDArray[np.int64], int]:

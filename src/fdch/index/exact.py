@@ -20,6 +20,7 @@ from fdch.index.threads import ranges, share, threads_for
 
 Engine = Literal["auto", "numba", "numpy"]
 Keys = NDArray[np.int64]
+Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 QUERIES_TO_SHARE = 8  # queries a thread needs to make good use of a block in cache
@@ -29,7 +30,7 @@ NO_NUMBERS: NDArray[np.int64] = frozen(np.empty(0, dtype=np.int64))
 
 # Told a range of queries, room for keys of each, and where to count them, whether
 # there is room or not.
-Search = Callable[[int, int, Keys, NDArray[np.int64]], None]
+Search = Callable[[int, int, Keys, Counts], None]
 
 
 class ScanEngine(Protocol):
@@ -211,9 +212,8 @@ class _Scan:
     ) -> list[Keys]:
         """Collect keys of rows nearer than the limit."""
 
-        def search(
-            start: int, stop: int, found: Keys, sizes: NDArray[np.int64]
-        ) -> None:
+        # A name for the type: it is worked out anew at every call.
+        def search(start: int, stop: int, found: Keys, sizes: Counts) -> None:
             arguments = self.arguments(*rows, start, stop)
             self.engine.rows_within(*arguments, limit, found, sizes)
 

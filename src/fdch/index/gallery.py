@@ -93,7 +93,7 @@ class Gallery:
             next_number = part.first + len(part)
 
     def __len__(self) -> int:
-        return sum(len(part) for part in self.parts)
+        return sum(map(len, self.parts))
 
 
 @dataclass(frozen=True, eq=False)

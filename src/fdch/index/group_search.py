@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.index.exact import Engine, Keys, find_room
+from fdch.index.exact import Counts, Engine, Keys, find_room
 from fdch.index.gallery import Part
 from fdch.index.keys import NOTHING
 from fdch.index.partitioned import Grouping, loops
@@ -59,7 +59,7 @@ def within_groups(
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
     words, asked = row_length(bits), flat(queries)
 
-    def work(start: int, stop: int, found: Keys, sizes: NDArray[np.int64]) -> None:
+    def work(start: int, stop: int, found: Keys, sizes: Counts) -> None:
         grouping.within(
             part.flat_rows, bits, part.first, part.flat_dead,
             asked[start * words : stop * words], radius + 1, found, sizes,

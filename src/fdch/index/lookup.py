@@ -12,12 +12,13 @@ from fdch.index.group_search import nearest_in_groups, rows_reached, uses_groupi
 from fdch.index.keys import NOTHING, NUMBER_BITS, NUMBER_MASK
 from fdch.index.partitioned import group_rows, loops
 from fdch.index.radius import within_any
-from fdch.index.rows import Rows, row_length, row_type, row_words
+from fdch.index.rows import Rows, frozen, row_length, row_type, row_words
 from fdch.machine import usable_cores
 from fdch.progress import silent
 
 Numbers = NDArray[np.int64]
-NO_KEYS: Keys = np.empty(0, dtype=np.int64)
+NO_KEYS: Keys = frozen(np.empty(0, dtype=np.int64))
+NO_DISTANCES: NDArray[np.uint16] = frozen(np.empty(0, dtype=np.uint16))
 KEYS_AT_A_TIME = 1 << 23  # found keys held while searching, at most 64 MB
 
 
@@ -184,6 +185,8 @@ def _found_rows(keys: Keys, seen: int) -> list[Found]:
 
 
 def _found_keys(keys: Keys, most: int | None, seen: int) -> Found:
+    if not keys.size:
+        return Found(NO_KEYS, NO_DISTANCES, seen)
     if keys.size > 1:
         keys = np.sort(keys)
     if most is not None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.bucket_search import uses_buckets, within_buckets
+from fdch.index.bucket_search import may_take, uses_buckets, within_buckets
 from fdch.index.exact import Engine, Keys, within_part
 from fdch.index.gallery import Part
 from fdch.index.group_search import rows_reached, uses_grouping, within_groups
@@ -44,11 +44,13 @@ def within_any(
         engine: What compares.
     """
     buckets, grouping = uses_buckets(part, engine), uses_grouping(part, engine)
+    scan = int(len(part) * (ROW_TIME if len(queries) > 1 else LONE_ROW_TIME))
+    if buckets is not None and not may_take(part, buckets, radius, scan):
+        buckets = None
     if picked is not None or radius < 0 or (buckets is None and grouping is None):
         return within_part(
             part, bits, queries, radius, picked=picked, threads=threads, engine=engine
         )
-    scan = int(len(part) * (ROW_TIME if len(queries) > 1 else LONE_ROW_TIME))
     if buckets is not None:
         most = scan if grouping is None else min(scan, QUICK)
         found = within_buckets(part, buckets, bits, flat(queries), radius, most)

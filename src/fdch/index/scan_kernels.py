@@ -19,13 +19,15 @@ from fdch.index.block_kernels import (
 from fdch.index.guessing_kernels import guess_limit
 from fdch.index.keeping_kernels import keep, sort_held
 from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
-from fdch.index.slice_kernels import collect
+from fdch.index.slice_kernels import STREAMS, collect, mark_slices, room_for_marks
 from fdch.index.slice_vectors import SLICE
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+MOST_MARKED = 4  # of so many slices one may be near, for stretches to be worth it
 
 
 @compiled
@@ -65,6 +67,52 @@ def _nearest_in_block(
 
 
 @compiled
+def _nearest_in_stretches(
+    rows: Flat,
+    words: Int,
+    start: Int,
+    stop: Int,
+    numbers: Ints,
+    first: Int,
+    dead: Flags,
+    queries: Flat,
+    chosen: Ints,
+    keys: Ints,
+    counts: Ints,
+    states: Ints,
+    bits: Int,
+    k: Int,
+    near: Ints,
+) -> Int:
+    """Show a range of rows to a lone query, several stretches at once.
+
+    Gives where it stopped, since too few rows are left, or too many are near.
+    """
+    marks, planes = room_for_marks(rows, words, stop - start), rows[:0]
+    left, step = start, marks.shape[0] * SLICE
+    if step and states[chosen[0], 2] > bits:  # nothing would be ruled out yet
+        left += step // STREAMS
+        _nearest_in_block(
+            rows, planes, start, left, words, numbers, 0, first, dead,
+            queries, chosen, keys, counts, states, k, near,
+        )  # fmt: skip
+    while step and left + step <= stop:
+        limit = states[chosen[0], 2]
+        marked = mark_slices(rows, left, queries, chosen[0], words, limit, marks)
+        for at in range(marks.shape[0] if marked else 0):
+            if marks[at]:
+                begin = left + at * SLICE
+                _nearest_in_block(
+                    rows, planes, begin, begin + SLICE, words, numbers, 0, first, dead,
+                    queries, chosen, keys, counts, states, k, near,
+                )  # fmt: skip
+        left += step
+        if marked > marks.shape[0] // MOST_MARKED:
+            break
+    return left
+
+
+@compiled
 def _nearest_in_range(
     rows: Flat,
     words: Int,
@@ -79,6 +127,7 @@ def _nearest_in_range(
     keys: Ints,
     counts: Ints,
     states: Ints,
+    bits: Int,
     k: Int,
 ) -> None:
     """Show a range of rows, or of the numbered ones, to all queries, in blocks."""
@@ -86,9 +135,14 @@ def _nearest_in_range(
     planes = room_for_planes(rows, words, chosen.shape[0])
     block = block_rows(rows, words, planes)
     gathered = np.empty(block * words if numbers.shape[0] else 0, rows.dtype)
+    begin = start
     if chosen.shape[0] == 1 and numbers.shape[0] == 0 and planes.shape[0] == 0:
-        block = max(stop - start, 1)  # nobody to share a block with
-    for left in range(start, stop, block):
+        begin = _nearest_in_stretches(
+            rows, words, start, stop, numbers, first, dead,
+            queries, chosen, keys, counts, states, bits, k, near,
+        )  # fmt: skip
+        block = max(stop - begin, 1)  # nobody to share a block with
+    for left in range(begin, stop, block):
         right = min(left + block, stop)
         if numbers.shape[0] == 0:
             if planes.shape[0]:
@@ -152,7 +206,7 @@ def nearest_rows(
             states[j, 2] = guess_limit(rows, words, start, stop, queries, j, bits, k)
     _nearest_in_range(
         rows, words, numbers, places, start, stop, first, dead,
-        queries, np.arange(count), keys, counts, states, k,
+        queries, np.arange(count), keys, counts, states, bits, k,
     )  # fmt: skip
     missed = np.empty(count, np.int64)
     misses = 0
@@ -165,7 +219,7 @@ def nearest_rows(
     if misses:
         _nearest_in_range(
             rows, words, numbers, places, start, stop, first, dead,
-            queries, missed[:misses], keys, counts, states, k,
+            queries, missed[:misses], keys, counts, states, bits, k,
         )  # fmt: skip
     for j in range(count):
         sizes[j] = sort_held(keys[j], states[j, 0], bits, found[j])
@@ -206,6 +260,39 @@ def _within_in_block(
 
 
 @compiled
+def _within_in_stretches(
+    rows: Flat,
+    words: Int,
+    start: Int,
+    stop: Int,
+    numbers: Ints,
+    first: Int,
+    dead: Flags,
+    queries: Flat,
+    limit: Int,
+    found: Ints,
+    sizes: Ints,
+    near: Ints,
+) -> Int:
+    """Do as `_nearest_in_stretches` for what is nearer than the limit."""
+    marks, planes = room_for_marks(rows, words, stop - start), rows[:0]
+    left, step = start, marks.shape[0] * SLICE
+    while step and left + step <= stop:
+        marked = mark_slices(rows, left, queries, 0, words, limit, marks)
+        for at in range(marks.shape[0] if marked else 0):
+            if marks[at]:
+                begin = left + at * SLICE
+                _within_in_block(
+                    rows, planes, begin, begin + SLICE, words, numbers, 0, first, dead,
+                    queries, limit, found, sizes, near,
+                )  # fmt: skip
+        left += step
+        if marked > marks.shape[0] // MOST_MARKED:
+            break
+    return left
+
+
+@compiled
 def rows_within(
     rows: Flat,
     words: Int,
@@ -228,7 +315,13 @@ def rows_within(
     planes = room_for_planes(rows, words, sizes.shape[0])
     block = block_rows(rows, words, planes)
     gathered = np.empty(block * words if numbers.shape[0] else 0, rows.dtype)
-    for left in range(start, stop, block):
+    begin = start
+    if sizes.shape[0] == 1 and numbers.shape[0] == 0 and planes.shape[0] == 0:
+        begin = _within_in_stretches(
+            rows, words, start, stop, numbers, first, dead,
+            queries, limit, found, sizes, near,
+        )  # fmt: skip
+    for left in range(begin, stop, block):
         right = min(left + block, stop)
         if numbers.shape[0] == 0:
             if planes.shape[0]:
