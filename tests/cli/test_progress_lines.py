@@ -68,8 +68,8 @@ def test_work_already_done_is_not_worth_a_line(piped):
     assert stream.getvalue() == ""
 
 
-def test_each_case_of_a_benchmark_has_its_line(piped, clock):
-    progress, stream = piped
+def test_each_case_of_a_benchmark_has_its_line(piped):
+    stream, progress = piped
     for case in (1, 2):
         progress(Update(f"case {case}", case, 2, "case", {"ratio": 3.5}))
     assert stream.getvalue() == (
