@@ -1,5 +1,6 @@
 """Limits: how often, how many at a time, how long, and under which name."""
 
+import gc
 import logging
 import threading
 import time
@@ -206,3 +207,9 @@ def test_requests_that_are_running_finish_before_a_stop(scenes):
         it.stop()
         with pytest.raises(ServiceError, match="no answer"):
             client.by_text("beach")
+
+
+def test_what_is_loaded_is_not_looked_through_for_garbage(scenes):
+    with running(scenes.index):
+        assert gc.get_freeze_count() > 100_000
+    assert gc.get_freeze_count() == 0

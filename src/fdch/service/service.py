@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -105,6 +106,7 @@ class Service:
         self._warming.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._warming
+        gc.unfreeze()
         await asyncio.to_thread(self._close)
 
     async def search(self, query: Query) -> list[Results]:
@@ -221,6 +223,10 @@ class Service:
             self.trouble = problem
             self.give_up()
             return
+        # What is loaded stays: looking through it for garbage, a fifth of a second
+        # every second under load, would make all requests wait.
+        gc.collect()
+        gc.freeze()
         self.is_ready = True
         _log.info("ready")
 
