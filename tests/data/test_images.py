@@ -182,9 +182,9 @@ def test_a_picture_just_over_the_limits_is_refused_and_at_them_is_not():
 
 
 def test_impossible_limits_are_refused():
-    for limits in ({"bytes": 0}, {"pixels": 0}, {"pixels": 10**9}):
+    for bytes, pixels in ((0, 1), (1, 0), (1, 10**9)):
         with pytest.raises(SettingError, match="picture limits"):
-            PictureLimits(**limits)
+            PictureLimits(bytes, pixels)
 
 
 def test_other_formats_are_not_opened():

@@ -17,6 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
+from fdch.data.slow_pictures import (
+    WHOLE_SHARE,
+    CountedReads,
+    require_few_pieces,
+    require_few_scans,
+)
 from fdch.errors import BrokenPicture, SettingError
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
@@ -42,12 +48,16 @@ _TURNS = {
 class PictureLimits:
     """The largest picture that is read: bytes of the file, pixels decoded.
 
+    Where it is to be `quick`, as of a stranger's file, what takes long to decode
+    is refused: too many pieces or scans, and what is no JPEG at 0.35 of the pixels.
+
     >>> PictureLimits(pixels=1_000_000).bytes
     67108864
     """
 
     bytes: int = 64 * 2**20
     pixels: int = 50_000_000
+    quick: bool = False
 
     def __post_init__(self) -> None:
         if self.bytes < 1 or not 1 <= self.pixels <= _MOST_PIXELS:
@@ -133,12 +143,21 @@ def _opened(content: bytes, limits: PictureLimits, name: str) -> Image.Image:
         raise BrokenPicture(
             f"{name}: {len(content):,} bytes; the limit is {limits.bytes:,}."
         )
-    picture = Image.open(io.BytesIO(content), formats=FORMATS)
+    if limits.quick:
+        require_few_pieces(content, name)
+        picture = Image.open(CountedReads(content, name), formats=FORMATS)
+    else:
+        picture = Image.open(io.BytesIO(content), formats=FORMATS)
     width, height = picture.size
-    if width * height > limits.pixels:
+    most, is_jpeg = limits.pixels, picture.format in ("JPEG", "MPO")
+    if limits.quick and not is_jpeg:
+        most = int(most * WHOLE_SHARE)
+    if width * height > most:
         raise BrokenPicture(
-            f"{name}: {width} x {height} pixels; the limit is {limits.pixels:,} in all."
+            f"{name}: {width} x {height} pixels; the limit is {most:,} in all."
         )
+    if limits.quick and is_jpeg:
+        require_few_scans(content, width * height, name)
     return picture
 
 

@@ -84,6 +84,8 @@ QUERIES: Requests = {
     "deep json": (raw_search(DEEP), 422),
     "deep json in a field": (raw_search('{"text": ' + DEEP + "}"), 422),
     "many keys": (raw_search(json.dumps({f"k{i}": i for i in range(20_000)})), 422),
+    "a million keys": (raw_search(b"{" + b'"":1,' * 10**6 + b"}"), 422),
+    "a million lists": (raw_search(b'{"where":[' + b"[[],[]]," * 10**6), 422),
     "doubled key": (raw_search('{"text": "beach", "text": 5}'), 422),
     "encode nothing": (request(path="/v1/encode", body=b"{}"), 422),
 }
@@ -144,6 +146,15 @@ RIGHTS: Requests = {
         422,
     ),
     "put of no type": (request("PUT", "/v1/items/x", b"{}", "", token=WRITE), 415),
+    "put of many columns": (
+        request(
+            "PUT",
+            "/v1/items/x",
+            b'{"columns":{' + b",".join(b'"%d":[]' % n for n in range(800_000)) + b"}}",
+            token=WRITE,
+        ),
+        422,
+    ),
     "put of deep json": (
         request("PUT", "/v1/items/x", DEEP.encode(), token=WRITE),
         422,

@@ -1,8 +1,11 @@
 """Pictures that are none, are broken, or would be too large or too slow to decode."""
 
+import io
 import struct
 import zlib
 from collections.abc import Iterable
+
+from PIL import Image
 
 from fdch.service.benchmark_requests import (
     BOUNDARY,
@@ -14,23 +17,76 @@ from fdch.service.benchmark_requests import (
     request,
 )
 
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+JPEG = picture_bytes("red", (300, 200), "JPEG")
+PNG = picture_bytes()
+# 36 bytes that say 7070 x 7070 pixels, all of one colour
+WEBP_BOMB = bytes.fromhex(
+    "524946461c000000574542505650384c0f0000002f9d5be7160710fd8f920522a2ff0100"
+)
 
-def png(width: int, height: int, rows: bytes = b"") -> bytes:
-    """Give a PNG of any size in its header, with whatever in it."""
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + png_chunks(chunks)
 
-
-def png_chunks(chunks: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Give chunks as they stand in a PNG."""
-    return b"".join(
-        struct.pack(">I", len(content))
-        + kind
-        + content
-        + struct.pack(">I", zlib.crc32(kind + content))
-        for kind, content in chunks
+def png(
+    width: int, height: int, packed: bytes, depth: int = 8, colour: int = 2
+) -> bytes:
+    """Give a PNG of any size in its header, with whatever packed into it."""
+    head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
+    return SIGNATURE + b"".join(
+        [png_chunk(b"IHDR", head), png_chunk(b"IDAT", packed), png_chunk(b"IEND", b"")]
     )
+
+
+def png_chunk(kind: bytes, content: bytes) -> bytes:
+    """Give a chunk as it stands in a PNG."""
+    checksum = struct.pack(">I", zlib.crc32(kind + content))
+    return struct.pack(">I", len(content)) + kind + content + checksum
+
+
+def packed_zeros(length: int) -> bytes:
+    """Pack so many MiB of zeros."""
+    packer, zeros = zlib.compressobj(1), bytes(2**20)
+    return b"".join(packer.compress(zeros) for _ in range(length)) + packer.flush()
+
+
+def cut_large_png() -> bytes:
+    """Give a PNG at the service's limit of pixels, each of 8 bytes, but for the end."""
+    return png(4096, 4096, packed_zeros(127), 16, 6)
+
+
+def png_of_pieces() -> bytes:
+    """Give a small PNG with many chunks that say nothing."""
+    start = len(SIGNATURE) + 25
+    return PNG[:start] + png_chunk(b"abCd", b"") * 800_000 + PNG[start:]
+
+
+def jpeg_of_scans() -> bytes:
+    """Give a JPEG whose last scan comes four thousand times."""
+    out = io.BytesIO()
+    Image.new("L", (2000, 2000), 128).save(out, "JPEG", progressive=True)
+    content, end = out.getvalue()[:-2], out.getvalue()[-2:]
+    return content + content[content.rindex(b"\xff\xc4") :] * 4000 + end
+
+
+def tiff(entries: Iterable[tuple[int, int, int, int]], rest: bytes = b"") -> bytes:
+    """Give a TIFF of these tags, types, counts and values, and what they point to."""
+    listed = [struct.pack("<HHII", *entry) for entry in entries]
+    start = b"II*\0" + struct.pack("<IH", 8, len(listed))
+    return start + b"".join(listed) + b"\0" * 4 + rest
+
+
+def tiff_bomb() -> bytes:
+    """Give a TIFF that says it is huge."""
+    sides = ((256, 4, 1, 60000), (257, 4, 1, 60000))
+    return tiff((*sides, (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1)))
+
+
+def tiff_of_strips(strips: int = 10**6) -> bytes:
+    """Give a TIFF of so many rows, each said to be of its own."""
+    kinds = ((256, 4, 1, 4), (257, 4, 1, strips), (258, 3, 1, 8), (259, 3, 1, 1))
+    rest = 8 + 2 + 8 * 12 + 4
+    places = ((273, 4, strips, rest), (279, 4, strips, rest + 4 * strips))
+    entries = (*kinds, (262, 3, 1, 1), places[0], (278, 4, 1, 1), places[1])
+    return tiff(entries, struct.pack("<I", 8) * strips + struct.pack("<I", 4) * strips)
 
 
 def gif_bomb() -> bytes:
@@ -38,17 +94,6 @@ def gif_bomb() -> bytes:
     return b"GIF89a" + struct.pack("<HH", 65535, 65535) + b"\xf0\0\0" + b"\0" * 6 + b";"
 
 
-def tiff_bomb() -> bytes:
-    """Give a TIFF that says it is huge."""
-    entries = [(256, 4, 60000), (257, 4, 60000), (258, 3, 8), (259, 3, 1), (262, 3, 1)]
-    body = struct.pack("<H", len(entries))
-    for tag, kind, value in entries:
-        body += struct.pack("<HHII", tag, kind, 1, value)
-    return b"II*\0" + struct.pack("<I", 8) + body + b"\0" * 4
-
-
-JPEG = picture_bytes("red", (300, 200), "JPEG")
-PNG = picture_bytes()
 PICTURES: Requests = {
     "no picture": (form(part("k", b"5")), 422),
     "an empty form": (form(), 422),
@@ -62,12 +107,22 @@ PICTURES: Requests = {
     "a cut jpeg": (image(JPEG[: len(JPEG) // 2]), 422),
     "a jpeg's head": (image(JPEG[:20]), 422),
     "a cut png": (image(PNG[:50]), 422),
-    "a png of nothing": (image(png(100, 100)), 422),
-    "a png bomb": (image(png(30_000, 30_000, b"\0" * 10**6)), 422),
-    "a png of huge sides": (image(png(2**31 - 1, 2**31 - 1)), 422),
-    "a png of no sides": (image(png(0, 0)), 422),
+    "a png of nothing": (image(png(100, 100, b"")), 422),
+    "a png bomb": (image(png(30_000, 30_000, packed_zeros(1))), 422),
+    "a png of huge sides": (image(png(2**31 - 1, 2**31 - 1, b"")), 422),
+    "a png of no sides": (image(png(0, 0, b"")), 422),
     "a gif bomb": (image(gif_bomb()), 422),
     "a tiff bomb": (image(tiff_bomb()), 422),
+    "a webp bomb": (image(WEBP_BOMB), 422),
+    "a cut large png": (image(cut_large_png()), 422),
+    "a png of many pieces": (image(png_of_pieces()), 422),
+    "a jpeg of many pieces": (
+        image(JPEG[:2] + b"\xff\xfe\0\x02" * 2_400_000 + JPEG[2:]),
+        422,
+    ),
+    "a jpeg of padding": (image(JPEG[:2] + b"\xff" * 9_000_000 + JPEG[2:]), 422),
+    "a jpeg of many scans": (image(jpeg_of_scans()), 422),
+    "a tiff of many strips": (image(tiff_of_strips()), 422),
     "a zipped bomb": (image(zlib.compress(b"\0" * 50_000_000)), 422),
     "picture as a field": (form(part("image", PNG)), 422),
     "two pictures": (form(part("image", PNG, "a"), part("image", PNG, "b")), 422),

@@ -62,5 +62,5 @@ class ServiceLimits:
 
     @property
     def pictures(self) -> PictureLimits:
-        """The largest picture, for those who decode."""
-        return PictureLimits(bytes=self.body_bytes, pixels=self.picture_pixels)
+        """The largest picture that may be uploaded."""
+        return PictureLimits(self.body_bytes, self.picture_pixels, quick=True)

@@ -1,6 +1,7 @@
 """Bodies with several parts: one picture, and fields of known names."""
 
 import asyncio
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_origin
@@ -14,6 +15,9 @@ from fdch.service.problems import Problem
 PICTURE = "image"
 JSON = "application/json"
 _SMALL = 2**18
+# all that is listed in the longest request that is allowed is far less
+_MOST_LISTED = 5000
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
 
@@ -101,10 +105,22 @@ def parsed(shape: type[_Shape], fields: dict[str, list[str]]) -> _Shape:
 
 def parsed_json(shape: type[_Shape], text: str | bytes) -> _Shape:
     """Read a JSON document."""
+    if _lists_much(text.encode() if isinstance(text, str) else text):
+        raise _wrong(f"it lists more than {_MOST_LISTED:,} things")
     try:
         return shape.model_validate_json(text)
     except ValidationError as problem:
         raise _of(problem) from None
+
+
+def _lists_much(text: bytes) -> bool:
+    """Tell whether reading a document, and saying what is wrong, would take long."""
+    if len(text) < 4 * _MOST_LISTED:
+        return False
+    if text.count(b'"') - text.count(b'\\"') > 4 * _MOST_LISTED:
+        return True
+    bare = _STRING.sub(b"", text)
+    return sum(map(bare.count, (b",", b"[", b"{"))) > _MOST_LISTED
 
 
 def checked(shape: type[_Shape], values: object) -> _Shape:
@@ -125,7 +141,10 @@ async def json_body(shape: type[_Shape], request: Request) -> _Shape:
             f"the body must be {JSON}.",
             f"Send it with 'Content-Type: {JSON}'.",
         )
-    return parsed_json(shape, await request.body())
+    body = await request.body()
+    if len(body) > _SMALL:
+        return await asyncio.to_thread(parsed_json, shape, body)
+    return parsed_json(shape, body)
 
 
 def _of(problem: ValidationError) -> Problem:

@@ -1,0 +1,54 @@
+"""JSON bodies: all that is allowed is read, what lists too much is refused."""
+
+import json
+
+import pytest
+
+from fdch.service import uploads
+from fdch.service.limits import MOST_CHARACTERS, MOST_COLUMNS, MOST_LABELS, MOST_TEXTS
+from fdch.service.messages import ItemRequest, SearchRequest
+from fdch.service.problems import Problem
+from fdch.service.uploads import parsed_json
+
+ODD = '\\"[{,\\\\"' + "é漢🎈"
+
+
+@pytest.mark.parametrize("ascii", [True, False])
+def test_the_longest_search_is_read(ascii):
+    text = (ODD * MOST_CHARACTERS)[:MOST_CHARACTERS]
+    asked = {"texts": [text] * MOST_TEXTS, "where": [f'x={ODD}"'] * 16}
+    content = json.dumps(asked, ensure_ascii=ascii)
+    assert parsed_json(SearchRequest, content).asked == asked["texts"]
+    assert parsed_json(SearchRequest, content.encode()).asked == asked["texts"]
+
+
+def test_the_longest_item_is_read():
+    item = {
+        "text": ODD * 9000,
+        "labels": [f"{ODD}{number}" for number in range(MOST_LABELS)],
+        "columns": {f"{ODD}{number}": ODD * 50 for number in range(MOST_COLUMNS)},
+    }
+    found = parsed_json(ItemRequest, json.dumps(item))
+    assert found.model_dump() == item
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{" + b'"a":1,' * 6000 + b'"b":1}',
+        b'{"texts":[' + b"[],[]," * 6000 + b"1]}",
+        b'{"texts":[' + b'"\\"",' * 6000 + b'""]}',
+        b'{"texts":[' + b"{},\n" * 6000 + b"{}]}",
+        b'"' * 30_000,
+    ],
+)
+def test_what_lists_too_much_is_refused_unread(content, monkeypatch):
+    monkeypatch.setattr(SearchRequest, "model_validate_json", None)
+    with pytest.raises(Problem, match="more than 5,000 things") as caught:
+        parsed_json(SearchRequest, content)
+    assert (caught.value.status, caught.value.code) == (422, "invalid")
+
+
+@pytest.mark.parametrize("content", [b'"' + b'\\"' * 9000, b"\\" * 30_000, b'"' * 9])
+def test_strings_without_an_end_are_gone_over_once(content):
+    assert not uploads._lists_much(content)
