@@ -12,6 +12,7 @@ import pytest
 from tests.service.running import READ, TOKENS, WRITE, running, wait_until
 
 from fdch.errors import ServiceError, SettingError
+from fdch.service import gate
 from fdch.service.limits import ServiceLimits
 from fdch.service.serving import is_loopback, listen
 
@@ -65,6 +66,55 @@ def test_guesses_of_tokens_are_slowed_down(own_index):
             headers = {"authorization": f"Bearer a-guess-at-a-token-{number}"}
             found.append(httpx.get(f"{it.url}/v1/index", headers=headers).status_code)
     assert found == [401, 401, 429, 429]
+
+
+@pytest.mark.parametrize("path", ["/static/main.js", "/", "/health"])
+def test_tokens_are_guessed_nowhere_without_being_counted(own_index, path):
+    limits = ServiceLimits(rate=1)
+    headers = {"authorization": "Bearer a-guess-at-a-token"}
+    with running(own_index, tokens=TOKENS, limits=limits) as it:
+        found = [
+            httpx.get(it.url + path, headers=headers).status_code for _ in range(2)
+        ]
+        assert found == [401, 429]
+        assert httpx.get(it.url + path).status_code == 200
+
+
+def test_the_files_of_the_page_are_not_counted(scenes):
+    with running(scenes.index, limits=ServiceLimits(rate=1)) as it:
+        for _ in range(3):
+            for path in ("/", "/static/main.js", "/static/page.css", "/docs.css"):
+                assert httpx.get(it.url + path).status_code == 200
+        assert httpx.get(f"{it.url}/v1/index").status_code == 200
+        assert httpx.get(f"{it.url}/v1/index").status_code == 429
+
+
+def test_a_page_of_thumbnails_leaves_the_search_that_is_due(scenes):
+    name = scenes.pairs.ids[0]
+    with running(scenes.index, limits=ServiceLimits(rate=1)) as it:
+        for path in ["thumbnail?size=64"] * 24 + ["picture"]:
+            assert httpx.get(f"{it.url}/v1/items/{name}/{path}").status_code == 200
+        for status in (200, 429):
+            found = httpx.post(f"{it.url}/v1/search", json={"text": "beach"})
+            assert found.status_code == status
+
+
+def test_pictures_are_counted_by_themselves(scenes, monkeypatch):
+    monkeypatch.setattr(gate, "PICTURES_TO_A_REQUEST", 2)
+    with running(scenes.index, limits=ServiceLimits(rate=1)) as it:
+        url = f"{it.url}/v1/items/{scenes.pairs.ids[0]}"
+        found = [httpx.get(f"{url}/thumbnail") for _ in range(3)]
+        assert [each.status_code for each in found] == [200, 200, 429]
+        assert "2 pictures a minute" in found[-1].json()["error"]["message"]
+        assert httpx.get(url).status_code == 200
+
+
+def test_an_item_that_is_called_a_picture_is_counted(scenes):
+    with running(scenes.index, limits=ServiceLimits(rate=1)) as it:
+        found = [
+            httpx.get(f"{it.url}/v1/items/a%2Fpicture").status_code for _ in range(2)
+        ]
+    assert found == [404, 429]
 
 
 def test_what_cannot_be_worked_on_is_refused_at_once(scenes):

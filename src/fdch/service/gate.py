@@ -20,6 +20,10 @@ from fdch.service.tokens import Holder, Right
 OPEN = ("/", "/health", "/ready", "/docs", "/docs.css", "/openapi.json")
 OPEN_FOLDER = "/static/"
 ITEMS = "/v1/items/"
+# what costs nothing is not counted; pictures come by the page, on an account of theirs
+UNCOUNTED = ("/", "/health", "/ready", "/docs.css")
+PICTURES = (b"/picture", b"/thumbnail")
+PICTURES_TO_A_REQUEST = 50
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"))
 WRITING = frozenset(("PUT", "DELETE", "PATCH"))
 GONE = 499  # as others log a client that left
@@ -41,6 +45,7 @@ class Gate:
         self._app, self._service, self._hosts = app, service, hosts
         rate = service.limits.rate
         self._rate = None if rate is None else RateLimit(rate)
+        self._pictures = RateLimit((rate or 1) * PICTURES_TO_A_REQUEST)
         self._active = 0
         self._held = 0
 
@@ -80,8 +85,7 @@ class Gate:
         headers = _headers(scope)
         self._require_host(headers)
         holder = self._holder(headers)
-        # whoever guesses tokens is slowed down by the address
-        self._require_rate(scope, holder)
+        self._require_rate(scope, headers, holder)
         self._require_right(scope, headers, holder)
         if self._active > limits.concurrent and scope["path"] not in OPEN:
             raise too_busy("too many requests are waiting.")
@@ -144,18 +148,26 @@ class Gate:
                 "Send 'Authorization: Bearer TOKEN' with a token for writing.",
             )
 
-    def _require_rate(self, scope: Scope, holder: Holder | None) -> None:
-        if self._rate is None or scope["path"] in ("/health", "/ready"):
+    def _require_rate(
+        self, scope: Scope, headers: dict[bytes, bytes], holder: Holder | None
+    ) -> None:
+        if self._rate is None:
             return
+        limit, what = self._rate, "requests"
+        # whoever guesses tokens is counted wherever they are tried
+        if holder is not None or b"authorization" not in headers:
+            path = scope["path"]
+            if path in UNCOUNTED or path.startswith(OPEN_FOLDER):
+                return
+            if path.startswith(ITEMS) and scope["raw_path"].endswith(PICTURES):
+                limit, what = self._pictures, "pictures"
         address = (scope.get("client") or ("unknown", 0))[0]
-        seconds = self._rate.wait(
-            f"address {address}" if holder is None else holder.key
-        )
+        seconds = limit.wait(f"address {address}" if holder is None else holder.key)
         if seconds:
             raise Problem(
                 429,
                 "too_many_requests",
-                f"more than {self._service.limits.rate} requests a minute.",
+                f"more than {limit.per_minute} {what} a minute.",
                 "Try again after the seconds that Retry-After tells.",
                 {"retry-after": str(math.ceil(seconds))},
             )

@@ -23,6 +23,7 @@ class RateLimit:
     def __init__(
         self, per_minute: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        self.per_minute = per_minute
         self._most = float(per_minute)
         self._clock = clock
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
