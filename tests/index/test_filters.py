@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DataError
-from fdch.index.filters import require_columns
+from fdch.index import filters
+from fdch.index.filters import Allowed, require_columns
 from fdch.index.folder import CodeFolder
 from fdch.index.items import as_number, spelled
 from fdch.index.store import LABEL, Condition, Item
@@ -113,6 +114,51 @@ def test_answers_follow_changes(tmp_path):
         assert found(folder, red) == {"item 1", "item 3"}
         folder.compact()
         assert found(folder, red) == {"item 1", "item 3"}
+
+
+class Counted(Allowed):
+    """Tells of what it had to find out."""
+
+    def ask(self, folder, colour):
+        """Give whether an answer was at hand."""
+        key = (Condition("colour", "=", (colour,)),)
+        with folder._access.reading() as view:
+            before = self._known.get(key)
+            return self.positions(view, key) is before
+
+
+def test_answers_are_kept_within_their_bytes(shop):
+    """Each colour has 20 of 60 items: 160 bytes."""
+    assert len(found(shop, Condition("colour", "=", ("red",)))) == 20
+    two = Counted(most=320)
+    assert [two.ask(shop, each) for each in ("red", "blue", "red")] == [0, 0, 1]
+    assert not two.ask(shop, "green")  # and blue, asked for least lately, goes
+    assert [two.ask(shop, each) for each in ("red", "green", "blue")] == [1, 1, 0]
+    assert sum(each.nbytes for each in two._known.values()) == two._bytes == 320
+
+
+def test_one_answer_is_kept_whatever_it_takes(shop):
+    one = Counted(most=1)
+    assert [one.ask(shop, each) for each in ("red", "red", "blue")] == [0, 1, 0]
+    assert not one.ask(shop, "red")
+    assert len(one._known) == 1
+
+
+def test_answers_without_a_byte_are_counted(shop):
+    many = Counted()
+    for number in range(200):
+        many.ask(shop, f"none {number}")
+    assert len(many._known) == filters._MOST_KNOWN
+
+
+def test_bytes_are_counted_anew_after_a_change(tmp_path):
+    with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
+        folder.add(sample_items(60), random_codes(60))
+        kept = Counted()
+        kept.ask(folder, "red")
+        folder.remove(["item 0"])
+        assert not kept.ask(folder, "red")
+        assert kept._bytes == 19 * 8
 
 
 words = st.sampled_from(

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -12,7 +13,8 @@ from fdch.index.access import View
 from fdch.index.items import as_number
 from fdch.index.store import LABEL, Condition
 
-_MOST_KNOWN = 16
+MOST_BYTES = 256 * 2**20
+_MOST_KNOWN = 64
 _TEXT = "CASE spelled WHEN '' THEN CAST(value AS TEXT) ELSE spelled END"
 
 
@@ -34,11 +36,17 @@ def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> No
 
 
 class Allowed:
-    """The last few filters' answers, which are asked for again and again."""
+    """The last filters' answers, which are asked for again and again.
 
-    def __init__(self) -> None:
+    Args:
+        most: Bytes for all of them; the last one is kept whatever it takes.
+    """
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self._most, self._bytes = most, 0
         self._guard = threading.Lock()
-        self._known: dict[tuple[Condition, ...], NDArray[np.int64]] = {}
+        self._known: OrderedDict[tuple[Condition, ...], NDArray[np.int64]]
+        self._known = OrderedDict()
         self._commit = -1
 
     def positions(
@@ -55,18 +63,28 @@ class Allowed:
         with self._guard:
             known = self._known.get(key)
             if known is not None and self._commit == view.snapshot.commit:
+                self._known.move_to_end(key)
                 return known
         numbers = allowed_numbers(view.connection, where)
         positions = view.snapshot.positions(numbers)
         found = positions[positions >= 0]
         with self._guard:
-            if self._commit != view.snapshot.commit:
-                self._known.clear()
-            self._commit = view.snapshot.commit
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = found
+            self._keep(key, found, view.snapshot.commit)
         return found
+
+    def _keep(
+        self, key: tuple[Condition, ...], found: NDArray[np.int64], commit: int
+    ) -> None:
+        if self._commit != commit:
+            self._known.clear()
+            self._commit, self._bytes = commit, 0
+        before = self._known.pop(key, None)  # another thread was quicker
+        self._bytes += found.nbytes - (0 if before is None else before.nbytes)
+        self._known[key] = found
+        while len(self._known) > 1 and (
+            self._bytes > self._most or len(self._known) > _MOST_KNOWN
+        ):
+            self._bytes -= self._known.popitem(last=False)[1].nbytes
 
 
 def allowed_numbers(
