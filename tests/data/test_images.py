@@ -301,10 +301,24 @@ def test_a_file_that_went_missing_or_grew_is_broken(files):
     with pytest.raises(BrokenPicture, match=r"0\.png.*20 bytes"):
         small.content(0)
     files[1].unlink()
-    with pytest.raises(BrokenPicture, match=r"1\.png.*No such file"):
+    with pytest.raises(BrokenPicture, match=r"1\.png': there is no such file in '/"):
         PictureFiles(files).content(1)
     with pytest.raises(BrokenPicture, match=r"1\.png"):
         PictureFiles(files).add_to(Digest())
+
+
+def test_what_is_no_file_is_told_by_what_is_there_instead(files):
+    folder = files[0].parent
+    wrong = [folder, folder / "gone" / "a.png", files[0] / "a.png"]
+    for row, reason in enumerate(
+        (
+            r"it is a folder; name one picture, as \.jpg",
+            "there is no folder '.*gone'; check the path",
+            r"there is no folder '.*0\.png'; check the path",
+        )
+    ):
+        with pytest.raises(BrokenPicture, match=reason):
+            PictureFiles(wrong).content(row)
 
 
 def test_a_digest_is_of_the_content_alone(files):

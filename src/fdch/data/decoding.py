@@ -224,7 +224,8 @@ def _refusing_broken(name: str, limits: PictureLimits) -> Iterator[None]:
         ) from None
     except UnidentifiedImageError:
         raise BrokenPicture(
-            f"{name}: not a picture of a known format ({', '.join(FORMATS)})."
+            f"{name}: not a picture of a known format. Save it as one of "
+            f"{', '.join(FORMATS)}."
         ) from None
     except Exception as error:
         raise BrokenPicture(f"{name}: cannot be decoded ({error}).") from error

@@ -1,6 +1,7 @@
 """Pictures as files, on disk or in memory."""
 
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.decoding import PictureLimits
+from fdch.data.decoding import ENDINGS, PictureLimits
 from fdch.data.pictures import Pictures
 from fdch.data.rows import Digest, chosen
 from fdch.errors import BrokenPicture, DataError
@@ -57,8 +58,7 @@ class PictureFiles(Pictures):
             with open(path, "rb") as file:
                 content = file.read(self.limits.bytes + 1)
         except OSError as error:
-            reason = error.strerror or error
-            raise BrokenPicture(f"{self.name(row)}: {reason}.") from error
+            raise self._unreadable(row, error) from error
         if len(content) > self.limits.bytes:
             raise BrokenPicture(
                 f"{self.name(row)}: more than {self.limits.bytes:,} bytes, the limit."
@@ -76,8 +76,21 @@ class PictureFiles(Pictures):
         try:
             return int(self.paths[row].stat().st_size)
         except OSError as error:
-            reason = error.strerror or error
-            raise BrokenPicture(f"{self.name(row)}: {reason}.") from error
+            raise self._unreadable(row, error) from error
+
+    def _unreadable(self, row: int, error: OSError) -> BrokenPicture:
+        path: Path = self.paths[row]
+        folder = path.absolute().parent
+        if os.path.isdir(path):
+            reason = f"it is a folder; name one picture, as {', '.join(ENDINGS)}"
+        elif not os.path.isdir(folder):
+            reason = f"there is no folder '{folder}'; check the path"
+        elif isinstance(error, FileNotFoundError):
+            reason = f"there is no such file in '{folder}'; check the name"
+        else:
+            told = error.strerror or error
+            reason = f"{told}; check that it may be read"
+        return BrokenPicture(f"{self.name(row)}: {reason}.")
 
 
 class PictureContents(Pictures):
