@@ -91,9 +91,13 @@ def test_unknown_words_are_told(fdch, index):
         (["--text", "beach", "-k", 0], 1, "k must be 1 or more"),
         (["--text", "beach", "--where", "x"], 1, "is not a condition"),
         (["--text", "beach", "--where", "scen=x"], 1, "did you mean 'scene'"),
-        (["--id", "nobody"], 1, "nobody"),
+        (["--id", "nobody"], 1, "has no item 'nobody', nor any like it. It has 60"),
+        (["--id", "Scen3"], 1, "Near 'Scen3' are 'scene3'"),
         (["--id", "scene1", "--rerank"], 1, "Search by its text or picture"),
-        (["--image", "gone.png"], 1, "gone.png"),
+        (["--image", "gone.png"], 1, "'gone.png': there is no such file in '/"),
+        (["--image", "gone/a.png"], 1, "gone'; check the path"),
+        (["--image", "/"], 1, "it is a folder; name one picture"),
+        (["--image", __file__], 1, "Save it as one of JPEG, PNG"),
     ],
 )
 def test_wrong_questions_are_explained(fdch, index, words, code, complaint):

@@ -19,6 +19,7 @@ from fdch.index.lookup import nearest, within
 from fdch.index.open_folder import OpenFolder
 from fdch.index.rows import row_words
 from fdch.index.store import Added, Answer, Condition, Item
+from fdch.index.unknown_ids import unknown_ids
 
 
 class CodeFolder(OpenFolder):
@@ -141,17 +142,13 @@ class CodeFolder(OpenFolder):
         """Give the codes of items.
 
         Raises:
-            DataError: Naming the ids that are not there.
+            DataError: Naming the ids that are not there, and some like them.
         """
         with self._access.reading() as view:
             numbers = numbers_of(view.connection, view.snapshot, ids)
             gone = [id for id in ids if id not in numbers]
             if gone:
-                listed = ", ".join(f"'{id}'" for id in gone[:10])
-                raise DataError(
-                    f"{len(gone)} of {len(ids)} ids are not in index '{self.path}': "
-                    f"{listed}{', ...' if len(gone) > 10 else ''}."
-                )
+                raise unknown_ids(view, gone, len(ids))
             wanted = np.array([numbers[id] for id in ids], dtype=np.int64)
             return view.snapshot.codes(view.snapshot.positions(wanted))
 
