@@ -4,7 +4,7 @@ Rows of several words are laid out word by word where enough queries repay it.
 Importing this file needs numba.
 """
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,27 @@ from fdch.index.slice_vectors import PLANE_BYTES, SLICE, near_planes
 Flat = NDArray[np.unsignedinteger[Any]]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 BLOCK_BYTES = 16384  # half of a usual first-level cache
 ENOUGH = 12  # queries for which rows of several words are laid out word by word
+
+
+class Look(NamedTuple):
+    """What a scan is told of the rows, beside the codes themselves.
+
+    Args:
+        words: To a row.
+        numbers: Of the rows to look at, counted from the first, rising; empty for
+            all.
+        first: Number of the first row of all.
+        dead: Rows to leave out; empty for none.
+    """
+
+    words: Int
+    numbers: Ints
+    first: Int
+    dead: Flags
 
 
 @compiled
@@ -107,7 +125,12 @@ def block_rows(rows: Flat, words: Int, planes: Flat) -> Int:
 
 @compiled
 def lay_out(rows: Flat, start: Int, stop: Int, words: Int, planes: Flat) -> None:
-    """Write the first words of a block of rows, then the second ones, and so on."""
+    """Write the first words of a block of rows, then the second ones, and so on.
+
+    Does nothing without room for that.
+    """
+    if planes.shape[0] == 0:
+        return
     apart = np.uint64(block_rows(rows, words, planes))
     for word in range(np.uint64(words)):
         for i in range(np.uint64(stop - start)):

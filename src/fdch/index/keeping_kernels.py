@@ -4,7 +4,7 @@ A found row is one number, its key: the distance above, the row's number below, 
 that keys sort by distance and then by insertion. Importing this file needs numba.
 """
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,40 +16,46 @@ Ints = NDArray[np.int64]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
 
 
-@compiled
-def keep(
-    keys: Ints,
-    counts: Ints,
-    states: Ints,
-    query: Int,
-    k: Int,
-    distance: Int,
-    number: Int,
-) -> Int:
-    """Take up a row nearer than the limit, and lower the limit if that fills k.
+class Held(NamedTuple):
+    """The nearest rows of all queries so far.
 
     Args:
         keys: What is held, in order of numbers, with room for more than k.
         counts: Rows held at each distance, right below the limit.
         states: Rows held; those of them nearer than the limit; the limit.
-        query: Whose row this is.
         k: How many are wanted.
+    """
+
+    keys: Ints
+    counts: Ints
+    states: Ints
+    k: Int
+
+
+@compiled
+def keep(held: Held, query: Int, distance: Int, number: Int) -> Int:
+    """Take up a row nearer than the limit, and lower the limit if that fills k.
+
+    Args:
+        held: What is held so far.
+        query: Whose row this is.
         distance: Of the new row.
         number: Of the new row; later ones are higher.
 
     Returns:
         The limit.
     """
-    held, nearer, limit = states[query, 0], states[query, 1], states[query, 2]
-    if held == keys.shape[1]:
-        held = _drop_far(keys[query], counts[query], limit, k - nearer)
-    keys[query, held] = (distance << NUMBER_BITS) | number
+    keys, counts, states, k = held
+    size, nearer, limit = states[query, 0], states[query, 1], states[query, 2]
+    if size == keys.shape[1]:
+        size = _drop_far(keys[query], counts[query], limit, k - nearer)
+    keys[query, size] = (distance << NUMBER_BITS) | number
     counts[query, distance] += 1
     nearer += 1
     while nearer >= k:
         limit -= 1
         nearer -= counts[query, limit]
-    states[query, 0], states[query, 1], states[query, 2] = held + 1, nearer, limit
+    states[query, 0], states[query, 1], states[query, 2] = size + 1, nearer, limit
     return limit
 
 

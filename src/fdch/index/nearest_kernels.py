@@ -1,0 +1,198 @@
+"""The compiled full scan for the nearest rows: many queries share each block.
+
+Importing this file needs numba.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.compiled import compiled
+from fdch.index.block_kernels import (
+    Look,
+    block_rows,
+    gather,
+    lay_out,
+    next_in_block,
+    room_for_planes,
+)
+from fdch.index.guessing_kernels import guess_limit
+from fdch.index.keeping_kernels import Held, keep, sort_held
+from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.slice_kernels import collect
+from fdch.index.slice_vectors import SLICE
+from fdch.index.stretch_kernels import (
+    MOST_MARKED,
+    STREAMS,
+    mark_slices,
+    room_for_marks,
+)
+
+Flat = NDArray[np.unsignedinteger[Any]]
+Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@compiled
+def _show_block(
+    rows: Flat,
+    planes: Flat,
+    start: Int,
+    stop: Int,
+    base: Int,
+    look: Look,
+    queries: Flat,
+    chosen: Ints,
+    held: Held,
+    near: Ints,
+) -> None:
+    """Show one block of rows to all queries."""
+    words = look.words
+    for place in range(chosen.shape[0]):
+        j = chosen[place]
+        limit = held.states[j, 2]
+        i = next_in_block(rows, planes, start, start, stop, queries, j, words, limit)
+        while i < stop:
+            end = min(i - i % SLICE + SLICE, stop)
+            for at in range(collect(rows, i, end, queries, j, words, limit, near)):
+                far = near[at] >> NUMBER_BITS
+                number = base + (near[at] & NUMBER_MASK)
+                if look.numbers.shape[0]:
+                    number = look.numbers[number]
+                is_dead = look.dead.shape[0] and look.dead[number]
+                if far < limit and not is_dead:
+                    limit = keep(held, j, far, look.first + number)
+            i = next_in_block(rows, planes, start, end, stop, queries, j, words, limit)
+
+
+@compiled
+def _show_stretches(
+    rows: Flat,
+    start: Int,
+    stop: Int,
+    look: Look,
+    queries: Flat,
+    chosen: Ints,
+    held: Held,
+    near: Ints,
+) -> Int:
+    """Show a range of rows to a lone query, several stretches at once.
+
+    Gives where it stopped, since too few rows are left, or too many are near.
+    """
+    marks, planes = room_for_marks(rows, look.words, stop - start), rows[:0]
+    left, step, query = start, marks.shape[0] * SLICE, chosen[0]
+    bits = held.counts.shape[1] - 2
+    if step and held.states[query, 2] > bits:  # nothing would be ruled out yet
+        left += step // STREAMS
+        _show_block(rows, planes, start, left, 0, look, queries, chosen, held, near)
+    while step and left + step <= stop:
+        limit = held.states[query, 2]
+        marked = mark_slices(rows, left, queries, query, look.words, limit, marks)
+        for at in range(marks.shape[0] if marked else 0):
+            if marks[at]:
+                i = left + at * SLICE
+                _show_block(
+                    rows, planes, i, i + SLICE, 0, look, queries, chosen, held, near
+                )
+        left += step
+        if marked > marks.shape[0] // MOST_MARKED:
+            break
+    return left
+
+
+@compiled
+def _show_range(
+    rows: Flat,
+    places: Ints,
+    start: Int,
+    stop: Int,
+    look: Look,
+    queries: Flat,
+    chosen: Ints,
+    held: Held,
+) -> None:
+    """Show a range of rows, or of the numbered ones, to all queries, in blocks."""
+    words, is_picked = look.words, look.numbers.shape[0] > 0
+    near = np.empty(SLICE, np.int64)
+    planes = room_for_planes(rows, words, chosen.shape[0])
+    block = block_rows(rows, words, planes)
+    gathered = np.empty(block * words if is_picked else 0, rows.dtype)
+    begin = start
+    if chosen.shape[0] == 1 and not is_picked and planes.shape[0] == 0:
+        begin = _show_stretches(rows, start, stop, look, queries, chosen, held, near)
+        block = max(stop - begin, 1)  # nobody to share a block with
+    for left in range(begin, stop, block):
+        right = min(left + block, stop)
+        if is_picked:
+            gather(rows, words, places[left:right], gathered)
+            lay_out(gathered, 0, right - left, words, planes)
+            _show_block(
+                gathered, planes, 0, right - left, left, look,
+                queries, chosen, held, near,
+            )  # fmt: skip
+        else:
+            lay_out(rows, left, right, words, planes)
+            _show_block(rows, planes, left, right, 0, look, queries, chosen, held, near)
+
+
+@compiled
+def nearest_rows(
+    rows: Flat,
+    words: Int,
+    numbers: Ints,
+    places: Ints,
+    start: Int,
+    stop: Int,
+    first: Int,
+    dead: Flags,
+    queries: Flat,
+    limits: Ints,
+    bits: Int,
+    found: Ints,
+    sizes: Ints,
+) -> None:
+    """Find for each query the nearest rows of a range that stay below its limit.
+
+    Args:
+        rows: Codes, flat.
+        words: Words to a row.
+        numbers: Of the rows to look at, counted from the first, rising; empty for
+            all.
+        places: Where these rows are stored.
+        start: First row, or place in numbers, to look at.
+        stop: One past the last.
+        first: Number of the first row of all.
+        dead: Rows to leave out; empty for none.
+        queries: Codes to search with, flat.
+        limits: Distances that rows must stay below.
+        bits: Length of the codes.
+        found: Keys in order, (queries, k), to be written.
+        sizes: How many keys of each query, to be written.
+    """
+    count, k = found.shape
+    look = Look(words, numbers, first, dead)
+    keys = np.empty((count, 2 * k + 32), np.int64)
+    counts = np.zeros((count, bits + 2), np.int64)
+    states = np.zeros((count, 3), np.int64)
+    held = Held(keys, counts, states, k)
+    may_guess = numbers.shape[0] == 0 and dead.shape[0] == 0
+    for j in range(count):
+        states[j, 2] = min(limits[j], bits + 1)
+        if limits[j] > bits and may_guess:
+            states[j, 2] = guess_limit(rows, words, start, stop, queries, j, bits, k)
+    _show_range(rows, places, start, stop, look, queries, np.arange(count), held)
+    missed = np.empty(count, np.int64)
+    misses = 0
+    for j in range(count):
+        if may_guess and limits[j] > bits >= states[j, 2] and states[j, 0] < k:
+            counts[j] = 0
+            states[j, 0], states[j, 1], states[j, 2] = 0, 0, bits + 1
+            missed[misses] = j
+            misses += 1
+    if misses:
+        _show_range(rows, places, start, stop, look, queries, missed[:misses], held)
+    for j in range(count):
+        sizes[j] = sort_held(keys[j], states[j, 0], bits, found[j])

@@ -1,0 +1,140 @@
+"""The compiled full scan for all rows within a radius.
+
+Importing this file needs numba.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.compiled import compiled
+from fdch.index.block_kernels import (
+    Look,
+    block_rows,
+    gather,
+    lay_out,
+    next_in_block,
+    room_for_planes,
+)
+from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.slice_kernels import collect
+from fdch.index.slice_vectors import SLICE
+from fdch.index.stretch_kernels import MOST_MARKED, mark_slices, room_for_marks
+
+Flat = NDArray[np.unsignedinteger[Any]]
+Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@compiled
+def _show_block(
+    rows: Flat,
+    planes: Flat,
+    start: Int,
+    stop: Int,
+    base: Int,
+    look: Look,
+    queries: Flat,
+    limit: Int,
+    found: Ints,
+    sizes: Ints,
+    near: Ints,
+) -> None:
+    """Show one block to all queries, and take up what is nearer than the limit."""
+    words = look.words
+    for j in range(sizes.shape[0]):
+        i = next_in_block(rows, planes, start, start, stop, queries, j, words, limit)
+        while i < stop:
+            end = min(i - i % SLICE + SLICE, stop)
+            for at in range(collect(rows, i, end, queries, j, words, limit, near)):
+                number = base + (near[at] & NUMBER_MASK)
+                if look.numbers.shape[0]:
+                    number = look.numbers[number]
+                if look.dead.shape[0] and look.dead[number]:
+                    continue
+                if sizes[j] < found.shape[1]:
+                    far = near[at] >> NUMBER_BITS
+                    found[j, sizes[j]] = (far << NUMBER_BITS) | (look.first + number)
+                sizes[j] += 1
+            i = next_in_block(rows, planes, start, end, stop, queries, j, words, limit)
+
+
+@compiled
+def _show_stretches(
+    rows: Flat,
+    start: Int,
+    stop: Int,
+    look: Look,
+    queries: Flat,
+    limit: Int,
+    found: Ints,
+    sizes: Ints,
+    near: Ints,
+) -> Int:
+    """Show a range of rows to a lone query, several stretches at once.
+
+    Gives where it stopped, since too few rows are left, or too many are near.
+    """
+    marks, planes = room_for_marks(rows, look.words, stop - start), rows[:0]
+    left, step = start, marks.shape[0] * SLICE
+    while step and left + step <= stop:
+        marked = mark_slices(rows, left, queries, 0, look.words, limit, marks)
+        for at in range(marks.shape[0] if marked else 0):
+            if marks[at]:
+                i = left + at * SLICE
+                _show_block(
+                    rows, planes, i, i + SLICE, 0, look,
+                    queries, limit, found, sizes, near,
+                )  # fmt: skip
+        left += step
+        if marked > marks.shape[0] // MOST_MARKED:
+            break
+    return left
+
+
+@compiled
+def rows_within(
+    rows: Flat,
+    words: Int,
+    numbers: Ints,
+    places: Ints,
+    start: Int,
+    stop: Int,
+    first: Int,
+    dead: Flags,
+    queries: Flat,
+    limit: Int,
+    found: Ints,
+    sizes: Ints,
+) -> None:
+    """Find the rows of a range nearer than the limit, in order of their numbers.
+
+    Told as `nearest_rows` is. Where `found` has too little room, `sizes` still
+    counts all of them.
+    """
+    look = Look(words, numbers, first, dead)
+    near = np.empty(SLICE, np.int64)
+    planes = room_for_planes(rows, words, sizes.shape[0])
+    block = block_rows(rows, words, planes)
+    gathered = np.empty(block * words if numbers.shape[0] else 0, rows.dtype)
+    begin = start
+    if sizes.shape[0] == 1 and numbers.shape[0] == 0 and planes.shape[0] == 0:
+        begin = _show_stretches(
+            rows, start, stop, look, queries, limit, found, sizes, near
+        )
+    for left in range(begin, stop, block):
+        right = min(left + block, stop)
+        if numbers.shape[0]:
+            gather(rows, words, places[left:right], gathered)
+            lay_out(gathered, 0, right - left, words, planes)
+            _show_block(
+                gathered, planes, 0, right - left, left, look,
+                queries, limit, found, sizes, near,
+            )  # fmt: skip
+        else:
+            lay_out(rows, left, right, words, planes)
+            _show_block(
+                rows, planes, left, right, 0, look, queries, limit, found, sizes, near
+            )
