@@ -55,9 +55,9 @@ def why_unusable(method: HashMethod, pairs: PairedSet, row: int) -> str:
     vocabulary, name = method.inputs.vocabulary, pairs.ids[row]
     reason = f"'{name}' has no picture, and its text no word that the model knows"
     if vocabulary is None or not isinstance(pairs.texts, Sentences):
-        return f"{reason}. Leave such rows out, or skip broken ones."
+        return f"{reason}. Leave such rows out, or skip them (--broken skip)."
     near = vocabulary.nearest(pairs.texts.values[row] or "") or vocabulary.examples()
     return (
         f"{reason}. Some that it knows are: {', '.join(near)}. Change the text, or "
-        "skip broken rows."
+        "skip broken rows (--broken skip)."
     )

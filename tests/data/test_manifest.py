@@ -140,14 +140,17 @@ def test_a_missing_picture_is_refused_by_file_row_and_id(folder, format):
     content = rows()
     content[1]["image"] = "pictures/lost.png"
     place = "row 2" if format == "parquet" else f"line {3 if format == 'csv' else 2}"
-    message = rf"pairs\.{format}', {place} \('b'\): there is no picture at .*lost\.png"
+    message = (
+        rf"pairs\.{format}', {place} \('b'\): there is no picture at .*lost\.png'\. "
+        r"Correct the row, or skip broken rows \(--broken skip\)"
+    )
     path = written(folder, format, content)
     with pytest.raises(BrokenRow, match=message):
         PairedSet.read(path)
     kept = PairedSet.read(path, broken="skip")
     assert kept.ids.tolist() == ["a", "c"]
     assert [row.name for row in kept.skipped] == ["b"]
-    assert "lost.png" in kept.skipped[0].reason
+    assert kept.skipped[0].reason.endswith("lost.png'.")
 
 
 def test_a_path_may_leave_the_folder_and_may_be_absolute(folder):
@@ -284,11 +287,15 @@ def test_a_line_with_too_many_cells_is_broken(folder):
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"id,text\n", "no rows to use"),
+        (b"id,text\n", "nothing stands below the names of its columns"),
+        (b"\xff\xfe", r"not UTF-8 text \(invalid start byte\); save it"),
         (b"id;image;text\n1;a.png;a\n", "separated by commas"),
         (b"id,text,text\n1,a,b\n", "column name twice"),
         (b"id,text\n1,caf\xe9\n", "not UTF-8.*save it as UTF-8"),
-        (b'id,text\n1,"never closed\n2,b\n', "unexpected end of data"),
+        (
+            b'id,text\n1,"never closed\n2,b\n',
+            "unexpected end of data. Look for a double quote",
+        ),
         (b"id,text\n1," + b"x" * (2**20 + 1) + b"\n", "line 2: field larger"),
     ],
 )
@@ -309,6 +316,15 @@ def test_an_endless_json_line_is_refused(folder, monkeypatch):
     path = text_file(folder, '{"text": "' + "x" * 2000, "pairs.jsonl")
     with pytest.raises(DataError, match="line 1: more than 1,000 bytes"):
         PairedSet.read(path)
+
+
+@pytest.mark.parametrize("content", ['{"text": \n', "[1, 2]\n{\n", "\n7\n"])
+@pytest.mark.parametrize("broken", ["refuse", "skip"])
+def test_json_without_a_single_row_names_the_first_line(folder, content, broken):
+    path = text_file(folder, content, "pairs.jsonl")
+    message = r"no line to use; line [12]: .*JSON.*such as \{\"id\": "
+    with pytest.raises(DataError, match=message):
+        PairedSet.read(path, broken=broken)
 
 
 def test_a_damaged_parquet_file_is_refused(folder):
@@ -348,7 +364,7 @@ def test_too_many_rows_or_labels_are_refused(folder, monkeypatch):
 
 def test_when_every_row_is_broken_there_is_nothing_to_use(folder):
     path = text_file(folder, "id,image\n1,lost.png\n2,gone.png\n")
-    with pytest.raises(DataError, match="no rows to use; 2 were skipped"):
+    with pytest.raises(DataError, match=r"2 were skipped, .*line 2 .*lost\.png"):
         PairedSet.read(path, broken="skip")
 
 

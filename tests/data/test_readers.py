@@ -57,12 +57,24 @@ def test_an_unknown_ending_lists_what_is_understood(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "message"),
+    [("pairs", "has no ending. Data is named as"), ("a.mat", "write dcmh-mat:.*a.mat")],
+)
+def test_what_cannot_be_told_by_its_ending_says_how_to_name_it(tmp_path, name, message):
+    (tmp_path / name).write_text("")
+    with pytest.raises(DataError, match=message):
+        PairedSet.read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
     ("source", "message"),
     [
         ("lost/pairs.csv", "no file 'lost/pairs.csv'; check the path"),
         ("mirflikr25k:folder", "did you mean 'mirflickr25k'"),
         ("scene", "did you mean 'scenes'"),
         ("nuswide", "write nuswide:PATH"),
+        ("nuswide:", "write nuswide:PATH"),
+        ("", "the name of the data is empty. Data is named as"),
     ],
 )
 def test_a_missing_file_says_what_may_have_been_meant(source, message):

@@ -23,5 +23,5 @@ def settle(rows: list[Skipped], broken: Broken, remedy: str) -> tuple[Skipped, .
     more = f"; and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else ""
     raise BrokenRow(
         f"{len(rows):,} rows cannot be read ({named}{more}); {remedy}, or skip "
-        "broken rows."
+        "broken rows (--broken skip)."
     )

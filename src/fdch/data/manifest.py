@@ -19,6 +19,7 @@ MOST_ROWS = 10_000_000
 MOST_LABELS = 100_000
 _LABEL_BYTES = 8 * 2**30
 _NAMED = 5
+_ADVICE = "Correct the row, or skip broken rows (--broken skip)."
 
 
 def read(path: Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
@@ -41,11 +42,11 @@ def read(path: Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
             kept.append(found)
             places.append(row.where)
         elif broken == "refuse":
-            raise found
+            raise BrokenRow(f"{found} {_ADVICE}")
         else:
             skipped.append(Skipped(_name(row), str(found)))
     if not kept:
-        raise DataError(f"'{path}' has no rows to use; {len(skipped)} were skipped.")
+        raise _nothing_left(path, skipped)
     _require_distinct(path, kept, places)
     names, labels = _label_matrix(path, kept)
     return PairedSet(
@@ -84,6 +85,18 @@ def _name(row: Row) -> str:
         return name_of(row.cells, 0) if "id" in row.cells else row.where
     except Unusable:
         return row.where
+
+
+def _nothing_left(path: Path, skipped: list[Skipped]) -> DataError:
+    if not skipped:
+        return DataError(
+            f"'{path}' has no rows to use: nothing stands below the names of its "
+            "columns. Write a line for each pair."
+        )
+    return DataError(
+        f"'{path}' has no rows to use; {len(skipped):,} were skipped, the first "
+        f"because: {skipped[0].reason}"
+    )
 
 
 def _require_columns(path: Path, columns: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from fdch.errors import DataError, MissingExtra
 CELL_BYTES = 2**20
 _LINE_BYTES = 16 * 2**20
 _PARQUET_ROWS = 1024
+_JSON_LINE = '{"id": "1", "image": "a.jpg", "text": "a dog", "labels": ["dog"]}'
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,14 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
                 if cells:
                     yield reader.line_num, cells
     except csv.Error as error:
-        raise DataError(f"'{path}', line {reader.line_num}: {error}.") from None
-    except UnicodeDecodeError as error:
         raise DataError(
-            f"'{path}' is not UTF-8 text ({error.reason} after line "
-            f"{reader.line_num}); save it as UTF-8."
+            f"'{path}', line {reader.line_num}: {error}. Look for a double quote "
+            "that is missing or too many."
+        ) from None
+    except UnicodeDecodeError as error:
+        after = f" after line {reader.line_num}" if reader.line_num else ""
+        raise DataError(
+            f"'{path}' is not UTF-8 text ({error.reason}{after}); save it as UTF-8."
         ) from None
     finally:
         csv.field_size_limit(earlier)
@@ -80,6 +84,11 @@ def open_json_lines(path: Path) -> Table:
         first.append(row)
         if not row.trouble:
             break
+    if first and first[-1].trouble:
+        raise DataError(
+            f"'{path}' has no line to use; {first[0].where}: {first[0].trouble} "
+            f"Write a JSON object on each line, such as {_JSON_LINE}"
+        )
     columns = tuple(first[-1].cells) if first else ()
     return Table(columns, chain(first, rows))
 
@@ -126,7 +135,9 @@ def open_parquet(path: Path) -> Table:
         file = parquet.ParquetFile(path)
         columns = tuple(file.schema_arrow.names)
     except damage as error:
-        raise DataError(f"'{path}' is not a whole Parquet file: {error}.") from None
+        raise DataError(
+            f"'{path}' is not a whole Parquet file: {error}. Write or copy it again."
+        ) from None
 
     def rows() -> Iterator[Row]:
         number = 0

@@ -16,9 +16,9 @@ _NAMED = {
     "scenes": "fdch.data.synthetic",
 }
 _WITHOUT_ARGUMENT = ("scenes",)
-_UNDERSTOOD = (
-    "pairs.csv, pairs.jsonl, pairs.parquet, features.npz, mirflickr25k:DIR, "
-    "nuswide:DIR, dcmh-mat:FILE, scenes or scenes:N"
+_NAMED_AS = (
+    "Data is named as pairs.csv, pairs.jsonl, pairs.parquet, features.npz, "
+    "mirflickr25k:DIR, nuswide:DIR, dcmh-mat:FILE, scenes or scenes:N."
 )
 _LOOKED_AT = 10_000
 
@@ -27,11 +27,13 @@ def read(source: str | Path, *, broken: Broken, limits: PictureLimits) -> Paired
     """Read a manifest, a feature file or a known data set, by its name."""
     require_broken(broken)
     if isinstance(source, str):
-        prefix, colon, argument = source.partition(":")
-        if prefix in _NAMED and (colon or prefix in _WITHOUT_ARGUMENT):
+        prefix, _, argument = source.partition(":")
+        if prefix in _NAMED and (argument or prefix in _WITHOUT_ARGUMENT):
             reader = importlib.import_module(_NAMED[prefix])
             pairs: PairedSet = reader.read(argument, broken=broken, limits=limits)
             return pairs
+    if not str(source).strip():
+        raise MissingFile(f"the name of the data is empty. {_NAMED_AS}")
     path = Path(source)
     if path.is_dir():
         raise _folder_instead(path)
@@ -42,10 +44,19 @@ def read(source: str | Path, *, broken: Broken, limits: PictureLimits) -> Paired
         return features.read(path)
     if ending in manifest.ENDINGS:
         return manifest.read(path, broken=broken, limits=limits)
-    raise DataError(
-        f"'{source}' has the ending '{ending}', which is not known; data is named as "
-        f"{_UNDERSTOOD}."
+    raise _unknown_ending(path, ending)
+
+
+def _unknown_ending(path: Path, ending: str) -> DataError:
+    if ending == ".mat":
+        return DataError(
+            f"'{path}' is a MATLAB file; to read it as one of DCMH's, write "
+            f"dcmh-mat:{path}."
+        )
+    has = (
+        f"has the ending '{ending}', which is not known" if ending else "has no ending"
     )
+    return DataError(f"'{path}' {has}. {_NAMED_AS}")
 
 
 def _missing(source: str) -> MissingFile:
@@ -54,8 +65,7 @@ def _missing(source: str) -> MissingFile:
         return MissingFile(f"'{source}' lacks what to read: write {prefix}:PATH.")
     hint = suggestion(prefix, _NAMED) if colon or not Path(source).suffix else ""
     return MissingFile(
-        f"there is no file '{source}'{hint or '; check the path.'} "
-        f"Data is named as {_UNDERSTOOD}."
+        f"there is no file '{source}'{hint or '; check the path.'} {_NAMED_AS}"
     )
 
 
@@ -69,6 +79,4 @@ def _folder_instead(folder: Path) -> DataError:
                 f'the lines\nid,image,text,labels\n1,{inside},"a dog on the beach",'
                 "dog;beach"
             )
-    return DataError(
-        f"'{folder}' is a folder without pictures; data is named as {_UNDERSTOOD}."
-    )
+    return DataError(f"'{folder}' is a folder without pictures. {_NAMED_AS}")
