@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError, MissingExtra, SettingError
-from fdch.index import exact, scan_numpy
+from fdch.index import engines, scan_numpy
 from fdch.index.gallery import Gallery, Part, row_words
 from fdch.index.lookup import nearest, warm, within
 
@@ -241,13 +241,13 @@ def test_parts_must_rise_in_number():
 
 def test_without_numba_numpy_searches(monkeypatch):
     monkeypatch.setitem(sys.modules, "fdch.index.scan_kernels", None)
-    exact.scan_engine.cache_clear()
+    engines.scan_engine.cache_clear()
     try:
-        assert exact.scan_engine() is scan_numpy
+        assert engines.scan_engine() is scan_numpy
         with pytest.raises(MissingExtra, match=r"fdch\[fast\]"):
-            exact.scan_engine("numba")
+            engines.scan_engine("numba")
     finally:
-        exact.scan_engine.cache_clear()
+        engines.scan_engine.cache_clear()
 
 
 def test_searching_needs_no_numba():
@@ -265,6 +265,32 @@ def test_searching_needs_no_numba():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+LATE = """
+import sys
+import numpy as np
+from fdch.codes import Codes
+from fdch.index import engines
+from fdch.index.gallery import Gallery, Part
+from fdch.index.lookup import nearest, within
+
+gallery = Gallery(64, (Part(np.arange(5, dtype=np.uint64), 0),))
+query = Codes(np.zeros((1, 8), np.uint8), 64)
+for _ in range(3):
+    assert nearest(gallery, query, 2)[0].numbers.tolist() == [0, 1]
+    assert within(gallery, query, 1)[0].numbers.tolist() == [0, 1, 2, 4]
+assert "numba" not in sys.modules
+engines.PATIENCE = 39
+assert nearest(gallery, query, 2)[0].numbers.tolist() == [0, 1]
+assert "numba" not in sys.modules
+assert within(gallery, query, 1)[0].numbers.tolist() == [0, 1, 2, 4]
+assert engines.LOOPS in sys.modules
+"""
+
+
+def test_compiled_loops_are_loaded_once_it_is_worth_it():
+    subprocess.run([sys.executable, "-c", LATE], check=True)
+
+
 def test_an_unknown_engine_is_refused():
     with pytest.raises(SettingError, match="'fortran'"):
-        exact.scan_engine("fortran")
+        engines.scan_engine("fortran")

@@ -1,7 +1,8 @@
 """Searching a part within a radius: through buckets where that is quick."""
 
 from fdch.index.bucketed import Buckets, loops
-from fdch.index.exact import Counts, Engine, Keys, find_some
+from fdch.index.engines import Engine
+from fdch.index.exact import Counts, Keys, find_some
 from fdch.index.gallery import Part
 from fdch.index.rows import Rows, row_length
 

@@ -3,22 +3,17 @@
 Exact for any codes, and the measure that the other ways of searching are held to.
 """
 
-import importlib
 from collections.abc import Callable
-from functools import cache
-from typing import Literal, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import MissingExtra, SettingError
-from fdch.index import scan_numpy
+from fdch.index.engines import Engine, scan_engine
 from fdch.index.gallery import Part
 from fdch.index.keys import NOTHING
 from fdch.index.rows import Rows, flat, frozen, row_length
 from fdch.index.threads import ranges, share, threads_for
 
-Engine = Literal["auto", "numba", "numpy"]
 Keys = NDArray[np.int64]
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -31,28 +26,6 @@ NO_NUMBERS: NDArray[np.int64] = frozen(np.empty(0, dtype=np.int64))
 # Told a range of queries, room for keys of each, and where to count them, whether
 # there is room or not.
 Search = Callable[[int, int, Keys, Counts], None]
-
-
-class ScanEngine(Protocol):
-    """How rows are compared: compiled, or by NumPy."""
-
-    nearest_rows: Callable[..., None]
-    rows_within: Callable[..., None]
-
-
-@cache
-def scan_engine(engine: Engine = "auto") -> ScanEngine:
-    """Give the engine of that name; "auto" is numba where it is installed."""
-    if engine == "numpy":
-        return cast(ScanEngine, scan_numpy)
-    if engine not in ("auto", "numba"):
-        raise SettingError(f"unknown engine {engine!r}; use auto, numba or numpy.")
-    try:
-        return cast(ScanEngine, importlib.import_module("fdch.index.scan_kernels"))
-    except ImportError as error:
-        if engine == "numba":
-            raise MissingExtra("the compiled scan", "fast") from error
-        return cast(ScanEngine, scan_numpy)
 
 
 def nearest_in_part(

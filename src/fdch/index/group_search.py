@@ -5,7 +5,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.index.exact import Counts, Engine, Keys, find_room
+from fdch.index.engines import Engine
+from fdch.index.exact import Counts, Keys, find_room
 from fdch.index.gallery import Part
 from fdch.index.keys import NOTHING
 from fdch.index.partitioned import Grouping, loops

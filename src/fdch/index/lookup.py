@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.errors import DataError, SettingError
 from fdch.index.bucketed import Buckets
-from fdch.index.exact import Engine, Keys, merge, nearest_in_part
+from fdch.index.engines import Engine, scan_engine, settled
+from fdch.index.exact import Keys, merge, nearest_in_part
 from fdch.index.gallery import Found, Gallery, Part
 from fdch.index.group_search import nearest_in_groups, rows_reached, uses_grouping
 from fdch.index.keys import NOTHING, NUMBER_BITS, NUMBER_MASK
@@ -39,13 +40,15 @@ def nearest(
         k: How many are wanted; fewer are found where there are fewer.
         allowed: Numbers of the items that may be found, rising; None for all.
         threads: How many threads may share the work; None for one to a core.
-        engine: What compares codes.
+        engine: What compares codes; "auto" begins with NumPy, which is there at once,
+            and takes the compiled loops when they are warm or worth loading.
     """
     _check(gallery, queries, allowed)
     if k < 1:
         raise SettingError(f"at least one item must be asked for; got k = {k}.")
     seen = len(gallery) if allowed is None else len(allowed)
     room = max(1, min(k, seen))
+    engine = settled(engine, seen * len(queries))
     threads = threads or usable_cores()
     rows, found = row_words(queries), []
     step = max(1, KEYS_AT_A_TIME // room)
@@ -82,6 +85,7 @@ def within(
     if most is not None and most < 1:
         raise SettingError(f"at least one item must be asked for; got {most}.")
     seen = len(gallery) if allowed is None else len(allowed)
+    engine = settled(engine, seen * len(queries))
     threads = threads or usable_cores()
     rows = row_words(queries)
     radius = min(radius, gallery.bits)
@@ -101,6 +105,7 @@ def within(
 
 def warm(bits: int) -> None:
     """Compile, or load what was compiled, all that searching such codes needs."""
+    scan_engine()
     length = row_length(bits)
     rows = np.zeros((2, length) if length > 1 else 2, dtype=row_type(bits))
     dead = np.zeros(2, dtype=np.bool_)

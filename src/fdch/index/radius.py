@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
 from fdch.index.bucket_search import may_take, uses_buckets, within_buckets
-from fdch.index.exact import Engine, Keys, within_part
+from fdch.index.engines import Engine
+from fdch.index.exact import Keys, within_part
 from fdch.index.gallery import Part
 from fdch.index.group_search import rows_reached, uses_grouping, within_groups
 from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
