@@ -75,7 +75,9 @@ def read_encoded(path: Path) -> EncodedFile:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in headers}
     except DAMAGE as error:
-        raise DataError(f"'{path}' is not a whole .npz file: {error}.") from None
+        raise DataError(
+            f"'{path}' is not a whole .npz file: {error}. Write it with 'fdch encode'."
+        ) from None
     ids = [str(name) for name in arrays["ids"]]
     if len(set(ids)) != len(ids):
         raise DataError(f"'{path}': ids must be unique; {repeated(ids)}.")
@@ -97,7 +99,7 @@ def _require_fit(path: Path, headers: dict[str, ArrayHeader]) -> None:
         if header.declared != header.held:
             raise DataError(
                 f"'{path}': array '{name}' declares {header.declared:,} bytes and "
-                f"holds {header.held:,}; it is damaged."
+                f"holds {header.held:,}; it is damaged. Write it with 'fdch encode'."
             )
     if sum(header.declared for header in headers.values()) > MOST_BYTES:
         raise DataError(f"'{path}' declares more than {MOST_BYTES:,} bytes.")

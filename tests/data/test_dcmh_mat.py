@@ -290,7 +290,7 @@ def test_a_file_that_is_no_mat_file_is_refused(path, content):
 def test_a_missing_file_is_named(path, tmp_path):
     with pytest.raises(MissingFile, match=r"flickr\.mat"):
         read(path)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="it is a folder; name a file in it"):
         read(tmp_path)
 
 

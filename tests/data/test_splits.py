@@ -172,9 +172,9 @@ def document(**changes):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[]", "is not a split"),
-        ("{", "cannot be read"),
-        ("[" * 100_000, "cannot be read"),
+        ("[]", "is not a split.*Give the split.json of a run"),
+        ("{", "is not a split.*Give the split.json of a run"),
+        ("[" * 100_000, "is not a split"),
         (json.dumps(document(format=2)), "format 2.*reads format 1"),
         (json.dumps(document(format="1")), "is not a split"),
         (json.dumps(document(seed="0")), "damaged.*whole number"),
@@ -197,5 +197,7 @@ def test_a_missing_split_is_a_missing_file(tmp_path):
     path = tmp_path / "none.json"
     with pytest.raises(MissingFile, match=r"none\.json"):
         Split.read(path)
+    with pytest.raises(DataError, match="it is a folder; name a file in it"):
+        Split.read(tmp_path)
     path.write_text(json.dumps(document()))
     assert Split.read(path).train == ("2",)

@@ -23,7 +23,7 @@ def test_a_file_is_read_up_to_the_limit(tmp_path):
 def test_files_that_cannot_be_read_are_named(tmp_path):
     with pytest.raises(MissingFile, match=r"tags\.txt"):
         read_lines(tmp_path / "tags.txt")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="it is a folder; name a file in it"):
         read_lines(tmp_path)
 
 

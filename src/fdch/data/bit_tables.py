@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.errors import DataError, MissingFile
+from fdch.data.text_files import unreadable
+from fdch.errors import DataError
 
 _BLOCK = 4 * 2**20
 _ZERO, _ONE, _NEWLINE, _SPACE = b"01\n "
@@ -74,11 +75,8 @@ def _blocks(path: Path) -> Iterator[bytes]:
                     rest += piece
                 if len(rest) > _BLOCK:
                     raise DataError(f"'{path}' has a line of over {_BLOCK:,} bytes.")
-    except FileNotFoundError:
-        raise MissingFile(f"there is no file '{path}'; check the path.") from None
     except OSError as error:
-        reason = error.strerror or error
-        raise DataError(f"'{path}' cannot be read: {reason}.") from error
+        raise unreadable(path, error) from error
     if rest:
         yield rest + b"\n"
 

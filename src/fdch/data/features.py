@@ -16,6 +16,10 @@ from fdch.errors import DataError, LabelError, suggestion
 MOST_BYTES = 64 * 2**30
 _NEEDED = ("image", "text")
 _READ = ("image", "text", "labels", "ids")
+_WRITING = (
+    "Write it with numpy.savez(FILE, image=..., text=..., labels=...), each with a row "
+    "per pair."
+)
 
 
 def read(path: Path) -> PairedSet:
@@ -27,7 +31,9 @@ def read(path: Path) -> PairedSet:
     try:
         arrays = _load(path)
     except DAMAGE as error:
-        raise DataError(f"'{path}' is not a whole .npz file: {error}.") from None
+        raise DataError(
+            f"'{path}' is not a whole .npz file: {error}. {_WRITING}"
+        ) from None
     rows = len(arrays["image"])
     image = _finite(path, "image", arrays["image"])
     text = _finite(path, "text", arrays["text"])
@@ -57,7 +63,8 @@ def _require_arrays(path: Path, there: list[str]) -> None:
             found = ", ".join(f"'{other[:40]}'" for other in there[:20]) or "nothing"
             hint = suggestion(name, there)
             raise DataError(
-                f"'{path}' has no array '{name}'; it has {found}{hint or '.'}"
+                f"'{path}' has no array '{name}'; it has {found}{hint or '.'} "
+                f"{_WRITING}"
             )
 
 
@@ -70,17 +77,17 @@ def _require_shapes(path: Path, headers: dict[str, ArrayHeader]) -> None:
             what = "a row of names" if named else "numbers in rows and columns"
             raise DataError(
                 f"'{path}': array '{name}' must be {what}; "
-                f"got {header.dtype} of shape {header.shape}."
+                f"got {header.dtype} of shape {header.shape}. {_WRITING}"
             )
         if header.declared != header.held:
             raise DataError(
                 f"'{path}': array '{name}' declares {header.declared:,} bytes and "
-                f"holds {header.held:,}; it is damaged."
+                f"holds {header.held:,}; it is damaged. Write or copy it again."
             )
         if header.shape[:1] != rows:
             raise DataError(
                 f"'{path}': array '{name}' has {header.shape[0]} rows; 'image' has "
-                f"{rows[0]}."
+                f"{rows[0]}. Row by row they must be of the same pairs."
             )
     total = sum(header.declared for header in headers.values())
     if total > MOST_BYTES:
@@ -96,7 +103,8 @@ def _finite(path: Path, name: str, values: NDArray[Any]) -> NDArray[np.float32]:
     if len(wrong):
         raise DataError(
             f"'{path}': array '{name}' has values that are no finite numbers of 32 "
-            f"bits in {len(wrong)} rows, the first in row {wrong[0]}."
+            f"bits in {len(wrong)} rows, the first in row {wrong[0]}. Mend those "
+            "rows, or leave them out."
         )
     return numbers
 

@@ -13,7 +13,8 @@ from typing import Any
 from numpy.typing import NDArray
 from scipy import io, sparse
 
-from fdch.errors import DataError, MissingExtra, MissingFile
+from fdch.data.text_files import unreadable
+from fdch.errors import DataError, MissingExtra
 
 MOST_CELLS = 2**31  # of a variable that is read into memory
 _MOST_CHUNK_BYTES = 2**30
@@ -77,11 +78,8 @@ def open_variables(path: Path, names: Sequence[str]) -> dict[str, Variable]:
     try:
         with open(path, "rb") as file:
             start = file.read(520)
-    except FileNotFoundError:
-        raise MissingFile(f"there is no file '{path}'; check the path.") from None
     except OSError as error:
-        reason = error.strerror or error
-        raise DataError(f"'{path}' cannot be read: {reason}.") from error
+        raise unreadable(path, error) from error
     if start.startswith(_HDF5) or start[512:].startswith(_HDF5):
         return _open_hdf5(path, names)
     if start[126:128] in (b"IM", b"MI"):

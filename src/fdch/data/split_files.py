@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fdch.errors import DataError, MissingFile
+from fdch.data.text_files import unreadable
+from fdch.errors import DataError
 
 FORMAT = 1
 _MOST_BYTES = 2**30
+_ADVICE = "Give the split.json of a run."
 
 
 def document(path: Path) -> dict[str, Any]:
@@ -16,12 +18,14 @@ def document(path: Path) -> dict[str, Any]:
         if path.stat().st_size > _MOST_BYTES:
             raise DataError(f"split '{path}' is over {_MOST_BYTES:,} bytes.")
         content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise MissingFile(f"no split at '{path}'; check the path.") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"split '{path}' cannot be read: {error}.") from None
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"'{path}' is not a split: {error}. {_ADVICE}") from None
     if not isinstance(content, dict) or not isinstance(content.get("format"), int):
-        raise DataError(f"'{path}' is not a split: it has no number for 'format'.")
+        raise DataError(
+            f"'{path}' is not a split: it has no number for 'format'. {_ADVICE}"
+        )
     if content["format"] != FORMAT:
         raise DataError(
             f"split '{path}' has format {content['format']}; this version of fdch "

@@ -5,16 +5,23 @@ from pathlib import Path
 from fdch.errors import DataError, MissingFile
 
 
+def unreadable(path: Path, error: OSError) -> DataError:
+    """Make the error of a file that could not be opened or read."""
+    if isinstance(error, FileNotFoundError):
+        return MissingFile(f"there is no file '{path}'; check the path.")
+    if isinstance(error, IsADirectoryError):
+        return DataError(f"'{path}' cannot be read: it is a folder; name a file in it.")
+    reason = error.strerror or error
+    return DataError(f"'{path}' cannot be read: {reason}. Check its permissions.")
+
+
 def read_bytes(path: Path, most: int = 2**20) -> bytes:
     """Read a whole file of at most this many bytes."""
     try:
         with open(path, "rb") as file:
             content = file.read(most + 1)
-    except FileNotFoundError:
-        raise MissingFile(f"there is no file '{path}'; check the path.") from None
     except OSError as error:
-        reason = error.strerror or error
-        raise DataError(f"'{path}' cannot be read: {reason}.") from error
+        raise unreadable(path, error) from error
     if len(content) > most:
         raise DataError(f"'{path}' is longer than the {most:,} bytes expected at most.")
     return content
