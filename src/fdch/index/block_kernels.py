@@ -4,7 +4,7 @@ Rows of several words are laid out word by word where enough queries repay it.
 Importing this file needs numba.
 """
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,25 +18,14 @@ Int: TypeAlias = Any  # a machine integer, which NumPy and Python type different
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+# What a scan is told of the rows, beside the codes: words to a row; numbers of the
+# rows to look at, empty for all; number of the first row of all; rows to leave out,
+# empty for none. No named tuple: what was compiled would be lost with the name, and
+# loading it fail.
+Look: TypeAlias = tuple[Int, Ints, Int, Flags]
+
 BLOCK_BYTES = 16384  # half of a usual first-level cache
 ENOUGH = 12  # queries for which rows of several words are laid out word by word
-
-
-class Look(NamedTuple):
-    """What a scan is told of the rows, beside the codes themselves.
-
-    Args:
-        words: To a row.
-        numbers: Of the rows to look at, counted from the first, rising; empty for
-            all.
-        first: Number of the first row of all.
-        dead: Rows to leave out; empty for none.
-    """
-
-    words: Int
-    numbers: Ints
-    first: Int
-    dead: Flags
 
 
 @compiled

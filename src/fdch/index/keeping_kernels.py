@@ -4,7 +4,7 @@ A found row is one number, its key: the distance above, the row's number below, 
 that keys sort by distance and then by insertion. Importing this file needs numba.
 """
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +16,10 @@ Ints = NDArray[np.int64]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
 
 
-class Held(NamedTuple):
-    """The nearest rows of all queries so far.
-
-    Args:
-        keys: What is held, in order of numbers, with room for more than k.
-        counts: Rows held at each distance, right below the limit.
-        states: Rows held; those of them nearer than the limit; the limit.
-        k: How many are wanted.
-    """
-
-    keys: Ints
-    counts: Ints
-    states: Ints
-    k: Int
+# The nearest rows of all queries so far: keys in order of numbers, with room for more
+# than k; rows held at each distance, right below the limit; for each query the rows
+# held, those of them nearer than the limit, and the limit; k, how many are wanted.
+Held: TypeAlias = tuple[Ints, Ints, Ints, Int]
 
 
 @compiled

@@ -49,21 +49,21 @@ def _show_block(
     near: Ints,
 ) -> None:
     """Show one block of rows to all queries."""
-    words = look.words
+    words, numbers, first, dead = look
+    states = held[2]
     for place in range(chosen.shape[0]):
         j = chosen[place]
-        limit = held.states[j, 2]
+        limit = states[j, 2]
         i = next_in_block(rows, planes, start, start, stop, queries, j, words, limit)
         while i < stop:
             end = min(i - i % SLICE + SLICE, stop)
             for at in range(collect(rows, i, end, queries, j, words, limit, near)):
                 far = near[at] >> NUMBER_BITS
                 number = base + (near[at] & NUMBER_MASK)
-                if look.numbers.shape[0]:
-                    number = look.numbers[number]
-                is_dead = look.dead.shape[0] and look.dead[number]
-                if far < limit and not is_dead:
-                    limit = keep(held, j, far, look.first + number)
+                if numbers.shape[0]:
+                    number = numbers[number]
+                if far < limit and (dead.shape[0] == 0 or not dead[number]):
+                    limit = keep(held, j, far, first + number)
             i = next_in_block(rows, planes, start, end, stop, queries, j, words, limit)
 
 
@@ -82,15 +82,16 @@ def _show_stretches(
 
     Gives where it stopped, since too few rows are left, or too many are near.
     """
-    marks, planes = room_for_marks(rows, look.words, stop - start), rows[:0]
+    words, counts, states = look[0], held[1], held[2]
+    marks, planes = room_for_marks(rows, words, stop - start), rows[:0]
     left, step, query = start, marks.shape[0] * SLICE, chosen[0]
-    bits = held.counts.shape[1] - 2
-    if step and held.states[query, 2] > bits:  # nothing would be ruled out yet
+    bits = counts.shape[1] - 2
+    if step and states[query, 2] > bits:  # nothing would be ruled out yet
         left += step // STREAMS
         _show_block(rows, planes, start, left, 0, look, queries, chosen, held, near)
     while step and left + step <= stop:
-        limit = held.states[query, 2]
-        marked = mark_slices(rows, left, queries, query, look.words, limit, marks)
+        limit = states[query, 2]
+        marked = mark_slices(rows, left, queries, query, words, limit, marks)
         for at in range(marks.shape[0] if marked else 0):
             if marks[at]:
                 i = left + at * SLICE
@@ -115,7 +116,7 @@ def _show_range(
     held: Held,
 ) -> None:
     """Show a range of rows, or of the numbered ones, to all queries, in blocks."""
-    words, is_picked = look.words, look.numbers.shape[0] > 0
+    words, is_picked = look[0], look[1].shape[0] > 0
     near = np.empty(SLICE, np.int64)
     planes = room_for_planes(rows, words, chosen.shape[0])
     block = block_rows(rows, words, planes)
@@ -173,11 +174,11 @@ def nearest_rows(
         sizes: How many keys of each query, to be written.
     """
     count, k = found.shape
-    look = Look(words, numbers, first, dead)
+    look = words, numbers, first, dead
     keys = np.empty((count, 2 * k + 32), np.int64)
     counts = np.zeros((count, bits + 2), np.int64)
     states = np.zeros((count, 3), np.int64)
-    held = Held(keys, counts, states, k)
+    held = keys, counts, states, k
     may_guess = numbers.shape[0] == 0 and dead.shape[0] == 0
     for j in range(count):
         states[j, 2] = min(limits[j], bits + 1)

@@ -43,20 +43,20 @@ def _show_block(
     near: Ints,
 ) -> None:
     """Show one block to all queries, and take up what is nearer than the limit."""
-    words = look.words
+    words, numbers, first, dead = look
     for j in range(sizes.shape[0]):
         i = next_in_block(rows, planes, start, start, stop, queries, j, words, limit)
         while i < stop:
             end = min(i - i % SLICE + SLICE, stop)
             for at in range(collect(rows, i, end, queries, j, words, limit, near)):
                 number = base + (near[at] & NUMBER_MASK)
-                if look.numbers.shape[0]:
-                    number = look.numbers[number]
-                if look.dead.shape[0] and look.dead[number]:
+                if numbers.shape[0]:
+                    number = numbers[number]
+                if dead.shape[0] and dead[number]:
                     continue
                 if sizes[j] < found.shape[1]:
                     far = near[at] >> NUMBER_BITS
-                    found[j, sizes[j]] = (far << NUMBER_BITS) | (look.first + number)
+                    found[j, sizes[j]] = (far << NUMBER_BITS) | (first + number)
                 sizes[j] += 1
             i = next_in_block(rows, planes, start, end, stop, queries, j, words, limit)
 
@@ -77,10 +77,11 @@ def _show_stretches(
 
     Gives where it stopped, since too few rows are left, or too many are near.
     """
-    marks, planes = room_for_marks(rows, look.words, stop - start), rows[:0]
+    words, planes = look[0], rows[:0]
+    marks = room_for_marks(rows, words, stop - start)
     left, step = start, marks.shape[0] * SLICE
     while step and left + step <= stop:
-        marked = mark_slices(rows, left, queries, 0, look.words, limit, marks)
+        marked = mark_slices(rows, left, queries, 0, words, limit, marks)
         for at in range(marks.shape[0] if marked else 0):
             if marks[at]:
                 i = left + at * SLICE
@@ -114,7 +115,7 @@ def rows_within(
     Told as `nearest_rows` is. Where `found` has too little room, `sizes` still
     counts all of them.
     """
-    look = Look(words, numbers, first, dead)
+    look = words, numbers, first, dead
     near = np.empty(SLICE, np.int64)
     planes = room_for_planes(rows, words, sizes.shape[0])
     block = block_rows(rows, words, planes)
