@@ -151,8 +151,8 @@ def test_unified_outputs_are_the_factor_that_bases_and_predictors_give(pairs):
     ("settings", "message"),
     [
         ({"image_weight": 1.0}, "between 0 and 1; got 1.0"),
-        ({"penalty_weight": 0.0}, "must be positive: penalty_weight"),
-        ({"max_iterations": 0}, "must be positive: max_iterations"),
+        ({"penalty_weight": 0.0}, "must be positive: penalty_weight=0.0"),
+        ({"max_iterations": 0}, "must be positive: max_iterations=0"),
         ({"tolerance": -1.0}, "tolerance must be 0 or more"),
     ],
 )

@@ -150,7 +150,7 @@ def test_no_bit_is_constant_on_the_training_pairs(bstep, bits, factor_pairs):
 
 
 def test_settings_outside_their_range_are_refused(factor_pairs):
-    with pytest.raises(SettingError, match="must be positive: ridge, iterations"):
+    with pytest.raises(SettingError, match="must be positive: ridge=0, iterations=0"):
         DCH(ridge=0, iterations=0).check()
     with pytest.raises(SettingError, match="prediction_weight must be 0 or more"):
         DCH(prediction_weight=-1).check()

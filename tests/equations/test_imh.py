@@ -170,8 +170,8 @@ def test_more_bits_than_pairs_allow_are_refused(pairs):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"neighbors": 0}, "must be positive: neighbors"),
-        ({"ridge": 0.0}, "must be positive: ridge"),
+        ({"neighbors": 0}, "must be positive: neighbors=0"),
+        ({"ridge": 0.0}, "must be positive: ridge=0.0"),
         ({"smoothness_weight": -1.0}, "smoothness_weight must be 0 or more"),
     ],
 )

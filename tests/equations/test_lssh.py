@@ -175,8 +175,8 @@ def test_state_of_another_shape_is_refused(pairs):
     ("settings", "message"),
     [
         ({"sparsity": 1.0}, "sparsity must lie between 0 and 1; got 1.0"),
-        ({"text_weight": 0.0}, "must be positive: text_weight"),
-        ({"atoms": 0, "components": -1}, "must be positive: components, atoms"),
+        ({"text_weight": 0.0}, "must be positive: text_weight=0.0"),
+        ({"atoms": 0, "components": -1}, "must be positive: components=-1, atoms=0"),
     ],
 )
 def test_settings_outside_their_range_are_refused(settings, message, pairs):

@@ -279,7 +279,7 @@ def test_five_thousand_items_take_little_of_the_memory_allowed():
 
 
 def test_settings_outside_their_range_are_refused():
-    with pytest.raises(SettingError, match="must be positive: anchors, memory_limit"):
+    with pytest.raises(SettingError, match="positive: anchors=0, memory_limit=-1"):
         SePHkm(anchors=0, memory_limit=-1).check()
     with pytest.raises(SettingError, match="binary_weight must be 0 or more; got -1"):
         SePHkm(binary_weight=-1).check()

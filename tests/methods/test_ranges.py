@@ -18,7 +18,9 @@ def test_what_lies_in_range_is_let_through():
 
 
 def test_all_that_is_not_positive_is_named_at_once():
-    with pytest.raises(SettingError, match=r"positive: zero, below, nothing\.$"):
+    with pytest.raises(
+        SettingError, match=r"positive: zero=0, below=-2\.0, nothing=nan\.$"
+    ):
         require_positive(settings, "one", "zero", "below", "nothing")
 
 

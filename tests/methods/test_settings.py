@@ -95,6 +95,12 @@ def test_bits_must_be_positive(bits):
         configure(Toy, {"bits": bits})
 
 
+@pytest.mark.parametrize("text", ["batch_size", "=3", " =3", ""])
+def test_a_setting_has_a_name_and_a_value(text):
+    with pytest.raises(SettingError, match=f"written key=value; got '{text}'"):
+        parse_assignments(["a=1", text])
+
+
 def test_assignments_are_split_at_the_first_sign():
     parsed = parse_assignments(["a = 1", "image_weights=x=y", "a=2"])
     assert parsed == {"a": "2", "image_weights": "x=y"}

@@ -16,6 +16,7 @@ from torch import nn
 from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedRun, SettingError
 from fdch.methods._base import Array, HashMethod
+from fdch.methods._ranges import with_values
 from fdch.networks import image as image_networks
 from fdch.networks.head import FineTunedNetwork, ImageHead, fit_standardization
 from fdch.networks.initialization import Initialization
@@ -97,7 +98,7 @@ class DeepMethod(HashMethod):
             ruled = [name for name in names if name.endswith(endings)]
             wrong = [name for name in ruled if not holds(getattr(self, name))]
             if wrong:
-                raise SettingError(f"{rule}: {', '.join(wrong)}.")
+                raise SettingError(f"{rule}: {with_values(self, wrong)}.")
 
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
         """Give F."""

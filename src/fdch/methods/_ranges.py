@@ -1,5 +1,7 @@
 """Ranges that settings must lie in."""
 
+from collections.abc import Iterable
+
 from fdch.errors import SettingError
 
 
@@ -8,7 +10,13 @@ def require_positive(method: object, *names: str) -> None:
     # "not above" refuses NaN as well
     wrong = [name for name in names if not getattr(method, name) > 0]
     if wrong:
-        raise SettingError(f"these settings must be positive: {', '.join(wrong)}.")
+        listed = with_values(method, wrong)
+        raise SettingError(f"these settings must be positive: {listed}.")
+
+
+def with_values(method: object, names: Iterable[str]) -> str:
+    """List settings as they are written, such as "batch_size=0, text_hidden=-1"."""
+    return ", ".join(f"{name}={getattr(method, name)}" for name in names)
 
 
 def require_not_negative(method: object, name: str) -> None:

@@ -18,7 +18,11 @@ def setting_names(method: type[HashMethod]) -> list[str]:
 
 def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
     """Split "key=value" texts, the later of two with one key winning."""
-    wrong = [text for text in assignments if "=" not in text]
+    wrong = [
+        text
+        for text in assignments
+        if "=" not in text or not text.partition("=")[0].strip()
+    ]
     if wrong:
         raise SettingError(
             f"settings are written key=value; got {', '.join(map(repr, wrong))}."

@@ -4,6 +4,8 @@ import torch
 
 from fdch.errors import SettingError
 
+KINDS = ("auto", "cpu", "cuda")
+
 
 def resolve_device(name: str = "auto") -> torch.device:
     """Turn a name into a device of this machine, "auto" into the best there is.
@@ -18,7 +20,17 @@ def resolve_device(name: str = "auto") -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as problem:
         raise SettingError(
-            f"device '{name}' cannot be used here: {str(problem).splitlines()[0]} "
+            f"device '{name}' cannot be used here: {_reason(name, problem)}. "
             "Use --device auto or --device cpu."
         ) from problem
     return device
+
+
+def _reason(name: str, problem: Exception) -> str:
+    kind = name.partition(":")[0]
+    if kind == "cuda":
+        there = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+        return f"PyTorch finds {', '.join(there) or 'no accelerator'}"
+    if kind not in KINDS:
+        return f"there is no such kind; known are {', '.join(KINDS)}"
+    return str(problem).splitlines()[0].rstrip(".")
