@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fdch.cli import compare
-from fdch.runs import SCORES
+from fdch.runs import DESCRIPTION, SCORES
 
 
 @pytest.fixture
@@ -73,10 +73,13 @@ def test_other_formats_and_measures(fdch, scores, form, first):
 
 
 def test_a_run_without_scores_says_how_to_get_them(fdch, tmp_path):
+    for path in (tmp_path, tmp_path / "no.json"):
+        result = fdch("compare", path)
+        assert result.exit_code == 1
+        assert "Give a run that 'fdch evaluate' has scored, or a" in result.stderr
+    (tmp_path / "run.json").write_text("{}")
     result = fdch("compare", tmp_path)
-    assert result.exit_code == 1
     assert f"Score it with 'fdch evaluate {tmp_path}'" in result.stderr
-    assert fdch("compare", tmp_path / "no.json").exit_code == 1
 
 
 @pytest.mark.parametrize(
@@ -88,6 +91,7 @@ def test_a_file_that_holds_no_scores_is_refused(fdch, tmp_path, content):
     result = fdch("compare", file)
     assert result.exit_code == 1
     assert "does not hold the scores" in result.stderr
+    assert "). Give a run that 'fdch evaluate' has scored" in result.stderr
 
 
 def test_a_file_too_large_for_scores_is_not_read(fdch, tmp_path, monkeypatch):
@@ -97,5 +101,5 @@ def test_a_file_too_large_for_scores_is_not_read(fdch, tmp_path, monkeypatch):
     assert "no scores are" in fdch("compare", file).stderr
 
 
-def test_the_name_of_the_scores_file_is_that_of_runs():
-    assert compare.SCORES == SCORES
+def test_the_names_of_files_are_those_of_runs():
+    assert (compare.SCORES, compare.DESCRIPTION) == (SCORES, DESCRIPTION)

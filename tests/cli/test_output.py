@@ -37,5 +37,8 @@ def test_a_file_needs_a_folder_to_lie_in(tmp_path):
     require_place(tmp_path / "page.html")
     with pytest.raises(RunError, match="is a folder"):
         require_place(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="file' is a file, so nothing can be written"):
+        require_place(tmp_path / "file" / "page.html")
     with pytest.raises(RunError, match="no folder"):
         require_place(tmp_path / "missing" / "page.html")

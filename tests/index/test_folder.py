@@ -9,6 +9,7 @@ from fdch.codes import Codes
 from fdch.errors import DataError, IndexBusy, IndexFolderError, ModelMismatch
 from fdch.index.folder import CodeFolder
 from fdch.index.store import Added, Condition, Item
+from fdch.runs import DESCRIPTION
 
 
 @pytest.fixture
@@ -230,6 +231,13 @@ def test_a_folder_that_is_taken_or_missing_is_told(filled, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(IndexFolderError, match="is no index"):
         CodeFolder.open(tmp_path / "empty")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(IndexFolderError, match="but a file, and an index is a folder"):
+        CodeFolder.open(tmp_path / "file")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / DESCRIPTION).write_text("{}")
+    with pytest.raises(IndexFolderError, match=r"but a run.*create INDEX --run .*run"):
+        CodeFolder.open(tmp_path / "run")
     with pytest.raises(IndexFolderError, match="1 to 256 bits; got 0"):
         CodeFolder.create(tmp_path / "new", 0, "m")
     CodeFolder.create(tmp_path / "empty", 8, "m").close()

@@ -144,7 +144,7 @@ def test_no_worker_is_too_few(study):
 
 def test_a_folder_that_cannot_be_made_is_refused(source, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="Choose another folder"):
+    with pytest.raises(RunError, match=r"\(Not a directory\)\. Choose another"):
         run(Study(source, tmp_path / "file" / "out"))
 
 

@@ -71,7 +71,7 @@ def command(
         Workload(sizes["image_width"], sizes["words"]),
     )
     with ProgressPrinter() as progress:
-        chosen = listed(methods) if methods is not None else None
+        chosen = listed(methods, "--methods") if methods is not None else None
         result = methods_benchmark(asked, chosen, progress)
     if plot is not None:
         write_scaling_plot(plot, result)

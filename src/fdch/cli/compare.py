@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from fdch.evaluation.tables import Table
 
 MEASURES = ("map", "map_stable", "map_best", "map_worst")
-SCORES = "scores.json"  # as in fdch.runs, which would load torch
+# as in fdch.runs, which would load torch
+SCORES, DESCRIPTION = "scores.json", "run.json"
+WANTED = "a run that 'fdch evaluate' has scored, or a file of its --json"
 MOST_BYTES = 64 * 2**20
 AS_OPTIONS = {
     "over_seeds=True": "--over-seeds",
@@ -92,15 +94,18 @@ def read_scores(path: Path) -> "Scores":
 
     file = path / SCORES if path.is_dir() else path
     if not file.is_file():
-        advice = f"Score it with 'fdch evaluate {path}'." if path.is_dir() else ""
-        raise MissingFile(f"there are no scores at '{file}'. {advice}".rstrip())
+        advice = f"Give {WANTED}, or check the path."
+        if (path / DESCRIPTION).is_file():
+            advice = f"Score it with 'fdch evaluate {path}'."
+        raise MissingFile(f"there are no scores at '{file}'. {advice}")
     if file.stat().st_size > MOST_BYTES:
         raise DataError(f"'{file}' is over {MOST_BYTES:,} bytes; no scores are.")
     try:
         return Scores.from_json(json.loads(file.read_text("utf-8")))
     except (ValueError, RecursionError, DataError) as problem:
         raise DataError(
-            f"'{file}' does not hold the scores that 'fdch evaluate' writes: {problem}"
+            f"'{file}' does not hold the scores that 'fdch evaluate' writes "
+            f"({str(problem).rstrip('.')}). Give {WANTED}."
         ) from problem
 
 

@@ -5,7 +5,7 @@ from fdch.errors import SettingError
 MOST = 10**9
 
 
-def listed(text: str) -> list[str]:
+def listed(text: str, option: str = "the list") -> list[str]:
     """Split at commas, each value once.
 
     >>> listed("cmfh, dch,cmfh")
@@ -13,7 +13,10 @@ def listed(text: str) -> list[str]:
     """
     found = [part.strip() for part in text.split(",") if part.strip()]
     if not found:
-        raise SettingError(f"'{text}' names nothing; write a list such as 'a,b'.")
+        raise SettingError(
+            f"{option} names nothing; got '{text}'. Write one value or more, with "
+            "commas in between."
+        )
     return list(dict.fromkeys(found))
 
 
@@ -23,7 +26,7 @@ def numbers(option: str, text: str) -> list[int]:
     >>> numbers("--bits", "16,32")
     [16, 32]
     """
-    found = listed(text)
+    found = listed(text, option)
     wrong = [part for part in found if not _is_number(part)]
     if wrong:
         raise SettingError(

@@ -56,5 +56,7 @@ def require_place(path: Path) -> None:
     """Refuse, before any work, a file that cannot be written."""
     if path.is_dir():
         raise RunError(f"'{path}' is a folder; name a file to write.")
+    if path.parent.is_file():
+        raise RunError(f"'{path.parent}' is a file, so nothing can be written into it.")
     if not path.absolute().parent.is_dir():
         raise RunError(f"there is no folder '{path.parent}' to write into; make it.")

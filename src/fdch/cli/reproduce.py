@@ -166,7 +166,7 @@ def _study(
     from fdch.reproduction.recipe import choose
     from fdch.reproduction.study import Study, settings_by_method
 
-    named = listed(methods) if methods is not None else None
+    named = listed(methods, "--methods") if methods is not None else None
     for name in named or ():
         load(name)  # refuses an unknown one by its name
     lengths = numbers("--bits", bits) if bits is not None else None

@@ -29,6 +29,7 @@ LOCK = "writer.lock"
 CODES = "codes"
 MODEL = "model"
 PARTIAL = ".partial"
+_RUN = "run.json"  # what a trained run has, which is no index
 PART_FILE = re.compile(r"(\d{8})\.(rows|numbers|grouping|buckets)(\.partial)?")
 
 MOST_PART_ROWS = 2**24
@@ -50,7 +51,17 @@ _HINTS = {
 
 def no_index(folder: Path) -> IndexFolderError:
     """Make the error of a folder that is not there, or is something else."""
-    what = "is no index" if folder.is_dir() else "is not there"
+    if (folder / _RUN).is_file():
+        return IndexFolderError(
+            f"'{folder}' is no index but a run. Create an index with 'fdch index "
+            f"create INDEX --run {folder}'."
+        )
+    if folder.is_dir():
+        what = "is no index"
+    elif folder.exists():
+        what = "is no index but a file, and an index is a folder"
+    else:
+        what = "is not there"
     return IndexFolderError(
         f"'{folder}' {what}. Create an index with 'fdch index create', "
         "or check the path."

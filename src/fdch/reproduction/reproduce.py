@@ -127,7 +127,8 @@ def _make_folder(study: Study) -> None:
         (study.out / CELLS).mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise RunError(
-            f"'{study.out}' cannot be written: {problem}. Choose another folder."
+            f"'{study.out}' cannot be written to ({problem.strerror or problem}). "
+            "Choose another folder."
         ) from problem
 
 
