@@ -1,15 +1,22 @@
 """An index answers alike, whichever program encodes its queries."""
 
+import json
+import shutil
+import socket
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
+from fdch import encoders
 from fdch.data.pairs import PairedSet
 from fdch.encoder_speed import encoder_speed
 from fdch.encoders import open_encoder
-from fdch.errors import ModelMismatch
+from fdch.errors import ModelMismatch, RunError
 from fdch.experiment import TrainingTask, train_run
 from fdch.exporting.writing import export_run
 from fdch.indexing import Index
@@ -71,3 +78,138 @@ def test_both_encoders_are_timed(index):
     found = encoder_speed(index.run, repeats=1)
     assert found["text"]["ratio"]["median"] > 0
     assert found["picture"]["onnx_milliseconds"] > 0
+
+
+def kept(cache):
+    return sorted((cache / encoders.EXPORTS).iterdir())
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FDCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def no_export(*_):
+    raise AssertionError("an export is at hand")
+
+
+def test_an_export_is_made_once(index, cache, monkeypatch):
+    open_encoder(index, "onnx")
+    [made] = kept(cache)
+    assert made.name.startswith(index.fingerprint)
+    monkeypatch.setattr(encoders, "_export", no_export)
+    found = open_encoder(index, "onnx")
+    assert found is not None
+    assert found.sides == ("image", "text")
+
+
+def test_a_damaged_export_is_made_anew(index, cache):
+    open_encoder(index, "onnx")
+    [made] = kept(cache)
+    (made / "text.onnx").write_bytes(b"")
+    assert open_encoder(index, "onnx") is not None
+    assert (made / "text.onnx").stat().st_size > 0
+
+
+def test_an_export_of_another_program_is_replaced(index, cache, monkeypatch):
+    open_encoder(index, "onnx")
+    monkeypatch.setattr(encoders, "__version__", "another")
+    before = kept(cache)
+    open_encoder(index, "onnx")
+    assert len(kept(cache)) == 1
+    assert kept(cache) != before
+
+
+def test_without_a_cache_it_works_too(index, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FDCH_CACHE", str(tmp_path / "file" / "cache"))
+    assert open_encoder(index, "onnx") is not None
+
+
+def test_what_cannot_be_exported_is_told(index, tmp_path, cache):
+    with pytest.raises(RunError, match="no trained method in"):
+        encoders._export(tmp_path, tmp_path / "out")
+    folder = shutil.copytree(index.store.path, tmp_path / "index")
+    state = folder / "model" / "state.safetensors"
+    state.write_bytes(state.read_bytes()[:-1])
+    with (
+        Index.open(folder) as damaged,
+        pytest.raises(RunError, match="not the file that was written"),
+    ):
+        open_encoder(damaged, "onnx")
+    assert not kept(cache)
+
+
+SEARCH = """
+import sys
+from fdch.cli import cli
+
+cli(["search", *sys.argv[1:]], standalone_mode=False)
+sys.exit("torch" in sys.modules)
+"""
+
+SERVE = """
+import json, os, signal, sys, threading, time, urllib.error, urllib.request
+from fdch.cli import cli
+
+index, port, encoder = sys.argv[1:]
+
+def ask(path, body=None):
+    url, kind = f"http://127.0.0.1:{port}{path}", {"content-type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(url, body, kind)) as reply:
+        return json.load(reply)
+
+def work():
+    while True:
+        try:
+            ask("/ready")
+            break
+        except OSError:
+            time.sleep(0.05)
+    print(json.dumps(ask("/v1/search", b'{"text": "beach"}')), flush=True)
+    ask("/v1/index")
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=work, daemon=True).start()
+words = ["serve", index, "--port", port, "--encoder", encoder, "--quiet"]
+cli(words, standalone_mode=False)
+sys.exit("torch" in sys.modules)
+"""
+
+
+def done(code, *words):
+    """Run a program that ends with 1 if it has imported torch."""
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        ("--text", "beach"),
+        pytest.param(("--id", "scene1"), marks=pytest.mark.slow),
+    ],
+)
+def test_searching_with_an_export_imports_no_torch(index, query):
+    words = (index.store.path, *query, "--json", "-k", 3, "--encoder")
+    found = done(SEARCH, *words, "onnx")
+    assert found.returncode == 0, found.stderr
+    plain = done(SEARCH, *words, "torch")
+    assert plain.returncode == (query[0] == "--text"), plain.stderr
+    ours, theirs = (json.loads(each.stdout)["results"] for each in (found, plain))
+    assert len(ours) == 3
+    assert ours == theirs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoder", ["onnx", "folder"])
+def test_serving_with_an_export_imports_no_torch(index, encoder):
+    pytest.importorskip("uvicorn")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    if encoder == "folder":
+        encoder = index.store.path.parent / "onnx"
+    found = done(SERVE, index.store.path, port, encoder)
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout.splitlines()[-1])["results"]

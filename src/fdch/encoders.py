@@ -1,14 +1,24 @@
 """Which program encodes queries: torch, or ONNX Runtime."""
 
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from importlib.resources import files
 from pathlib import Path
 
+from fdch import __version__
+from fdch.data.cache import default_folder
+from fdch.errors import RunError
 from fdch.exported import ExportedModel
-from fdch.exporting.sides import graphs
-from fdch.exporting.writing import manifest
 from fdch.indexing import Index
 from fdch.runs import Run
 
 TORCH, ONNX = "torch", "onnx"
+EXPORTS = "exports"
 
 
 def open_encoder(index: Index, name: str | Path) -> ExportedModel | None:
@@ -16,8 +26,9 @@ def open_encoder(index: Index, name: str | Path) -> ExportedModel | None:
 
     Args:
         index: Whose model is to encode.
-        name: "torch" for the index's own method, "onnx" for its export made on the
-            spot, or the folder of an export that `fdch export` wrote.
+        name: "torch" for the index's own method, "onnx" for its export, made by
+            another process and kept in the cache, or the folder of an export that
+            `fdch export` wrote.
 
     Returns:
         What a Searcher takes as its encoder; None for the method itself.
@@ -25,11 +36,58 @@ def open_encoder(index: Index, name: str | Path) -> ExportedModel | None:
     if name == TORCH:
         return None
     if name == ONNX:
-        return exported_queries(index.run)
+        return _own_export(index)
     return ExportedModel.open(name)
 
 
 def exported_queries(run: Run) -> ExportedModel:
     """Export what encodes queries, in memory: the image side and the text side."""
+    from fdch.exporting.sides import graphs
+    from fdch.exporting.writing import manifest
+
     found = graphs(run.method, ("image", "text"))
     return ExportedModel(manifest(run, found), found)
+
+
+def _own_export(index: Index) -> ExportedModel:
+    model = index.model.fingerprint
+    kept = default_folder() / EXPORTS / f"{model}-{_exporter()}"
+    with suppress(RunError):  # there is none, or it is damaged
+        found = ExportedModel.open(kept)
+        if found.fingerprint == model:
+            return found
+    with tempfile.TemporaryDirectory(prefix=".making-", dir=_place(kept)) as place:
+        made = Path(place) / "export"
+        _export(index.store.model_folder(), made)
+        with suppress(OSError):  # losing what is kept costs time, never a result
+            for old in kept.parent.glob(f"{model}-*"):
+                shutil.rmtree(old, ignore_errors=True)
+            os.rename(made, kept)
+        return ExportedModel.open(made if made.exists() else kept)
+
+
+def _place(kept: Path) -> Path | None:
+    """Give a folder on the same disk as what is to be kept, if it can be had."""
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return kept.parent if os.access(kept.parent, os.W_OK | os.X_OK) else None
+
+
+def _export(run: Path, out: Path) -> None:
+    words = [sys.executable, "-m", "fdch.exporting", str(run), str(out)]
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RunError(done.stderr.strip() or "the export ended without a word.")
+
+
+def _exporter() -> str:
+    """Tell exports apart that another version of this program has made."""
+    digest = hashlib.blake2b(__version__.encode(), digest_size=8)
+    sources = (each for each in files("fdch.exporting").iterdir() if each.is_file())
+    for source in sorted(sources, key=lambda each: each.name):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()

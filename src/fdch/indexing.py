@@ -27,7 +27,7 @@ from fdch.index.opening import (
 from fdch.index.store import Item, Kind
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
-from fdch.runs import Run, copy_model, open_run, save_run
+from fdch.runs import Run, RunFacts, copy_model, open_run, read_facts, save_run
 from fdch.training.context import PLAIN, Context
 
 PICTURES_AT_A_TIME = 128
@@ -142,15 +142,17 @@ class Index:
         return self.store.model
 
     @cached_property
+    def model(self) -> RunFacts:
+        """What the model tells of itself; it is not loaded for that."""
+        facts = read_facts(self.store.model_folder())
+        self._require_own(facts.fingerprint)
+        return facts
+
+    @cached_property
     def run(self) -> Run:
         """The model, opened when it is first asked for."""
         run = open_run(self.store.model_folder(), self.context)
-        if run.fingerprint != self.fingerprint:
-            raise DamagedIndex(
-                f"the model in this index is {run.fingerprint}, but its codes were "
-                f"made by {self.fingerprint}. Restore the index from a copy, or create "
-                "it again."
-            )
+        self._require_own(run.fingerprint)
         return run
 
     @property
@@ -236,6 +238,14 @@ class Index:
             raise ModelMismatch(
                 f"{what} were made by model {fingerprint}; this index holds codes of "
                 f"model {self.fingerprint}. Encode them with the index's own model."
+            )
+
+    def _require_own(self, fingerprint: str) -> None:
+        if fingerprint != self.fingerprint:
+            raise DamagedIndex(
+                f"the model in this index is {fingerprint}, but its codes were made by "
+                f"{self.fingerprint}. Restore the index from a copy, or create it "
+                "again."
             )
 
     def _add_part(self, pairs: PairedSet, broken: Broken) -> AddedPairs:

@@ -40,6 +40,10 @@ class QueryInputs(Protocol):
         """Columns of image features."""
 
     @property
+    def size(self) -> int | None:
+        """Rows and columns of pictures; None for ready features."""
+
+    @property
     def text_width(self) -> int:
         """Columns of word vectors."""
 

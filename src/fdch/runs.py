@@ -47,6 +47,21 @@ FIELDS = {"method": str, "settings": dict, "files": dict, "fingerprint": str}
 
 
 @dataclass(frozen=True)
+class RunFacts:
+    """What a run tells of itself, without what it has learned.
+
+    Args:
+        name: The method's name, such as "fdch".
+        fingerprint: Identifies the trained model.
+        calibration: How probable a result at a distance is, where that is known.
+    """
+
+    name: str
+    fingerprint: str
+    calibration: Calibration | None
+
+
+@dataclass(frozen=True)
 class Run:
     """A trained method opened from a folder.
 
@@ -142,6 +157,21 @@ def copy_model(run: Run, folder: Path) -> Run:
     facts = {**run.facts, "files": kept}
     write_json(folder / DESCRIPTION, facts)
     return Run(folder, run.method, facts, run.calibration)
+
+
+def read_facts(folder: str | Path) -> RunFacts:
+    """Read what a run tells of itself; neither torch nor its weights are loaded.
+
+    Raises:
+        RunError: Saying what is wrong with the folder and what to do.
+    """
+    folder = Path(folder)
+    facts = _read_description(folder)
+    if CALIBRATION in facts["files"]:
+        _require_intact(folder / CALIBRATION, facts["files"][CALIBRATION])
+    bits = facts["settings"].get("bits")
+    calibration = _read_calibration(folder, facts, bits)
+    return RunFacts(facts["method"], facts["fingerprint"], calibration)
 
 
 def open_run(folder: str | Path, context: Context = PLAIN) -> Run:

@@ -18,7 +18,6 @@ from fdch.index.store import Answer, Item
 from fdch.indexing import Index
 from fdch.queries import Encoder, Picture, Queries, Text, image_queries, text_queries
 from fdch.results import Demand, Options, Result, Results
-from fdch.training.inputs import READY
 
 GROWTH = 4
 MOST_CANDIDATES = 100_000
@@ -52,13 +51,13 @@ class Searcher:
     @property
     def calibration(self) -> Calibration | None:
         """How probable a result at a distance is, where the model knows."""
-        return self.index.run.calibration
+        return self.index.model.calibration
 
     def warm(self) -> None:
         """Load and compile all that a search needs, so that none has to wait."""
         warm(self.index.bits)
         inputs = self.encoder.inputs
-        if inputs.image_network == READY:
+        if inputs.size is None:
             self.by_image(np.zeros(inputs.image_width), k=1)
         else:
             self.by_image(np.zeros((8, 8, 3), np.uint8), k=1)

@@ -67,6 +67,16 @@ device_option: Decorator = click.option(
 )
 
 
+encoder_option: Decorator = click.option(
+    "--encoder",
+    default="torch",
+    show_default=True,
+    metavar="NAME",
+    help="What encodes queries: torch, onnx (ONNX Runtime), or a folder that 'fdch "
+    "export' wrote.",
+)
+
+
 def index_folder(name: str) -> Path:
     """Refuse a server where only a folder can be looked after."""
     from fdch.index.opening import is_server

@@ -8,6 +8,7 @@ import click
 from fdch.cli.options import (
     PathName,
     device_option,
+    encoder_option,
     example,
     index_argument,
     json_option,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     metavar="P",
     help="Only results that are relevant with at least this probability.",
 )
+@encoder_option
 @device_option
 @json_option
 def command(
@@ -55,6 +57,7 @@ def command(
     text: str | None,
     image: Path | None,
     name: str | None,
+    encoder: str,
     device: str,
     as_json: bool,
     k: int | None,
@@ -70,6 +73,7 @@ def command(
     """
     if sum(asked is not None for asked in (text, image, name)) != 1:
         raise click.UsageError("give one of --text, --image and --id.")
+    from fdch.encoders import open_encoder
     from fdch.indexing import Index
     from fdch.search import Searcher
     from fdch.training.context import Context
@@ -82,7 +86,8 @@ def command(
         "min_probability": min_probability,
     }
     with Index.open(index, context=Context(device=device)) as opened:
-        found = _search(Searcher(opened), text, image, name, options)
+        searcher = Searcher(opened, open_encoder(opened, encoder))
+        found = _search(searcher, text, image, name, options)
     if as_json:
         say_json(found.to_json())
         return

@@ -4,7 +4,13 @@ from pathlib import Path
 
 import click
 
-from fdch.cli.options import PathName, device_option, example, index_argument
+from fdch.cli.options import (
+    PathName,
+    device_option,
+    encoder_option,
+    example,
+    index_argument,
+)
 from fdch.cli.output import count, note, say
 
 MEBIBYTE = 2**20
@@ -73,14 +79,7 @@ MEBIBYTE = 2**20
     metavar="ADDRESS",
     help="A proxy before the service whose word on clients' addresses is believed.",
 )
-@click.option(
-    "--encoder",
-    default="torch",
-    show_default=True,
-    metavar="NAME",
-    help="What encodes queries: torch, onnx (ONNX Runtime), or a folder that 'fdch "
-    "export' wrote.",
-)
+@encoder_option
 @click.option("--log-queries", is_flag=True, help="Let the log hold what is asked.")
 @click.option("--quiet", is_flag=True, help="Log trouble only, not every request.")
 @device_option

@@ -1,6 +1,7 @@
 """An export on disk: ONNX files, and a manifest that says how to use them."""
 
 import hashlib
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,7 @@ from fdch.exported_files import FORMAT, MANIFEST
 from fdch.exporting.sides import graphs
 from fdch.files import write_json, write_whole
 from fdch.methods._base import HashMethod
-from fdch.networks import image as image_networks
 from fdch.runs import Run
-from fdch.training.inputs import READY
 
 CODES = (
     "a bit is 1 where its output is 0 or above; bits are packed eight to the byte, "
@@ -31,12 +30,15 @@ TEXTS = (
 )
 
 
-def export_run(run: Run, out: Path) -> dict[str, Any]:
+def export_run(
+    run: Run, out: Path, roles: Sequence[str] = ("image", "text", "pair")
+) -> dict[str, Any]:
     """Write a run's sides as ONNX files, the manifest last.
 
     Args:
         run: What to export.
         out: A folder to make; one with other files in it is refused.
+        roles: Which sides, of those that there are.
 
     Returns:
         The manifest.
@@ -45,7 +47,7 @@ def export_run(run: Run, out: Path) -> dict[str, Any]:
         raise RunError(
             f"'{out}' is there and not an empty folder. Choose another folder."
         )
-    found = graphs(run.method)
+    found = graphs(run.method, roles)
     document = manifest(run, found)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -84,10 +86,9 @@ def manifest(run: Run, found: dict[str, bytes]) -> dict[str, Any]:
 def _image_input(method: HashMethod) -> dict[str, Any]:
     inputs = method.inputs
     facts = {"network": inputs.image_network, "width": inputs.image_width}
-    if inputs.image_network == READY:
+    if inputs.size is None:
         return {"input": "features", **facts}
-    size = image_networks.describe(inputs.image_network).size
-    return {"input": "pixels", "size": size, **facts, "preparation": PICTURES}
+    return {"input": "pixels", "size": inputs.size, **facts, "preparation": PICTURES}
 
 
 def _text_input(method: HashMethod) -> dict[str, Any]:

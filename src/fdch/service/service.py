@@ -14,7 +14,6 @@ from fdch.exported import ExportedModel
 from fdch.index.store import Item
 from fdch.indexing import Index
 from fdch.machine import usable_cores
-from fdch.networks import image as image_networks
 from fdch.queries import text_queries
 from fdch.results import Results
 from fdch.search import Searcher
@@ -29,7 +28,6 @@ from fdch.service.pools import BoundedPool
 from fdch.service.problems import Problem, too_busy
 from fdch.service.tokens import Tokens
 from fdch.service.writing import Change, Put, Writer, Written
-from fdch.training.inputs import READY
 
 PICTURES = "pictures"
 _BATCH = 256
@@ -129,8 +127,8 @@ class Service:
 
     async def decode(self, picture: bytes) -> Pixels:
         """Decode an uploaded picture to what the model's network takes."""
-        inputs = self.searcher.encoder.inputs
-        if inputs.image_network == READY:
+        size = self.searcher.encoder.inputs.size
+        if size is None:
             raise Problem(
                 422,
                 "no_pictures",
@@ -138,7 +136,6 @@ class Service:
                 "look at pictures.",
                 "Search by text, or by the id of an item.",
             )
-        size = image_networks.describe(inputs.image_network).size
         return await self._decoding.run(
             decode, picture, size, self.limits.pictures, "the picture"
         )
@@ -218,6 +215,8 @@ class Service:
     async def _warm(self) -> None:
         try:
             await asyncio.to_thread(self.searcher.warm)
+            if self.can_write:  # items are encoded by the method itself
+                await asyncio.to_thread(lambda: self.index.method)
             await asyncio.to_thread(self.about.index)
         except Exception as problem:
             self.trouble = problem

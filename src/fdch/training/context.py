@@ -1,12 +1,14 @@
 """The circumstances of training that do not change what is learned."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-
-from fdch.networks.device import resolve_device
 from fdch.progress import Progress, silent
-from fdch.training.checkpoints import Checkpoints
+
+if TYPE_CHECKING:
+    import torch
+
+    from fdch.training.checkpoints import Checkpoints
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,14 @@ class Context:
 
     progress: Progress = silent
     device: str = "auto"
-    checkpoints: Checkpoints | None = None
+    checkpoints: "Checkpoints | None" = None
     remember: bool = True
 
-    def torch_device(self) -> torch.device:
+    def torch_device(self) -> "torch.device":
         """Resolve the device's name, "auto" meaning an accelerator if there is one."""
+        # not above: an index is opened and searched with an export without torch
+        from fdch.networks.device import resolve_device
+
         return resolve_device(self.device)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
 from fdch.errors import DataError, SettingError
-from fdch.networks import image as image_networks
-from fdch.networks.features import frozen_features
 from fdch.training.context import Context
+
+if TYPE_CHECKING:
+    from fdch.networks.image import ImageNetwork
 
 DEFAULT_NETWORK = "efficientnet_lite0"
 READY = "features"
@@ -72,6 +74,19 @@ class Inputs:
             items=len(pairs),
         )
 
+    @property
+    def network(self) -> "ImageNetwork":
+        """The image network, of methods that look at pictures."""
+        # not above: what an index holds is known without torch
+        from fdch.networks import image as image_networks
+
+        return image_networks.describe(self.image_network)
+
+    @property
+    def size(self) -> int | None:
+        """Rows and columns of pictures; None for ready features."""
+        return None if self.image_network == READY else self.network.size
+
     def images(
         self, images: Images, context: Context, *, keep: bool = False
     ) -> NDArray[np.float32] | NDArray[np.uint8]:
@@ -95,11 +110,13 @@ class Inputs:
             return images.values
         assert isinstance(images, Pictures)
         if self.finetune:
-            size = image_networks.describe(self.image_network).size
+            size = self.network.size
             if keep:
                 return pixel_store(images, size, progress=context.progress)
             none = np.empty((0, size, size, 3), dtype=np.uint8)
             return np.concatenate([none, *decode_batches(images, size)])
+        from fdch.networks.features import frozen_features
+
         return frozen_features(
             self.image_network,
             Path(self.image_weights) if self.image_weights else None,
@@ -124,6 +141,8 @@ class Inputs:
 
 
 def _choose_network(images: Images, name: str, finetune: bool) -> tuple[str, int]:
+    from fdch.networks import image as image_networks
+
     if isinstance(images, ImageFeatures):
         if finetune or name not in ("auto", READY):
             raise SettingError(
