@@ -5,7 +5,7 @@ import pytest
 
 from fdch.cli.bench_rerank import table
 from fdch.data.splits import SplitSizes
-from fdch.errors import DataError, RunError
+from fdch.errors import DataError, RunError, SettingError
 from fdch.experiment import TrainingTask, train_run
 from fdch.search_quality import search_quality
 
@@ -53,6 +53,11 @@ def test_figures_of_unseen_pairs(run):
     shown = str(table(result))
     assert "image → pair" in shown
     assert "re-ranked" in shown
+
+
+def test_nobody_asking_is_refused(run):
+    with pytest.raises(SettingError, match="1 query or more; got 0"):
+        search_quality(run, queries=0)
 
 
 def test_too_few_unseen_pairs_are_refused(tmp_path, factor_pairs):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.encoding import real_outputs
-from fdch.errors import DataError, RunError
+from fdch.errors import DataError, RunError, SettingError
 from fdch.evaluation.calibration import Calibration, calibration_error
 from fdch.preparation import read_pairs
 from fdch.results import Demand
@@ -60,6 +60,8 @@ def search_quality(
         hundred (mean over queries), and the calibration error of the first ten,
         each without and with re-ranking.
     """
+    if queries < 1:
+        raise SettingError(f"give 1 query or more; got {queries}.")
     known = training_facts(run)
     pairs = read_pairs(known["source"], known.get("broken", "refuse"), context)
     if pairs.fingerprint != known["fingerprint"]:

@@ -26,9 +26,3 @@ def test_json_is_the_benchmarks_document(fdch):
 def test_a_scaled_loop_is_told(fdch):
     shown = fdch("bench", "evaluate", *SMALL, "--loop-queries", 5).stdout
     assert "the loop ran 5 queries; its time is scaled up" in shown
-
-
-def test_sizes_must_be_positive(fdch):
-    result = fdch("bench", "evaluate", "--queries", 0)
-    assert result.exit_code == 1
-    assert "1 or more" in result.stderr

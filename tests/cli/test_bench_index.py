@@ -2,6 +2,11 @@
 
 import json
 
+import pytest
+
+from fdch.errors import SettingError
+from fdch.index.benchmark_folder import FolderSizes
+
 SMALL = ("--codes", 3000, "--items", 40, "--repeats", 1, "-k", 5)
 
 
@@ -20,7 +25,6 @@ def test_json_counts_what_was_made(fdch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_sizes_below_one_are_refused(fdch):
-    failed = fdch("bench", "index", "--codes", 0)
-    assert failed.exit_code == 1
-    assert "1 or more" in failed.stderr
+def test_sizes_below_one_are_refused():
+    with pytest.raises(SettingError, match="1 or more"):
+        FolderSizes(codes=0)

@@ -51,7 +51,6 @@ def test_wrong_values_are_named_before_any_work(fdch, tmp_path):
         (("--methods", "xyz"), "unknown method"),
         (("--scaling", "1,b"), "--scaling takes numbers"),
         (("--plot", tmp_path / "plot.gif"), "plots are written as"),
-        (("--pairs", 0), "1 or more"),
     ):
         result = fdch("bench", "methods", *SMALL, *more)
         assert result.exit_code == 1

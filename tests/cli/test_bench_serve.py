@@ -42,9 +42,3 @@ def test_both_encoders_are_shown():
     shown = str(encode_table({"text": found}))
     assert "one text" in shown
     assert "2.00 (2.00-2.00)" in shown
-
-
-def test_too_few_turns_are_refused(fdch, on_features):
-    result = fdch("bench", "encode", on_features.run, "--repeats", 0)
-    assert result.exit_code == 1
-    assert "1 or more" in result.stderr

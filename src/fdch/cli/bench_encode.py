@@ -7,6 +7,7 @@ import click
 
 from fdch.cli.options import PathName, device_option, example, json_option
 from fdch.cli.output import say, say_json
+from fdch.cli.values import count_option
 
 if TYPE_CHECKING:
     from fdch.evaluation.tables import Table
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command("encode", epilog=example("fdch bench encode runs/first --repeats 1"))
 @click.argument("run", type=PathName())
-@click.option("--repeats", default=5, show_default=True, help="Turns of each side.")
+@count_option("--repeats", default=5, help="Turns of each side.")
 @device_option
 @json_option
 def command(run: Path, repeats: int, device: str, as_json: bool) -> None:
@@ -24,12 +25,9 @@ def command(run: Path, repeats: int, device: str, as_json: bool) -> None:
     pixels, its decoding included; runs on ready features have none.
     """
     from fdch.encoder_speed import encoder_speed
-    from fdch.errors import SettingError
     from fdch.runs import open_run
     from fdch.training.context import Context
 
-    if repeats < 1:
-        raise SettingError("repeats of a benchmark must be 1 or more.")
     context = Context(device=device)
     result = {"benchmark": "encode", **encoder_speed(open_run(run, context), repeats,
                                                      context)}  # fmt: skip

@@ -7,6 +7,7 @@ import click
 from fdch.cli.options import example, json_option
 from fdch.cli.output import count, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.values import count_option
 
 if TYPE_CHECKING:
     from fdch.evaluation.tables import Table
@@ -16,13 +17,12 @@ if TYPE_CHECKING:
     "evaluate",
     epilog=example("fdch bench evaluate --queries 100 --database 5000 --repeats 1"),
 )
-@click.option("--queries", default=2000, show_default=True)
-@click.option("--database", default=184_577, show_default=True, help="Items searched.")
-@click.option("--bits", default=64, show_default=True, help="Length of the codes.")
-@click.option("--repeats", default=3, show_default=True, help="Turns of each side.")
-@click.option(
+@count_option("--queries", default=2000)
+@count_option("--database", default=184_577, help="Items searched.")
+@count_option("--bits", default=64, help="Length of the codes.")
+@count_option("--repeats", default=3, help="Turns of each side.")
+@count_option(
     "--loop-queries",
-    type=int,
     metavar="N",
     help="Time the loop on N queries only and scale its time up.",
 )

@@ -8,13 +8,14 @@ from fdch.cli.groups import Failure
 from fdch.cli.options import example, json_option
 from fdch.cli.output import count, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.values import count_option
 
 if TYPE_CHECKING:
     from fdch.evaluation.tables import Table
 
 
 @click.command("hostile", epilog=example("fdch bench hostile --repeats 1"))
-@click.option("--repeats", default=3, show_default=True, help="Turns of all requests.")
+@count_option("--repeats", default=3, help="Turns of all requests.")
 @json_option
 def command(repeats: int, as_json: bool) -> None:
     """Time the refusals of hostile requests by the service.

@@ -8,6 +8,7 @@ import click
 from fdch.cli.options import example, json_option
 from fdch.cli.output import say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.values import count_option, seed_option
 
 if TYPE_CHECKING:
     from fdch.evaluation.tables import Table
@@ -16,18 +17,18 @@ if TYPE_CHECKING:
 @click.command(
     "index", epilog=example("fdch bench index --codes 20000 --items 500 --repeats 1")
 )
-@click.option("--codes", default=10_000_000, show_default=True, metavar="N")
-@click.option("--items", default=100_000, show_default=True, metavar="N")
-@click.option("--bits", default=64, show_default=True, help="Length of the codes.")
-@click.option("-k", default=100, show_default=True, help="Answers to a query.")
-@click.option("--repeats", default=5, show_default=True, help="Turns of what is short.")
+@count_option("--codes", default=10_000_000, metavar="N")
+@count_option("--items", default=100_000, metavar="N")
+@count_option("--bits", default=64, help="Length of the codes.")
+@count_option("-k", default=100, help="Answers to a query.")
+@count_option("--repeats", default=5, help="Turns of what is short.")
 @click.option(
     "--place",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
     help="Where to make the indexes; they are removed at the end.",
 )
-@click.option("--seed", default=0, show_default=True)
+@seed_option()
 @json_option
 def command(as_json: bool, place: Path | None, **sizes: Any) -> None:
     """Measure an index folder: making, opening, searching, filtering.

@@ -9,6 +9,7 @@ from fdch.cli.lists import listed, numbers
 from fdch.cli.options import example, file_option, json_option
 from fdch.cli.output import note, require_place, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.values import count_option
 
 if TYPE_CHECKING:
     from fdch.evaluation.tables import Table
@@ -24,15 +25,14 @@ GIGABYTE = 10**9
         "--bits 16"
     ),
 )
-@click.option("--pairs", default=5000, show_default=True, help="Pairs to fit on.")
-@click.option("--image-width", default=4096, show_default=True, help="Image features.")
-@click.option("--words", default=1386, show_default=True, help="Columns of the texts.")
-@click.option("--bits", default=64, show_default=True, help="Length of the codes.")
+@count_option("--pairs", default=5000, help="Pairs to fit on.")
+@count_option("--image-width", default=4096, help="Image features.")
+@count_option("--words", default=1386, help="Columns of the texts.")
+@count_option("--bits", default=64, help="Length of the codes.")
 @click.option("--methods", metavar="A,B", help="All shallow ones if not given.")
-@click.option(
+@count_option(
     "--encode-pairs",
     default=184_577,
-    show_default=True,
     help="Pairs to encode; only LSSH does all, other times are scaled.",
 )
 @click.option(

@@ -7,6 +7,7 @@ import click
 from fdch.cli.options import example, json_option
 from fdch.cli.output import say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.values import count_option
 
 if TYPE_CHECKING:
     from fdch.evaluation.tables import Table
@@ -19,7 +20,7 @@ TITLES = {
 
 
 @click.command("networks", epilog=example("fdch bench networks --repeats 1"))
-@click.option("--repeats", default=5, show_default=True, help="Turns of each side.")
+@count_option("--repeats", default=5, help="Turns of each side.")
 @json_option
 def command(repeats: int, as_json: bool) -> None:
     """Time our layers beside torch's own.

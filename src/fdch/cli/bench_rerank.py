@@ -8,6 +8,7 @@ import click
 from fdch.cli.options import PathName, device_option, example, json_option
 from fdch.cli.output import say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.values import count_option, seed_option
 
 if TYPE_CHECKING:
     from fdch.evaluation.tables import Table
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 @click.command("rerank", epilog=example("fdch bench rerank runs/first"))
 @click.argument("run", type=PathName())
-@click.option("--queries", default=500, show_default=True, help="Pairs that ask.")
-@click.option("--seed", default=0, show_default=True, help="Of their choice.")
+@count_option("--queries", default=500, help="Pairs that ask.")
+@seed_option("Of their choice.")
 @device_option
 @json_option
 def command(run: Path, queries: int, seed: int, device: str, as_json: bool) -> None:

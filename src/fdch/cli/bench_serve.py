@@ -8,6 +8,7 @@ from fdch.cli.lists import numbers
 from fdch.cli.options import example, json_option
 from fdch.cli.output import say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.values import Count, Seconds, count_option, seed_option
 
 if TYPE_CHECKING:
     from fdch.evaluation.tables import Table
@@ -27,19 +28,24 @@ NAMES = {"fdch": "fdch serve", "threads": "FAISS, in threads", "loop": "FAISS, i
     type=click.Choice(["random", "clustered"]),
     help="Codes: random, or around 1,000 centres.",
 )
-@click.option("--clients", default=64, show_default=True, help="That ask at a time.")
+@count_option("--clients", default=64, help="That ask at a time.")
 @click.option(
-    "--seconds", default=10.0, show_default=True, help="Of a turn of each side."
+    "--seconds",
+    type=Seconds(),
+    default=10.0,
+    show_default=True,
+    help="Of a turn of each side.",
 )
-@click.option("--repeats", default=3, show_default=True, help="Turns of each side.")
+@count_option("--repeats", default=3, help="Turns of each side.")
 @click.option(
     "--requests",
+    type=Count(0),
     default=0,
     metavar="N",
     help="Then send N requests to the service and watch its memory.",
 )
-@click.option("-k", default=20, show_default=True, help="Results to a query.")
-@click.option("--bits", default=64, show_default=True, help="Length of the codes.")
+@count_option("-k", default=20, help="Results to a query.")
+@count_option("--bits", default=64, help="Length of the codes.")
 @click.option(
     "--encoder",
     default="torch",
@@ -47,7 +53,7 @@ NAMES = {"fdch": "fdch serve", "threads": "FAISS, in threads", "loop": "FAISS, i
     type=click.Choice(["torch", "onnx"]),
     help="What encodes the service's queries; the peer's are by torch.",
 )
-@click.option("--seed", default=0, show_default=True)
+@seed_option()
 @json_option
 def command(as_json: bool, sizes: str, **more: Any) -> None:
     """Time the service beside FAISS behind FastAPI.

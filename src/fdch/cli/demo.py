@@ -20,6 +20,7 @@ from fdch.cli.options import (
 from fdch.cli.output import note, plain, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
 from fdch.cli.serve import require_packages
+from fdch.cli.values import seed_option
 from fdch.errors import RunError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ QUERIES, ANSWERS = 2, 4
     help="What to learn from.",
 )
 @click.option("--bits", default=32, show_default=True, help="Length of the codes.")
-@click.option("--seed", default=0, show_default=True)
+@seed_option()
 @click.option(
     "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a setting."
 )
@@ -58,7 +59,11 @@ QUERIES, ANSWERS = 2, 4
     "--serve", is_flag=True, help="Serve the index when it is made; Ctrl-C ends it."
 )
 @click.option(
-    "--port", default=8000, show_default=True, help="Of --serve; any if it is taken."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Of --serve; any if it is taken.",
 )
 @device_option
 @json_option

@@ -17,6 +17,7 @@ from fdch.cli.options import (
 )
 from fdch.cli.output import note, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter, duration
+from fdch.cli.values import seed_option
 
 if TYPE_CHECKING:
     from fdch.experiment import TrainingTask
@@ -36,9 +37,7 @@ if TYPE_CHECKING:
     metavar="RUN",
     help="Folder for the trained run.",
 )
-@click.option(
-    "--seed", default=0, show_default=True, help="Of the split and of learning."
-)
+@seed_option("Of the split and of learning.")
 @click.option(
     "--split",
     type=PathName(),

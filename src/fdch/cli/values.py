@@ -1,0 +1,52 @@
+"""Kinds of numbers that options take; one that is too small is refused by name."""
+
+import math
+from typing import Any
+
+import click
+
+from fdch.cli.options import Decorator
+
+
+class Count(click.types.IntParamType):
+    """A whole number, from some number on."""
+
+    def __init__(self, least: int = 1) -> None:
+        self.least = least
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Refuse what is too small."""
+        number = super().convert(value, param, ctx)
+        if number < self.least:
+            self.fail(f"{number} is too small; give {self.least} or more.", param, ctx)
+        return number
+
+
+class Seconds(click.types.FloatParamType):
+    """A time that begins and ends."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Refuse no time at all, and one without an end."""
+        number = super().convert(value, param, ctx)
+        if not 0 < number < math.inf:
+            self.fail(f"{number:g} is no time; give seconds above 0.", param, ctx)
+        return number
+
+
+def count_option(*names: str, default: int | None = None, **more: Any) -> Decorator:
+    """Take a whole number of 1 or more."""
+    shown = default is not None
+    return click.option(
+        *names, type=Count(), default=default, show_default=shown, **more
+    )
+
+
+def seed_option(help: str | None = None) -> Decorator:
+    """Take the seed of what is drawn at random."""
+    return click.option(
+        "--seed", type=Count(0), default=0, show_default=True, help=help
+    )

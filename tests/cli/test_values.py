@@ -1,0 +1,60 @@
+"""Numbers that are too small are refused by name, before any work."""
+
+import click
+import pytest
+
+from fdch.cli import cli
+from fdch.cli.values import Count
+
+
+def counts():
+    """Every option of every benchmark that takes a count, with its least value."""
+    bench = cli.get_command(click.Context(cli), "bench")
+    assert isinstance(bench, click.Group)
+    context = click.Context(bench)
+    for name in bench.list_commands(context):
+        command = bench.get_command(context, name)
+        assert command is not None
+        for option in command.params:
+            if isinstance(option.type, Count):
+                yield name, option.opts[0], option.type.least
+
+
+@pytest.mark.parametrize(("name", "option", "least"), list(counts()))
+def test_a_benchmark_refuses_too_small_a_number(fdch, name, option, least):
+    run = ["run"] if name in ("encode", "rerank") else []
+    result = fdch("bench", name, *run, option, least - 1)
+    assert result.exit_code == 2
+    message = f"'{option}': {least - 1} is too small; give {least} or more."
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize("name", ["evaluate", "index", "methods", "rerank", "serve"])
+def test_all_sizes_of_a_benchmark_are_counts(name):
+    bench = cli.get_command(click.Context(cli), "bench")
+    assert isinstance(bench, click.Group)
+    command = bench.get_command(click.Context(bench), name)
+    assert command is not None
+    plain = [option.opts for option in command.params if option.type is click.INT]
+    assert plain == []
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_a_time_begins_and_ends(fdch, seconds):
+    result = fdch("bench", "serve", "--seconds", seconds)
+    assert result.exit_code == 2
+    assert "give seconds above 0" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["train", "demo"])
+def test_a_seed_is_no_negative_number(fdch, command, tmp_path):
+    data = ["scenes:60"] if command == "train" else []
+    result = fdch(command, *data, "--out", tmp_path / "out", "--seed", -1)
+    assert result.exit_code == 2
+    assert "-1 is too small; give 0 or more" in result.stderr
+
+
+def test_a_demo_refuses_a_port_that_is_none(fdch, tmp_path):
+    result = fdch("demo", "--out", tmp_path / "out", "--serve", "--port", 99999)
+    assert result.exit_code == 2
+    assert "99999 is not in the range" in result.stderr
