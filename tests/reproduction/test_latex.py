@@ -65,6 +65,16 @@ def test_the_best_is_bold_once_a_column_and_gallery(plain):
     assert re.search(r"\$\\mathbf\{0\.\d{4}\} \\pm 0\.\d{4}\$", plain)
 
 
+def test_the_captions_tell_of_as_many_seeds_as_there_are(pairs, imagined, plain):
+    assert "precision: mean and standard deviation over 2 seeds, best" in plain
+    assert "at equal distance, means over 2 seeds." in plain
+    single = write(pairs, imagined, seeds=(3,))
+    assert "precision: of the one seed 3, best" in single
+    assert "at equal distance, of the one seed 3." in single
+    assert "deviation" not in code_of(single)
+    assert r"\pm" not in single
+
+
 def test_published_numbers_are_there_for_the_papers_data_alone(plain, whole):
     assert "0.7762" in whole
     assert "published" in whole

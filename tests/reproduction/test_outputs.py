@@ -139,6 +139,15 @@ def test_other_data_has_no_published_numbers_on_its_page(few, tmp_path):
     assert "published" not in page
 
 
+def test_the_page_speaks_of_means_where_there_are_several_seeds(
+    page, pairs, imagined, tmp_path
+):
+    assert page.lower().count("means over seeds") == 3
+    recipes = choose("all", [16], ["cmfh"])
+    single = imagined(pairs, recipes, seeds=[4], out=tmp_path)
+    assert "over seeds" not in write_outputs(single)[0].read_text("utf-8")
+
+
 def test_costs_are_means_with_remarks(few):
     records = dict(few.records)
     cell = Cell("fdch", 16, 0)

@@ -79,6 +79,7 @@ class Grid:
         chance: Score of random codes by gallery, to each column.
         failures: Why cells have no score; notes are numbered from 1.
         notes: How the scores were made.
+        seeds: Of the runs that each score is the mean of.
     """
 
     recipe: Recipe
@@ -87,6 +88,7 @@ class Grid:
     chance: Mapping[str, tuple[float | None, ...]]
     failures: tuple[str, ...]
     notes: tuple[str, ...]
+    seeds: tuple[int, ...]
 
     @property
     def has_published(self) -> bool:
@@ -136,6 +138,7 @@ def build_grid(recipe: Recipe, found: Reproduction) -> Grid:
         {gallery: _chance(scores, gallery, columns) for gallery in sections},
         failures,
         _notes(scores, recipe, published),
+        found.seeds,
     )
 
 

@@ -24,9 +24,9 @@ def _comments(grid: Grid) -> list[str]:
 
 def _scores(grid: Grid) -> list[str]:
     caption = (
-        f"{latex_text(grid.recipe.caption)}. Mean average precision: mean and "
-        r"standard deviation over seeds, best of a gallery in bold. $^\star$: the "
-        "gallery that the method's authors search."
+        f"{latex_text(grid.recipe.caption)}. Mean average precision: "
+        f"{_over(grid, 'mean and standard deviation')}, best of a gallery in bold. "
+        r"$^\star$: the gallery that the method's authors search."
     )
     if grid.has_published:
         caption += f" Small: as published ({latex_text(SOURCE)})."
@@ -45,13 +45,20 @@ def _scores(grid: Grid) -> list[str]:
 def _ties(grid: Grid) -> list[str]:
     caption = (
         f"{latex_text(grid.recipe.caption)}. mAP of the same codes in the worst and "
-        "in the best order of items at equal distance, means over seeds."
+        f"in the best order of items at equal distance, {_over(grid, 'means')}."
     )
     rows = []
     for gallery, lines in grid.sections.items():
         rows += _section(grid, gallery)
         rows += [_row(_name(line), _values(line, _bounds)) for line in lines]
     return _table(grid, caption, f"{grid.recipe.name}-ties", rows)
+
+
+def _over(grid: Grid, means: str) -> str:
+    """Say what the numbers are: of one seed nothing is a mean."""
+    if len(grid.seeds) == 1:
+        return f"of the one seed {grid.seeds[0]}"
+    return f"{means} over {len(grid.seeds)} seeds"
 
 
 def _table(grid: Grid, caption: str, name: str, rows: Sequence[str]) -> list[str]:
