@@ -4,7 +4,7 @@ import click
 import pytest
 
 from fdch.cli import cli
-from fdch.cli.values import Count
+from fdch.cli.values import Addresses, Count
 
 
 def counts():
@@ -58,3 +58,21 @@ def test_a_demo_refuses_a_port_that_is_none(fdch, tmp_path):
     result = fdch("demo", "--out", tmp_path / "out", "--serve", "--port", 99999)
     assert result.exit_code == 2
     assert "99999 is not in the range" in result.stderr
+
+
+@pytest.mark.parametrize("address", ["proxy.example", "127.0.0.1,here", "10.0.0.1/8"])
+def test_a_proxy_is_named_by_its_address(fdch, address):
+    result = fdch("serve", "index", "--proxy", address)
+    assert result.exit_code == 2
+    assert "is no IP address; give one such as 127.0.0.1" in result.stderr
+
+
+def test_addresses_and_networks_are_taken():
+    for given in ("127.0.0.1", "::1", "10.0.0.0/8, 192.168.1.2"):
+        assert Addresses().convert(given, None, None) == given
+
+
+def test_pictures_are_not_kept_in_a_file(fdch):
+    result = fdch("serve", "index", "--pictures", __file__)
+    assert result.exit_code == 2
+    assert "is a file" in result.stderr

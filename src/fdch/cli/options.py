@@ -14,16 +14,20 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class PathName(click.Path):
-    """A path; whether it leads somewhere is for the command to say."""
+    """A path; whether it leads somewhere is for the command to say.
 
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
+    Args:
+        is_folder: A file is refused.
+    """
+
+    def __init__(self, is_folder: bool = False) -> None:
+        super().__init__(path_type=Path, file_okay=not is_folder)
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
         """Refuse a name that no file can have."""
-        _refuse_long(value, param, ctx)
+        _refuse_unfit(value, param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -34,7 +38,7 @@ class DataName(click.types.StringParamType):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
         """Refuse a name that no file can have."""
-        _refuse_long(value, param, ctx)
+        _refuse_unfit(value, param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -44,9 +48,12 @@ class IndexName(DataName):
     name = "index"
 
 
-def _refuse_long(
+def _refuse_unfit(
     value: Any, param: click.Parameter | None, ctx: click.Context | None
 ) -> None:
+    if not str(value).strip():
+        message = "the name is empty; was a variable of the shell not set?"
+        raise click.BadParameter(message, ctx=ctx, param=param)
     try:
         os.lstat(value)
     except OSError as problem:

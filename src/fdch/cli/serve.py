@@ -12,6 +12,7 @@ from fdch.cli.options import (
     index_argument,
 )
 from fdch.cli.output import count, note, say
+from fdch.cli.values import Addresses
 
 MEBIBYTE = 2**20
 
@@ -35,7 +36,7 @@ MEBIBYTE = 2**20
 )
 @click.option(
     "--pictures",
-    type=PathName(),
+    type=PathName(is_folder=True),
     metavar="FOLDER",
     help="Where uploaded pictures are kept: inside an index folder if not told.",
 )
@@ -76,6 +77,7 @@ MEBIBYTE = 2**20
 )
 @click.option(
     "--proxy",
+    type=Addresses(),
     metavar="ADDRESS",
     help="A proxy before the service whose word on clients' addresses is believed.",
 )

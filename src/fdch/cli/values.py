@@ -1,5 +1,6 @@
-"""Kinds of numbers that options take; one that is too small is refused by name."""
+"""Kinds of values that options take; what cannot be meant is refused by name."""
 
+import ipaddress
 import math
 from typing import Any
 
@@ -35,6 +36,26 @@ class Seconds(click.types.FloatParamType):
         if not 0 < number < math.inf:
             self.fail(f"{number:g} is no time; give seconds above 0.", param, ctx)
         return number
+
+
+class Addresses(click.types.StringParamType):
+    """IP addresses or networks, with commas in between."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Refuse what is no address, for it would be heeded nowhere."""
+        for part in str(value).split(","):
+            try:
+                ipaddress.ip_network(part.strip())
+            except ValueError:
+                self.fail(
+                    f"'{part}' is no IP address; give one such as 127.0.0.1, or a "
+                    "network such as 10.0.0.0/8.",
+                    param,
+                    ctx,
+                )
+        return value
 
 
 def count_option(*names: str, default: int | None = None, **more: Any) -> Decorator:
