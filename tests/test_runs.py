@@ -11,6 +11,7 @@ from fdch import __version__
 from fdch.data.splits import Split
 from fdch.encoding import calibrate
 from fdch.errors import DamagedRun, FdchError, NewerRun, NotFitted, RunError
+from fdch.index.folder import CodeFolder
 from fdch.methods.fdch import FDCH
 from fdch.methods.fdch_i import FDCHI
 from fdch.runs import (
@@ -130,6 +131,15 @@ def test_a_folder_without_a_run_says_how_to_train_one(tmp_path):
     for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(RunError, match=r"no trained method.*fdch train"):
             open_run(folder)
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=r"file', which is a file.*fdch train"):
+        open_run(tmp_path / "file")
+
+
+def test_an_index_in_place_of_a_run_says_where_its_model_is(tmp_path):
+    CodeFolder.create(tmp_path / "index", 8, "m").close()
+    with pytest.raises(RunError, match=r"which is an index.*index/model'"):
+        open_run(tmp_path / "index")
 
 
 @pytest.mark.parametrize("file", [STATE, SPLIT])

@@ -56,8 +56,7 @@ def why_unusable(method: HashMethod, pairs: PairedSet, row: int) -> str:
     reason = f"'{name}' has no picture, and its text no word that the model knows"
     if vocabulary is None or not isinstance(pairs.texts, Sentences):
         return f"{reason}. Leave such rows out, or skip them (--broken skip)."
-    near = vocabulary.nearest(pairs.texts.values[row] or "") or vocabulary.examples()
     return (
-        f"{reason}. Some that it knows are: {', '.join(near)}. Change the text, or "
-        "skip broken rows (--broken skip)."
+        f"{reason}. {vocabulary.hint(pairs.texts.values[row] or '')} Change the text, "
+        "or skip broken rows (--broken skip)."
     )

@@ -168,7 +168,8 @@ def _images(pictures: Sequence[Any]) -> Images:
 def _no_known_word(text: Text, vocabulary: Vocabulary | None) -> str:
     if vocabulary is None or not isinstance(text, str):
         return "the text vector is all zero; give one with a word in it."
-    near = vocabulary.nearest(text)
-    kind = "Near ones are" if near else "Some that it knows are"
-    shown = ", ".join(near or vocabulary.examples())
-    return f"no word of '{text[:_SHOWN]}' is known to the model. {kind}: {shown}."
+    if not text.strip():
+        return f"the text is empty; give the model words. {vocabulary.hint(text)}"
+    return (
+        f"no word of '{text[:_SHOWN]}' is known to the model. {vocabulary.hint(text)}"
+    )

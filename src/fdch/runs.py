@@ -30,6 +30,7 @@ from fdch.data.splits import Split
 from fdch.errors import DamagedRun, DataError, NewerRun, RunError
 from fdch.evaluation.calibration import Calibration
 from fdch.files import write_json, write_whole
+from fdch.index.layout import CATALOGUE, MODEL
 from fdch.methods._base import HashMethod
 from fdch.training.context import PLAIN, Context
 
@@ -208,10 +209,7 @@ def is_finished(folder: Path) -> bool:
 def _read_description(folder: Path) -> dict[str, Any]:
     path = folder / DESCRIPTION
     if not path.is_file():
-        raise RunError(
-            f"no trained method in '{folder}'. Train one with 'fdch train', "
-            "or check the path."
-        )
+        raise _no_run(folder)
     if path.stat().st_size > MOST_DESCRIPTION_BYTES:
         raise DamagedRun(f"'{path}' is larger than any description; it is damaged.")
     try:
@@ -245,6 +243,21 @@ def _read_description(folder: Path) -> dict[str, Any]:
             "Train the run again."
         )
     return facts
+
+
+def _no_run(folder: Path) -> RunError:
+    """Make the error of a folder that is not there, or is something else."""
+    if (folder / CATALOGUE).exists():
+        kept = folder / MODEL
+        return RunError(
+            f"no trained method in '{folder}', which is an index. Give the run that "
+            f"it was made with, or the model that it keeps: '{kept}'."
+        )
+    there = "" if folder.is_dir() or not folder.exists() else ", which is a file"
+    return RunError(
+        f"no trained method in '{folder}'{there}. Train one with 'fdch train', "
+        "or check the path."
+    )
 
 
 def _read_calibration(

@@ -88,6 +88,7 @@ def test_unknown_words_are_told(fdch, index):
     [
         ([], 2, "give one of --text, --image and --id"),
         (["--text", "a", "--id", "b"], 2, "give one of"),
+        (["--text", " "], 1, "the text is empty; give the model words. Some that"),
         (["--text", "beach", "-k", 0], 1, "k must be 1 or more"),
         (["--text", "beach", "--where", "x"], 1, "is not a condition"),
         (["--text", "beach", "--where", "scen=x"], 1, "did you mean 'scene'"),

@@ -104,12 +104,9 @@ def _unknown(method: "HashMethod", pairs: "PairedSet", row: int) -> str:
     if vocabulary is None or not isinstance(pairs.texts, Sentences):
         return f"the text vector of '{name}' is all zero. {advice}"
     text = pairs.texts.values[row]
-    near = vocabulary.nearest(text)
-    shown = ", ".join(near or vocabulary.examples())
-    kind = "Near ones are" if near else "Some that it knows are"
     return (
         f"the text of '{name}' has no word that the run knows: '{plain(text, 100)}'. "
-        f"{kind}: {shown}. {advice}"
+        f"{vocabulary.hint(text)} {advice}"
     )
 
 

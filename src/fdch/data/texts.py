@@ -205,6 +205,16 @@ class Vocabulary:
             suggested.update(dict.fromkeys(likes))
         return list(suggested)[:5]
 
+    def hint(self, text: str) -> str:
+        """Name known words in place of a text without any: near ones, or frequent.
+
+        >>> Vocabulary(("beach", "tree")).hint("beech")
+        'Near ones are: beach.'
+        """
+        near = self.nearest(text)
+        kind = "Near ones are" if near else "Some that it knows are"
+        return f"{kind}: {', '.join(near or self.examples())}."
+
     def examples(self) -> list[str]:
         """Give five frequent words; short ones, which tell little, only at need.
 
