@@ -40,6 +40,12 @@ def test_what_is_no_condition_is_explained(text):
         parse_condition(text)
 
 
+@pytest.mark.parametrize("text", ["a=\udcff", "\udcff<1", r'a in ["x", "\ud800"]'])
+def test_half_a_character_is_refused(text):
+    with pytest.raises(SettingError, match="half a character"):
+        parse_condition(text)
+
+
 def test_endless_conditions_are_refused():
     with pytest.raises(SettingError, match="10,000 is the most"):
         parse_condition("a=" + "x" * 10_000)

@@ -49,6 +49,12 @@ def test_a_near_id_is_found_among_more_than_are_looked_at(folder):
     assert "'photo 04321.jpg'" in said
 
 
+def test_half_a_character_is_no_id(folder):
+    fill(folder, ["beach", "city"])
+    assert "It has 2 items" in complaint(folder, "\udcff")
+    assert folder.remove(["\udcff", "city"]) == ["\udcff"]
+
+
 def test_several_are_listed_with_help_for_the_first(folder):
     fill(folder, ["beach", "city"])
     said = complaint(folder, "beech", "city", "zzz")

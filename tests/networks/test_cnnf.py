@@ -194,7 +194,7 @@ def test_refuses_files_that_are_no_network(tmp_path):
     with pytest.raises(MissingFile, match="no weights file"):
         load_weights(network(), path)
     path.write_bytes(b"x" * 500)
-    with pytest.raises(DataError, match="cannot be read as a MATLAB file"):
+    with pytest.raises(DataError, match=r"read as a MATLAB file .*imagenet-vgg-f\.mat"):
         load_weights(network(), path)
     savemat(path, {"something": 1})
     with pytest.raises(DataError, match="not laid out"):

@@ -5,7 +5,7 @@ import re
 from typing import cast
 
 from fdch.errors import SettingError
-from fdch.index.store import Condition, Operator
+from fdch.index.store import Condition, Operator, is_whole
 
 MOST_LETTERS = 10_000
 _WRITTEN = re.compile(r"\s*(.*?)\s*(!=|<=|>=|=|<|>)(.*)", re.DOTALL)
@@ -37,6 +37,10 @@ def parse_condition(text: str) -> Condition:
         raise _wrong(text)
     if not column or not values or any(value == "" for value in values):
         raise _wrong(text)
+    if not is_whole("".join((column, *values))):
+        raise SettingError(
+            f"{text[:100]!a} holds half a character (a surrogate). Write it in UTF-8."
+        )
     return Condition(column, cast(Operator, operator), values)
 
 

@@ -12,6 +12,7 @@ from fdch.errors import DamagedIndex
 from fdch.index.layout import CATALOGUE
 from fdch.index.segments import REPAIR
 from fdch.index.snapshot import Snapshot
+from fdch.index.store import is_whole
 
 _IDS_PER_QUERY = 900
 _RUNNING = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
@@ -21,7 +22,7 @@ def rows_of(
     connection: sqlite3.Connection, ids: Iterable[str]
 ) -> dict[str, tuple[int, str]]:
     """Give number and content of the items with these ids that have a row."""
-    wanted = list(dict.fromkeys(ids))
+    wanted = [id for id in dict.fromkeys(ids) if is_whole(id)]
     found: dict[str, tuple[int, str]] = {}
     for start in range(0, len(wanted), _IDS_PER_QUERY):
         some = wanted[start : start + _IDS_PER_QUERY]

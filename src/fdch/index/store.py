@@ -4,6 +4,7 @@ A store keeps codes of one length, made by one model, under the user's own ids,
 with what is shown and filtered by. It sees codes and never a method.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -17,6 +18,7 @@ Cell = str | int | float | bool | None
 Kind = Literal["pair", "image", "text", "code"]
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in"]
 LABEL = "label"
+_HALF = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -140,3 +142,8 @@ class CodeStore(Protocol):
 
     def close(self) -> None:
         """Let go of files or connections."""
+
+
+def is_whole(text: str) -> bool:
+    """Tell a text from one with half a character (a surrogate), which none keeps."""
+    return not _HALF.search(text)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fdch.errors import DataError
 from fdch.index.access import View
 from fdch.index.sampling import sample_items
+from fdch.index.store import is_whole
 
 _LISTED = 10
 _NEAR = 3
@@ -52,6 +53,8 @@ def _quoted(ids: Sequence[str]) -> str:
 def _beside(view: View, id: str) -> list[str]:
     """Give the ids that come just before and just after in the order of ids."""
     found: list[str] = []
+    if not is_whole(id):
+        return found
     for query in (
         "SELECT id FROM items WHERE id < ? ORDER BY id DESC LIMIT ?",
         "SELECT id FROM items WHERE id > ? ORDER BY id LIMIT ?",

@@ -68,7 +68,8 @@ def _load(path: Path) -> dict[str, Any]:
         ) from error
     except Exception as error:  # scipy raises many kinds on a damaged file
         raise DataError(
-            f"'{path}' cannot be read as a MATLAB file ({error}). Download it again."
+            f"'{path}' cannot be read as a MATLAB file ({error}). "
+            "Give MatConvNet's imagenet-vgg-f.mat, or download it again."
         ) from error
 
 
