@@ -34,8 +34,8 @@ def closing_at_end():
 class Process:
     """`fdch serve` in a process of its own."""
 
-    def __init__(self, index, *options):
-        command = [sys.executable, "-m", "fdch", "serve", str(index), "--port", "0"]
+    def __init__(self, index, *options, program=("-m", "fdch")):
+        command = [sys.executable, *program, "serve", str(index), "--port", "0"]
         self.process = subprocess.Popen(
             [*command, *map(str, options)],
             stdout=subprocess.PIPE,
@@ -58,6 +58,26 @@ class Process:
         self.process.send_signal(number)
         told = self.process.communicate(timeout=120)
         return self.process.returncode, told[1]
+
+
+def dying(at):
+    """A program that kills itself where a picture is being written or deleted."""
+    code = """
+import os, signal, sys
+from fdch.cli import main
+from fdch.index.layout import PARTIAL
+from fdch.indexing import Index
+from fdch.service.pictures import ItemPictures
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def half(self, path, content):
+    path.with_name(path.name + PARTIAL).write_bytes(content[:9])
+    die()
+
+"""
+    return ("-c", f"{code}\n{at}\nmain()")
 
 
 def write_until_refused(client, names, acknowledged):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fdch.data.decoding import PictureLimits, picture_format, shrink
 from fdch.errors import BrokenPicture
-from fdch.index.layout import sync_folder, write_durably
+from fdch.index.layout import PARTIAL, sync_folder, write_durably
 from fdch.index.store import Item
 from fdch.service.problems import Problem
 
@@ -105,8 +105,8 @@ class ItemPictures:
                 self._thumbnails.put(etag, small)
         return ServedPicture(small, "image/jpeg", etag)
 
-    def keep(self, name: str, content: bytes) -> Path:
-        """Write an item's picture, whole and on disk, under a name of its digest."""
+    def place(self, name: str, content: bytes) -> Path:
+        """Say where an item's picture is to be kept: under a name of its digest."""
         if self.folder is None:
             raise Problem(
                 409,
@@ -118,21 +118,31 @@ class ItemPictures:
         # the id is hashed too: so each file belongs to one item and goes with it
         digest = hashlib.blake2b(name.encode(), digest_size=16)
         digest.update(b"\0" + content)
-        path = self.folder / f"{digest.hexdigest()}.{_ENDINGS[found]}"
-        if not path.exists():
-            self.folder.mkdir(exist_ok=True)
-            sync_folder(self.folder.parent)
-            write_durably(path, content)
-        return path
+        return self.folder / f"{digest.hexdigest()}.{_ENDINGS[found]}"
 
-    def forget(self, image: str | None, but: Path | None = None) -> None:
-        """Delete a picture that was uploaded, unless it is the one given."""
+    def keep(self, path: Path, content: bytes) -> None:
+        """Write a picture to its place, whole and on disk."""
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            sync_folder(path.parent.parent)
+            write_durably(path, content)
+
+    def own_name(self, image: str | None) -> str | None:
+        """Give the name of a picture's file, if it was uploaded to this folder."""
         if image is None or self.folder is None:
-            return
+            return None
         path = Path(image)
-        is_ours = path.parent == self.folder and _KEPT_NAME.fullmatch(path.name)
-        if is_ours and path != but:
-            path.unlink(missing_ok=True)
+        if not _KEPT_NAME.fullmatch(path.name):
+            return None
+        # an index that was moved has its uploaded pictures beside it still
+        is_moved = not path.exists() and (self.folder / path.name).exists()
+        return path.name if path.parent == self.folder or is_moved else None
+
+    def drop(self, name: str) -> None:
+        """Delete a file of ours, whole or not; any other name is left alone."""
+        if self.folder is not None and _KEPT_NAME.fullmatch(name):
+            (self.folder / name).unlink(missing_ok=True)
+            (self.folder / (name + PARTIAL)).unlink(missing_ok=True)
 
     def _path(self, item: Item) -> Path:
         if item.image is None:
@@ -142,13 +152,10 @@ class ItemPictures:
                 "this item has no picture.",
                 "Look at 'image' in the results: it is null for such items.",
             )
-        path = Path(item.image)
-        # an index that was moved has its uploaded pictures beside it still
-        if self.folder is not None and _KEPT_NAME.fullmatch(path.name):
-            moved = self.folder / path.name
-            if not path.exists() and moved.exists():
-                return moved
-        return path
+        name = self.own_name(item.image)
+        if name is None or self.folder is None:
+            return Path(item.image)
+        return self.folder / name
 
 
 class _Thumbnails:

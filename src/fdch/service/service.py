@@ -27,6 +27,7 @@ from fdch.service.pictures import ItemPictures, ServedPicture
 from fdch.service.pools import BoundedPool
 from fdch.service.problems import Problem, too_busy
 from fdch.service.tokens import Tokens
+from fdch.service.unfinished import Unfinished
 from fdch.service.writing import Change, Put, Writer, Written
 
 PICTURES = "pictures"
@@ -76,11 +77,15 @@ class Service:
             self._count_thumbnail,
         )
         answers = Answers(self.searcher)
-        writer = Writer(index, self.pictures)
+        # the index's own folder has one writer; another may have several
+        own = self.pictures.folder if pictures is None else None
+        self._writer = Writer(index, self.pictures, Unfinished(own))
         self._searches = Batcher[Query, Answer](
             answers.work, _BATCH, "fdch-answers", self.metrics.batch.observe
         )
-        self._writes = Batcher[Change, Written](writer.work, _WRITES, "fdch-writer")
+        self._writes = Batcher[Change, Written](
+            self._writer.work, _WRITES, "fdch-writer"
+        )
         cores = usable_cores()
         self._decoding = BoundedPool(cores, _WAITING, "fdch-decoding")
         self._reading = BoundedPool(_READERS, _WAITING, "fdch-reading")
@@ -217,6 +222,7 @@ class Service:
             await asyncio.to_thread(self.searcher.warm)
             if self.can_write:  # items are encoded by the method itself
                 await asyncio.to_thread(lambda: self.index.method)
+                await asyncio.to_thread(self._writer.tidy_up)
             await asyncio.to_thread(self.about.index)
         except Exception as problem:
             self.trouble = problem

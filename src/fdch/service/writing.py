@@ -1,7 +1,9 @@
 """Changes of the index: one thread makes them, those that came together at once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from fdch.indexing import Index
 from fdch.service.messages import ItemRequest
 from fdch.service.pictures import ItemPictures
 from fdch.service.problems import Problem
+from fdch.service.unfinished import Unfinished
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +55,15 @@ Change = Put | Removal
 class Writer:
     """Makes changes; used by one thread at a time."""
 
-    def __init__(self, index: Index, pictures: ItemPictures) -> None:
+    def __init__(
+        self, index: Index, pictures: ItemPictures, unfinished: Unfinished
+    ) -> None:
         self._index, self._pictures = index, pictures
+        self._unfinished = unfinished
+
+    def tidy_up(self) -> None:
+        """Delete what a service left over that was killed during a change."""
+        self._settle(self._unfinished.owners())
 
     def work(self, changes: list[Change]) -> list[Written | Exception]:
         """Make changes in their order, neighbours that allow it in one commit."""
@@ -68,12 +78,12 @@ class Writer:
     def _remove(self, name: str) -> Written | Exception:
         try:
             [known] = self._index.store.items([name])
-            if known is None or self._index.remove([name]):
+            if known is None:
                 return Written(existed=False)
+            with self._changing([(known.image, name)]):
+                return Written(existed=not self._index.remove([name]))
         except FdchError as problem:
             return problem
-        self._pictures.forget(known.image)
-        return Written(existed=True)
 
     def _put(self, puts: list[Put]) -> list[Written | Exception]:
         try:
@@ -87,28 +97,54 @@ class Writer:
     def _put_together(self, puts: list[Put]) -> list[Written | Exception]:
         names = [put.id for put in puts]
         before = self._index.store.items(names)
-        paths = [
-            None
-            if put.picture is None
-            else self._pictures.keep(put.id, put.picture).absolute()
+        places = [
+            None if put.picture is None else self._pictures.place(put.id, put.picture)
             for put in puts
         ]
-        try:
-            self._index.add(_pairs(puts, PictureFiles(paths)))
-        except FdchError:
-            for known, path in zip(before, paths, strict=True):
-                if path is not None and (known is None or known.image != str(path)):
-                    self._pictures.forget(str(path))
-            raise
+        touched = [
+            (image, put.id)
+            for put, known, place in zip(puts, before, places, strict=True)
+            if place is not None
+            for image in (str(place), known.image if known else None)
+        ]
+        with self._changing(touched):
+            for put, place in zip(puts, places, strict=True):
+                if put.picture is not None and place is not None:
+                    self._pictures.keep(place, put.picture)
+            self._index.add(_pairs(puts, PictureFiles(places)))
         after = self._index.store.items(names)
-        written: list[Written | Exception] = []
-        for known, path, now in zip(before, paths, after, strict=True):
-            if known is not None and path is not None:
-                self._pictures.forget(known.image, but=path)
-            written.append(
-                Written(known is not None, None if now is None else now.kind)
-            )
-        return written
+        return [
+            Written(known is not None, None if now is None else now.kind)
+            for known, now in zip(before, after, strict=True)
+        ]
+
+    @contextmanager
+    def _changing(self, touched: list[tuple[str | None, str]]) -> Iterator[None]:
+        """Change items; of their pictures keep those that they have in the end.
+
+        Args:
+            touched: Pictures that they had or are to have, with their ids.
+        """
+        named = ((self._pictures.own_name(image), owner) for image, owner in touched)
+        owners = {name: owner for name, owner in named if name is not None}
+        if not owners:
+            yield
+            return
+        self._unfinished.begin(owners)
+        try:
+            yield
+        finally:
+            self._settle(owners)
+
+    def _settle(self, owners: Mapping[str, str]) -> None:
+        ids = list(dict.fromkeys(owners.values()))
+        found = zip(ids, self._index.store.items(ids), strict=True)
+        images = {owner: item.image for owner, item in found if item is not None}
+        for name, owner in owners.items():
+            image = images.get(owner)
+            if image is None or Path(image).name != name:
+                self._pictures.drop(name)
+        self._unfinished.end()
 
 
 def _runs(changes: list[Change]) -> Iterator[list[Change]]:
