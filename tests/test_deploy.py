@@ -2,8 +2,11 @@
 
 import configparser
 import json
+import os
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import click
@@ -118,7 +121,77 @@ def test_nginx_asks_where_the_unit_listens():
     assert all(each.strip(" ;{") for each in statements)
     port = parsed(shlex.split(unit()["Service"]["ExecStart"])[1:])["port"]
     assert f"server 127.0.0.1:{port};" in text
-    assert "listen 443 ssl;" in text
+    assert "listen 443 ssl http2;" in text
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl here to make a certificate with")
+    key, chain = tmp_path / "privkey.pem", tmp_path / "fullchain.pem"
+    made = ["-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=search.example.org"]
+    command = ["openssl", "req", *made, "-keyout", key, "-out", chain]
+    subprocess.run(command, check=True, capture_output=True)
+    return tmp_path
+
+
+def test_nginx_takes_the_site(certificate):
+    """As it is but for the certificate, and sockets that need no right to open."""
+    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        pytest.skip("no nginx here")
+    sites = (DEPLOY / "nginx.conf").read_text()
+    sites = sites.replace("/etc/letsencrypt/live/search.example.org", str(certificate))
+    ports = iter(range(100))
+    sites = re.sub(
+        r"listen \S*?\d+( |;)",
+        lambda found: f"listen unix:{certificate}/{next(ports)}{found[1]}",
+        sites,
+    )
+    assert next(ports) == 4
+    whole = certificate / "nginx.conf"
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    places = "".join(f"{kind}_temp_path {certificate}/{kind}; " for kind in kinds)
+    whole.write_text(
+        f"pid {certificate}/pid; error_log stderr; events {{}}\n"
+        f"http {{ access_log off; {places}\n{sites}\n}}\n"
+    )
+    command = [program, "-t", "-p", certificate, "-c", whole, "-e", "stderr"]
+    checked = subprocess.run(command, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+
+
+def programs(folder, **found):
+    """Make a folder of programs that do no more than end with a code."""
+    folder.mkdir()
+    for name in ("bash", "dirname", "id"):
+        (folder / name).symlink_to(shutil.which(name) or "")
+    for name, code in found.items():
+        path = folder / name.replace("_", "-")
+        path.write_text(f"#!/bin/sh\nexit {code}\n")
+        path.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("found", "is_ci", "code"),
+    [
+        ({"chromium": 0}, True, 0),
+        ({"apt_get": 0, "sudo": 0}, True, 0),
+        ({"apt_get": 1, "sudo": 1}, True, 1),
+        ({}, True, 1),
+        ({}, False, 0),
+        ({"chromium": 0, "make": 3}, True, 3),
+    ],
+)
+def test_ci_skips_nothing_of_the_page(tmp_path, found, is_ci, code):
+    folder = programs(tmp_path / "programs", **{"make": 0, **found})
+    path = DEPLOY.parent / ".ci" / "run"
+    if not path.exists():
+        pytest.skip("this copy has no .ci")
+    environment = {"PATH": str(folder), **({"CI": "true"} if is_ci else {})}
+    ended = subprocess.run([folder / "bash", path], env=environment)
+    assert ended.returncode == code
 
 
 def test_time_and_size_limits_are_in_order():
