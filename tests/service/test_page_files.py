@@ -1,6 +1,7 @@
 """The page's files: known names only, and nothing in them from elsewhere."""
 
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import httpx
@@ -45,6 +46,24 @@ def test_whatever_is_named_is_there():
         for each in re.findall(r"/static/([\w.]+)", text)
     }
     assert named == set(MEDIA_TYPES) - {INDEX}
+
+
+def test_scripts_import_one_another_in_no_circle():
+    """Each is whole when another uses it, whatever the order of loading."""
+    imports = {
+        name: set(re.findall(r'from "/static/([\w.]+)"', text))
+        for name, text in TEXTS.items()
+        if name.endswith(".js")
+    }
+    assert imports["main.js"]
+    for script in TopologicalSorter(imports).static_order():
+        assert script in imports
+
+
+def test_scripts_are_short():
+    """One concern each: what would be a folder of modules in Python."""
+    lines = {name: text.count("\n") for name, text in TEXTS.items()}
+    assert max(lines[name] for name in lines if name.endswith(".js")) <= 200
 
 
 def test_files_are_sent_with_types_and_not_twice(served):

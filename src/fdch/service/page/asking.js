@@ -1,0 +1,104 @@
+// What is asked for: the page's address. Whatever changes it draws the page anew.
+
+import * as address from "/static/address.js";
+import { find } from "/static/build.js";
+import * as filters from "/static/filters.js";
+import * as known from "/static/known.js";
+import * as pictures from "/static/picture.js";
+
+export let asked = address.empty();
+export let picture = null; // the picture searched with, and its address for showing it
+export let lastChange = "";
+let draw = () => {};
+
+// given() draws the page.
+export function listen(given) {
+  draw = given;
+  window.addEventListener("popstate", () => { read(); draw(); });
+}
+
+export function read() {
+  asked = address.read(location.search);
+  const kept = history.state?.picture;
+  picture = asked.picture && kept ? { content: pictures.fromAddress(kept), address: kept } : null;
+  lastChange = "";
+}
+
+export function again() {
+  draw();
+}
+
+export function go(changes, { replace = false, because = "" } = {}) {
+  asked = { ...asked, ...changes };
+  if (!asked.picture) picture = null;
+  const kept = { picture: picture?.address ?? null };
+  const written = address.write(asked);
+  const isSame = written === location.pathname + location.search && !asked.picture;
+  const way = replace || isSame ? "replaceState" : "pushState";
+  try {
+    history[way](kept, "", written);
+  } catch { // the picture is too large for the browser's history
+    history[way]({ picture: null }, "", written);
+  }
+  lastChange = because;
+  draw();
+}
+
+export function ask(text) {
+  const trimmed = text.trim();
+  if (!trimmed && !asked.picture) {
+    clear();
+    return;
+  }
+  if (!trimmed) return;
+  go({ view: "search", text: trimmed, like: "", picture: false, item: "", k: address.PAGE });
+}
+
+export function like(id) {
+  go({ view: "search", text: "", like: id, picture: false, item: "", k: address.PAGE });
+  window.scrollTo({ top: 0 });
+}
+
+export function likeAddress(id) {
+  return address.write({ ...asked, view: "search", text: "", like: id, picture: false, item: "", k: address.PAGE });
+}
+
+export function setWhere(where) {
+  go({ where, item: "", k: address.PAGE });
+}
+
+export function addLabel(label) {
+  const has = filters.has(asked.where, filters.LABEL, label);
+  go({ item: "", k: address.PAGE, where: has ? asked.where : filters.toggle(asked.where, filters.LABEL, label) });
+}
+
+export function setLeast(least) {
+  go({ least, k: address.PAGE }, { replace: lastChange === "least", because: "least" });
+}
+
+export function showMore() {
+  go({ k: Math.min(address.MOST, 2 * asked.k) }, { replace: true, because: "more" });
+}
+
+export function clear() {
+  go({ ...address.empty() });
+  find("words").focus();
+}
+
+export function choose() {
+  find("file").click();
+}
+
+// Asks with a picture; fail(problem) is told, unless something else is asked by then.
+export async function take(file, fail) {
+  const seen = asked;
+  try {
+    const prepared = await pictures.prepare(file);
+    const shown = await pictures.toAddress(prepared);
+    picture = { content: prepared, address: shown };
+    known.forgetResults();
+    go({ view: "search", text: "", like: "", picture: true, item: "", k: address.PAGE });
+  } catch (problem) {
+    if (seen === asked) fail(problem);
+  }
+}
