@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError, MissingExtra, SettingError
 from fdch.index import engines, scan_numpy
 from fdch.index.gallery import Gallery, Part, row_words
-from fdch.index.lookup import nearest, warm, within
+from fdch.index.lookup import nearest, within
 
 ENGINES = ("numba", "numpy")
 BITS = (1, 8, 13, 16, 24, 32, 33, 64, 65, 100, 128, 192, 256)
@@ -190,21 +189,54 @@ def test_scanned_counts_what_was_compared():
     assert nearest(gallery, query, 1, allowed=np.array([1, 2]))[0].scanned == 2
 
 
+WARMED = """
+import sys
+import numpy as np
+from fdch.index.benchmark_codes import Source
+from fdch.index.bucketed import Buckets
+from fdch.index.gallery import Gallery, Part, row_words
+from fdch.index.lookup import nearest, warm, within
+from fdch.index.partitioned import Grouping
+
+def compiled():
+    return {
+        f"{name}.{loop}": len(value.signatures)
+        for name, module in sys.modules.items()
+        if name.startswith("fdch.index.") and name.endswith("_kernels")
+        for loop, value in vars(module).items()
+        if hasattr(value, "signatures")
+    }
+
+bits = int(sys.argv[1])
+codes = Source("clustered", bits).draw(40_000, 1)
+rows = row_words(codes)
+grouping = Grouping.build(rows, bits)
+stored = rows[grouping.order] if grouping else rows
+buckets = Buckets.build(stored, bits)
+warm(bits)
+before = compiled()
+stored.flags.writeable = False
+dead = np.zeros(len(codes), dtype=bool)
+parts = (
+    Part(rows, 0),
+    Part(rows, 40_000, dead),
+    Part(stored, 80_000, dead, grouping, buckets),
+    Part(rows, 120_000, None, None, Buckets.build(rows, bits)),
+)
+gallery = Gallery(bits, parts)
+for queries in (codes[:1], codes[:20]):
+    for allowed in (None, np.arange(0, 160_000, 7)):
+        for threads in (1, 2):
+            nearest(gallery, queries, 3, allowed=allowed, threads=threads)
+            for radius in (0, 3, 20, bits):
+                within(gallery, queries, radius, allowed=allowed, threads=threads)
+assert compiled() == before, set(compiled().items()) - set(before.items())
+"""
+
+
 @pytest.mark.parametrize("bits", [16, 64, 128])
 def test_after_warming_nothing_is_compiled(bits):
-    from fdch.index import scan_kernels
-
-    loops: tuple[Any, ...] = (scan_kernels.nearest_rows, scan_kernels.rows_within)
-    warm(bits)
-    before = [len(loop.signatures) for loop in loops]
-    codes = draw_codes(np.random.default_rng(0), 10, bits, 0.5)
-    rows = row_words(codes)
-    rows.flags.writeable = False
-    dead = np.zeros(10, dtype=bool)
-    gallery = Gallery(bits, (Part(rows, 3, dead), Part(rows, 20)))
-    nearest(gallery, codes, 3, allowed=np.arange(8))
-    within(gallery, codes, 3, allowed=np.arange(8))
-    assert [len(loop.signatures) for loop in loops] == before
+    subprocess.run([sys.executable, "-c", WARMED, str(bits)], check=True)
 
 
 def test_queries_of_another_length_are_refused():

@@ -2,16 +2,19 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from fdch.codes import Codes
 from fdch.index.bucketed import Buckets
-from fdch.index.gallery import Gallery, Part
+from fdch.index.gallery import Found, Gallery, Part
 from fdch.index.lookup import within
 from fdch.index.rows import row_codes, row_words
 from fdch.index.snapshot import Snapshot
 from fdch.progress import Progress, Update, silent
 
-_QUERIES_AT_A_TIME = 1024
+_QUERIES_AT_A_TIME = 256
+_PAIRS_AT_A_TIME = 1 << 22
 
 
 def near_groups(
@@ -28,12 +31,10 @@ def near_groups(
     numbers = snapshot.living()
     codes = snapshot.codes(snapshot.positions(numbers))
     different, owners = _different(codes)
-    links = np.arange(len(different))
+    roots = np.arange(len(different))
     if radius > 0:
-        _link_near(different, radius, links, progress)
-    for place in range(len(links)):
-        links[place] = links[links[place]]  # a root comes before what it holds
-    return _groups(numbers, links[owners])
+        roots = _joined(different, radius, progress)
+    return _groups(numbers, roots[owners])
 
 
 def _different(codes: Codes) -> tuple[Codes, NDArray[np.intp]]:
@@ -46,32 +47,47 @@ def _different(codes: Codes) -> tuple[Codes, NDArray[np.intp]]:
     return row_codes(once, codes.bits), owners.reshape(-1)
 
 
-def _link_near(
-    codes: Codes, radius: int, links: NDArray[np.intp], progress: Progress
-) -> None:
+def _joined(codes: Codes, radius: int, progress: Progress) -> NDArray[np.intp]:
+    """Give for each code the first one that it is joined to, itself perhaps."""
     rows = row_words(codes)
     buckets = Buckets.build(rows, codes.bits)
     gallery = Gallery(codes.bits, (Part(rows, 0, buckets=buckets),))
+    roots = np.arange(len(codes))
+    pending: list[NDArray[np.intp]] = []
+    held = 0
     for start in range(0, len(codes), _QUERIES_AT_A_TIME):
         some = codes[start : start + _QUERIES_AT_A_TIME]
-        for place, found in enumerate(within(gallery, some, radius), start):
-            for other in found.numbers.tolist():
-                if other > place:
-                    _link(links, place, other)
+        found = within(gallery, some, radius)
+        pairs = np.stack(
+            [
+                np.repeat(np.arange(start, start + len(some)), [*map(_size, found)]),
+                np.concatenate([one.numbers for one in found]),
+            ]
+        )
+        pairs = pairs[:, roots[pairs[0]] < roots[pairs[1]]]
+        pending.append(pairs)
+        held += pairs.shape[1]
+        if held > _PAIRS_AT_A_TIME:
+            roots, pending, held = _merged(roots, pending), [], 0
         progress(Update("comparing", start + len(some), len(codes), "code"))
+    return _merged(roots, pending)
 
 
-def _link(links: NDArray[np.intp], one: int, other: int) -> None:
-    """Put two codes under the lesser of their roots."""
-    low, high = sorted((_root(links, one), _root(links, other)))
-    links[high] = low
+def _size(found: Found) -> int:
+    return len(found.numbers)
 
 
-def _root(links: NDArray[np.intp], place: int) -> int:
-    while links[place] != place:
-        links[place] = links[links[place]]
-        place = int(links[place])
-    return place
+def _merged(
+    roots: NDArray[np.intp], pending: list[NDArray[np.intp]]
+) -> NDArray[np.intp]:
+    """Join the codes of all pairs, and what these were joined to before."""
+    known = np.stack([np.arange(len(roots)), roots])
+    edges = np.concatenate([known, *pending], axis=1)
+    shape = (len(roots), len(roots))
+    graph = coo_array((np.ones(edges.shape[1], dtype=np.bool_), edges), shape=shape)
+    _, components = connected_components(graph, directed=False)
+    _, firsts = np.unique(components, return_index=True)
+    return firsts[components]
 
 
 def _groups(

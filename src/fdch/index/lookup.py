@@ -5,15 +5,21 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DataError, SettingError
+from fdch.index.bucket_search import within_buckets
 from fdch.index.bucketed import Buckets
 from fdch.index.engines import Engine, scan_engine, settled
 from fdch.index.exact import Keys, merge, nearest_in_part
 from fdch.index.gallery import Found, Gallery, Part
-from fdch.index.group_search import nearest_in_groups, rows_reached, uses_grouping
+from fdch.index.group_search import (
+    nearest_in_groups,
+    rows_reached,
+    uses_grouping,
+    within_groups,
+)
 from fdch.index.keys import NOTHING, NUMBER_BITS, NUMBER_MASK
 from fdch.index.partitioned import group_rows, loops
 from fdch.index.radius import within_any
-from fdch.index.rows import Rows, frozen, row_length, row_type, row_words
+from fdch.index.rows import Rows, flat, frozen, row_length, row_type, row_words
 from fdch.machine import usable_cores
 from fdch.progress import silent
 
@@ -119,8 +125,11 @@ def warm(bits: int) -> None:
             np.array([[0, 1]], dtype=np.uint32),
             np.zeros((1, 2), dtype=np.int64),
         )
-        rows_reached(grouping, bits, rows, 0)
         parts += [Part(rows, 4, dead, grouping), Part(rows, 6, dead, grouping, buckets)]
+        # So few rows would be scanned rather than looked up.
+        rows_reached(grouping, bits, rows, 0)
+        within_groups(parts[-1], grouping, bits, rows, 0)
+        within_buckets(parts[-1], buckets, bits, flat(rows), 0, 1 << 40)
     gallery = Gallery(bits, tuple(parts))
     nearest(gallery, codes, 1)
     within(gallery, codes, 0)
