@@ -135,17 +135,22 @@ class Client:
         *,
         text: str | None = None,
         image: Picture | None = None,
-        labels: Sequence[str] = (),
+        labels: Sequence[str] | None = None,
         columns: Mapping[str, Cell] | None = None,
     ) -> bool:
         """Write an item; when this returns, it is on disk.
 
-        An item that is known and lacks a side here keeps the side it has.
+        An item that is there already keeps what is not given here: its text, its
+        picture, all its labels, all its columns. What is given replaces what it has.
 
         Returns:
             Whether it is new; else it replaced the one of its id.
         """
-        content = {"text": text, "labels": list(labels), "columns": dict(columns or {})}
+        content: dict[str, Any] = {} if text is None else {"text": text}
+        if labels is not None:
+            content["labels"] = list(labels)
+        if columns is not None:
+            content["columns"] = dict(columns)
         if image is None:
             told = self._send("PUT", _path(name), json=content)
         else:

@@ -165,6 +165,7 @@ class Index:
         pairs: PairedSet,
         *,
         broken: Broken = "refuse",
+        merge: bool = True,
         progress: Progress = silent,
     ) -> AddedPairs:
         """Encode pairs and add them, some at a time; each time is on disk at once.
@@ -176,6 +177,8 @@ class Index:
         Args:
             pairs: Rows with a picture, a text, or both; labels may be missing.
             broken: Whether a row without anything to encode is refused or skipped.
+            merge: Whether a row that is joined keeps the item's labels where it has
+                none, and the item's cells in columns where it has none.
             progress: Told of the items added.
         """
         require_broken(broken)
@@ -183,7 +186,7 @@ class Index:
         at_a_time = PICTURES_AT_A_TIME if is_slow else ROWS_AT_A_TIME
         total = AddedPairs(skipped=pairs.skipped)
         for start in range(0, len(pairs), at_a_time):
-            part = self._add_part(pairs[start : start + at_a_time], broken)
+            part = self._add_part(pairs[start : start + at_a_time], broken, merge)
             total = AddedPairs(
                 total.new + part.new,
                 total.replaced + part.replaced,
@@ -228,6 +231,15 @@ class Index:
         self.require_model(file.model, f"the codes in '{path}'")
         return self.add_codes(file.ids, file.codes, model=file.model, kinds=file.kinds)
 
+    def update(self, items: Sequence[Item]) -> None:
+        """Replace what is known of items, which keep their codes.
+
+        Raises:
+            DataError: One of them is not in the index.
+        """
+        if items:
+            self.store.add(items, self.store.codes([item.id for item in items]))
+
     def remove(self, ids: Iterable[str]) -> list[str]:
         """Remove items; give those of the ids that were not there."""
         return self.store.remove(ids)
@@ -248,7 +260,7 @@ class Index:
                 "again."
             )
 
-    def _add_part(self, pairs: PairedSet, broken: Broken) -> AddedPairs:
+    def _add_part(self, pairs: PairedSet, broken: Broken, merge: bool) -> AddedPairs:
         is_half = lacks_half(pairs)
         known: dict[str, Item] = {}
         for item in self.store.items([str(name) for name in pairs.ids[is_half]]):
@@ -269,7 +281,9 @@ class Index:
         pairs, chosen = pairs[usable], [kind for kind in kinds if kind is not None]
         context = Context(silent, self.context.device)
         codes = gallery_codes(self.method, pairs, chosen, context)
-        items = [joined(item, known.get(item.id)) for item in items_of(pairs, chosen)]
+        items = items_of(pairs, chosen)
+        if merge:
+            items = [joined(item, known.get(item.id)) for item in items]
         added = self.store.add(items, codes)
         joins = int(is_joined[usable].sum())
         return AddedPairs(added.new, added.replaced, joins, skipped)

@@ -2,6 +2,7 @@
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -10,7 +11,11 @@ from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
 
 from fdch import Index
 from fdch.errors import IndexBusy, ServiceError
+from fdch.service.messages import ItemRequest
+from fdch.service.pictures import ItemPictures
 from fdch.service.service import PICTURES
+from fdch.service.unfinished import Unfinished
+from fdch.service.writing import Change, Put, Writer
 
 ODD_IDS = [
     "plain",
@@ -85,6 +90,68 @@ def test_a_text_sent_later_is_joined_with_the_picture(writer):
     item = writer.item("photo")
     assert (item.kind, item.labels) == ("pair", ("lake",))
     assert writer.picture("photo") == picture_bytes("blue")
+
+
+@pytest.mark.parametrize("with_picture", [False, True])
+def test_what_is_given_replaces_and_what_is_left_out_stays(writer, with_picture):
+    image = picture_bytes("blue") if with_picture else None
+    cells = {"price": 3, "maker": "someone"}
+    writer.put("photo", text="a boat", image=image, labels=["a", "b"], columns=cells)
+    for again in ({"text": "a ball"}, {"text": "a dog", "image": image}, {}):
+        assert not writer.put("photo", **again)
+        item = writer.item("photo")
+        assert (item.labels, item.columns) == (("a", "b"), cells)
+    writer.put("photo", text="a boat", labels=["c"])
+    item = writer.item("photo")
+    assert (item.text, item.labels, item.columns) == ("a boat", ("c",), cells)
+    writer.put("photo", text="a boat", columns={"price": 4})
+    item = writer.item("photo")
+    assert (item.labels, item.columns) == (("c",), {"price": 4})
+    writer.put("photo", text="a boat", labels=[], columns={})
+    item = writer.item("photo")
+    assert (item.labels, item.columns) == ((), {})
+    assert item.kind == ("pair" if with_picture else "text")
+
+
+def test_labels_alone_change_no_side_and_no_code(writer, writable, own_index):
+    store, name = writable.service.index.store, "photo"
+    cells = {"scene": "lake"}
+    writer.put(name, text="a boat", image=picture_bytes("blue"), columns=cells)
+    before, codes = writer.item(name), store.codes([name])
+    # what is not encoded again needs no picture that can be read
+    [path] = kept(own_index)
+    path.unlink()
+    assert not writer.put(name, labels=["new"], columns={"scene": None, "price": 3})
+    assert writer.item(name) == replace(before, labels=("new",), columns={"price": 3})
+    assert store.codes([name]) == codes
+    assert writer.by_text("beach", where=["label=new"]).ids == [name]
+
+
+def test_labels_alone_make_no_item(writer):
+    with pytest.raises(ServiceError, match="has no picture") as caught:
+        writer.put("new", labels=["dog"])
+    assert caught.value.status == 422
+
+
+def test_changes_that_come_together_are_made_each_in_its_way(own_index, tmp_path):
+    index = Index.open(own_index, writable=True)
+    pictures = ItemPictures(tmp_path, 10**6, 10**6)
+    puts: list[Change] = [
+        Put("a", ItemRequest(text="a boat", labels=["x"])),
+        Put("a", ItemRequest(labels=["y"])),
+        Put("b", ItemRequest(labels=["y"])),
+        Put("c", ItemRequest(text="a dog", labels=["z"])),
+        Put("a", ItemRequest(text="a ball")),
+    ]
+    with index:
+        writer = Writer(index, pictures, Unfinished(tmp_path))
+        told = [getattr(each, "existed", None) for each in writer.work(puts)]
+        a, b, c = index.store.items(["a", "b", "c"])
+    assert told == [False, True, None, False, True]
+    assert a is not None
+    assert b is None
+    assert c is not None
+    assert (a.text, a.labels, c.labels) == ("a ball", ("y",), ("z",))
 
 
 @pytest.mark.parametrize("name", ODD_IDS)

@@ -116,14 +116,24 @@ class EncodeRequest(Asked):
 
 
 class ItemRequest(Asked):
-    """What is to be known of an item besides its picture."""
+    """What is to be known of an item besides its picture.
+
+    Of an item that is there already, what is given replaces what it has; what is
+    left out is kept.
+    """
 
     text: (
         Annotated[str, StringConstraints(max_length=limits.MOST_ITEM_CHARACTERS)] | None
-    ) = None
-    labels: list[Name] = Field(default_factory=list, max_length=limits.MOST_LABELS)
+    ) = Field(default=None, description="Its text; null is as if left out.")
+    labels: list[Name] = Field(
+        default_factory=list,
+        max_length=limits.MOST_LABELS,
+        description="All its labels; an empty list for none.",
+    )
     columns: dict[Name, Cell] = Field(
-        default_factory=dict, max_length=limits.MOST_COLUMNS
+        default_factory=dict,
+        max_length=limits.MOST_COLUMNS,
+        description="All its columns; an empty object for none.",
     )
 
 
@@ -174,7 +184,7 @@ class PutReply(BaseModel):
     """What was written, and is on disk."""
 
     id: str
-    kind: Literal["pair", "image", "text"]
+    kind: Literal["pair", "image", "text", "code"]
     created: bool = Field(description="False where it replaced an item.")
 
 

@@ -1,8 +1,8 @@
 """Changes of the index: one thread makes them, those that came together at once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from fdch.data.images import PictureFiles
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenPicture, FdchError
-from fdch.index.store import Kind
+from fdch.index.store import Item, Kind
 from fdch.indexing import Index
 from fdch.service.messages import ItemRequest
 from fdch.service.pictures import ItemPictures
@@ -27,6 +27,11 @@ class Put:
     id: str
     item: ItemRequest
     picture: bytes | None = None
+
+    @property
+    def is_encoded(self) -> bool:
+        """Whether it brings a text or a picture, and so a code."""
+        return self.picture is not None or self.item.text is not None
 
 
 @dataclass(frozen=True)
@@ -95,8 +100,17 @@ class Writer:
             return [done for put in puts for done in self._put([put])]
 
     def _put_together(self, puts: list[Put]) -> list[Written | Exception]:
-        names = [put.id for put in puts]
-        before = self._index.store.items(names)
+        before = self._index.store.items([put.id for put in puts])
+        known = [item for item in before if item is not None]
+        if len(known) == len(puts) and not puts[0].is_encoded:
+            described = zip(puts, known, strict=True)
+            self._index.update([_item(put, item) for put, item in described])
+            return [Written(existed=True, kind=item.kind) for item in known]
+        return self._encode(puts, before)
+
+    def _encode(
+        self, puts: list[Put], before: Sequence[Item | None]
+    ) -> list[Written | Exception]:
         places = [
             None if put.picture is None else self._pictures.place(put.id, put.picture)
             for put in puts
@@ -111,8 +125,9 @@ class Writer:
             for put, place in zip(puts, places, strict=True):
                 if put.picture is not None and place is not None:
                     self._pictures.keep(place, put.picture)
-            self._index.add(_pairs(puts, PictureFiles(places)))
-        after = self._index.store.items(names)
+            pairs = _pairs(puts, before, PictureFiles(places))
+            self._index.add(pairs, merge=False)
+        after = self._index.store.items([put.id for put in puts])
         return [
             Written(known is not None, None if now is None else now.kind)
             for known, now in zip(before, after, strict=True)
@@ -148,28 +163,49 @@ class Writer:
 
 
 def _runs(changes: list[Change]) -> Iterator[list[Change]]:
-    """Give neighbours that can be made in one commit: items of different ids."""
+    """Give neighbours that can be made in one commit.
+
+    Such are items of different ids, if all of them are to be encoded, or none.
+    """
     run: list[Change] = []
     names: set[str] = set()
+    is_encoded = False
     for change in changes:
-        if run and (isinstance(change, Removal) or change.id in names):
+        is_other = isinstance(change, Removal) or change.is_encoded != is_encoded
+        if run and (is_other or change.id in names):
             yield run
             run, names = [], set()
         if isinstance(change, Removal):
             yield [change]
             continue
+        is_encoded = change.is_encoded
         run.append(change)
         names.add(change.id)
     if run:
         yield run
 
 
-def _pairs(puts: list[Put], pictures: PictureFiles) -> PairedSet:
-    names = list(dict.fromkeys(label for put in puts for label in put.item.labels))
-    labels = np.zeros((len(puts), len(names)), dtype=np.uint8)
-    for row, put in enumerate(puts):
-        labels[row, [names.index(label) for label in put.item.labels]] = 1
-    columns = dict.fromkeys(column for put in puts for column in put.item.columns)
+def _item(put: Put, known: Item | None) -> Item:
+    """Give what is to be known: what was given replaces, the rest is kept."""
+    given, asked = put.item.model_fields_set, put.item
+    item = known or Item(put.id)
+    if "labels" in given:
+        item = replace(item, labels=tuple(dict.fromkeys(asked.labels)))
+    if "columns" in given:
+        columns = {k: cell for k, cell in asked.columns.items() if cell is not None}
+        item = replace(item, columns=columns)
+    return item
+
+
+def _pairs(
+    puts: list[Put], before: Sequence[Item | None], pictures: PictureFiles
+) -> PairedSet:
+    items = [_item(put, known) for put, known in zip(puts, before, strict=True)]
+    names = list(dict.fromkeys(label for item in items for label in item.labels))
+    labels = np.zeros((len(items), len(names)), dtype=np.uint8)
+    for row, item in enumerate(items):
+        labels[row, [names.index(label) for label in item.labels]] = 1
+    columns = dict.fromkeys(column for item in items for column in item.columns)
     return PairedSet(
         ids=_objects([put.id for put in puts]),
         images=pictures,
@@ -177,7 +213,7 @@ def _pairs(puts: list[Put], pictures: PictureFiles) -> PairedSet:
         labels=labels,
         label_names=tuple(names),
         columns={
-            name: _objects([put.item.columns.get(name) for put in puts])
+            name: _objects([item.columns.get(name) for item in items])
             for name in columns
         },
     )
