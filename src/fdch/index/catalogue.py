@@ -73,12 +73,16 @@ class Catalogue:
         self._still: tuple[int, ...] | None = None
         self._owes_seal = False
         self._is_closed = False
+        self._file: tuple[int, int] | None = None
+        self._uid: object = None
         self._reader = self._connected_reader()
         self._writer = self._connected("rw") if writable else None
         if self._writer:
             self._writer.execute("PRAGMA synchronous = FULL")
             self._writer.execute("PRAGMA wal_autocheckpoint = 0")
             self._writer.execute(f"PRAGMA cache_size = {-_CACHE_BYTES // 1024}")
+        # the reader keeps the file open, so that no other can have its number
+        self._file = _file_number(self.path)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -109,6 +113,7 @@ class Catalogue:
             )
         if connection is None:
             raise IndexFolderError(f"index '{self.folder}' is closed; open it again.")
+        self._require_same_file()
         if self._owes_seal:
             self.settle()
         connection.execute("BEGIN IMMEDIATE")
@@ -132,6 +137,7 @@ class Catalogue:
         """Copy the log into the database, seal it, and empty the log."""
         if self._writer is None:
             return
+        self._require_same_file()
         seal = Seal.read(self.folder).after(self.folder)
         self._owes_seal = True
         self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
@@ -175,10 +181,34 @@ class Catalogue:
                 f"index '{self.folder}' changed while it was open, and this process "
                 "may not see the changes (the folder is read-only here). Open it again."
             )
+        self._require_same_file()
         with self._guard:
             if self._idle:
                 return self._idle.pop()
         return self._connected("ro")
+
+    def _require_same_file(self) -> None:
+        """Refuse a folder that was put in the place of the one that was opened."""
+        try:
+            found = _file_number(self.path)
+        except FileNotFoundError:
+            return  # what is open stays readable; whoever needs the files will tell
+        if self._file is not None and found != self._file:
+            raise self._replaced()
+
+    def _require_same_index(self, connection: sqlite3.Connection) -> None:
+        row = connection.execute("SELECT value FROM facts WHERE name = 'uid'")
+        (uid,) = row.fetchone() or (None,)
+        if self._uid is None:
+            self._uid = uid
+        elif uid != self._uid:
+            raise self._replaced()
+        self._require_same_file()
+
+    def _replaced(self) -> IndexFolderError:
+        return IndexFolderError(
+            f"index '{self.folder}' was replaced while it was open. Open it again."
+        )
 
     def _connected_reader(self) -> sqlite3.Connection:
         try:
@@ -205,6 +235,7 @@ class Catalogue:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
             _require_own_schema(connection, self.folder)
+            self._require_same_index(connection)
         except UnicodeDecodeError as problem:  # SQLite's own message, from the damage
             connection.close()
             raise DamagedIndex(
@@ -227,6 +258,11 @@ def _is_empty(log: Path) -> bool:
 def _state(path: Path) -> tuple[int, ...]:
     found = path.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _file_number(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _require_own_schema(connection: sqlite3.Connection, folder: Path) -> None:
