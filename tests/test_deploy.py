@@ -13,6 +13,7 @@ import click
 import pytest
 
 from fdch.cli import cli
+from fdch.service.limits import ServiceLimits
 
 yaml = pytest.importorskip("yaml")
 DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
@@ -111,6 +112,7 @@ def test_the_unit_runs_a_command_of_fdch_as_nobody():
     assert found["Service"]["LoadCredential"].startswith("tokens:")
     assert found["Service"]["DynamicUser"] == "yes"
     assert "MemoryDenyWriteExecute" not in found["Service"]
+    assert int(found["Service"]["LimitNOFILE"]) > 2 * ServiceLimits().connections
     assert found["Install"]["WantedBy"] == "multi-user.target"
 
 

@@ -3,10 +3,11 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 from tests.service.running import READ, WRITE, picture_bytes, wait_until
@@ -58,6 +59,37 @@ class Process:
         self.process.send_signal(number)
         told = self.process.communicate(timeout=120)
         return self.process.returncode, told[1]
+
+
+FEW_FILES = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (128, 512))
+from fdch.cli import main
+main()
+"""
+
+
+def test_more_connections_than_files_do_not_stop_the_service(scenes, closing_at_end):
+    served = Process(scenes.index, program=("-c", FEW_FILES))
+    client = closing_at_end(served.client(None))
+    port = int(served.url.rpartition(":")[2])
+    with ExitStack() as crowd:
+        for _ in range(600):
+            with suppress(OSError):
+                crowd.enter_context(socket.create_connection(("127.0.0.1", port)))
+        # who was there before is still served
+        assert client.by_text("beach", k=3).ids
+        assert client.thumbnail(client.by_text("beach", k=1).ids[0])
+    wait_until(lambda: is_answering(served.url))
+    code, log = served.end(signal.SIGTERM)
+    assert code == 0, log
+    assert "Traceback" not in log
+    assert "out of system resource" not in log
+
+
+def is_answering(url):
+    with Client(url) as another:
+        return another.is_ready()
 
 
 def dying(at):

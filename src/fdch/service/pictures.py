@@ -1,5 +1,6 @@
 """Pictures of indexed items, whole and small; their paths come from the index."""
 
+import errno
 import hashlib
 import os
 import re
@@ -14,7 +15,7 @@ from fdch.data.decoding import PictureLimits, picture_format, shrink
 from fdch.errors import BrokenPicture
 from fdch.index.layout import PARTIAL, sync_folder, write_durably
 from fdch.index.store import Item
-from fdch.service.problems import Problem
+from fdch.service.problems import Problem, too_busy
 
 # what browsers show; anything else is made a JPEG of at most so many pixels a side
 _MEDIA_TYPES = {
@@ -191,7 +192,9 @@ class _opened:  # noqa: N801 - used like a function
             # a pipe or a device must not make the thread wait
             flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
             self._file = os.open(self._path, flags)
-        except (OSError, ValueError):
+        except (OSError, ValueError) as problem:
+            if getattr(problem, "errno", None) in (errno.EMFILE, errno.ENFILE):
+                raise too_busy("too many files are open.") from None
             raise _gone() from None
         state = os.fstat(self._file)
         if not stat.S_ISREG(state.st_mode):

@@ -4,10 +4,23 @@ import asyncio
 from typing import Any
 
 import h11
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fdch.service.headers import SECURITY_HEADERS
-from fdch.service.problems import Problem
+from fdch.service.problems import Problem, too_busy
+
+# connections beyond the limit that are told so; further ones are closed at once
+_TOLD = 64
+
+
+async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
+    """Tell a client that too many are connected."""
+    problem = too_busy("too many are connected.", 5)
+    problem.headers["connection"] = "close"
+    response = problem.response()
+    response.raw_headers.extend(SECURITY_HEADERS)
+    await response(scope, receive, send)
 
 
 class JoinedWrites:
@@ -44,11 +57,17 @@ class PatientProtocol(H11Protocol):
     """Closes connections whose next request's head does not arrive in time."""
 
     head_seconds = 10.0
+    most = 1024
     _watch: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first head."""
         super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
+        if len(self.connections) > self.most + _TOLD:
+            transport.abort()
+            return
+        if len(self.connections) > self.most:
+            self.app = crowded
         self._watch_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -98,6 +117,7 @@ class PatientProtocol(H11Protocol):
             self.transport.close()
 
 
-def protocol(head_seconds: float) -> type[PatientProtocol]:
-    """Give the protocol with some patience."""
-    return type("Protocol", (PatientProtocol,), {"head_seconds": head_seconds})
+def protocol(head_seconds: float, most: int) -> type[PatientProtocol]:
+    """Give the protocol with some patience, for so many connections."""
+    limits = {"head_seconds": head_seconds, "most": most}
+    return type("Protocol", (PatientProtocol,), limits)

@@ -2,6 +2,7 @@
 
 import contextlib
 import ipaddress
+import math
 import signal
 import socket
 import threading
@@ -9,6 +10,11 @@ from collections.abc import Iterator
 from types import FrameType
 
 import uvicorn
+
+try:
+    import resource
+except ImportError:  # where the system has no such limits
+    resource = None  # type: ignore[assignment]
 
 from fdch.errors import SettingError
 from fdch.service.app import create_app
@@ -18,6 +24,11 @@ from fdch.service.service import Service
 
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "[::1]"))
 _BACKLOG = 1024
+# connections that are accepted before any of them is looked at
+_AT_ONCE = 32
+# files that are not clients' connections: the index, pictures, what is refused
+_OTHER_FILES = 256
+_MOST_FILES = 65_536
 
 
 def is_loopback(host: str) -> bool:
@@ -62,8 +73,35 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def connections_that_fit(wanted: int) -> int:
+    """Let this process open as many files as it may; give how many may be clients'.
+
+    >>> connections_that_fit(10)
+    10
+    """
+    if resource is None:
+        return wanted
+    soft, hard = (
+        math.inf if limit == resource.RLIM_INFINITY else limit
+        for limit in resource.getrlimit(resource.RLIMIT_NOFILE)
+    )
+    most = min(hard, _MOST_FILES)
+    if soft < most:
+        limits = (int(most), resource.RLIM_INFINITY if hard == math.inf else int(hard))
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+            soft = most
+    return int(min(wanted, max(soft - _OTHER_FILES, soft / 4)))
+
+
 class Server(uvicorn.Server):
     """Serves until told to stop; a stop by a signal is no failure."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections, a few at once; the others may wait."""
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(_BACKLOG)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -102,7 +140,7 @@ def make_server(
     hosts = None if any_host else LOOPBACK_NAMES
     config = uvicorn.Config(
         Gate(create_app(service), service, hosts),
-        http=protocol(limits.head_seconds),
+        http=protocol(limits.head_seconds, connections_that_fit(limits.connections)),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -110,7 +148,7 @@ def make_server(
         server_header=False,
         proxy_headers=proxies is not None,
         forwarded_allow_ips=proxies,
-        limit_concurrency=limits.connections,
+        backlog=_AT_ONCE,
         h11_max_incomplete_event_size=limits.head_bytes,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=limits.stop_seconds,
