@@ -297,3 +297,25 @@ def test_codes_of_any_length_come_back(tmp_path, bits):
         folder.add([Item(f"i{i}") for i in range(30)], codes[20:])
         assert folder.codes([str(i) for i in range(20)]) == codes[:20]
         assert folder.codes([f"i{i}" for i in range(30)]) == codes[20:]
+
+
+def test_a_long_reader_makes_no_writer_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr("fdch.index.catalogue._SETTLE_BYTES", 1 << 12)
+    monkeypatch.setattr("fdch.index.catalogue._WAIT_SECONDS", 1000.0)
+    log = tmp_path / "index" / "index.sqlite-wal"
+    with (
+        CodeFolder.create(tmp_path / "index", 32, "model") as writer,
+        CodeFolder.open(tmp_path / "index") as reader,
+    ):
+        with reader._access.reading():
+            adding = threading.Thread(
+                target=writer.add, args=(sample_items(60), random_codes(60))
+            )
+            adding.start()
+            adding.join(100)
+            assert not adding.is_alive()
+            assert len(writer) == 60
+            assert log.stat().st_size > 1 << 12
+        writer._access._settled()
+        assert log.stat().st_size == 0
+        assert len(reader) == 60

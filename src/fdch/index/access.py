@@ -136,7 +136,8 @@ class Access:
         place = self.place
         with self._writing, told(place.folder):
             with self.catalogue.writing() as connection:
-                snapshot = load_snapshot(connection, place, self._snapshot)
+                self._snapshot = load_snapshot(connection, place, self._snapshot)
+                snapshot = self._snapshot  # as of the last commit, whatever follows
                 yield View(connection, snapshot)
                 set_fact(connection, "commit", snapshot.commit + 1)
                 record = Acknowledged(

@@ -72,6 +72,7 @@ class Catalogue:
         self._guard = threading.Lock()
         self._still: tuple[int, ...] | None = None
         self._owes_seal = False
+        self._kept_bytes = 0  # of the log, that the last settling left
         self._is_closed = False
         self._file: tuple[int, int] | None = None
         self._uid: object = None
@@ -129,7 +130,7 @@ class Catalogue:
     def needs_settling(self) -> bool:
         """Tell whether the log has grown long."""
         try:
-            return (self.folder / WAL).stat().st_size > _SETTLE_BYTES
+            return self._log_bytes() - self._kept_bytes > _SETTLE_BYTES
         except FileNotFoundError:
             return False
 
@@ -143,7 +144,17 @@ class Catalogue:
         self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         seal.write(self.folder)
         self._owes_seal = False
-        self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        # Whoever reads an older state keeps the log long, but makes nobody wait.
+        self._writer.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            self._writer.execute(f"PRAGMA busy_timeout = {int(_WAIT_SECONDS * 1000)}")
+        with suppress(FileNotFoundError):
+            self._kept_bytes = self._log_bytes()
+
+    def _log_bytes(self) -> int:
+        return (self.folder / WAL).stat().st_size
 
     def vacuum(self) -> None:
         """Give back the space of what was removed."""
