@@ -1,6 +1,7 @@
 """Client: a service asked as a Searcher is asked, from another program."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,15 @@ from urllib.parse import quote
 import numpy as np
 
 from fdch.codes import Codes
-from fdch.errors import DataError, MissingExtra, ServiceError
+from fdch.errors import DataError, MissingExtra, ServiceError, SettingError
 from fdch.index.store import Cell, Item
 from fdch.results import Options, Result, Results
 
 Picture = str | Path | bytes
+
+_UNKNOWN_ITEM = "unknown_item"
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
+_SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Client:
         except ModuleNotFoundError as problem:
             raise MissingExtra("the client", "client") from problem
         self.url = url.rstrip("/")
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        headers = {} if token is None else {"authorization": f"Bearer {_token(token)}"}
         try:
             self._http = httpx.Client(
                 base_url=self.url, headers=headers, timeout=timeout, trust_env=False
@@ -167,7 +172,7 @@ class Client:
         try:
             self._request("DELETE", _path(name))
         except ServiceError as problem:
-            if problem.status == 404:
+            if problem.code == _UNKNOWN_ITEM:
                 return False
             raise
         return True
@@ -191,10 +196,9 @@ class Client:
     def is_ready(self) -> bool:
         """Tell whether the service is there and answers searches."""
         try:
-            self._request("GET", "/ready")
+            return self._send("GET", "/ready").get("status") == "ready"
         except ServiceError:
             return False
-        return True
 
     def _search(self, asked: dict[str, Any], options: Options) -> dict[str, Any]:
         return self._send("POST", "/v1/search", json=asked | _options(options))
@@ -220,9 +224,28 @@ class Client:
                 f"no answer from {self.url}: {problem or type(problem).__name__}. Is "
                 "the service running? 'fdch serve INDEX' starts one."
             ) from problem
-        if reply.status_code >= 400:
+        if reply.has_redirect_location:
+            raise ServiceError(
+                f"{self.url} sends to {reply.headers['location'][:_SHOWN]!r} (status "
+                f"{reply.status_code}); a client does not follow, so that a token goes "
+                "nowhere else. Give it the address that answers.",
+                reply.status_code,
+            )
+        if not reply.is_success:
             raise _failure(reply.status_code, reply.content)
         return reply
+
+
+def _token(given: str) -> str:
+    """Check a token, which no message repeats."""
+    token = given.strip() if isinstance(given, str) else ""
+    if not _TOKEN.fullmatch(token):
+        raise SettingError(
+            "the token is empty, or has characters that no token has: spaces, line "
+            "ends, or others than A-Z a-z 0-9 . _ ~ + / = -. Give it as it is in the "
+            "token file, without 'read' or 'write' before it."
+        )
+    return token
 
 
 def _failure(status: int, content: bytes) -> ServiceError:
