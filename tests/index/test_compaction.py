@@ -1,4 +1,5 @@
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,6 +93,25 @@ def test_damaged_tables_cost_speed_and_no_answer(large, tmp_path, caplog):
         with CodeFolder.open(tmp_path / "index") as folder:
             assert answers(folder) == before
         file.write_bytes(content)
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="no /proc here")
+def test_tables_take_up_memory_only_as_they_are_used(large, tmp_path):
+    pytest.importorskip("numba")
+    large.compact()
+    large.close()
+    with CodeFolder.open(tmp_path / "index") as folder:
+        folder.nearest(clustered_codes(1, seed=2), 1)
+        resident, size, is_ours = 0, 0, False
+        for line in Path("/proc/self/smaps").read_text().splitlines():
+            name, *rest = line.split()
+            if not name.endswith(":"):
+                is_ours = str(tmp_path) in line and line.endswith(".buckets")
+            elif is_ours and name in ("Rss:", "Size:"):
+                resident += int(rest[0]) if name == "Rss:" else 0
+                size += int(rest[0]) if name == "Size:" else 0
+    assert size > 0
+    assert resident < size / 4
 
 
 def test_a_forged_table_leads_nowhere(large, tmp_path, caplog):

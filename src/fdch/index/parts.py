@@ -25,6 +25,7 @@ MOST_SPAN = 2**32
 GROUPING = "grouping"
 BUCKETS = "buckets"
 NOWHERE = -1
+_BYTES_AT_A_TIME = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -223,5 +224,21 @@ def _require_below(
     """Let no forged number lead a compiled loop out of the rows."""
     for name in names:
         values = arrays.get(name)
-        if values is None or not values.size or values.max() >= record.rows:
+        if values is None or not values.size or _largest(values) >= record.rows:
             raise DamagedIndex(f"'{name}' of part {record.part} leads out of it.")
+
+
+def _largest(values: NDArray[Any]) -> int:
+    """Give the largest value of a map, read by the way: a map keeps what it showed."""
+    if not isinstance(values, np.memmap) or values.filename is None:
+        return int(values.max())
+    largest, most = 0, _BYTES_AT_A_TIME // values.itemsize
+    with open(values.filename, "rb") as file:
+        file.seek(values.offset)
+        for start in range(0, values.size, most):
+            count = min(most, values.size - start)
+            read = np.fromfile(file, values.dtype, count)
+            if read.size < count:
+                raise DamagedIndex(f"'{values.filename}' ends too soon.")
+            largest = max(largest, int(read.max()))
+    return largest
