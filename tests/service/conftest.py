@@ -114,3 +114,38 @@ def writable(own_index):
 def writer(writable):
     with writable.client(WRITE) as asked:
         yield asked
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real browser; not for the session, since its loop keeps others from running."""
+    pytest.importorskip("playwright", reason="playwright is not installed")
+    pytest.importorskip("axe_playwright_python", reason="axe is not installed")
+    from playwright.sync_api import expect, sync_playwright
+    from tests.service.browsing import OPTIONS, PATIENCE_MS, find_browser
+
+    path = find_browser()
+    if path is None:
+        pytest.skip("there is no Chromium on this machine")
+    expect.set_options(timeout=PATIENCE_MS)
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=OPTIONS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def come(browser, served):
+    """Come to the page as someone new; at the end nothing has gone wrong."""
+    from tests.service.browsing import visit
+
+    visits = []
+
+    def coming(address="/", url=served.url, **options):
+        visits.append(visit(browser, url, **options).open(address))
+        return visits[-1]
+
+    yield coming
+    for each in visits:
+        each.page.context.close()
+    assert [trouble for each in visits for trouble in each.troubles] == []

@@ -9,40 +9,12 @@ from PIL import Image
 pytest.importorskip("playwright", reason="playwright is not installed")
 pytest.importorskip("axe_playwright_python", reason="axe is not installed")
 
-from playwright.sync_api import expect, sync_playwright
-from tests.service.browsing import OPTIONS, PATIENCE_MS, find_browser, visit
+from playwright.sync_api import expect
 from tests.service.running import READ, picture_bytes, running
 
 from fdch import Index
 
 WORDS = "a boat on the beach"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = find_browser()
-    if path is None:
-        pytest.skip("there is no Chromium on this machine")
-    expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=OPTIONS)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def come(browser, served):
-    """Come to the page as someone new; at the end nothing has gone wrong."""
-    visits = []
-
-    def coming(address="/", url=served.url, **options):
-        visits.append(visit(browser, url, **options).open(address))
-        return visits[-1]
-
-    yield coming
-    for each in visits:
-        each.page.context.close()
-    assert [trouble for each in visits for trouble in each.troubles] == []
 
 
 @pytest.fixture(scope="module")

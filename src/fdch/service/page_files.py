@@ -22,6 +22,7 @@ MEDIA_TYPES = {
     "details.js": _SCRIPT,
     "field.js": _SCRIPT,
     "filters.js": _SCRIPT,
+    "folding.js": _SCRIPT,
     "item.js": _SCRIPT,
     "keys.js": _SCRIPT,
     "known.js": _SCRIPT,

@@ -1,11 +1,15 @@
 // One item, large, in a dialog.
 
 import { build, find, icon } from "/static/build.js";
+import { fold, measure } from "/static/folding.js";
 import { pictureOf, probability, title } from "/static/results.js";
 import { picture } from "/static/service.js";
 import * as words from "/static/words.js";
 
 const SIZE = 960;
+const HEADING_LINES = 6;
+const QUOTE_LINES = 9;
+const CELL_LINES = 4;
 let close = () => {};
 let step = () => {};
 let isShut = true;
@@ -32,9 +36,13 @@ export function open(item, bits, place, actions) {
     ? document.activeElement.dataset.keep : null;
   dialog.replaceChildren(...content(item, bits, place, actions));
   isShut = false;
+  dialog.setAttribute("aria-label", words.short(title(item)));
   if (!dialog.open) dialog.showModal();
+  measure(dialog);
   const wanted = hadFocus && dialog.querySelector(`[data-keep="${hadFocus}"]:not(:disabled)`);
-  (wanted || dialog.querySelector("[data-keep=like]")).focus();
+  // the button may lie below; what is opened is seen from its beginning
+  (wanted || dialog.querySelector("[data-keep=like]")).focus({ preventScroll: true });
+  dialog.scrollTop = 0;
 }
 
 export function shut() {
@@ -46,7 +54,7 @@ function content(item, bits, place, actions) {
   const name = title(item);
   const shown = item.image
     ? pictureOf(item, name, SIZE, "eager")
-    : build("p", { class: `quote${item.text ? "" : " is-id"}` }, item.text || item.id);
+    : build("div", { class: `quote${item.text ? "" : " is-id"}` }, fold(build("p", { dir: "auto" }, item.text || item.id), QUOTE_LINES));
   return [
     build("div", { class: "bar" },
       build("p", { class: "quiet" }, place ? `${words.number(place.at + 1)} of ${words.number(place.of)}` : ""),
@@ -55,11 +63,11 @@ function content(item, bits, place, actions) {
       arrow("close", "Close", "M6 6l12 12M18 6L6 18", false, actions.close)),
     build("div", { class: "large" }, shown),
     build("div", { class: "facts" },
-      build("h2", { id: "details-heading" }, name),
+      build("div", {}, fold(build("h2", { dir: "auto" }, name), HEADING_LINES)),
       item.distance !== undefined && build("div", {}, probability(item), explained(item)),
       item.labels.length > 0 && build("ul", { class: "labels", "aria-label": "Labels" },
         item.labels.map((label) => build("li", {}, build("button", {
-          type: "button", class: "tag", onclick: () => actions.label(label),
+          type: "button", class: "tag", dir: "auto", title: words.short(words.value(label)), onclick: () => actions.label(label),
         }, words.value(label))))),
       table(item, bits),
       build("div", { class: "row" },
@@ -82,7 +90,7 @@ function table(item, bits) {
     item.distance !== undefined && ["Distance", `${item.distance}${bits ? ` of ${bits} bits` : " bits"}`],
   ].filter(Boolean);
   return build("dl", {}, known.map(([name, cell]) => build("div", {},
-    build("dt", {}, name), build("dd", {}, cell))));
+    build("dt", { dir: "auto" }, name), build("dd", {}, fold(build("p", { dir: "auto" }, cell), CELL_LINES)))));
 }
 
 function arrow(keep, name, path, disabled, act) {

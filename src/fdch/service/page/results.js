@@ -35,12 +35,12 @@ function card(result, bits, actions) {
   return build("li", { class: "card", "data-id": result.id },
     link,
     build("div", { class: "body" },
-      result.image && result.text && build("p", { class: "text", title: result.text }, result.text),
+      result.image && result.text && build("p", { class: "text", dir: "auto", title: words.short(result.text, 1000) }, result.text),
       probability(result),
       labels(result, actions),
       build("div", { class: "row" },
         build("button", {
-          type: "button", class: "like", "aria-label": `More like this: ${name}`,
+          type: "button", class: "like", "aria-label": `More like this: ${words.short(name)}`,
           onclick: () => actions.like(result.id),
         }, "More like this"),
         build("small", { class: "quiet", title: `Its code differs from what was asked for in ${result.distance} of ${bits} bits` },
@@ -49,12 +49,12 @@ function card(result, bits, actions) {
 
 function face(result, name) {
   if (result.image) return pictureOf(result, name, SIZE);
-  if (result.text) return build("span", { class: "quote" }, result.text);
-  return build("span", { class: "quote is-id" }, result.id);
+  if (result.text) return build("span", { class: "quote" }, build("span", { dir: "auto" }, result.text));
+  return build("span", { class: "quote is-id" }, build("span", { dir: "auto" }, result.id));
 }
 
 export function pictureOf(result, name, size, loading = "lazy") {
-  const image = build("img", { alt: name, loading, decoding: "async", class: "is-coming" });
+  const image = build("img", { alt: words.short(name), loading, decoding: "async", class: "is-coming" });
   image.addEventListener("load", () => {
     image.classList.remove("is-coming");
     // a tiny picture stays crisp when it is drawn larger
@@ -62,7 +62,7 @@ export function pictureOf(result, name, size, loading = "lazy") {
   });
   image.addEventListener("error", () => {
     image.replaceWith(build("span", { class: "quote is-gone" },
-      build("span", {}, "The picture cannot be shown"), build("small", {}, name)));
+      build("span", {}, "The picture cannot be shown"), build("small", { dir: "auto" }, words.short(name))));
   });
   show(image, thumbnail(result.id, size));
   return image;
@@ -82,7 +82,7 @@ function labels(result, actions) {
   const hidden = result.labels.length - shown.length;
   return build("ul", { class: "labels", "aria-label": "Labels" },
     shown.map((label) => build("li", {}, build("button", {
-      type: "button", class: "tag", title: `Only results with the label ${words.value(label)}`,
+      type: "button", class: "tag", dir: "auto", title: `Only results with the label ${words.short(words.value(label))}`,
       onclick: () => actions.label(label),
     }, words.value(label)))),
     hidden > 0 && build("li", { class: "quiet" }, `+${hidden}`));

@@ -29,6 +29,12 @@ export function match(probability) {
   return MATCHES.find(([least]) => probability >= least)[1];
 }
 
+// What a name or an announcement holds of a text of any length.
+export function short(text, most = 160) {
+  const letters = [...text.slice(0, 2 * most)];
+  return letters.length > most ? `${letters.slice(0, most).join("").trimEnd()}…` : text;
+}
+
 export function column(name) {
   const spaced = name.replaceAll("_", " ").trim() || name;
   return spaced.charAt(0).toUpperCase() + spaced.slice(1);
