@@ -33,6 +33,7 @@ MEDIA_TYPES = {
     "service.js": _SCRIPT,
     "side.js": _SCRIPT,
     "states.js": _SCRIPT,
+    "thumbnails.js": _SCRIPT,
     "trouble.js": _SCRIPT,
     "views.js": _SCRIPT,
     "words.js": _SCRIPT,

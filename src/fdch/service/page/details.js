@@ -3,7 +3,7 @@
 import { build, find, icon } from "/static/build.js";
 import { fold, measure } from "/static/folding.js";
 import { pictureOf, probability, title } from "/static/results.js";
-import { picture } from "/static/service.js";
+import * as service from "/static/service.js";
 import * as words from "/static/words.js";
 
 const SIZE = 960;
@@ -72,8 +72,18 @@ function content(item, bits, place, actions) {
       table(item, bits),
       build("div", { class: "row" },
         build("button", { type: "button", class: "main", "data-keep": "like", onclick: () => actions.like(item.id) }, "More like this"),
-        item.image && build("a", { class: "plain", href: picture(item.id), target: "_blank", rel: "noreferrer" }, "Open the picture"))),
+        item.image && pictureLink(item))),
   ];
+}
+
+function pictureLink(item) {
+  const link = build("a", { class: "plain", href: service.picture(item.id), target: "_blank", rel: "noreferrer" }, "Open the picture");
+  link.addEventListener("click", async (event) => {
+    if (!service.hasToken()) return;
+    event.preventDefault();
+    if (!await service.openPicture(item.id)) link.textContent = "The picture cannot be opened";
+  });
+  return link;
 }
 
 function explained(item) {

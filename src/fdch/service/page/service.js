@@ -1,8 +1,11 @@
 // Calls to the service. Every failure is a Problem with words for people.
 
+import * as thumbnails from "/static/thumbnails.js";
+
 const TOKEN = "fdch-token";
+const LETTERS = /^[A-Za-z0-9._~+/=-]{1,512}$/; // others cannot be sent, and no token has them
 let token = "";
-try { token = sessionStorage.getItem(TOKEN) ?? ""; } catch { /* storage may be off */ }
+try { setToken(sessionStorage.getItem(TOKEN) ?? ""); } catch { /* storage may be off */ }
 
 export class Problem extends Error {
   constructor(code, message, { hint = "", status = 0, suggestions = [], wait = 0 } = {}) {
@@ -11,9 +14,13 @@ export class Problem extends Error {
   }
 }
 
+export function isToken(given) {
+  return LETTERS.test(given);
+}
+
 export function setToken(given) {
-  token = given;
-  try { sessionStorage.setItem(TOKEN, given); } catch { /* kept until the page is left */ }
+  token = isToken(given) ? given : "";
+  try { sessionStorage.setItem(TOKEN, token); } catch { /* kept until the page is left */ }
 }
 
 export function hasToken() {
@@ -63,14 +70,27 @@ export function show(image, address) {
     image.src = address;
     return;
   }
-  fetch(address, { headers: { Authorization: `Bearer ${token}` } })
-    .then((reply) => (reply.ok ? reply.blob() : Promise.reject(new Error("no picture"))))
-    .then((blob) => {
-      const made = URL.createObjectURL(blob);
-      image.addEventListener("load", () => URL.revokeObjectURL(made), { once: true });
-      image.src = made;
-    })
-    .catch(() => image.dispatchEvent(new Event("error")));
+  thumbnails.show(image, address, (each) => fetch(each, { headers: headers() }));
+}
+
+// Opens a picture in a tab of its own, which cannot send a token: so it is given the
+// content. Gives whether that could be done.
+export async function openPicture(id) {
+  const tab = window.open("", "_blank"); // at once: later it would be taken for a nuisance
+  if (!tab) return false;
+  try {
+    const reply = await fetch(picture(id), { headers: headers() });
+    if (!reply.ok) throw new Error("no picture");
+    tab.location.replace(URL.createObjectURL(await reply.blob()));
+    return true;
+  } catch {
+    tab.close();
+    return false;
+  }
+}
+
+function headers(more = {}) {
+  return new Headers(token ? { ...more, Authorization: `Bearer ${token}` } : more);
 }
 
 function json(content) {
@@ -82,11 +102,10 @@ function json(content) {
 }
 
 async function call(address, request, signal) {
-  const headers = { ...request.headers };
-  if (token) headers.Authorization = `Bearer ${token}`;
+  const sent = { ...request, headers: headers(request.headers), signal };
   let reply;
   try {
-    reply = await fetch(address, { ...request, headers, signal });
+    reply = await fetch(address, sent);
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
     throw new Problem("away", "The search service does not answer.");

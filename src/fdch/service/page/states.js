@@ -2,7 +2,10 @@
 
 import { build } from "/static/build.js";
 import { pictureOf } from "/static/results.js";
+import { isToken } from "/static/service.js";
 import * as words from "/static/words.js";
+
+const WRONG_TOKEN = "The token is not known.";
 
 export function state(heading, body, buttons = [], kind = "") {
   return build("div", { class: `state ${kind}` },
@@ -22,7 +25,7 @@ export function problem(error, actions) {
       "This page cannot reach it. It goes on by itself as soon as the service is back.",
       [button("Try again now", actions.again, "main")], "is-problem");
   }
-  if (error.status === 401 || error.status === 403) return tokenForm(error, actions);
+  if (error.status === 401 || error.status === 403) return tokenForm(actions);
   if (error.suggestions.length) {
     return state("No word of this is known here",
       "The model behind this index learned its words from its own texts. Perhaps one of these helps:",
@@ -39,15 +42,23 @@ export function problem(error, actions) {
       button("Try again", actions.again), button("Start afresh", actions.clear)].filter(Boolean), "is-problem");
 }
 
-function tokenForm(error, actions) {
-  const field = build("input", { id: "token", type: "password", autocomplete: "current-password", required: true });
+function tokenForm(actions) {
+  const field = build("input", { id: "token", type: "password", autocomplete: "current-password", required: true, "aria-describedby": "token-wrong" });
+  const wrong = build("p", { id: "token-wrong", class: "wrong", role: "alert", hidden: !actions.hasToken },
+    actions.hasToken ? WRONG_TOKEN : "");
+  const use = (given) => {
+    if (isToken(given)) { actions.token(given); return; }
+    wrong.hidden = false;
+    wrong.textContent = "This is no token: tokens have letters from A to Z, digits and the signs ._~+/=- only.";
+    field.select();
+  };
   return state("This service asks for a token",
     ["Whoever runs it can give you one. It is kept until you close this tab.",
       build("form", {
-        class: "token", onsubmit: (event) => { event.preventDefault(); actions.token(field.value.trim()); },
+        class: "token", onsubmit: (event) => { event.preventDefault(); use(field.value.trim()); },
       }, build("label", { for: "token" }, "Token"), field,
       build("button", { type: "submit", class: "main" }, "Use it")),
-      actions.hasToken && build("p", { class: "wrong" }, error.message)]);
+      wrong]);
 }
 
 export function nothing(asked, best, actions) {
