@@ -1,7 +1,9 @@
 """Limits: how often, how many at a time, how long, and under which name."""
 
 import gc
+import json
 import logging
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +15,7 @@ from tests.service.running import READ, TOKENS, WRITE, running, wait_until
 
 from fdch.errors import ServiceError, SettingError
 from fdch.service import gate
-from fdch.service.limits import ServiceLimits
+from fdch.service.limits import MOST_JSON_BYTES, ServiceLimits
 from fdch.service.serving import is_loopback, listen
 
 
@@ -143,11 +145,79 @@ def test_a_request_that_takes_too_long_is_ended(scenes):
         go.set()
 
 
-def test_too_much_uploaded_at_a_time_is_refused(scenes):
-    limits = ServiceLimits(held_bytes=1000)
-    with running(scenes.index, limits=limits) as it:
-        refused = httpx.post(f"{it.url}/v1/search", content=b" " * 1001)
-        assert refused.status_code == 503
+def begin(it, *, declared, body, kind="application/json", token=None):
+    """Begin to send a body; whatever was declared, no more comes."""
+    head = [
+        "POST /v1/search HTTP/1.1",
+        "Host: localhost",
+        f"Content-Type: {kind}",
+        f"Content-Length: {declared}",
+    ]
+    if token is not None:
+        head.append(f"Authorization: Bearer {token}")
+    connection = socket.create_connection(("127.0.0.1", it.port))
+    connection.sendall("\r\n".join([*head, "", ""]).encode() + body)
+    return connection
+
+
+FORM = "multipart/form-data; boundary=x"
+
+
+def test_bodies_that_are_only_declared_keep_nobody_out(scenes):
+    with ExitStack() as stack, running(scenes.index) as it:
+        declared = it.service.limits.body_bytes
+        for _ in range(300):  # more than may be worked on at a time
+            one = begin(it, declared=declared, body=b"{", kind=FORM)
+            stack.enter_context(one)
+        wait_until(lambda: len(it.server.server_state.tasks) == 300)
+        found = httpx.post(f"{it.url}/v1/search", json={"text": "beach"})
+        assert found.status_code == 200
+
+
+def test_too_much_uploaded_at_a_time_is_refused(own_index):
+    limits = ServiceLimits(body_bytes=3000, held_bytes=4000)
+    with (
+        ExitStack() as stack,
+        running(own_index, tokens=TOKENS, limits=limits) as it,
+    ):
+        held = it.server.config.app._held
+
+        def ask(token):
+            sent = {"authorization": f"Bearer {token}"}
+            return httpx.post(
+                f"{it.url}/v1/search", content=b" " * 1000, headers=sent
+            ).status_code
+
+        first = begin(it, declared=3000, body=b" " * 2500, token=READ)
+        stack.enter_context(first)
+        wait_until(lambda: held._all == 2500)
+        # one client has its share, another has room
+        assert (ask(READ), ask(WRITE)) == (503, 415)
+        second = begin(it, declared=3000, body=b" " * 2600, token=WRITE)
+        stack.enter_context(second)
+        wait_until(lambda: held._all == 5100)
+        assert ask(None) == 401
+        first.close()
+        wait_until(lambda: held._all == 2600)
+        assert ask(READ) == 415
+        second.close()
+        wait_until(lambda: held._all == 0)
+        assert not held._held
+
+
+def test_only_forms_may_be_as_long_as_pictures(served):
+    url = f"{served.url}/v1/search"
+    body = b" " * (MOST_JSON_BYTES + 1)
+    for kind, status in (("application/json", 413), (FORM, 415)):
+        found = httpx.post(url, content=body, headers={"content-type": kind})
+        assert found.status_code == status
+
+
+def test_the_longest_batch_fits(client):
+    texts = ["beach " + "\U0001f388" * 1994] * 256
+    assert len(json.dumps({"texts": texts})) > MOST_JSON_BYTES
+    assert len(json.dumps({"texts": texts}, ensure_ascii=False).encode()) < 2**22
+    assert len(client.by_texts(texts, k=1)) == 256
 
 
 def test_a_page_elsewhere_cannot_reach_a_service_without_tokens(served):

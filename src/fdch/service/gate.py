@@ -10,7 +10,13 @@ from typing import Any
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fdch.service.bodies import bad_head, body_of, declared_length
+from fdch.service.bodies import (
+    Body,
+    HeldBytes,
+    bad_head,
+    declared_length,
+    longest_body,
+)
 from fdch.service.headers import SECURITY_HEADERS
 from fdch.service.problems import Problem, too_busy, unexpected
 from fdch.service.rates import RateLimit
@@ -47,7 +53,7 @@ class Gate:
         self._rate = None if rate is None else RateLimit(rate)
         self._pictures = RateLimit((rate or 1) * PICTURES_TO_A_REQUEST)
         self._active = 0
-        self._held = 0
+        self._held = HeldBytes(service.limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -60,8 +66,6 @@ class Gate:
 
     async def _answer(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
         began = time.perf_counter()
-        self._active += 1
-        self._service.metrics.active.set(self._active)
         try:
             await self._admit(scope, receive, reply)
         except Problem as problem:
@@ -74,8 +78,6 @@ class Gate:
             _log_error(error)
             await reply.refuse(scope, receive, unexpected())
         finally:
-            self._active -= 1
-            self._service.metrics.active.set(self._active)
             self._record(scope, reply.status, time.perf_counter() - began)
 
     async def _admit(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
@@ -87,23 +89,35 @@ class Gate:
         holder = self._holder(headers)
         self._require_rate(scope, headers, holder)
         self._require_right(scope, headers, holder)
-        if self._active > limits.concurrent and scope["path"] not in OPEN:
-            raise too_busy("too many requests are waiting.")
         if scope["path"].startswith(ITEMS):
             # ids are still encoded, so that a slash in one is not a path's
             scope["path"] = scope["raw_path"].decode("ascii", "replace")
-        length = declared_length(scope, headers, limits.body_bytes)
-        if self._held + length > limits.held_bytes:
-            raise too_busy("too much is being uploaded.")
-        self._held += length
+        length = declared_length(scope, headers, longest_body(headers, limits))
+        body = Body(self._held, _key(scope, holder))
         try:
             if length:
-                body = await body_of(receive, length, limits.body_seconds)
-                receive = _given(body, receive)
+                content = await body.read(receive, length, limits.body_seconds)
+                receive = _given(content, receive)
+                del content
+            await self._work(scope, receive, reply)
+        finally:
+            body.drop()
+
+    async def _work(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
+        """Let a request in that has arrived; who is still sending keeps nobody out."""
+        limits = self._service.limits
+        if self._active >= limits.concurrent and scope["path"] not in OPEN:
+            raise too_busy("too many requests are waiting.")
+        self._count(1)
+        try:
             async with asyncio.timeout(limits.seconds):
                 await self._app(scope, receive, reply.send)
         finally:
-            self._held -= length
+            self._count(-1)
+
+    def _count(self, more: int) -> None:
+        self._active += more
+        self._service.metrics.active.set(self._active)
 
     def _require_host(self, headers: dict[bytes, bytes]) -> None:
         """Refuse other names than our own, by which a web page could reach us."""
@@ -161,8 +175,7 @@ class Gate:
                 return
             if path.startswith(ITEMS) and scope["raw_path"].endswith(PICTURES):
                 limit, what = self._pictures, "pictures"
-        address = (scope.get("client") or ("unknown", 0))[0]
-        seconds = limit.wait(f"address {address}" if holder is None else holder.key)
+        seconds = limit.wait(_key(scope, holder))
         if seconds:
             raise Problem(
                 429,
@@ -180,10 +193,9 @@ class Gate:
         metrics.requests.labels(method, route, str(status)).inc()
         metrics.seconds.labels(route).observe(seconds)
         if _log.isEnabledFor(logging.INFO):
-            address = (scope.get("client") or ("unknown", 0))[0]
-            milliseconds = 1000 * seconds
             _log.info(
-                "%s %s %s %d %.1f ms", address, method, route, status, milliseconds
+                "%s %s %s %d %.1f ms",
+                *(_address(scope), method, route, status, 1000 * seconds),
             )
 
 
@@ -215,6 +227,15 @@ def _headers(scope: Scope) -> dict[bytes, bytes]:
             raise bad_head(f"the header '{name.decode()}' came twice", "Send it once.")
         found[name] = value
     return found
+
+
+def _address(scope: Scope) -> str:
+    return str((scope.get("client") or ("unknown", 0))[0])
+
+
+def _key(scope: Scope, holder: Holder | None) -> str:
+    """Tell clients apart: by their token, or where they come from."""
+    return f"address {_address(scope)}" if holder is None else holder.key
 
 
 def _unauthorized(message: str) -> Problem:

@@ -21,6 +21,8 @@ MOST_COLUMNS = 256
 MOST_NAME_CHARACTERS = 256
 SMALLEST_THUMBNAIL, LARGEST_THUMBNAIL = 16, 1024
 DEFAULT_THUMBNAIL = 240
+# the longest batch of texts, each character written as its number, and some more
+MOST_JSON_BYTES = 4 * 2**20
 
 
 @dataclass(frozen=True)
