@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.images import PictureArray, PictureFiles
+from fdch.data.images import PictureArray, PictureFiles, Pictures, check_pictures
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences, WordVectors
+from fdch.errors import BrokenPicture, DataError
 from fdch.index.store import Cell, Item, Kind
 
 WORDS_SHOWN = 20
@@ -67,10 +68,50 @@ def with_known_halves(pairs: PairedSet, known: Mapping[str, Item]) -> PairedSet:
     return replace(pairs, texts=texts, images=images)
 
 
-def joined(item: Item, known: Item | None) -> Item:
+def lost_halves(
+    pairs: PairedSet, known: Mapping[str, Item], is_joined: NDArray[np.bool_]
+) -> dict[int, DataError]:
+    """Say which rows would cost their items a half, and why.
+
+    Args:
+        pairs: Rows, with the halves that could be filled.
+        known: What the index has under their ids.
+        is_joined: Which rows got a half from there.
+    """
+    lost: dict[int, DataError] = {}
+    for row in np.flatnonzero(lacks_half(pairs)):
+        item = known.get(str(pairs.ids[row]))
+        if item is None:
+            continue
+        has_picture = item.image is not None or item.kind in ("pair", "image")
+        has_text = item.text is not None or item.kind in ("pair", "text")
+        if has_picture and not pairs.images.present[row]:
+            lost[int(row)] = BrokenPicture(_unreadable(item, "picture"))
+        elif has_text and not pairs.texts.present[row]:
+            lost[int(row)] = DataError(_unreadable(item, "text"))
+    if isinstance(pairs.images, Pictures):
+        rows = np.flatnonzero(is_joined)
+        for place, problem in check_pictures(pairs.images[rows]):
+            item = known[str(pairs.ids[rows[place]])]
+            if item.image == _image(pairs, int(rows[place])):
+                lost[int(rows[place])] = BrokenPicture(
+                    f"{problem} It is the picture that the index has of '{item.id}', "
+                    "and without it the pair would be a text alone. Give picture and "
+                    "text together, or remove the item first."
+                )
+    return lost
+
+
+def _unreadable(item: Item, what: str) -> str:
+    return (
+        f"the index has a {what} of '{item.id}' that cannot be read again, so it "
+        "cannot be joined with this half. Give picture and text together, or remove "
+        "the item first."
+    )
+
+
+def joined(item: Item, known: Item) -> Item:
     """Give a new half the labels and cells that it lacks and the known half has."""
-    if known is None:
-        return item
     return replace(
         item,
         labels=item.labels or known.labels,

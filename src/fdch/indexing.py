@@ -1,6 +1,7 @@
 """Index: the codes of pairs under their ids, with the model that makes them."""
 
 import tempfile
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -16,7 +17,13 @@ from fdch.encoded_files import read_encoded
 from fdch.errors import DamagedIndex, DataError, ModelMismatch, UnknownWords
 from fdch.evaluation.calibration import Calibration
 from fdch.gallery_codes import gallery_codes, kinds_of, why_unusable
-from fdch.gallery_items import items_of, joined, lacks_half, with_known_halves
+from fdch.gallery_items import (
+    items_of,
+    joined,
+    lacks_half,
+    lost_halves,
+    with_known_halves,
+)
 from fdch.index.opening import (
     IndexStore,
     create_store,
@@ -70,6 +77,8 @@ class Index:
     def __init__(self, store: IndexStore, context: Context = PLAIN) -> None:
         self.store = store
         self.context = context
+        # what is known of an item is read, joined and written by one at a time
+        self._changing = threading.RLock()
 
     @classmethod
     def create(
@@ -186,7 +195,8 @@ class Index:
         at_a_time = PICTURES_AT_A_TIME if is_slow else ROWS_AT_A_TIME
         total = AddedPairs(skipped=pairs.skipped)
         for start in range(0, len(pairs), at_a_time):
-            part = self._add_part(pairs[start : start + at_a_time], broken, merge)
+            with self._changing:
+                part = self._add_part(pairs[start : start + at_a_time], broken, merge)
             total = AddedPairs(
                 total.new + part.new,
                 total.replaced + part.replaced,
@@ -221,7 +231,8 @@ class Index:
             rows = slice(start, start + ROWS_AT_A_TIME)
             some = zip(ids[rows], (kinds or ["code"] * len(ids))[rows], strict=True)
             items = [Item(name, kind=kind) for name, kind in some]
-            added = self.store.add(items, codes[rows])
+            with self._changing:
+                added = self.store.add(items, codes[rows])
             found = AddedPairs(found.new + added.new, found.replaced + added.replaced)
         return found
 
@@ -237,12 +248,15 @@ class Index:
         Raises:
             DataError: One of them is not in the index.
         """
-        if items:
+        if not items:
+            return
+        with self._changing:
             self.store.add(items, self.store.codes([item.id for item in items]))
 
     def remove(self, ids: Iterable[str]) -> list[str]:
         """Remove items; give those of the ids that were not there."""
-        return self.store.remove(ids)
+        with self._changing:
+            return self.store.remove(ids)
 
     def require_model(self, fingerprint: str, what: str) -> None:
         """Refuse what another model has made."""
@@ -268,25 +282,35 @@ class Index:
                 known[item.id] = item
         pairs = with_known_halves(pairs, known)
         is_joined = is_half & ~lacks_half(pairs)
+        lost = lost_halves(pairs, known, is_joined)
+        if lost and broken == "refuse":
+            raise next(iter(lost.values()))
+        kept = np.ones(len(pairs), dtype=np.bool_)
+        kept[list(lost)] = False
+        skipped = [Skipped(str(pairs.ids[i]), str(why)) for i, why in lost.items()]
+        pairs, is_joined = pairs[kept], is_joined[kept]
         kinds = kinds_of(self.method, pairs)
         usable = np.array([kind is not None for kind in kinds], dtype=np.bool_)
         if not usable.all() and broken == "refuse":
             raise UnknownWords(why_unusable(self.method, pairs, int(usable.argmin())))
-        skipped = tuple(
+        skipped += [
             Skipped(str(name), "it has no picture and no known word")
             for name in pairs.ids[~usable]
-        )
+        ]
         if not usable.any():
-            return AddedPairs(skipped=skipped)
-        pairs, chosen = pairs[usable], [kind for kind in kinds if kind is not None]
+            return AddedPairs(skipped=tuple(skipped))
+        pairs, is_joined = pairs[usable], is_joined[usable]
+        chosen = [kind for kind in kinds if kind is not None]
         context = Context(silent, self.context.device)
         codes = gallery_codes(self.method, pairs, chosen, context)
         items = items_of(pairs, chosen)
         if merge:
-            items = [joined(item, known.get(item.id)) for item in items]
+            for row in np.flatnonzero(is_joined):
+                items[row] = joined(items[row], known[items[row].id])
         added = self.store.add(items, codes)
-        joins = int(is_joined[usable].sum())
-        return AddedPairs(added.new, added.replaced, joins, skipped)
+        return AddedPairs(
+            added.new, added.replaced, int(is_joined.sum()), tuple(skipped)
+        )
 
 
 def _write_model(

@@ -1,5 +1,9 @@
 """Train, index and search: the same on every kind of store."""
 
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +11,7 @@ import pytest
 
 from fdch import Index, Searcher
 from fdch.codes import Codes, binarize, hamming_distances, weighted_distances
-from fdch.data.images import PictureFiles
+from fdch.data.images import PictureArray, PictureFiles
 from fdch.data.texts import Sentences
 from fdch.encoding import encode_pairs
 from fdch.errors import (
@@ -17,6 +21,7 @@ from fdch.errors import (
     SettingError,
     UnknownWords,
 )
+from fdch.gallery_codes import gallery_codes
 from fdch.index.store import Condition
 from fdch.queries import image_queries, text_queries
 
@@ -239,6 +244,71 @@ def test_halves_have_codes_of_their_own_until_they_meet(place, scenes):
             if item
         ]
         assert kinds == ["pair", "image"]
+
+
+def test_halves_added_by_two_threads_are_joined(place, scenes, monkeypatch):
+    """None of the two is lost, though both read before the other has written."""
+    name = str(scenes.pairs.ids[0])
+    halves = [only(scenes.pairs, 0, image=False), only(scenes.pairs, 0, text=False)]
+    both = threading.Barrier(2, timeout=2)
+
+    def waiting(*args):
+        with suppress(threading.BrokenBarrierError):  # the other waits for its turn
+            both.wait()
+        return gallery_codes(*args)
+
+    with Index.create(place, scenes.run) as index, ThreadPoolExecutor(2) as threads:
+        monkeypatch.setattr("fdch.indexing.gallery_codes", waiting)
+        added = list(threads.map(index.add, halves))
+        assert sorted(each.joined for each in added) == [0, 1]
+        item = index.store.items([name])[0]
+        assert item is not None
+        assert item.kind == "pair"
+        assert item.text
+        assert item.image
+
+
+def test_a_half_that_replaces_the_same_half_keeps_nothing_of_it(place, scenes):
+    with Index.create(place, scenes.run) as index:
+        first = only(scenes.pairs, 0, image=False)
+        index.add(first)
+        none = first.labels * 0
+        added = index.add(replace(first, labels=none, columns={}))
+        assert (added.replaced, added.joined) == (1, 0)
+        item = index.store.items([str(first.ids[0])])[0]
+        assert item is not None
+        assert (item.labels, dict(item.columns)) == ((), {})
+
+
+def test_no_half_takes_the_place_of_a_pair_whose_picture_is_gone(
+    place, scenes, tmp_path
+):
+    moved = tmp_path / "moved.png"
+    shutil.copyfile(scenes.pairs.images.paths[0], moved)
+    first = replace(only(scenes.pairs, 0), images=PictureFiles([moved]))
+    pathless = replace(
+        only(scenes.pairs, 1), images=PictureArray(np.zeros((1, 8, 8, 3), np.uint8))
+    )
+    ids = [str(name) for name in scenes.pairs.ids[:3]]
+    with Index.create(place, scenes.run) as index:
+        index.add(first)
+        index.add(pathless)
+        before = index.store.items(ids[:2]), index.store.codes(ids[:2])
+        moved.unlink()
+        texts = replace(scenes.pairs[:3], images=PictureFiles([None] * 3))
+        for row, words in ((0, "no such file"), (1, "cannot be read again")):
+            with pytest.raises(BrokenPicture, match=words) as refused:
+                index.add(texts[[row]])
+            assert ids[row] in str(refused.value)
+        added = index.add(texts, broken="skip")
+        assert (added.new, added.replaced) == (1, 0)
+        assert {row.name for row in added.skipped} == set(ids[:2])
+        assert (index.store.items(ids[:2]), index.store.codes(ids[:2])) == before
+        index.remove(ids[:1])
+        index.add(texts[[0]])
+        item = index.store.items(ids[:1])[0]
+        assert item is not None
+        assert item.kind == "text"
 
 
 def test_kinds_of_items_have_their_own_probabilities(place, scenes):
