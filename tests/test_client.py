@@ -1,25 +1,28 @@
 """A Client before a service that is none, and with values that it cannot send."""
 
+import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import numpy as np
 import pytest
 
 from fdch import Client
-from fdch.errors import ServiceError, SettingError
+from fdch.errors import DataError, ServiceError, SettingError
 
 
 class CannedServer(HTTPServer):
     """Answers everything with `reply`: status, headers, body."""
 
     reply: tuple[int, dict[str, str], bytes] = (200, {}, b"")
+    asked = b""
 
 
 class Canned(BaseHTTPRequestHandler):
     server: CannedServer
 
     def answer(self):
-        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.server.asked = self.rfile.read(int(self.headers["content-length"] or 0))
         status, headers, body = self.server.reply
         self.send_response(status)
         for name, value in headers.items():
@@ -109,3 +112,115 @@ def test_space_around_a_token_is_left_out(canned):
     with Client(f"http://127.0.0.1:{canned.server_port}", " a-token\n") as client:
         assert client.overview() == {}
         assert client._http.headers["authorization"] == "Bearer a-token"
+
+
+HIT: dict[str, object] = {
+    "id": "a",
+    "text": None,
+    "image": None,
+    "labels": [],
+    "columns": {},
+    "kind": "code",
+    "distance": 1,
+    "probability": None,
+}
+
+
+def found(hits):
+    told = {"query": {"k": 1000}, "results": [HIT] * hits, "scanned": 1}
+    return json.dumps(told | {"milliseconds": 1.0}).encode()
+
+
+def test_all_within_a_radius_is_all_or_an_error(canned, client):
+    canned.reply = (200, {}, found(999))
+    results = client.by_text("a dog", radius=8)
+    assert len(results) == 999
+    assert results.query["k"] is None
+    assert json.loads(canned.asked) == {"text": "a dog", "radius": 8, "k": 1000}
+    canned.reply = (200, {}, found(1000))
+    for ask in (client.by_text, client.by_id, lambda a, **o: client.by_image(b"", **o)):
+        with pytest.raises(SettingError, match="1,000 results or more"):
+            ask("a", radius=8)
+    assert len(client.by_text("a dog", radius=8, k=1000)) == 1000
+
+
+def test_values_of_numpy_are_sent_as_plain_ones(canned, client):
+    canned.reply = (200, {}, found(1))
+    options = {
+        "k": np.int64(3),
+        "radius": np.uint8(8),
+        "min_probability": np.float32(0.5),
+        "rerank": np.bool_(True),
+    }
+    client.by_text(np.str_("a dog"), **options)
+    assert json.loads(canned.asked) == {
+        "text": "a dog",
+        "k": 3,
+        "radius": 8,
+        "min_probability": 0.5,
+        "rerank": True,
+    }
+    canned.reply = (200, {}, b'{"created": true}')
+    cells = {"a": np.int64(3), "b": np.float32(0.5), "c": np.bool_(True), "d": None}
+    client.put("x", columns=cells, labels=np.array(["dog", "cat"]))
+    assert json.loads(canned.asked) == {
+        "labels": ["dog", "cat"],
+        "columns": {"a": 3, "b": 0.5, "c": True, "d": None},
+    }
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_a_picture_comes_in_any_kind_of_bytes(canned, client, kind):
+    canned.reply = (200, {}, found(1))
+    client.by_image(kind(b"a picture's content"))
+    assert b"a picture's content" in canned.asked
+
+
+WRONG = {
+    "labels are a list, such as \\['dog'\\]": lambda c: c.put("a", labels="dog"),
+    "a label must be a text; got int": lambda c: c.put("a", labels=[1]),
+    "column 'x' is nan; give a finite": lambda c: c.put("a", columns={"x": np.nan}),
+    "column 'x' is inf": lambda c: c.put("a", columns={"x": np.float32("inf")}),
+    "column 'x' must be .* got list": lambda c: c.put("a", columns={"x": [1]}),
+    "name of a column must be a text": lambda c: c.put("a", columns={1: 1}),
+    "columns are names with their cells": lambda c: c.put("a", columns=[("x", 1)]),
+    "the text must be a text; got int": lambda c: c.put("a", text=3),
+    "the text holds half a character": lambda c: c.by_text("a \ud800"),
+    "text 2 holds half a character": lambda c: c.encode_texts(["a", "\udcff"]),
+    "an id holds half a character": lambda c: c.item("\ud800"),
+    "a label holds half a character": lambda c: c.put("a", labels=["\ud800"]),
+    "column 'x' holds half": lambda c: c.put("a", columns={"x": "\ud800"}),
+    "holds half a character": lambda c: c.by_text("a", where="a=\ud800"),
+    "id '' has no address": lambda c: c.remove(""),
+    r"id '\.\.' has no address": lambda c: c.picture(".."),
+    "several texts are a list": lambda c: c.by_texts("a dog"),
+    "k must be a whole number; got 2.5": lambda c: c.by_text("a", k=2.5),
+    "radius must be a whole number; got nan": lambda c: c.by_text("a", radius=np.nan),
+    "k must be 1 or more": lambda c: c.by_text("a", k=0),
+    "the probability must be from 0": lambda c: c.by_text("a", min_probability=np.nan),
+    "the probability must be a num": lambda c: c.by_text("a", min_probability="high"),
+    "no option 'raduis'; did you mean 'radius'": lambda c: c.by_text("a", raduis=1),
+    "is not a condition": lambda c: c.by_text("a", where="dog"),
+    "content of its file; got ndarray": lambda c: c.by_image(np.zeros((2, 2, 3))),
+}
+
+
+@pytest.mark.parametrize(("message", "call"), WRONG.items(), ids=WRONG)
+def test_what_cannot_be_sent_is_told_before_it_is_sent(canned, client, message, call):
+    canned.reply = (500, {}, b"")
+    with pytest.raises(SettingError, match=message):
+        call(client)
+
+
+@pytest.mark.parametrize("url", ["localhost:8501", "127.0.0.1", "example.org/search"])
+def test_an_address_without_http_is_told_so(url):
+    with pytest.raises(DataError, match=f"write 'http://{url}'"):
+        Client(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "http://", "ftp://example.org", "http://[::1", "http://a:b"]
+)
+def test_what_is_no_address_is_refused(url):
+    with pytest.raises(DataError, match="is not the address of a service"):
+        Client(url)

@@ -4,18 +4,16 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self, Unpack
-from urllib.parse import quote
 
 import numpy as np
 
+from fdch import client_content as content
+from fdch.client_content import Picture
 from fdch.codes import Codes
 from fdch.errors import DataError, MissingExtra, ServiceError, SettingError
 from fdch.index.store import Cell, Item
 from fdch.results import Options, Result, Results
-
-Picture = str | Path | bytes
 
 _UNKNOWN_ITEM = "unknown_item"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
@@ -65,7 +63,7 @@ class Client:
             import httpx
         except ModuleNotFoundError as problem:
             raise MissingExtra("the client", "client") from problem
-        self.url = url.rstrip("/")
+        self.url = content.address(url)
         headers = {} if token is None else {"authorization": f"Bearer {_token(token)}"}
         try:
             self._http = httpx.Client(
@@ -87,51 +85,64 @@ class Client:
 
     def by_text(self, text: str, **options: Unpack[Options]) -> Results:
         """Find what is near a text; see Options for how."""
-        return _results(self._search({"text": text}, options))
+        search = content.Search.of(options)
+        told = self._search({"text": content.text("the text", text)}, search)
+        return _results(told, search)
 
     def by_texts(
         self, texts: Sequence[str], **options: Unpack[Options]
     ) -> list[Results]:
         """Find for each text what is near it."""
-        told = self._search({"texts": list(texts)}, options)
-        return [_results(each) for each in told["batches"]]
+        asked, search = content.texts(texts), content.Search.of(options)
+        found: list[Results] = []
+        for start in range(0, len(asked), search.texts_at_a_time):
+            some = asked[start : start + search.texts_at_a_time]
+            try:
+                told = self._search({"texts": some}, search)
+            except ServiceError as problem:
+                if start == 0:
+                    raise
+                message = f"of the texts after the first {start}: {problem}"
+                raise ServiceError(message, problem.status, problem.code) from problem
+            found += [_results(each, search) for each in told["batches"]]
+        return found
 
     def by_id(self, name: str, **options: Unpack[Options]) -> Results:
         """Find what is near an item, without the item itself."""
-        return _results(self._search({"id": name}, options))
+        search = content.Search.of(options)
+        return _results(
+            self._search({"id": content.text("an id", name)}, search), search
+        )
 
     def by_image(self, image: Picture, **options: Unpack[Options]) -> Results:
         """Find what is near a picture: its path, or its file's content."""
-        fields = {
-            name: value if isinstance(value, list) else str(value).lower()
-            for name, value in _options(options).items()
-        }
-        return _results(
-            self._send(
-                "POST", "/v1/search/image", data=fields, files={"image": _file(image)}
-            )
-        )
+        search = content.Search.of(options)
+        files = {"image": content.file(image)}
+        told = self._send("POST", "/v1/search/image", data=search.form(), files=files)
+        return _results(told, search)
 
     def encode_texts(self, texts: Sequence[str]) -> Codes:
         """Give the codes of texts."""
-        return _codes(self._send("POST", "/v1/encode", json={"texts": list(texts)}))
+        return _codes(
+            self._send("POST", "/v1/encode", json={"texts": content.texts(texts)})
+        )
 
     def encode_image(self, image: Picture) -> Codes:
         """Give the code of a picture."""
-        files = {"image": _file(image)}
+        files = {"image": content.file(image)}
         return _codes(self._send("POST", "/v1/encode/image", files=files))
 
     def item(self, name: str) -> Item:
         """Give what is known of an item."""
-        return _item(self._send("GET", _path(name)))
+        return _item(self._send("GET", content.path(name)))
 
     def picture(self, name: str) -> bytes:
         """Give an item's picture, as a file's content."""
-        return self._request("GET", f"{_path(name)}/picture").content
+        return self._request("GET", f"{content.path(name)}/picture").content
 
     def thumbnail(self, name: str, size: int = 240) -> bytes:
         """Give an item's picture as a JPEG, its longer side so many pixels at most."""
-        path = f"{_path(name)}/thumbnail"
+        path = f"{content.path(name)}/thumbnail"
         return self._request("GET", path, params={"size": size}).content
 
     def put(
@@ -151,26 +162,22 @@ class Client:
         Returns:
             Whether it is new; else it replaced the one of its id.
         """
-        content: dict[str, Any] = {} if text is None else {"text": text}
-        if labels is not None:
-            content["labels"] = list(labels)
-        if columns is not None:
-            content["columns"] = dict(columns)
+        known = content.item(text, labels, columns)
         if image is None:
-            told = self._send("PUT", _path(name), json=content)
+            told = self._send("PUT", content.path(name), json=known)
         else:
             told = self._send(
                 "PUT",
-                _path(name),
-                data={"item": json.dumps(content)},
-                files={"image": _file(image)},
+                content.path(name),
+                data={"item": json.dumps(known)},
+                files={"image": content.file(image)},
             )
         return bool(told["created"])
 
     def remove(self, name: str) -> bool:
         """Remove an item; tell whether it was there."""
         try:
-            self._request("DELETE", _path(name))
+            self._request("DELETE", content.path(name))
         except ServiceError as problem:
             if problem.code == _UNKNOWN_ITEM:
                 return False
@@ -200,11 +207,11 @@ class Client:
         except ServiceError:
             return False
 
-    def _search(self, asked: dict[str, Any], options: Options) -> dict[str, Any]:
-        return self._send("POST", "/v1/search", json=asked | _options(options))
+    def _search(self, asked: dict[str, Any], search: content.Search) -> dict[str, Any]:
+        return self._send("POST", "/v1/search", json={**asked, **search.fields})
 
-    def _send(self, method: str, path: str, **content: Any) -> dict[str, Any]:
-        reply = self._request(method, path, **content)
+    def _send(self, method: str, path: str, **sent: Any) -> dict[str, Any]:
+        reply = self._request(method, path, **sent)
         try:
             told = reply.json()
         except ValueError:
@@ -216,9 +223,9 @@ class Client:
             )
         return told
 
-    def _request(self, method: str, path: str, **content: Any) -> Any:
+    def _request(self, method: str, path: str, **sent: Any) -> Any:
         try:
-            reply = self._http.request(method, path, **content)
+            reply = self._http.request(method, path, **sent)
         except self._failures as problem:
             raise ServiceError(
                 f"no answer from {self.url}: {problem or type(problem).__name__}. Is "
@@ -257,29 +264,6 @@ def _failure(status: int, content: bytes) -> ServiceError:
         return ServiceError(f"the service answered with status {status}.", status)
 
 
-def _options(options: Options) -> dict[str, Any]:
-    given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
-    where = given.pop("where", [])
-    listed = [where] if isinstance(where, str) else list(where)
-    if not all(isinstance(each, str) for each in listed):
-        raise DataError("a service takes conditions as texts, such as 'price<=20'.")
-    return given | ({"where": listed} if listed else {})
-
-
-def _path(name: str) -> str:
-    return f"/v1/items/{quote(name, safe='')}"
-
-
-def _file(image: Picture) -> bytes:
-    if isinstance(image, bytes):
-        return image
-    try:
-        return Path(image).read_bytes()
-    except OSError as problem:
-        reason = problem.strerror or problem
-        raise DataError(f"picture '{image}': {reason}.") from problem
-
-
 def _item(told: Mapping[str, Any]) -> Item:
     return Item(
         told["id"],
@@ -291,12 +275,14 @@ def _item(told: Mapping[str, Any]) -> Item:
     )
 
 
-def _results(told: Mapping[str, Any]) -> Results:
+def _results(told: Mapping[str, Any], search: content.Search) -> Results:
+    search.require_all(len(told["results"]))
     found = tuple(
         Result(_item(each), each["distance"], each["probability"])
         for each in told["results"]
     )
-    return Results(told["query"], found, told["scanned"], told["milliseconds"])
+    query = {**told["query"], **({"k": None} if search.wants_all else {})}
+    return Results(query, found, told["scanned"], told["milliseconds"])
 
 
 def _codes(told: Mapping[str, Any]) -> Codes:

@@ -105,7 +105,9 @@ def text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
     known = np.asarray(abs(vectors).sum(axis=1)).ravel() > 0
     vocabulary = encoder.inputs.vocabulary
     if not known.all():
-        raise UnknownWords(_no_known_word(texts[int(known.argmin())], vocabulary))
+        place = int(known.argmin())
+        which = "" if len(texts) == 1 else f"text {place + 1} of {len(texts)}: "
+        raise UnknownWords(which + _no_known_word(texts[place], vocabulary))
     for each, text in zip(asked, texts, strict=True):
         if vocabulary is not None and isinstance(text, str):
             each["unknown_words"] = vocabulary.unknown(text)

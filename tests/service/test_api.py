@@ -7,10 +7,10 @@ import pytest
 from PIL import Image
 from tests.service.running import READ, TOKENS, picture_bytes, running
 
-from fdch import Client, Searcher
-from fdch.errors import DataError, ServiceError
+from fdch import Client, Searcher, client_content
+from fdch.errors import DataError, ServiceError, UnknownWords
 from fdch.queries import image_queries, text_queries
-from fdch.service import messages
+from fdch.service import limits, messages
 
 TEXT = "a red ball on the beach"
 
@@ -30,6 +30,7 @@ def told(results):
         {},
         {"k": 3},
         {"radius": 6},
+        {"radius": 12},
         {"radius": 8, "k": 2},
         {"where": ["label=beach", "objects<3"]},
         {"rerank": True, "k": 5},
@@ -38,10 +39,10 @@ def told(results):
     ids=str,
 )
 def test_a_text_finds_what_a_searcher_finds(client, searcher, options):
-    expected = searcher.by_text(TEXT, **({"k": 20} | options))
+    expected = searcher.by_text(TEXT, **options)
     found = client.by_text(TEXT, **options)
     assert told(found) == told(expected)
-    assert found.query["k"] == options.get("k", 20)
+    assert found.query == expected.query
     assert [each.labels for each in found] == [each.labels for each in expected]
     assert [each.columns for each in found] == [each.columns for each in expected]
 
@@ -50,6 +51,29 @@ def test_several_texts_are_answered_together(client):
     texts = ["beach", "a boat on the lake", "city"]
     together = client.by_texts(texts, k=4)
     assert list(map(told, together)) == [told(client.by_text(t, k=4)) for t in texts]
+    assert client.by_texts([]) == []
+
+
+def test_more_texts_than_a_service_takes_are_asked_for_in_parts(client, monkeypatch):
+    texts = ["beach", "a boat on the lake", "city", "zzzz", "beach"]
+    monkeypatch.setattr("fdch.client_content.MOST_TEXTS", 2)
+    with pytest.raises(ServiceError, match="after the first 2: text 2 of 2: no word"):
+        client.by_texts(texts)
+    together = client.by_texts(texts[:3], k=4)
+    assert [each.query["text"] for each in together] == texts[:3]
+
+
+def test_a_client_knows_how_much_a_service_gives():
+    for name in ("MOST_RESULTS", "MOST_RESULTS_IN_ALL", "MOST_TEXTS"):
+        assert getattr(client_content, name) == getattr(limits, name)
+
+
+def test_a_text_without_known_words_is_named_among_others(client, searcher):
+    for each, kind in ((client, ServiceError), (searcher, UnknownWords)):
+        with pytest.raises(kind, match="text 2 of 3: no word of 'zzzz'"):
+            each.by_texts(["beach", "zzzz", "city"])
+    with pytest.raises(ServiceError, match="text 2 of 2: no word of 'zzzz'"):
+        client.encode_texts(["beach", "zzzz"])
 
 
 def test_an_item_finds_others_like_it(client, searcher, scenes):
@@ -62,7 +86,7 @@ def test_an_item_finds_others_like_it(client, searcher, scenes):
 @pytest.mark.parametrize("options", [{}, {"k": 3, "where": ["label=beach"]}], ids=str)
 def test_a_picture_finds_what_a_searcher_finds(client, searcher, scenes, options):
     path = scenes.pictures / f"{scenes.pairs.ids[3]}.png"
-    expected = searcher.by_image(path, **({"k": 20} | options))
+    expected = searcher.by_image(path, **options)
     assert told(client.by_image(path, **options)) == told(expected)
     assert told(client.by_image(path.read_bytes(), **options)) == told(expected)
 

@@ -68,15 +68,7 @@ Answer = list[Results] | Codes
 
 
 class NoKnownWord(Exception):
-    """A text says nothing to the model; what would, takes a while to look up.
-
-    Args:
-        text: The text.
-    """
-
-    def __init__(self, text: str) -> None:
-        super().__init__("no known word")
-        self.text = text
+    """A text says nothing to the model; what would, takes a while to look up."""
 
 
 class Answers:
@@ -90,9 +82,8 @@ class Answers:
         answers: dict[int, Answer | Exception] = {}
         groups: dict[object, list[int]] = {}
         for place, query in enumerate(queries):
-            unknown = self._unknown(query)
-            if unknown is not None:
-                answers[place] = NoKnownWord(unknown)
+            if self._is_unknown(query):
+                answers[place] = NoKnownWord()
             else:
                 groups.setdefault((query.kind, query.manner), []).append(place)
         for places in groups.values():
@@ -133,9 +124,9 @@ class Answers:
             return searcher.by_images(query.asked, **options)
         return searcher.by_ids(query.asked, **options)
 
-    def _unknown(self, query: Query) -> str | None:
-        """Give a text that would fail all those it is answered with."""
+    def _is_unknown(self, query: Query) -> bool:
+        """Tell whether a query would fail all those it is answered with."""
         vocabulary = self.searcher.encoder.inputs.vocabulary
         if query.kind != "text" or vocabulary is None:
-            return None
-        return next((text for text in query.asked if not vocabulary.known(text)), None)
+            return False
+        return not all(vocabulary.known(text) for text in query.asked)

@@ -25,7 +25,7 @@ from fdch.service.limits import ServiceLimits
 from fdch.service.metrics import Metrics
 from fdch.service.pictures import ItemPictures, ServedPicture
 from fdch.service.pools import BoundedPool
-from fdch.service.problems import Problem, too_busy
+from fdch.service.problems import Problem, loading
 from fdch.service.tokens import Tokens
 from fdch.service.unfinished import Unfinished
 from fdch.service.writing import Change, Put, Writer, Written
@@ -207,15 +207,15 @@ class Service:
         self._require_ready()
         try:
             return await self._searches.submit(query)
-        except NoKnownWord as unknown:
-            encoder, text = self.searcher.encoder, unknown.text
+        except NoKnownWord:
+            encoder = self.searcher.encoder
         # raises, with words that would be known: slow, so not where others wait
-        await self._reading.run(text_queries, encoder, [text])
+        await self._reading.run(text_queries, encoder, query.asked)
         raise AssertionError("a text without a known word was encoded")
 
     def _require_ready(self) -> None:
         if not self.is_ready:
-            raise too_busy("the model is being loaded.", 5)
+            raise loading()
 
     async def _warm(self) -> None:
         try:
