@@ -141,19 +141,27 @@ def drop_items(
     connection: sqlite3.Connection, rows: dict[str, tuple[int, str]], running: set[int]
 ) -> None:
     """Take items out; their codes stay until the next compaction."""
+    forget_items(connection, rows)
+    numbers = [number for number, _ in rows.values()]
+    connection.executemany(
+        "INSERT INTO removed (number) VALUES (?)",
+        ((number,) for number in sorted([*numbers, *running])),
+    )
+
+
+def forget_items(
+    connection: sqlite3.Connection, rows: dict[str, tuple[int, str]]
+) -> None:
+    """Take out what is known of items, and say nothing of their codes."""
     columns = dict(connection.execute('SELECT name, "column" FROM columns'))
     connection.executemany(
         'DELETE FROM cells WHERE "column" = ? AND value = ? AND number = ? '
         "AND spelled = ?",
         _dropped_cells(columns, rows),
     )
-    numbers = [number for number, _ in rows.values()]
     connection.executemany(
-        "DELETE FROM items WHERE number = ?", ((number,) for number in numbers)
-    )
-    connection.executemany(
-        "INSERT INTO removed (number) VALUES (?)",
-        ((number,) for number in sorted([*numbers, *running])),
+        "DELETE FROM items WHERE number = ?",
+        ((number,) for number, _ in rows.values()),
     )
 
 

@@ -29,6 +29,7 @@ LOCK = "writer.lock"
 CODES = "codes"
 MODEL = "model"
 PARTIAL = ".partial"
+ASIDE = "damaged"
 _RUN = "run.json"  # what a trained run has, which is no index
 PART_FILE = re.compile(r"(\d{8})\.(rows|numbers|grouping|buckets)(\.partial)?")
 

@@ -1,90 +1,161 @@
 """Files of rows mended: put back, begun anew, made whole, or given up in part."""
 
 import os
+import sqlite3
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.index.access import Access, View, read_facts
+from fdch.index.access import View, read_facts
 from fdch.index.catalogue import Catalogue
 from fdch.index.changes import put_chunks
 from fdch.index.kept_model import file_digest
-from fdch.index.layout import CODES
+from fdch.index.layout import ASIDE, CODES, sync_folder
+from fdch.index.numbering import Window, mend_numbers
 from fdch.index.parts import OpenPart, PartRecord, Place, read_parts
 from fdch.index.restoring import MOST_WOUNDS, restored, write_at
 from fdch.index.segments import HEADER_BYTES, Segment
 from fdch.index.verification import bad_chunks
 
 
-def mend_files(folder: Path) -> list[str]:
-    """Make every part's files be there, with a header and as long as they were."""
+@dataclass
+class Mended:
+    """What was done to files of rows.
+
+    Args:
+        told: What was put right.
+        lost: Between which numbers it is lost which code is whose.
+    """
+
+    told: list[str] = field(default_factory=list)
+    lost: list[Window] = field(default_factory=list)
+
+
+def mend_files(folder: Path) -> Mended:
+    """Make every part's files be there, headed, long enough and well numbered."""
+    (folder / CODES).mkdir(exist_ok=True)
     with (
         closing(Catalogue(folder, writable=False)) as catalogue,
         catalogue.reading() as connection,
     ):
         place, _ = read_facts(connection, folder)
         parts = read_parts(connection, place)
-    segments = [(segment, part) for part in parts for segment in _segments(place, part)]
-    (folder / CODES).mkdir(exist_ok=True)
-    told = _put_back(folder, [segment for segment, _ in segments])
-    for segment, part in segments:
-        if not segment.path.exists():
-            segment.begin()
-        with segment.path.open("rb") as file:
-            is_right = file.read(HEADER_BYTES) == segment.header()
-        if not is_right:
-            write_at(segment.path, 0, segment.header())
-            told.append(f"{segment.path.relative_to(folder)}, header")
-        if segment.path.stat().st_size < segment.size(part.rows):
-            os.truncate(segment.path, segment.size(part.rows))
+        segments = [(segment, part) for part in parts for segment in _of(place, part)]
+        done = Mended(_put_back(connection, segments))
+        done.told += [line for one in segments for line in _mend_shape(*one)]
+        for segment, part in segments:
+            if segment.kind == "numbers":
+                told, lost = mend_numbers(connection, segment, part)
+                done.told += told
+                done.lost += lost
+    return done
+
+
+def _mend_shape(segment: Segment, part: PartRecord) -> list[str]:
+    """Make a file be there, with a header and as long as it was."""
+    told = []
+    if not segment.path.exists():
+        segment.begin()
+    if not _is_headed(segment, segment.path):
+        write_at(segment.path, 0, segment.header())
+        told.append(f"{segment.path.relative_to(segment.folder)}, header")
+    if segment.path.stat().st_size < segment.size(part.rows):
+        os.truncate(segment.path, segment.size(part.rows))
     return told
 
 
-def _segments(place: Place, part: PartRecord) -> list[Segment]:
+def _of(place: Place, part: PartRecord) -> list[Segment]:
     rows = place.rows(part.part)
     return [rows, place.numbers(part.part)] if part.has_gaps else [rows]
 
 
-def _put_back(folder: Path, segments: list[Segment]) -> list[str]:
-    """Rename files whose headers say that they belong elsewhere."""
-    headers = {segment.header(): segment for segment in segments}
-    moves = []
-    for path in sorted((folder / CODES).iterdir()):
-        if path.is_file():
-            with path.open("rb") as file:
-                owner = headers.get(file.read(HEADER_BYTES))
-            if owner is not None and owner.path != path:
-                moves.append((path, owner))
-    for path, _ in moves:
-        path.rename(path.with_name(path.name + ".moved"))
-    for path, owner in moves:
-        path.with_name(path.name + ".moved").rename(owner.path)
-    return [f"{owner.path.relative_to(folder)}, its name" for _, owner in moves]
+def _is_headed(segment: Segment, path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(HEADER_BYTES) == segment.header()
 
 
-def lost_numbers(access: Access, told: list[str]) -> NDArray[np.int64]:
+def _put_back(
+    connection: sqlite3.Connection, segments: list[tuple[Segment, PartRecord]]
+) -> list[str]:
+    """Put files back that are missing in their place; never over a file that is right.
+
+    Of several files that say that they belong there, the one is taken of which the
+    most is as written. What stands in its way is put aside.
+    """
+    moves: list[tuple[Path, Segment]] = []
+    for segment, part in segments:
+        own = segment.path
+        if own.exists() and _is_headed(segment, own):
+            continue
+        found = [
+            path
+            for path in sorted(own.parent.iterdir())
+            if path.is_file() and not path.is_symlink() and _is_headed(segment, path)
+        ]
+        # only its header may be damaged, so that the file there counts as well
+        found = [own, *found] if own.exists() else found
+        if found:
+            sound = [_count_sound(connection, segment, part, path) for path in found]
+            best = found[sound.index(max(sound))]
+            if best != own:
+                moves.append((best, segment))
+    drafts = [(_moved(path, path.parent, ".moved"), segment) for path, segment in moves]
+    for draft, segment in drafts:
+        if segment.path.exists():
+            aside = segment.folder / ASIDE
+            aside.mkdir(exist_ok=True)
+            _moved(segment.path, aside, "")
+        draft.rename(segment.path)
+        sync_folder(segment.path.parent)
+    return [f"{s.path.relative_to(s.folder)}, its name" for _, s in moves]
+
+
+def _count_sound(
+    connection: sqlite3.Connection, segment: Segment, part: PartRecord, path: Path
+) -> int:
+    bad = sum(1 for _ in bad_chunks(connection, segment, part.rows, path))
+    return -(-part.rows // segment.chunk_rows) - bad
+
+
+def _moved(path: Path, folder: Path, ending: str) -> Path:
+    """Rename a file to a name that is free."""
+    free = folder / f"{path.name}{ending}"
+    count = 1
+    while free.exists():
+        count += 1
+        free = folder / f"{path.name}{ending}.{count}"
+    path.rename(free)
+    return free
+
+
+def lost_numbers(view: View, told: list[str]) -> NDArray[np.int64]:
     """Give the numbers of items whose codes are not as written and cannot be.
 
+    Their chunks count as written from the same commit on that takes these items out.
+
     Args:
-        access: The index, opened for writing.
+        view: The index, inside the transaction that will take them out.
         told: Gets a line for each chunk that could be put right.
     """
     lost = [np.empty(0, dtype=np.int64)]
-    with access.changing() as view:
-        told += _drop_sidecars(view)
-        for part in view.snapshot.parts:
-            for segment in reversed(_segments(access.place, part.record)):
-                for chunk, content in bad_chunks(
-                    view.connection, segment, part.record.rows
-                ):
-                    name = f"{segment.path.relative_to(access.place.folder)}"
-                    is_worth_it = len(lost) <= MOST_WOUNDS
-                    if is_worth_it and _restore_chunk(view, segment, chunk, content):
-                        told.append(f"{name}, chunk {chunk}")
-                    else:
-                        lost.append(_give_up(view, segment, part, chunk, content))
+    told += _drop_sidecars(view)
+    place = view.snapshot.place
+    for part in view.snapshot.parts:
+        for segment in _of(place, part.record):
+            name = f"{segment.path.relative_to(place.folder)}"
+            wrong = bad_chunks(view.connection, segment, part.record.rows)
+            for chunk, content in wrong:
+                is_worth_it = segment.kind == "rows" and len(lost) <= MOST_WOUNDS
+                if is_worth_it and _restore_chunk(view, segment, chunk, content):
+                    told.append(f"{name}, chunk {chunk}")
+                    continue
+                check = [(chunk, segment.digest(chunk, content))]
+                put_chunks(view.connection, segment.part, segment.kind, check)
+                if segment.kind == "rows":  # numbers were mended before
+                    lost.append(_numbers_in(part, segment, chunk))
     return np.unique(np.concatenate(lost))
 
 
@@ -101,20 +172,11 @@ def _restore_chunk(view: View, segment: Segment, chunk: int, content: bytes) -> 
     return True
 
 
-def _give_up(
-    view: View, segment: Segment, part: OpenPart, chunk: int, content: bytes
-) -> NDArray[np.int64]:
-    """Let a chunk be as it is, and give the numbers of its items."""
+def _numbers_in(part: OpenPart, segment: Segment, chunk: int) -> NDArray[np.int64]:
+    """Give the numbers of the items whose codes lie in a chunk."""
     first = chunk * segment.chunk_rows
-    rows = np.arange(first, min(first + segment.chunk_rows, part.record.rows))
-    if segment.kind == "numbers" and part.numbers is not None:
-        # which numbers they were is lost: let them be the next free ones
-        before = int(part.numbers[first - 1]) + 1 if first else 0
-        content = (before + rows - first).astype(segment.dtype).tobytes()
-        write_at(segment.path, segment.size(first), content)
-    check = [(chunk, segment.digest(chunk, content))]
-    put_chunks(view.connection, segment.part, segment.kind, check)
-    return part.item_numbers(rows)
+    last = min(first + segment.chunk_rows, part.record.rows)
+    return part.item_numbers(np.arange(first, last))
 
 
 def _drop_sidecars(view: View) -> list[str]:

@@ -12,12 +12,13 @@ from fdch.errors import DamagedIndex
 from fdch.index.access import Access, View, read_facts
 from fdch.index.acknowledged import Acknowledged, acknowledged, begin
 from fdch.index.catalogue import PAGE_BYTES, Catalogue
-from fdch.index.changes import drop_items, set_fact
+from fdch.index.changes import drop_items, forget_items, set_fact
 from fdch.index.consistency import check_catalogue
 from fdch.index.identities import rows_of
 from fdch.index.layout import ACKNOWLEDGED, CATALOGUE, SEAL, require_remains, told
 from fdch.index.locking import WriterLock
 from fdch.index.mending import lost_numbers, mend_files
+from fdch.index.numbering import Window
 from fdch.index.parts import Place, fact, read_parts
 from fdch.index.restoring import restore_log, restore_pages
 from fdch.index.salvage import beyond_repair, rebuild, salvage
@@ -58,16 +59,16 @@ def repair_folder(folder: Path) -> Repair:
         lock = WriterLock(folder)
         try:
             names = _mend_catalogue(folder, done)
-            done.restored += mend_files(folder)
+            files = mend_files(folder)
+            done.restored += files.told
             access = Access(folder, writable=True, lock=lock)
         except BaseException:
             lock.release()
             raise
-    with closing(access):
-        gone = lost_numbers(access, done.restored)
-        with access.changing() as view:
-            _drop(view, gone, names, done)
-            done.items = view.count("items")
+    with closing(access), access.changing() as view:
+        gone = lost_numbers(view, done.restored)
+        _drop(view, gone, files.lost, names, done)
+        done.items = view.count("items")
     done.left = verify_folder(folder).problems
     return done
 
@@ -165,31 +166,80 @@ def _is_sound(connection: sqlite3.Connection, place: Place) -> bool:
 
 
 def _drop(
-    view: View, gone: NDArray[np.int64], names: dict[int, str], done: Repair
+    view: View,
+    gone: NDArray[np.int64],
+    windows: list[Window],
+    names: dict[int, str],
+    done: Repair,
 ) -> None:
-    """Take out what is lost: items without a proven code, codes without an item."""
+    """Take out what is lost: items without a proven code, codes without an item.
+
+    Args:
+        view: The index.
+        gone: Numbers of items whose codes are lost.
+        windows: Where it is lost which code is whose.
+        names: What is known of the ids of items that are lost.
+        done: Told of the losses.
+    """
     connection, snapshot = view.connection, view.snapshot
     table = dict(connection.execute("SELECT number, id FROM items"))
     numbers = np.array(sorted(table), dtype=np.int64)
+    removed = _forget_removed(view)
     homeless = numbers[snapshot.positions(numbers) < 0]
+    never = rows_of(connection, (table[n] for n in homeless.tolist()))
+    forget_items(connection, never)
     alive = snapshot.living()
     orphans = alive[~snapshot.is_running(alive) & ~np.isin(alive, numbers)]
-    lost = np.union1d(np.intersect1d(gone, alive), orphans)
+    torn = [_within(alive, window) for window in windows]
+    lost = np.unique(np.concatenate([np.intersect1d(gone, alive), orphans, *torn]))
     rows = rows_of(connection, (table[n] for n in lost.tolist() if n in table))
     drop_items(connection, rows, {n for n in lost.tolist() if n not in table})
-    never = rows_of(connection, (table[n] for n in homeless.tolist()))
-    drop_items(connection, never, set())
-    connection.executemany(
-        "DELETE FROM removed WHERE number = ?", ((n,) for n, _ in never.values())
-    )
     done.lost += [*rows, *never]
-    running = snapshot.is_running(lost)
-    done.lost += [str(number) for number in lost[running].tolist()]
-    for number in lost[~running & ~np.isin(lost, numbers)].tolist():
+    running = lost[snapshot.is_running(lost)]
+    running = np.union1d(running, _running_within(view, removed, windows))
+    done.lost += [str(number) for number in running.tolist()]
+    named = np.array(sorted(names), dtype=np.int64)
+    without = [lost, *(_within(named, window) for window in windows)]
+    known = np.concatenate([numbers, running])
+    for number in np.setdiff1d(np.concatenate(without), known).tolist():
         if number in names:
             done.lost.append(names[number])
-        else:
+        elif not any(window.low <= number < window.high for window in windows):
             done.unnamed.append(f"the item with number {number}")
-    (removed,) = connection.execute("SELECT count(*) FROM removed").fetchone()
+    known = np.concatenate([known, removed, named])
+    for window in windows:
+        rest = window.codes - len(np.unique(_within(known, window)))
+        line = f"an item with a number from {window.low} to {window.high - 1}"
+        done.unnamed += [line] * rest
+    (dead,) = connection.execute("SELECT count(*) FROM removed").fetchone()
     total = sum(part.record.rows for part in snapshot.parts)
-    set_fact(connection, "items", total - removed)
+    set_fact(connection, "items", total - dead)
+
+
+def _within(numbers: NDArray[np.int64], window: Window) -> NDArray[np.int64]:
+    return numbers[(numbers >= window.low) & (numbers < window.high)]
+
+
+def _forget_removed(view: View) -> NDArray[np.int64]:
+    """Take what has no code out of the list of removed items; give the whole list."""
+    found = view.connection.execute("SELECT number FROM removed")
+    removed = np.fromiter((number for (number,) in found), dtype=np.int64)
+    has_code = np.zeros(len(removed), dtype=bool)
+    for part in view.snapshot.parts:
+        has_code |= part.offsets(removed) >= 0
+    view.connection.executemany(
+        "DELETE FROM removed WHERE number = ?",
+        ((number,) for number in removed[~has_code].tolist()),
+    )
+    return removed
+
+
+def _running_within(
+    view: View, removed: NDArray[np.int64], windows: list[Window]
+) -> NDArray[np.int64]:
+    """Give the running numbers within windows that may have been items."""
+    found = [np.empty(0, dtype=np.int64)]
+    for window in windows:
+        for first, last in view.snapshot.ranges.tolist():
+            found.append(np.arange(max(first, window.low), min(last + 1, window.high)))
+    return np.setdiff1d(np.concatenate(found), removed)

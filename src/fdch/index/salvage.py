@@ -12,11 +12,10 @@ from fdch.errors import DamagedIndex
 from fdch.index.catalogue import PAGE_BYTES, create_catalogue
 from fdch.index.changes import put_cells
 from fdch.index.items import Row, cells_of, row_digest
-from fdch.index.layout import CATALOGUE, WAL, sync_folder
+from fdch.index.layout import ASIDE, CATALOGUE, WAL, sync_folder
 from fdch.index.parts import PartRecord, Place, fact, read_parts
 from fdch.index.seal import Seal
 
-ASIDE = "damaged"
 DRAFT = "rebuilt"
 
 

@@ -139,9 +139,16 @@ class Segment:
             f"{REPAIR}"
         )
 
-    def chunks(self, rows: int) -> Iterator[tuple[int, bytes]]:
-        """Read chunk after chunk of the rows that count, as far as the file goes."""
-        with self.path.open("rb") as file:
+    def chunks(
+        self, rows: int, path: Path | None = None
+    ) -> Iterator[tuple[int, bytes]]:
+        """Read chunk after chunk of the rows that count, as far as the file goes.
+
+        Args:
+            rows: How many count.
+            path: Where they are read from, where it is not their own place.
+        """
+        with (path or self.path).open("rb") as file:
             file.seek(HEADER_BYTES)
             left = rows * self.row_bytes
             step = self.chunk_rows * self.row_bytes

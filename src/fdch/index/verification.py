@@ -183,12 +183,15 @@ def _part_problems(
 
 
 def bad_chunks(
-    connection: sqlite3.Connection, segment: Segment, rows: int
+    connection: sqlite3.Connection,
+    segment: Segment,
+    rows: int,
+    path: Path | None = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Give the chunks of a file of rows that are not as written."""
+    """Give the chunks of a file of rows, or of a copy, that are not as written."""
     query = "SELECT chunk, digest FROM chunks WHERE part = ? AND kind = ?"
     known = dict(connection.execute(query, (segment.part, segment.kind)))
-    for chunk, content in segment.chunks(rows):
+    for chunk, content in segment.chunks(rows, path):
         if known.get(chunk) != segment.digest(chunk, content):
             yield chunk, content
 
