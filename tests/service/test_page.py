@@ -95,7 +95,7 @@ def test_what_is_no_picture_is_told(come):
     page.bring("drop", b"hello", "notes.txt", "text/plain")
     expect(page.state).to_contain_text("“notes.txt” is not a picture.")
     page.bring("drop", b"not at all", "broken.png", "image/png")
-    expect(page.state).to_contain_text("This did not work")
+    expect(page.state).to_contain_text("This picture cannot be read")
     expect(page.state).to_contain_text("JPEG, PNG")
     page.open("/?view=index")
     expect(page.page.locator("figure")).to_have_count(3)

@@ -80,7 +80,7 @@ def test_pictures_are_fetched_as_they_come_near_a_few_at_a_time(enter):
 
 
 def test_pictures_that_were_too_many_come_after_a_while(enter):
-    refused = []
+    refused: list[str] = []
 
     def refuse(route):
         if len(refused) < 8:

@@ -26,6 +26,7 @@ MEDIA_TYPES = {
     "item.js": _SCRIPT,
     "keys.js": _SCRIPT,
     "known.js": _SCRIPT,
+    "mistakes.js": _SCRIPT,
     "overview.js": _SCRIPT,
     "picture.js": _SCRIPT,
     "results.js": _SCRIPT,

@@ -59,6 +59,13 @@ def too_busy(message: str, seconds: int = 1) -> Problem:
     return Problem(503, "busy", message, hint, headers)
 
 
+def loading() -> Problem:
+    """Ask to come again once the model is there."""
+    hint = "It takes seconds; '/ready' tells when it is done."
+    message = "the model is being loaded."
+    return Problem(503, "loading", message, hint, {"retry-after": "5"})
+
+
 def problem_of(error: FdchError) -> Problem:
     """Say in HTTP what an error of ours says."""
     if isinstance(error, UnknownWords):

@@ -67,7 +67,11 @@ def encoded(codes: Codes, model: str) -> dict[str, Any]:
 
 def picture(served: ServedPicture) -> Response:
     """Send a picture, or say that the client has it."""
-    headers = {"etag": served.etag, "cache-control": "private, max-age=3600"}
+    headers = {
+        "etag": served.etag,
+        "cache-control": "private, no-cache",  # it may be replaced at any time
+        "vary": "authorization",
+    }
     if not served.media_type:
         return Response(status_code=304, headers=headers)
     headers["content-disposition"] = "inline"

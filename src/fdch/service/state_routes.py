@@ -10,7 +10,7 @@ from fdch.service.examples import with_examples
 from fdch.service.messages import IndexReply, StateReply
 from fdch.service.metrics import MEDIA_TYPE
 from fdch.service.page_files import INDEX, page_file
-from fdch.service.problems import too_busy
+from fdch.service.problems import loading
 from fdch.service.service import Service
 
 
@@ -52,7 +52,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
     )
     async def ready() -> Response:
         if not service.is_ready:
-            raise too_busy("the model is being loaded.", 5)
+            raise loading()
         return replies.ok({"status": "ready"})
 
     @app.get(

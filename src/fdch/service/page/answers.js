@@ -8,7 +8,7 @@ import * as words from "/static/words.js";
 
 export function heading(asked) {
   if (asked.like) return "More like this";
-  return asked.picture ? "Like your picture" : `“${asked.text}”`;
+  return asked.picture ? "Like your picture" : `“${words.short(asked.text)}”`;
 }
 
 export function wait(asked) {
@@ -66,6 +66,6 @@ function summary(asked, index, reply) {
 function leftOut(reply) {
   const unknown = reply.query?.unknown_words ?? [];
   if (!unknown.length) return [];
-  const named = unknown.map((word) => `“${word}”`).join(", ");
+  const named = words.short(unknown.map((word) => `“${word}”`).join(", "), 400);
   return [build("p", { class: "note" }, `Not known here and left out: ${named}.`)];
 }

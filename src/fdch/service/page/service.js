@@ -4,6 +4,7 @@ import * as thumbnails from "/static/thumbnails.js";
 
 const TOKEN = "fdch-token";
 const LETTERS = /^[A-Za-z0-9._~+/=-]{1,512}$/; // others cannot be sent, and no token has them
+const GATEWAY = [502, 503, 504]; // of a proxy, which speaks no JSON, when nobody is behind it
 let token = "";
 try { setToken(sessionStorage.getItem(TOKEN) ?? ""); } catch { /* storage may be off */ }
 
@@ -118,7 +119,8 @@ async function call(address, request, signal) {
 function told(reply, content) {
   const error = content?.error ?? {};
   const message = error.message ?? `The service answered with status ${reply.status}.`;
-  return new Problem(error.code ?? "unknown", sentence(message), {
+  const code = error.code ?? (GATEWAY.includes(reply.status) ? "away" : "unknown");
+  return new Problem(code, sentence(message), {
     hint: error.hint ? sentence(error.hint) : "",
     status: reply.status,
     suggestions: error.suggestions ?? suggested(message),

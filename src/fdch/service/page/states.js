@@ -1,6 +1,7 @@
 // What the page says when there is nothing to show, with something to do about it.
 
 import { build } from "/static/build.js";
+import { explain } from "/static/mistakes.js";
 import { pictureOf } from "/static/results.js";
 import { isToken } from "/static/service.js";
 import * as words from "/static/words.js";
@@ -25,6 +26,11 @@ export function problem(error, actions) {
       "This page cannot reach it. It goes on by itself as soon as the service is back.",
       [button("Try again now", actions.again, "main")], "is-problem");
   }
+  if (error.code === "loading") {
+    return state("The search service is starting",
+      "It is loading its model, which takes a moment. This page goes on by itself.",
+      [button("Try again now", actions.again, "main")]);
+  }
   if (error.status === 401 || error.status === 403) return tokenForm(actions);
   if (error.suggestions.length) {
     return state("No word of this is known here",
@@ -36,8 +42,8 @@ export function problem(error, actions) {
     return state("Too much at once", `The service has more to do than it can.${wait}`,
       [button("Try again", actions.again, "main")], "is-problem");
   }
-  const isItem = error.status === 404;
-  return state(isItem ? "This item is not in the index" : "This did not work", [error.message, error.hint],
+  const [heading, ...body] = explain(error);
+  return state(heading, body,
     [actions.hasFilters && error.status === 422 && button("Remove the filters", () => actions.where([]), "main"),
       button("Try again", actions.again), button("Start afresh", actions.clear)].filter(Boolean), "is-problem");
 }

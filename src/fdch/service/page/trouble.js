@@ -6,6 +6,7 @@ import * as asking from "/static/asking.js";
 import { build, find } from "/static/build.js";
 import * as details from "/static/details.js";
 import * as known from "/static/known.js";
+import { explain } from "/static/mistakes.js";
 import * as indexView from "/static/overview.js";
 import * as service from "/static/service.js";
 import * as states from "/static/states.js";
@@ -22,17 +23,17 @@ export function show(problem) {
     showState(answers.heading(asking.asked), states.problem(told, actions()));
     waitWhileAway(told);
   }
-  answers.say(problem.message);
+  answers.say(told.code === "away" || told.code === "loading" ? "The search service does not answer yet." : explain(told)[0]);
 }
 
 export function showAtStart(problem) {
   find("start-view").replaceChildren(
-    build("h1", { id: "start-heading", class: "hidden" }, "Search"), states.problem(problem, actions()));
+    build("h1", { id: "start-heading", class: "hidden" }, "Search"), states.problem(inWords(problem), actions()));
   waitWhileAway(problem);
 }
 
 export function showInIndex(problem) {
-  find("index-view").replaceChildren(...indexView.failed(states.problem(problem, actions())));
+  find("index-view").replaceChildren(...indexView.failed(states.problem(inWords(problem), actions())));
   waitWhileAway(problem);
 }
 
@@ -68,7 +69,7 @@ function inWords(problem) {
 }
 
 function waitWhileAway(problem) {
-  if (problem.code !== "away") return;
+  if (problem.code !== "away" && problem.code !== "loading") return;
   clearTimeout(awayTimer);
   awayTimer = setTimeout(async () => {
     const isBack = await fetch("/ready").then((reply) => reply.ok, () => false);
