@@ -10,6 +10,7 @@ from fdch.data.images import ImageFeatures
 from fdch.encoding import calibrate
 from fdch.errors import DamagedIndex, DataError, FdchError, IndexFolderError, RunError
 from fdch.index.folder import CodeFolder
+from fdch.index.store import Item
 from fdch.indexing import Index
 from fdch.methods.scm_seq import SCMSeq
 from fdch.progress import Update
@@ -140,3 +141,41 @@ def test_features_of_another_width_are_refused(index):
     with pytest.raises(DataError, match="columns"):
         Searcher(index).by_image(np.zeros(3))
     assert ImageFeatures(np.zeros((1, 3))).values.shape == (1, 3)
+
+
+class Meddling:
+    """A store in which something changes as soon as a search has found items."""
+
+    def __init__(self, store, change):
+        self._store, self._change = store, change
+
+    def __getattr__(self, name):
+        call = getattr(self._store, name)
+        if name not in ("nearest", "within", "codes"):
+            return call
+
+        def called(*args, **kwargs):
+            answer = call(*args, **kwargs)
+            self._change()
+            return answer
+
+        return called
+
+
+@pytest.mark.parametrize("options", [{"k": 3}, {"radius": 0}])
+def test_a_search_sees_one_commit_whatever_is_written_meanwhile(index, options):
+    store = index.store
+    code = store.codes(["pair 0"])
+
+    def put(version):
+        store.add([Item("flip", columns={"version": version}, kind="text")], code)
+
+    put(0)
+    index.store = Meddling(store, lambda: put(1))
+    found = Searcher(index).by_id("pair 0", where="version=0", **options)
+    assert [result.columns["version"] for result in found] == [0]
+    assert store.items(["flip"])[0].columns["version"] == 1
+    index.store = Meddling(store, lambda: store.remove(["flip"]))
+    vector = np.ones(24)
+    assert len(Searcher(index).by_image(vector, k=500)) == 201
+    assert len(Searcher(index).by_image(vector, k=500)) == 200

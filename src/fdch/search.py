@@ -103,10 +103,10 @@ class Searcher:
         return self._find(names, lambda: self._stored(names), options)
 
     def _stored(self, names: Sequence[str]) -> list[Queries]:
-        codes = self.index.store.codes(names)
+        items, codes = self.index.store.known(names)
         by_kind: dict[str, list[int]] = {}
-        for row, item in enumerate(self.index.store.items(names)):
-            by_kind.setdefault("code" if item is None else item.kind, []).append(row)
+        for row, item in enumerate(items):
+            by_kind.setdefault(item.kind, []).append(row)
         return [
             Queries(
                 [{"id": names[row]} for row in rows],
@@ -158,9 +158,6 @@ class _Search:
         if self.most is not None and queries.without:
             self.most += 1
         self.answers = self._ask(queries.codes, self.most)
-        ids = dict.fromkeys(name for each in self.answers for name in each.ids)
-        self.items: dict[str, Item] = {}
-        self._learn(list(ids))
 
     def results(self, row: int) -> Results:
         """Give the results of one query."""
@@ -170,7 +167,6 @@ class _Search:
         while self._may_hide_more(answer, most) and len(found) < (k or 0):
             most = GROWTH * (most or 1)
             answer = self._ask(self.queries.codes[[row]], most)[0]
-            self._learn([name for name in answer.ids if name not in self.items])
             found = self._shape(row, answer)
         asked = {**self.queries.asked[row], **self.demand.to_json()}
         return Results(asked, tuple(found[:k]), answer.scanned, 0.0)
@@ -203,31 +199,39 @@ class _Search:
         return farthest if radius is None else min(radius, farthest)
 
     def _ask(self, codes: Codes, most: int | None) -> list[Answer]:
+        """Find items, with what is known of them as of the same commit."""
         where = self.demand.where
         if self.radius is not None and self.radius < 0:
             return [
-                Answer((), np.zeros(0, np.uint16), codes[:0], 0)
+                Answer((), np.zeros(0, np.uint16), codes[:0], 0, ())
                 for _ in range(len(codes))
             ]
         if self.radius is None:
             assert most is not None
-            return self.store.nearest(codes, most, where)
-        return self.store.within(codes, self.radius, where, most)
+            answers = self.store.nearest(codes, most, where)
+        else:
+            answers = self.store.within(codes, self.radius, where, most)
+        if all(answer.items is not None for answer in answers):
+            return answers
+        return self._learned(answers)
 
-    def _learn(self, ids: list[str]) -> None:
-        for item in self.store.items(ids):
-            if item is not None:
-                self.items[item.id] = item
+    def _learned(self, answers: list[Answer]) -> list[Answer]:
+        """Ask for what is known of the items found."""
+        ids = list(dict.fromkeys(name for each in answers for name in each.ids))
+        items = dict(zip(ids, self.store.items(ids), strict=True))
+        return [
+            replace(each, items=tuple(items[name] for name in each.ids))
+            for each in answers
+        ]
 
     def _shape(self, row: int, answer: Answer) -> list[Result]:
         without = self.queries.without[row] if self.queries.without else None
-        # an item may have been removed since it was found
-        places = [
-            place
-            for place, name in enumerate(answer.ids)
-            if name in self.items and name != without
+        known = [
+            (place, item)
+            for place, item in enumerate(answer.items or ())
+            if item is not None and item.id != without
         ]
-        items = [self.items[answer.ids[place]] for place in places]
+        places, items = [place for place, _ in known], [item for _, item in known]
         plain = answer.distances[places]
         measured: NDArray[Any] = plain
         if self.demand.rerank and places:

@@ -132,11 +132,7 @@ class CodeFolder(OpenFolder):
     def items(self, ids: Sequence[str]) -> list[Item | None]:
         """Give what is known of items, None for an unknown id."""
         with self._access.reading() as view:
-            rows = rows_of(view.connection, ids)
-            others = (id for id in ids if id not in rows)
-            running = running_numbers(view.snapshot, others)
-        found = {id: from_row(id, content) for id, (_, content) in rows.items()}
-        return [found.get(id) or (Item(id) if id in running else None) for id in ids]
+            return _items(view, ids)
 
     def codes(self, ids: Sequence[str]) -> Codes:
         """Give the codes of items.
@@ -145,12 +141,17 @@ class CodeFolder(OpenFolder):
             DataError: Naming the ids that are not there, and some like them.
         """
         with self._access.reading() as view:
-            numbers = numbers_of(view.connection, view.snapshot, ids)
-            gone = [id for id in ids if id not in numbers]
-            if gone:
-                raise unknown_ids(view, gone, len(ids))
-            wanted = np.array([numbers[id] for id in ids], dtype=np.int64)
-            return view.snapshot.codes(view.snapshot.positions(wanted))
+            return _codes(view, ids)
+
+    def known(self, ids: Sequence[str]) -> tuple[list[Item], Codes]:
+        """Give items and their codes, both as of one commit.
+
+        Raises:
+            DataError: Naming the ids that are not there, and some like them.
+        """
+        with self._access.reading() as view:
+            codes = _codes(view, ids)
+            return [item for item in _items(view, ids) if item is not None], codes
 
     def nearest(
         self, queries: Codes, k: int, where: Sequence[Condition] = ()
@@ -183,6 +184,22 @@ class CodeFolder(OpenFolder):
                 f"index '{self.path}' holds codes of {self.bits} bits (model "
                 f"{self.model}); these have {codes.bits}."
             )
+
+
+def _items(view: View, ids: Sequence[str]) -> list[Item | None]:
+    rows = rows_of(view.connection, ids)
+    running = running_numbers(view.snapshot, (id for id in ids if id not in rows))
+    found = {id: from_row(id, content) for id, (_, content) in rows.items()}
+    return [found.get(id) or (Item(id) if id in running else None) for id in ids]
+
+
+def _codes(view: View, ids: Sequence[str]) -> Codes:
+    numbers = numbers_of(view.connection, view.snapshot, ids)
+    gone = [id for id in ids if id not in numbers]
+    if gone:
+        raise unknown_ids(view, gone, len(ids))
+    wanted = np.array([numbers[id] for id in ids], dtype=np.int64)
+    return view.snapshot.codes(view.snapshot.positions(wanted))
 
 
 def _count(view: View, more: int) -> None:

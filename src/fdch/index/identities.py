@@ -4,15 +4,17 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
+from fdch.index.items import from_row
 from fdch.index.layout import CATALOGUE
 from fdch.index.segments import REPAIR
 from fdch.index.snapshot import Snapshot
-from fdch.index.store import is_whole
+from fdch.index.store import Item, is_whole
 
 _IDS_PER_QUERY = 900
 _RUNNING = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
@@ -57,19 +59,42 @@ def ids_of(
 ) -> list[str]:
     """Give the ids of items that are there."""
     running = snapshot.is_running(numbers)
-    wanted = np.unique(numbers[~running])
+    found = dict(_at(connection, snapshot, numbers[~running], "number, id"))
+    return [
+        str(number) if is_running else found[number]
+        for number, is_running in zip(numbers.tolist(), running.tolist(), strict=True)
+    ]
+
+
+def items_of(
+    connection: sqlite3.Connection, snapshot: Snapshot, numbers: NDArray[np.int64]
+) -> list[Item]:
+    """Give what is known of items that are there."""
+    running = snapshot.is_running(numbers)
+    rows = _at(connection, snapshot, numbers[~running], "number, id, content")
+    found = {number: from_row(id, content) for number, id, content in rows}
+    for number in set(numbers[running].tolist()):
+        found[number] = Item(str(number))
+    return [found[number] for number in numbers.tolist()]
+
+
+def _at(
+    connection: sqlite3.Connection,
+    snapshot: Snapshot,
+    numbers: NDArray[np.int64],
+    columns: str,
+) -> list[Any]:
+    """Read some columns of the rows of items that are there."""
+    wanted = np.unique(numbers)
+    if not len(wanted):
+        return []
     query = (
-        "SELECT number, id FROM items WHERE number IN (SELECT value FROM json_each(?))"
+        f"SELECT {columns} FROM items WHERE number IN (SELECT value FROM json_each(?))"
     )
-    found: dict[int, str] = {}
-    if len(wanted):
-        found = dict(connection.execute(query, (json.dumps(wanted.tolist()),)))
+    found = connection.execute(query, (json.dumps(wanted.tolist()),)).fetchall()
     if len(found) != len(wanted):
         raise DamagedIndex(
             f"'{snapshot.place.folder / CATALOGUE}' lacks {len(wanted) - len(found)} "
             f"items that have a code. {REPAIR}"
         )
-    return [
-        str(number) if is_running else found[number]
-        for number, is_running in zip(numbers.tolist(), running.tolist(), strict=True)
-    ]
+    return found

@@ -70,12 +70,15 @@ class Answer:
         distances: Hamming distances, (found,).
         codes: Codes of the items found.
         scanned: How many codes were compared or ruled out by bounds.
+        items: What was known of them when they were found; None where the store must
+            be asked for that afterwards, and then for an item that is gone since.
     """
 
     ids: tuple[str, ...]
     distances: NDArray[np.uint16]
     codes: Codes
     scanned: int
+    items: tuple[Item | None, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,13 @@ class CodeStore(Protocol):
 
     def codes(self, ids: Sequence[str]) -> Codes:
         """Give the codes of items.
+
+        Raises:
+            DataError: Naming the ids that are not there.
+        """
+
+    def known(self, ids: Sequence[str]) -> tuple[list[Item], Codes]:
+        """Give items and their codes, both as of one moment.
 
         Raises:
             DataError: Naming the ids that are not there.
