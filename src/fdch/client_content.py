@@ -12,7 +12,8 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 
 from fdch.errors import DataError, SettingError, suggestion
-from fdch.index.store import Cell, is_whole
+from fdch.index.conditions import write_condition
+from fdch.index.store import Cell, Condition, is_whole
 from fdch.results import Demand, Options
 
 Picture = str | Path | bytes | bytearray | memoryview
@@ -49,9 +50,10 @@ class Search:
         if "rerank" in given:
             given["rerank"] = bool(given["rerank"])
         where = given.pop("where", [])
-        listed = [where] if isinstance(where, str) else list(where)
-        if not all(isinstance(each, str) for each in listed):
-            raise DataError("a service takes conditions as texts, such as 'price<=20'.")
+        listed = [
+            write_condition(each) if isinstance(each, Condition) else each
+            for each in ([where] if isinstance(where, str) else where)
+        ]
         demand = Demand.of({**given, "where": listed})  # type: ignore[typeddict-item]
         given["k"] = MOST_RESULTS if demand.k is None else demand.k
         if listed:

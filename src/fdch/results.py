@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from fdch.errors import SettingError
-from fdch.index.conditions import parse_condition
+from fdch.index.conditions import parse_condition, write_condition
 from fdch.index.store import Cell, Condition, Item
 
 DEFAULT_RESULTS = 10
@@ -74,10 +74,7 @@ class Demand:
         return {
             "k": self.k,
             "radius": self.radius,
-            "where": [
-                f"{each.column} {each.operator} {','.join(each.values)}"
-                for each in self.where
-            ],
+            "where": [write_condition(each) for each in self.where],
             "rerank": self.rerank,
             "min_probability": self.min_probability,
         }

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.errors import SettingError
-from fdch.index.conditions import parse_condition
+from fdch.index.conditions import parse_condition, write_condition
 from fdch.index.store import Condition
 
 
@@ -25,6 +25,21 @@ from fdch.index.store import Condition
         ("made in=China", "made in", "=", ("China",)),
         ("place in x=y,z", "place", "in", ("x=y", "z")),
         ("note=made in China", "note", "=", ("made in China",)),
+        ('"born in year"=1900', "born in year", "=", ("1900",)),
+        ('"born in year" = "  it "', "born in year", "=", ("  it ",)),
+        (' "a>b" >= "1"', "a>b", ">=", ("1",)),
+        ('"number in stock" in 1, 2', "number in stock", "in", ("1", "2")),
+        ('"x"in["a, b", 3]', "x", "in", ("a, b", "3")),
+        ('x in "a, b" , c,"d\\"" ,', "x", "in", ("a, b", "c", 'd"')),
+        (r'"say \"a=b\"" != "c:\\d\u00e9"', 'say "a=b"', "!=", ("c:\\dé",)),
+        ('x="two\nlines "', "x", "=", ("two\nlines ",)),
+        ('x=""', "x", "=", ("",)),
+        # quotes that do not stand around the whole are like any other letter
+        ('x="Jaws" film', "x", "=", ('"Jaws" film',)),
+        ('x=6"', "x", "=", ('6"',)),
+        ('"a" b=c', '"a" b', "=", ("c",)),
+        ('x in 5", 6"', "x", "in", ('5"', '6"')),
+        ('x in "a" b, c', "x", "in", ('"a" b', "c")),
     ],
 )
 def test_conditions_are_read(text, column, operator, values):
@@ -33,7 +48,17 @@ def test_conditions_are_read(text, column, operator, values):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "scene", "=beach", "scene=", "label in ", "label in [1", "x in [[1]]", "in a"],
+    [
+        "",
+        "scene",
+        "=beach",
+        "scene=",
+        "label in ",
+        "label in [1",
+        "x in [[1]]",
+        "in a",
+        '""=a',
+    ],
 )
 def test_what_is_no_condition_is_explained(text):
     with pytest.raises(SettingError, match="is not a condition"):
@@ -58,4 +83,32 @@ def test_any_text_is_read_or_refused(text):
     except SettingError:
         return
     assert found.column
-    assert all(found.values)
+    assert found.values
+    assert parse_condition(write_condition(found)) == found
+
+
+ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+ODD = st.text(' "\\,=<>![]in\n', max_size=8)
+
+
+@given(
+    (ANY | ODD).filter(bool),
+    st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "in"]),
+    st.lists(ANY | ODD, min_size=1, max_size=3),
+)
+def test_any_condition_can_be_written(column, operator, values):
+    given = tuple(values if operator == "in" else values[:1])
+    condition = Condition(column, operator, given)
+    assert parse_condition(write_condition(condition)) == condition
+
+
+def test_plain_conditions_are_written_plainly():
+    written = write_condition(Condition("label", "in", ("dog", "cat")))
+    assert written == "label in dog,cat"
+    assert write_condition(Condition("a b", "<=", ("3",))) == "a b <= 3"
+
+
+@pytest.mark.parametrize("text", [r'x="c:\dir"', r'"a\x" = 1', r'x in "\q", b'])
+def test_a_wrong_escape_is_explained(text):
+    with pytest.raises(SettingError, match="a backslash"):
+        parse_condition(text)

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="CONDITION",
     help="'column=value', also != < <= > >=, or 'column in a,b'; 'label' stands for "
-    "the labels. Repeatable: all must hold.",
+    "the labels. Odd names and values stand in double quotes. Repeatable: all must "
+    "hold.",
 )
 @click.option(
     "--rerank", is_flag=True, help="Order by how sure the query is of each bit."

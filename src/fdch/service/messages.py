@@ -54,7 +54,8 @@ class SearchOptions(Asked):
         default_factory=list,
         max_length=limits.MOST_CONDITIONS,
         description="Conditions that all must hold: 'column=value', also != < <= > "
-        ">=, or 'column in a,b'; 'label' stands for the labels.",
+        ">=, or 'column in a,b'; 'label' stands for the labels. A column or a value "
+        "in double quotes is taken as it is, with JSON's escapes.",
     )
     min_probability: float | None = Field(
         None, ge=0, le=1, description="Leave out what is less probably relevant."

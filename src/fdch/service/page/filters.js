@@ -7,28 +7,59 @@ const SHOWN = 8;
 export const LABEL = "label";
 const opened = new Set();
 
+// As the service reads conditions: what is in double quotes is taken letter by letter.
+const TEXT = String.raw`"(?:[^"\\]|\\.)*"`;
+const QUOTED = new RegExp(`^${TEXT}$`, "s");
+const NAMED = new RegExp(String.raw`^\s*(${TEXT})\s*(!=|<=|>=|=|<|>|in(?=[\s"[]))(.*)$`, "s");
+const PART = new RegExp(String.raw`\s*(${TEXT}(?=\s*(?:,|$))|[^,]*)\s*(?:,|$)`, "gs");
+const PLAIN = /^[^\s\p{C}\p{Z}](?:.*[^\s\p{C}\p{Z}])?$/su;
+
 export function parse(text) {
+  const named = NAMED.exec(text);
+  if (named) return condition(unquoted(named[1]), named[2], named[3]);
   const listed = /^\s*(.*?)\s+in\s+(.*)$/s.exec(text);
   const written = /^\s*(.*?)\s*(!=|<=|>=|=|<|>)(.*)$/s.exec(text);
   if (listed && (!written || listed[1].length < written[1].length)) {
-    return { column: listed[1], operator: "in", values: listedValues(listed[2]) };
+    return condition(listed[1], "in", listed[2]);
   }
-  if (written) {
-    return { column: written[1], operator: written[2], values: [written[3].trim()] };
-  }
+  if (written) return condition(written[1], written[2], written[3]);
   return { column: text, operator: "", values: [] };
+}
+
+function condition(column, operator, rest) {
+  const values = operator === "in" ? listedValues(rest) : [unquoted(rest.trim())];
+  return { column, operator, values };
+}
+
+function unquoted(text) {
+  if (!QUOTED.test(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 function listedValues(given) {
   const trimmed = given.trim();
   if (!trimmed.startsWith("[")) {
-    return trimmed.split(",").map((part) => part.trim()).filter(Boolean);
+    return [...trimmed.matchAll(PART)].map((part) => part[1].trim()).filter(Boolean).map(unquoted);
   }
   try {
     return JSON.parse(trimmed).map(String);
   } catch {
     return [];
   }
+}
+
+// In double quotes only where it would not be read again as it is.
+export function write(column, operator, values) {
+  const rest = operator === "in" ? ` in ${JSON.stringify(values)}` : `${operator}${values[0]}`;
+  const again = parse(`${column}${rest}`);
+  const isSame = again.column === column && again.operator === operator
+    && JSON.stringify(again.values) === JSON.stringify(values);
+  if (isSame && [column, ...values].every((each) => PLAIN.test(each))) return `${column}${rest}`;
+  return `${JSON.stringify(column)} ${operator} ${JSON.stringify(operator === "in" ? values : values[0])}`;
 }
 
 export function has(where, column, value) {
@@ -42,10 +73,9 @@ export function has(where, column, value) {
 export function toggle(where, column, value) {
   const text = String(value);
   if (column === LABEL) {
-    const condition = `${LABEL}=${text}`;
     return has(where, LABEL, text)
       ? where.filter((each) => !isOnly(each, LABEL, text))
-      : [...where, condition];
+      : [...where, write(LABEL, "=", [text])];
   }
   const isChosen = (each) => each.column === column && ["=", "in"].includes(each.operator);
   const before = where.map(parse).filter(isChosen).flatMap((each) => each.values);
@@ -54,8 +84,7 @@ export function toggle(where, column, value) {
     : [...before, text];
   const others = where.filter((each) => !isChosen(parse(each)));
   if (!after.length) return others;
-  if (after.length === 1) return [...others, `${column}=${after[0]}`];
-  return [...others, `${column} in ${JSON.stringify(after)}`];
+  return [...others, write(column, after.length === 1 ? "=" : "in", after)];
 }
 
 function isOnly(condition, column, text) {
@@ -68,7 +97,7 @@ export function bound(where, column, operator, value) {
     const { column: name, operator: used } = parse(each);
     return name !== column || used !== operator;
   });
-  return value === "" ? others : [...others, `${column}${operator}${value}`];
+  return value === "" ? others : [...others, write(column, operator, [value])];
 }
 
 export function tell(condition) {
