@@ -1,17 +1,25 @@
-"""Connections: how many there may be, and what becomes of those that are too many."""
+"""Connections: how many there may be, and what becomes of those that are too many.
+
+And of those over which nothing moves, or too much.
+"""
 
 import contextlib
+import io
+import os
 import resource
 import socket
+import time
 from types import SimpleNamespace
 
 import httpx
+import numpy as np
 import pytest
-from tests.service.running import running, wait_until
+from PIL import Image
+from tests.service.running import READ, TOKENS, WRITE, running, wait_until
 
 from fdch.service import protocol, serving
 from fdch.service.limits import ServiceLimits
-from fdch.service.pictures import ItemPictures
+from fdch.service.pictures import PART_BYTES, ItemPictures, OpenPicture
 from fdch.service.problems import Problem
 from fdch.service.serving import connections_that_fit
 
@@ -110,3 +118,100 @@ def test_a_process_without_files_left_does_not_say_that_pictures_are_gone(
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert caught.value.status == 503
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A picture larger than what systems keep of a connection by themselves."""
+    noise = np.random.default_rng(0).integers(0, 256, (1700, 1700, 3), dtype=np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(noise).save(out, "PNG", compress_level=1)
+    return out.getvalue()
+
+
+@contextlib.contextmanager
+def asking(it):
+    """Ask for the large picture, and read nothing."""
+    with socket.create_connection(("127.0.0.1", it.port), 60) as asked:
+        asked.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**17)
+        head = ("GET /v1/items/large/picture HTTP/1.1", "Host: localhost")
+        lines = (*head, f"Authorization: Bearer {READ}", "Connection: close", "", "")
+        asked.sendall("\r\n".join(lines).encode())
+        wait_until(lambda: it.service.metrics.active._value.get() == 0 and is_sent(it))
+        yield asked
+
+
+def is_sent(it):
+    """Tell whether the service has begun to reply to its only client."""
+    buffers = [
+        each.transport.get_write_buffer_size()
+        for each in it.server.server_state.connections
+    ]
+    return len(buffers) == 1 and buffers[0] > 0
+
+
+@contextlib.contextmanager
+def with_large(index, large, **limits):
+    with running(index, tokens=TOKENS, limits=ServiceLimits(**limits)) as it:
+        with it.client(WRITE) as client:
+            client.put("large", image=large)
+        wait_until(lambda: known(it) == 0)
+        yield it
+
+
+def test_who_does_not_read_is_left(own_index, large):
+    with with_large(own_index, large, read_seconds=0.5) as it, asking(it):
+        [one] = it.server.server_state.connections
+        assert one.transport.get_write_buffer_size() < 4 * PART_BYTES
+        wait_until(lambda: known(it) == 0)
+
+
+def test_who_does_not_read_delays_no_stop(own_index, large):
+    never = {"read_seconds": 600.0, "stop_seconds": 600}
+    with with_large(own_index, large, **never) as it, asking(it):
+        it.stop()
+
+
+def test_who_reads_late_gets_all_of_a_large_picture(own_index, large):
+    """The time that a request may take is over once its reply has begun."""
+    with with_large(own_index, large, seconds=2.0) as it, asking(it) as asked:
+        time.sleep(3)
+        received = b"".join(iter(lambda: asked.recv(65536), b""))
+    assert received.partition(b"\r\n\r\n")[2] == large
+
+
+def test_a_file_that_becomes_shorter_is_not_sent_on(tmp_path):
+    path = tmp_path / "a.png"
+    path.write_bytes(b"x" * (PART_BYTES + 5))
+    file = os.open(path, os.O_RDONLY)
+    picture = OpenPicture(file, PART_BYTES + 5)
+    os.close(file)
+    assert b"".join(picture.parts()) == path.read_bytes()
+    path.write_bytes(b"x" * (PART_BYTES + 4))
+    with pytest.raises(OSError, match="shorter"):
+        list(picture.parts())
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_who_sends_too_much_is_told_so_in_full(served, declared):
+    size = 20 * 2**20
+    head = "POST /v1/search HTTP/1.1\r\nHost: localhost\r\n"
+    if declared:
+        content = f"{head}Content-Length: {size}\r\n\r\n".encode() + b" " * size
+    else:
+        head += f"Transfer-Encoding: chunked\r\n\r\n{size:x}\r\n"
+        content = head.encode() + b" " * size
+    with socket.create_connection(("127.0.0.1", served.port), 60) as connection:
+        connection.sendall(content)
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert received.startswith(b"HTTP/1.1 413 ")
+    assert received.endswith(b"}}")
+
+
+def test_who_sends_without_end_is_not_listened_to(served):
+    head = b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999"
+    with socket.create_connection(("127.0.0.1", served.port), 60) as connection:
+        connection.sendall(head + b"\r\n\r\n")
+        with pytest.raises(ConnectionError):
+            for _ in range(1000):
+                connection.sendall(b" " * 2**20)

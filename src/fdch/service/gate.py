@@ -5,6 +5,7 @@ import logging
 import math
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import ClientDisconnect
@@ -110,10 +111,19 @@ class Gate:
             raise too_busy("too many requests are waiting.")
         self._count(1)
         try:
-            async with asyncio.timeout(limits.seconds):
+            async with asyncio.timeout(limits.seconds) as limit:
+
+                def begin() -> None:
+                    # from now on it is the client who takes time
+                    if not limit.expired():
+                        limit.reschedule(None)
+                    self._count(-1)
+
+                reply.on_start = begin
                 await self._app(scope, receive, reply.send)
         finally:
-            self._count(-1)
+            if not reply.status:
+                self._count(-1)
 
     def _count(self, more: int) -> None:
         self._active += more
@@ -205,17 +215,20 @@ class _Reply:
     def __init__(self, send: Send) -> None:
         self._send = send
         self.status = 0
+        self.on_start: Callable[[], None] = lambda: None
 
     async def send(self, message: Message) -> None:
         """Send a part of the reply."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            self.on_start()
             message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
         await self._send(message)
 
     async def refuse(self, scope: Scope, receive: Receive, problem: Problem) -> None:
         """Send an error, unless the reply has begun."""
         if not self.status:
+            self.on_start = lambda: None
             await problem.response()(scope, receive, self.send)
 
 

@@ -36,6 +36,7 @@ class ServiceLimits:
         seconds: How long a request may take.
         body_seconds: How long the body of a request may take to arrive.
         head_seconds: How long the head of a request may take to arrive.
+        read_seconds: How long a client may leave a reply without reading on.
         concurrent: Requests that are worked on or wait at a time.
         connections: Connections that are open at a time.
         head_bytes: The largest head of a request.
@@ -50,6 +51,7 @@ class ServiceLimits:
     seconds: float = 30.0
     body_seconds: float = 20.0
     head_seconds: float = 10.0
+    read_seconds: float = 15.0
     concurrent: int = 256
     connections: int = 1024
     head_bytes: int = 16 * 2**10

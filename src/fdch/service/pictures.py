@@ -7,7 +7,7 @@ import re
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,14 +35,47 @@ _ENDINGS = {
     "TIFF": "tif",
 }
 _LARGEST_SIDE = 4096
+PART_BYTES = 2**17
 _KEPT_NAME = re.compile(r"[0-9a-f]{32}\.(jpg|png|webp|gif|bmp|tif)")
+
+
+class OpenPicture:
+    """A picture's open file, to be read as its client reads.
+
+    Args:
+        file: Its number; a copy is kept until this object is gone.
+        size: How many bytes it has.
+    """
+
+    def __init__(self, file: int, size: int) -> None:
+        self.size = size
+        self._file: int | None = None
+        self._file = os.dup(file)
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+
+    def parts(self) -> Iterator[bytes]:
+        """Give the content part by part.
+
+        Raises:
+            OSError: It has become shorter.
+        """
+        assert self._file is not None
+        for offset in range(0, self.size, PART_BYTES):
+            length = min(PART_BYTES, self.size - offset)
+            part = os.pread(self._file, length, offset)
+            if len(part) < length:
+                raise OSError(errno.EIO, "the file has become shorter")
+            yield part
 
 
 @dataclass(frozen=True)
 class ServedPicture:
     """A picture as it is sent."""
 
-    content: bytes
+    content: bytes | OpenPicture
     media_type: str
     etag: str
 
@@ -81,13 +114,18 @@ class ItemPictures:
             if known == etag:
                 return ServedPicture(b"", "", etag)
             content = _read(file, self._limits.bytes)
-        with _named_plainly():
-            found = picture_format(content, self._limits, "the picture")
-            media_type = _MEDIA_TYPES.get(found)
-            if media_type is None:
-                content = shrink(content, _LARGEST_SIDE, self._limits, "the picture")
-                media_type = "image/jpeg"
-        return ServedPicture(content, media_type, etag)
+            with _named_plainly():
+                found = picture_format(content, self._limits, "the picture")
+                if found not in _MEDIA_TYPES:
+                    content = shrink(
+                        content, _LARGEST_SIDE, self._limits, "the picture"
+                    )
+                    return ServedPicture(content, "image/jpeg", etag)
+            if len(content) <= PART_BYTES:
+                return ServedPicture(content, _MEDIA_TYPES[found], etag)
+            # a client that reads slowly must not keep all of it in memory
+            kept = OpenPicture(file, len(content))
+            return ServedPicture(kept, _MEDIA_TYPES[found], etag)
 
     def thumbnail(
         self, item: Item, size: int, known: str | None = None
@@ -193,8 +231,7 @@ class _opened:  # noqa: N801 - used like a function
             flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
             self._file = os.open(self._path, flags)
         except (OSError, ValueError) as problem:
-            if getattr(problem, "errno", None) in (errno.EMFILE, errno.ENFILE):
-                raise too_busy("too many files are open.") from None
+            _require_files(problem)
             raise _gone() from None
         state = os.fstat(self._file)
         if not stat.S_ISREG(state.st_mode):
@@ -205,8 +242,9 @@ class _opened:  # noqa: N801 - used like a function
             :32
         ]
 
-    def __exit__(self, *problem: object) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         os.close(self._file)
+        _require_files(error)
 
 
 class _named_plainly:  # noqa: N801 - used like a function
@@ -231,6 +269,12 @@ def _gone() -> Problem:
         "the picture of this item is not where it was when it was indexed.",
         "Tell whoever looks after the index; the item itself can still be found.",
     )
+
+
+def _require_files(problem: object) -> None:
+    """Ask to come again where no more files can be opened."""
+    if isinstance(problem, OSError) and problem.errno in (errno.EMFILE, errno.ENFILE):
+        raise too_busy("too many files are open.") from None
 
 
 def _read(file: int, most: int) -> bytes:

@@ -1,6 +1,8 @@
-"""HTTP/1.1 as uvicorn speaks it, without patience for heads that never end."""
+"""HTTP/1.1 as uvicorn speaks it, with little patience where nothing moves."""
 
 import asyncio
+import socket
+from collections.abc import Callable
 from typing import Any
 
 import h11
@@ -8,10 +10,19 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fdch.service.headers import SECURITY_HEADERS
+from fdch.service.limits import ServiceLimits
 from fdch.service.problems import Problem, too_busy
 
 # connections beyond the limit that are told so; further ones are closed at once
 _TOLD = 64
+# written without waiting for the end of a turn
+_MUCH = 2**16
+_KEPT_BY_SYSTEM = 2**17
+# what is read of a refused request, and for how long, before its connection is closed
+_MOST_DISCARDED = 32 * 2**20
+_LISTENING_SECONDS = 5.0
+# at a stop, who has read nothing for so long is left
+_LAST_SECONDS = 2.0
 
 
 async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -27,42 +38,105 @@ class JoinedWrites:
     """A transport that writes once what is written in one turn of the loop.
 
     A reply's head and body then leave in one packet, by one call of the system.
+
+    Args:
+        transport: What is written to.
+        loop: Whose turns count.
+        on_write: Called after each write.
+        is_being_sent: Tells whether more of a request may come.
     """
 
-    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        transport: Any,
+        loop: asyncio.AbstractEventLoop,
+        on_write: Callable[[], None] = lambda: None,
+        is_being_sent: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._transport, self._loop = transport, loop
+        self._on_write, self._is_being_sent = on_write, is_being_sent
         self._waiting: list[bytes] = []
+        self._length = self._written = 0
+        self._end: asyncio.TimerHandle | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
+    @property
+    def sent(self) -> int:
+        """Bytes that the system has taken."""
+        return self._written - self._transport.get_write_buffer_size()
+
+    @property
+    def is_lingering(self) -> bool:
+        """Tell whether only the client's end of the connection is open."""
+        return self._end is not None
+
     def write(self, data: bytes) -> None:
-        """Write at the end of the turn."""
+        """Write at the end of the turn, or at once where it is much."""
         if not self._waiting:
             self._loop.call_soon(self._flush)
         self._waiting.append(data)
+        self._length += len(data)
+        if self._length > _MUCH:
+            self._flush()
+
+    def is_closing(self) -> bool:
+        """Tell whether nothing more is written."""
+        return self.is_lingering or self._transport.is_closing()
 
     def close(self) -> None:
-        """Write what waits, and close."""
+        """Write what waits, and close: where more may come, a little later.
+
+        A connection that is closed while more arrives is reset, and the client may
+        then never see the reply.
+        """
         self._flush()
-        self._transport.close()
+        if self.is_closing() or not self._is_being_sent():
+            self.forget()
+            self._transport.close()
+            return
+        self._transport.write_eof()
+        self._transport.resume_reading()
+        self._end = self._loop.call_later(_LISTENING_SECONDS, self.close)
+
+    def forget(self) -> None:
+        """Listen no longer."""
+        if self._end is not None:
+            self._end.cancel()
 
     def _flush(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        if waiting and not self._transport.is_closing():
+        waiting, self._waiting, self._length = self._waiting, [], 0
+        if waiting and not self.is_closing():
             self._transport.write(b"".join(waiting))
+            self._written += sum(map(len, waiting))
+            self._on_write()
 
 
 class PatientProtocol(H11Protocol):
-    """Closes connections whose next request's head does not arrive in time."""
+    """Closes connections where nothing moves.
+
+    That is where the next request's head does not arrive in time, or a reply is not
+    read. Whoever sends more than is wanted is listened to for a while, so that they
+    see the reply which says so.
+    """
 
     head_seconds = 10.0
+    read_seconds = 15.0
     most = 1024
     _watch: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
+    _discarded = 0
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first head."""
-        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
+        self._joined = JoinedWrites(
+            transport, self.loop, self._watch_reader, self._is_being_sent
+        )
+        super().connection_made(self._joined)  # type: ignore[arg-type]
+        # where the system keeps little, it is soon seen whether a client reads
+        if (connection := transport.get_extra_info("socket")) is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KEPT_BY_SYSTEM)
         if len(self.connections) > self.most + _TOLD:
             transport.abort()
             return
@@ -73,15 +147,32 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         self._unwatch_head()
+        if self._reading is not None:
+            self._reading.cancel()
+        self._joined.forget()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Stop waiting once a request has begun; wait for the next one's head."""
+        if self._joined.is_lingering:
+            self._discarded += len(data)
+            if self._discarded > _MOST_DISCARDED:
+                self._joined.abort()
+            return
         super().data_received(data)
         if self.conn.their_state is h11.IDLE:
             self._watch_head()
         else:
             self._unwatch_head()
+
+    def shutdown(self) -> None:
+        """Finish; who does not read is not waited for."""
+        self.read_seconds = min(self.read_seconds, _LAST_SECONDS)
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+        super().shutdown()
+        self._watch_reader()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP in the shape of all errors."""
@@ -102,6 +193,9 @@ class PatientProtocol(H11Protocol):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 
+    def _is_being_sent(self) -> bool:
+        return self.conn.their_state in (h11.SEND_BODY, h11.ERROR)
+
     def _watch_head(self) -> None:
         if self._watch is None:
             self._watch = self.loop.call_later(self.head_seconds, self._give_up)
@@ -116,8 +210,28 @@ class PatientProtocol(H11Protocol):
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self.transport.close()
 
+    def _watch_reader(self) -> None:
+        if self._reading is None and self._joined.get_write_buffer_size():
+            self._reading = self.loop.call_later(
+                self.read_seconds, self._require_reader, self._joined.sent
+            )
 
-def protocol(head_seconds: float, most: int) -> type[PatientProtocol]:
-    """Give the protocol with some patience, for so many connections."""
-    limits = {"head_seconds": head_seconds, "most": most}
-    return type("Protocol", (PatientProtocol,), limits)
+    def _require_reader(self, before: int) -> None:
+        self._reading = None
+        if self._joined.get_write_buffer_size() and self._joined.sent <= before:
+            self._joined.abort()
+        else:
+            self._watch_reader()
+
+
+def protocol(limits: ServiceLimits, most: int) -> type[PatientProtocol]:
+    """Give the protocol with the patience of a service, for so many connections."""
+    return type(
+        "Protocol",
+        (PatientProtocol,),
+        {
+            "head_seconds": limits.head_seconds,
+            "read_seconds": limits.read_seconds,
+            "most": most,
+        },
+    )

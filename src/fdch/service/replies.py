@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from fastapi import Request
-from fastapi.responses import Response
+from fastapi.responses import Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from fdch.codes import Codes
@@ -14,7 +14,7 @@ from fdch.index.store import Item
 from fdch.results import Results
 from fdch.service.limits import MOST_ID_CHARACTERS
 from fdch.service.page_files import PageFile
-from fdch.service.pictures import ServedPicture
+from fdch.service.pictures import OpenPicture, ServedPicture
 from fdch.service.problems import Problem
 
 _CODES = {400: "bad_request", 404: "not_found", 405: "wrong_method"}
@@ -75,6 +75,10 @@ def picture(served: ServedPicture) -> Response:
     if not served.media_type:
         return Response(status_code=304, headers=headers)
     headers["content-disposition"] = "inline"
+    if isinstance(served.content, OpenPicture):
+        headers["content-length"] = str(served.content.size)
+        parts = served.content.parts()
+        return StreamingResponse(parts, 200, headers, served.media_type)
     return Response(served.content, 200, headers, served.media_type)
 
 

@@ -140,7 +140,7 @@ def make_server(
     hosts = None if any_host else LOOPBACK_NAMES
     config = uvicorn.Config(
         Gate(create_app(service), service, hosts),
-        http=protocol(limits.head_seconds, connections_that_fit(limits.connections)),
+        http=protocol(limits, connections_that_fit(limits.connections)),
         ws="none",
         lifespan="on",
         log_config=None,
