@@ -31,7 +31,7 @@ from fdch.index.opening import (
     is_server,
     open_store,
 )
-from fdch.index.store import Item, Kind
+from fdch.index.store import Item, Kind, require_several
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
 from fdch.runs import Run, RunFacts, copy_model, open_run, read_facts, save_run
@@ -224,6 +224,7 @@ class Index:
             kinds: What each was made of, where that is known.
         """
         self.require_model(model, "these codes")
+        require_several("ids", ids)
         if not len(ids) == len(codes) == len(kinds or ids):
             raise DataError(f"{len(ids)} ids were given for {len(codes)} codes.")
         found = AddedPairs()
@@ -255,6 +256,7 @@ class Index:
 
     def remove(self, ids: Iterable[str]) -> list[str]:
         """Remove items; give those of the ids that were not there."""
+        require_several("ids", ids)
         with self._changing:
             return self.store.remove(ids)
 

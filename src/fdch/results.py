@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, TypedDict
 
-from fdch.errors import SettingError
+import numpy as np
+
+from fdch.errors import SettingError, suggestion
 from fdch.index.conditions import parse_condition, write_condition
 from fdch.index.store import Cell, Condition, Item
 
@@ -44,9 +47,19 @@ class Demand:
 
     @classmethod
     def of(cls, options: Options) -> "Demand":
-        """Check options and read the conditions among them."""
-        radius, least = options.get("radius"), options.get("min_probability")
-        k = options.get("k")
+        """Check options and read the conditions among them.
+
+        Raises:
+            SettingError: Saying which option is unknown, or what it must be.
+        """
+        for name in options.keys() - Options.__annotations__.keys():
+            hint = suggestion(name, Options.__annotations__)
+            raise SettingError(f"a search has no option '{name}'{hint or '.'}")
+        k = _whole("k", options.get("k"))
+        radius = _whole("the radius", options.get("radius"))
+        least = options.get("min_probability")
+        if least is not None and not isinstance(least, Real):
+            raise SettingError(f"the probability must be a number; got {least!r}.")
         if k is None and radius is None:
             k = DEFAULT_RESULTS
         if k is not None and k < 1:
@@ -55,12 +68,10 @@ class Demand:
             raise SettingError(f"the radius must be 0 or more; got {radius}.")
         if least is not None and not 0 <= least <= 1:
             raise SettingError(f"the probability must be from 0 to 1; got {least}.")
-        given = options.get("where", ())
-        where = tuple(
-            parse_condition(condition) if isinstance(condition, str) else condition
-            for condition in ([given] if isinstance(given, str) else given)
-        )
-        return cls(k, radius, where, options.get("rerank", False), least)
+        rerank = options.get("rerank", False)
+        if not isinstance(rerank, bool | np.bool):
+            raise SettingError(f"rerank must be True or False; got {rerank!r}.")
+        return cls(k, radius, _conditions(options.get("where")), bool(rerank), least)
 
     @property
     def candidates(self) -> int | None:
@@ -178,6 +189,30 @@ class Results(Sequence[Result]):
             "scanned": self.scanned,
             "milliseconds": self.milliseconds,
         }
+
+
+def _whole(what: str, given: object) -> int | None:
+    if given is None:
+        return None
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        return int(given)
+    raise SettingError(f"{what} must be a whole number; got {given!r}.")
+
+
+def _conditions(given: object) -> tuple[Condition, ...]:
+    if given is None:
+        return ()
+    listed = [given] if isinstance(given, str | Condition) else given
+    if not isinstance(listed, Sequence) or not all(
+        isinstance(each, str | Condition) for each in listed
+    ):
+        raise SettingError(
+            "where must be a condition such as 'price<=20', or a list of them; got "
+            f"{str(given)[:100]!r}."
+        )
+    return tuple(
+        parse_condition(each) if isinstance(each, str) else each for each in listed
+    )
 
 
 def _percent(probability: float | None) -> str:

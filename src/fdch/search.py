@@ -14,7 +14,7 @@ from fdch.errors import DataError, SettingError
 from fdch.evaluation.calibration import Calibration
 from fdch.exported import ExportedModel
 from fdch.index.lookup import warm
-from fdch.index.store import Answer, Item
+from fdch.index.store import Answer, Item, require_several
 from fdch.indexing import Index
 from fdch.queries import Encoder, Picture, Queries, Text, image_queries, text_queries
 from fdch.results import Demand, Options, Result, Results
@@ -81,6 +81,7 @@ class Searcher:
         self, texts: Sequence[Text], **options: Unpack[Options]
     ) -> list[Results]:
         """Find for each text what is near it."""
+        require_several("texts", texts)
         encoder = self.encoder
         return self._find(texts, lambda: [text_queries(encoder, texts)], options)
 
@@ -88,6 +89,7 @@ class Searcher:
         self, images: Sequence[Picture], **options: Unpack[Options]
     ) -> list[Results]:
         """Find for each picture what is near it."""
+        require_several("pictures", images)
         encoder, context = self.encoder, self.index.context
         return self._find(
             images, lambda: [image_queries(encoder, images, context)], options
@@ -95,6 +97,7 @@ class Searcher:
 
     def by_ids(self, names: Sequence[str], **options: Unpack[Options]) -> list[Results]:
         """Find for each item of the index what is near it, without itself."""
+        require_several("ids", names)
         if options.get("rerank"):
             raise SettingError(
                 "an indexed item has its code alone, so it cannot re-rank. Search by "
@@ -124,9 +127,10 @@ class Searcher:
         encode: Callable[[], list[Queries]],
         options: Options,
     ) -> list[Results]:
-        if not asked:
+        demand = Demand.of(options)
+        if not len(asked):
             return []
-        demand, calibration = Demand.of(options), self.calibration
+        calibration = self.calibration
         began = time.perf_counter()
         found: dict[int, Results] = {}
         for queries in encode():

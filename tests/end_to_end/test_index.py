@@ -1,5 +1,6 @@
 """Train, index and search: the same on every kind of store."""
 
+import json
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -406,11 +407,38 @@ def test_a_method_that_was_never_saved_can_be_indexed(place, scenes):
         ({"radius": -1}, "0 or more"),
         ({"min_probability": 1.5}, "from 0 to 1"),
         ({"where": ["nonsense"]}, "not a condition"),
+        ({"where": {"scene": "beach"}}, "where must be a condition"),
+        ({"where": [("scene", "=", "beach")]}, "where must be a condition"),
+        ({"where": 5}, "where must be a condition"),
+        ({"kk": 3}, "no option 'kk'; did you mean 'k'"),
+        ({"k": "5"}, "k must be a whole number; got '5'"),
+        ({"k": True}, "k must be a whole number"),
+        ({"radius": 2.5}, "radius must be a whole number; got 2.5"),
+        ({"min_probability": "0.5"}, "probability must be a number"),
+        ({"rerank": "no"}, "True or False"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(searcher, options, complaint):
     with pytest.raises(SettingError, match=complaint):
         searcher.by_text("beach", **options)
+
+
+def test_one_text_is_not_taken_for_its_letters(searcher):
+    for search in (searcher.by_texts, searcher.by_images, searcher.by_ids):
+        with pytest.raises(DataError, match=r"are a list, such as \['scene3'\]"):
+            search("scene3")
+    index = searcher.index
+    with pytest.raises(DataError, match="several ids"):
+        index.remove("scene3")
+    codes = index.store.codes(["scene1", "scene2"])
+    with pytest.raises(DataError, match="several ids"):
+        index.add_codes("ab", codes, model=index.fingerprint)
+
+
+def test_numbers_of_numpy_are_taken(searcher):
+    found = searcher.by_text("beach", k=np.int64(3), radius=np.uint8(24))
+    assert len(found) == 3
+    assert json.dumps(found.to_json())
 
 
 def test_queries_that_cannot_be_encoded_are_refused(searcher, scenes, tmp_path):

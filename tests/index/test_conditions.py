@@ -112,3 +112,15 @@ def test_plain_conditions_are_written_plainly():
 def test_a_wrong_escape_is_explained(text):
     with pytest.raises(SettingError, match="a backslash"):
         parse_condition(text)
+
+
+@pytest.mark.parametrize("operator", ["~", "==", "> 0 OR 1=1 --", ""])
+def test_only_known_operators_compare(operator):
+    with pytest.raises(SettingError, match="write one of =, !=, <"):
+        Condition("n", operator, ("1",))
+
+
+@pytest.mark.parametrize("values", [(5,), ["5"], "5"])
+def test_values_are_texts(values):
+    with pytest.raises(SettingError, match="a tuple of texts"):
+        Condition("n", "=", values)

@@ -7,12 +7,13 @@ with what is shown and filtered by. It sees codes and never a method.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
+from fdch.errors import DataError, SettingError
 
 Cell = str | int | float | bool | None
 Kind = Literal["pair", "image", "text", "code"]
@@ -59,6 +60,21 @@ class Condition:
     column: str
     operator: Operator
     values: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.operator not in get_args(Operator):
+            known = ", ".join(get_args(Operator))
+            raise SettingError(
+                f"'{self.operator}' compares nothing in a condition on "
+                f"'{self.column}'; write one of {known}."
+            )
+        if not isinstance(self.values, tuple) or not all(
+            isinstance(value, str) for value in self.values
+        ):
+            raise SettingError(
+                f"the values of a condition on '{self.column}' are a tuple of texts; "
+                f"got {self.values!r}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,3 +173,13 @@ class CodeStore(Protocol):
 def is_whole(text: str) -> bool:
     """Tell a text from one with half a character (a surrogate), which none keeps."""
     return not _HALF.search(text)
+
+
+def require_several(what: str, given: object) -> None:
+    """Refuse one text where several are wanted: its letters are not meant.
+
+    Raises:
+        DataError: Saying how to write a list of one.
+    """
+    if isinstance(given, str | bytes):
+        raise DataError(f"several {what} are a list, such as [{given[:40]!r}].")
