@@ -1,5 +1,7 @@
 """The OpenAPI document: its examples work, and nothing it allows breaks anything."""
 
+import html
+import json
 import re
 
 import httpx
@@ -19,7 +21,22 @@ def target(scenes, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def document(target):
-    return httpx.get(f"{target.url}/openapi.json").json()
+    headers = {"authorization": f"Bearer {READ}"}
+    return httpx.get(f"{target.url}/openapi.json", headers=headers).json()
+
+
+def all_examples(document):
+    """Give the examples of bodies and parameters, each as text."""
+    return [
+        json.dumps(example)
+        for operations in document["paths"].values()
+        for operation in operations.values()
+        for content in (
+            *operation.get("requestBody", {}).get("content", {}).values(),
+            *operation.get("parameters", ()),
+        )
+        for example in examples(content)
+    ]
 
 
 def examples(content):
@@ -52,6 +69,41 @@ def test_every_example_works(target, document):
                 tried += 1
             path = re.sub("/items/[^/]+", "/items/{id}", path)
     assert tried >= 20
+
+
+def test_without_a_token_examples_tell_nothing_of_the_index(target, document, scenes):
+    general = httpx.get(f"{target.url}/openapi.json").json()
+    assert general["paths"].keys() == document["paths"].keys()
+    shown = all_examples(general)
+    assert len(shown) == len(all_examples(document))
+    known = {*map(str, scenes.pairs.ids), *scenes.pairs.label_names} - {"dog", "beach"}
+    own = [each for each in all_examples(document) if any(map(each.count, known))]
+    assert own
+    for each in shown:
+        assert not any(f'"{name}"' in each or f"={name}" in each for name in known)
+    page = httpx.get(f"{target.url}/docs").text
+    assert not any(f">{name}<" in page for name in known)
+    assert not any(html.escape(f'"{name}"') in page for name in known)
+
+
+def test_examples_are_looked_for_once(served):
+    searcher = served.service.searcher
+    before, asked = searcher.by_text, []
+
+    def by_text(*words, **options):
+        asked.append(words)
+        return before(*words, **options)
+
+    searcher.by_text = by_text
+    try:
+        served.service._examples._clock = lambda: 0.0
+        served.service._examples.forget()
+        served.service._examples._took = 0.0
+        for _ in range(3):
+            assert httpx.get(f"{served.url}/docs").status_code == 200
+    finally:
+        searcher.by_text = before
+    assert len(asked) == 1
 
 
 def test_the_page_shows_every_route_and_loads_nothing_from_elsewhere(target, document):

@@ -25,6 +25,10 @@ class Examples:
     id: str | None = None
 
 
+# for those who may not read: nothing of the index
+GENERAL = Examples(("dog", "beach"), "dog", "4711")
+
+
 def find_examples(searcher: Searcher, about: About) -> Examples:
     """Look for words, a label and an id that an index knows."""
     vocabulary = searcher.encoder.inputs.vocabulary

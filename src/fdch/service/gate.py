@@ -22,7 +22,7 @@ from fdch.service.headers import SECURITY_HEADERS
 from fdch.service.problems import Problem, too_busy, unexpected
 from fdch.service.rates import RateLimit
 from fdch.service.service import Service
-from fdch.service.tokens import Holder, Right
+from fdch.service.tokens import MAY_READ, Holder, Right
 
 OPEN = ("/", "/health", "/ready", "/docs", "/docs.css", "/openapi.json")
 OPEN_FOLDER = "/static/"
@@ -90,6 +90,7 @@ class Gate:
         holder = self._holder(headers)
         self._require_rate(scope, headers, holder)
         self._require_right(scope, headers, holder)
+        scope[MAY_READ] = holder is not None or self._service.tokens is None
         if scope["path"].startswith(ITEMS):
             # ids are still encoded, so that a slash in one is not a path's
             scope["path"] = scope["raw_path"].decode("ascii", "replace")

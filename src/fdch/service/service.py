@@ -17,10 +17,10 @@ from fdch.machine import usable_cores
 from fdch.queries import text_queries
 from fdch.results import Results
 from fdch.search import Searcher
-from fdch.service.about import About
+from fdch.service.about import About, Remembered
 from fdch.service.answering import Answer, Answers, NoKnownWord, Pixels, Query
 from fdch.service.batching import Batcher
-from fdch.service.examples import Examples, find_examples
+from fdch.service.examples import GENERAL, Examples, find_examples
 from fdch.service.limits import ServiceLimits
 from fdch.service.metrics import Metrics
 from fdch.service.pictures import ItemPictures, ServedPicture
@@ -67,6 +67,9 @@ class Service:
         self.metrics = Metrics()
         self.searcher = Searcher(index, encoder)
         self.about = About(index, self.can_write)
+        self._examples = Remembered(
+            lambda: {"found": find_examples(self.searcher, self.about)}
+        )
         self.trouble: Exception | None = None
         self.give_up: Callable[[], None] = lambda: None
         self.is_ready = False
@@ -181,6 +184,7 @@ class Service:
         kind = "put" if isinstance(change, Put) else "remove"
         self.metrics.writes.labels(kind).inc()
         self.about.forget()
+        self._examples.forget()
         return written
 
     async def describe(self) -> dict[str, object]:
@@ -200,8 +204,9 @@ class Service:
     async def examples(self) -> Examples:
         """Give words and names with which examples work on this index."""
         if not self.is_ready:
-            return Examples()
-        return await self._reading.run(find_examples, self.searcher, self.about)
+            return GENERAL
+        found: Examples = (await self._reading.run(self._examples.get))["found"]
+        return found
 
     async def _submit(self, query: Query) -> Answer:
         self._require_ready()

@@ -6,12 +6,13 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 from fdch.service import documents, replies
-from fdch.service.examples import with_examples
+from fdch.service.examples import GENERAL, with_examples
 from fdch.service.messages import IndexReply, StateReply
 from fdch.service.metrics import MEDIA_TYPE
 from fdch.service.page_files import INDEX, page_file
 from fdch.service.problems import loading
 from fdch.service.service import Service
+from fdch.service.tokens import MAY_READ
 
 
 def add_facts(app: FastAPI, service: Service) -> None:
@@ -69,9 +70,11 @@ def add_facts(app: FastAPI, service: Service) -> None:
 def add_pages(app: FastAPI, service: Service) -> None:
     """Add the pages for people, and the document for programs."""
 
-    async def described() -> dict[str, Any]:
+    async def described(request: Request) -> dict[str, Any]:
         document = documents.with_shapes(app.openapi())
-        return with_examples(document, await service.examples())
+        may_read = request.scope.get(MAY_READ, False)
+        known = await service.examples() if may_read else GENERAL
+        return with_examples(document, known)
 
     @app.get("/", include_in_schema=False)
     async def page(request: Request) -> Response:
@@ -82,13 +85,13 @@ def add_pages(app: FastAPI, service: Service) -> None:
         return replies.page(page_file(name), request)
 
     @app.get("/docs", include_in_schema=False)
-    async def docs() -> Response:
-        document = await described()
+    async def docs(request: Request) -> Response:
+        document = await described(request)
         return Response(documents.page(document), media_type="text/html")
 
     @app.get("/openapi.json", include_in_schema=False)
-    async def openapi() -> Response:
-        return replies.ok(await described())
+    async def openapi(request: Request) -> Response:
+        return replies.ok(await described(request))
 
     @app.get("/docs.css", include_in_schema=False)
     async def docs_style() -> Response:

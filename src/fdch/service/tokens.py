@@ -11,6 +11,8 @@ from pathlib import Path
 from fdch.errors import SettingError
 
 FEWEST_CHARACTERS = 16
+# under which a request's scope tells whether it may know what the index holds
+MAY_READ = "fdch.may_read"
 _MOST_BYTES = 2**20
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,512}")
 
