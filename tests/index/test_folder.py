@@ -251,10 +251,15 @@ def test_contents_are_described(filled):
     assert told["bits"] == 32
     assert told["model"] == "model a"
     assert told["columns"] == ["label", "colour", "price", "year"]
-    facets = filled.facets(most=2)
+    contents = filled.contents(most=2)
+    facets = contents.facets
     assert facets["label"] == [("cat", 40), ("dog", 19)]
     assert facets["colour"] == [("blue", 20), ("green", 20)]
     assert facets["year"] == [(2001, 12), (2002, 12)]
+    assert contents.extremes["year"] == (2000, 2004)
+    assert set(contents.extremes) == {"price", "year"}
+    assert contents.kinds == {"pair": 30, "text": 29}
+    assert contents.uncounted is None
 
 
 def test_a_model_is_kept_once(filled, tmp_path):

@@ -3,9 +3,7 @@
 from pathlib import Path
 
 from fdch.index.access import View
-from fdch.index.store import Cell
-
-_MOST_VALUES = 20
+from fdch.index.store import Cell, Contents
 
 
 def describe(view: View) -> dict[str, object]:
@@ -33,7 +31,12 @@ def columns(view: View) -> list[str]:
     return [name for (name,) in view.connection.execute(query)]
 
 
-def facets(view: View, most: int = _MOST_VALUES) -> dict[str, list[tuple[Cell, int]]]:
+def contents(view: View, most: int) -> Contents:
+    """Tell what filters can ask for: so many values of each column."""
+    return Contents(_facets(view, most), _extremes(view), _kinds(view))
+
+
+def _facets(view: View, most: int) -> dict[str, list[tuple[Cell, int]]]:
     """Give each column's most frequent values, with the number of their items."""
     query = (
         "SELECT CASE WHEN spelled = '' THEN value ELSE spelled END, count(*) "
@@ -47,7 +50,7 @@ def facets(view: View, most: int = _MOST_VALUES) -> dict[str, list[tuple[Cell, i
     return {name: values for name, values in found.items() if values}
 
 
-def extremes(view: View) -> dict[str, tuple[float, float]]:
+def _extremes(view: View) -> dict[str, tuple[float, float]]:
     """Give the smallest and the largest value of each column of numbers alone."""
     # texts sort behind all numbers, so the two ends tell of all between
     query = (
@@ -62,7 +65,7 @@ def extremes(view: View) -> dict[str, tuple[float, float]]:
     return found
 
 
-def kinds(view: View) -> dict[str, int]:
+def _kinds(view: View) -> dict[str, int]:
     """Count items by what their codes were made of."""
     query = "SELECT json_extract(content, '$[0]'), count(*) FROM items GROUP BY 1"
     found = {str(kind): count for kind, count in view.connection.execute(query)}

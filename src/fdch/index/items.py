@@ -78,7 +78,7 @@ def to_row(item: Item) -> Row:
             f"item '{item.id}' has {len(content):,} characters in {len(columns):,} "
             f"columns; at most {MOST_CONTENT_CHARACTERS:,} in {MOST_COLUMNS:,} fit."
         )
-    return Row(item.id, content, _cells(item.labels, columns))
+    return Row(item.id, content, cell_rows(item.labels, columns))
 
 
 def from_row(id: str, content: str) -> Item:
@@ -96,7 +96,7 @@ def from_row(id: str, content: str) -> Item:
 def cells_of(id: str, content: str) -> tuple[CellRow, ...]:
     """Give the cells that belong to a stored row."""
     item = from_row(id, content)
-    return _cells(item.labels, dict(item.columns))
+    return cell_rows(item.labels, dict(item.columns))
 
 
 def spelled(cell: Cell) -> str:
@@ -124,7 +124,8 @@ def as_number(text: str) -> int | float | None:
     return number if math.isfinite(number) else None
 
 
-def _cells(labels: tuple[str, ...], columns: dict[str, Cell]) -> tuple[CellRow, ...]:
+def cell_rows(labels: tuple[str, ...], columns: dict[str, Cell]) -> tuple[CellRow, ...]:
+    """Give the cells by which an item is filtered and counted, each once."""
     return tuple(dict.fromkeys(_cell_rows(labels, columns)))
 
 

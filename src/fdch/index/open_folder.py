@@ -9,12 +9,12 @@ from fdch.codes import Codes
 from fdch.errors import DataError, ModelMismatch
 from fdch.index.access import Access
 from fdch.index.compaction import compact
-from fdch.index.contents import columns, describe, extremes, facets, kinds
+from fdch.index.contents import columns, contents, describe
 from fdch.index.duplicates import near_groups
 from fdch.index.identities import ids_of
 from fdch.index.kept_model import keep_model, model_folder
 from fdch.index.sampling import sample_items
-from fdch.index.store import Cell
+from fdch.index.store import Contents
 from fdch.index.verification import Verification, verify_folder
 from fdch.progress import Progress, silent
 
@@ -82,25 +82,15 @@ class OpenFolder:
         with self._access.reading() as view:
             return columns(view)
 
-    def facets(self, most: int = 20) -> dict[str, list[tuple[Cell, int]]]:
-        """Give each column's most frequent values, with the number of their items."""
+    def contents(self, most: int = 20) -> Contents:
+        """Tell what filters can ask for: so many values of each column."""
         with self._access.reading() as view:
-            return facets(view, most)
+            return contents(view, most)
 
     def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
         """Draw so many items at random: their ids and codes."""
         with self._access.reading() as view:
             return sample_items(view, count, seed)
-
-    def extremes(self) -> dict[str, tuple[float, float]]:
-        """Give the smallest and the largest value of each column of numbers."""
-        with self._access.reading() as view:
-            return extremes(view)
-
-    def kinds(self) -> dict[str, int]:
-        """Count items by what their codes were made of."""
-        with self._access.reading() as view:
-            return kinds(view)
 
     def compact(self, progress: Progress = silent) -> None:
         """Reclaim the space of removed items, and make searching faster."""

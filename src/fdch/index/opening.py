@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Protocol
 
 from fdch.errors import IndexFolderError
-from fdch.index.store import CodeStore
+from fdch.index.store import CodeStore, Contents
 
 MILVUS = "milvus://"
 
 
 class IndexStore(CodeStore, Protocol):
-    """A store that also keeps the files of the model that makes its codes."""
+    """A store that also keeps the files of the model, and tells what it holds."""
+
+    def contents(self, most: int = 20) -> Contents:
+        """Tell what filters can ask for: so many values of each column."""
 
     def keep_model(self, folder: Path) -> None:
         """Keep the files that lie in a folder, which the caller then forgets."""

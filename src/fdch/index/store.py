@@ -44,6 +44,23 @@ class Item:
 
 
 @dataclass(frozen=True)
+class Contents:
+    """What filters can ask for, with numbers of items.
+
+    Args:
+        facets: The most frequent values of each column.
+        extremes: The smallest and the largest value of each column of numbers.
+        kinds: What codes were made of.
+        uncounted: Why nothing of this is known; None where it is.
+    """
+
+    facets: Mapping[str, Sequence[tuple[Cell, int]]] = field(default_factory=dict)
+    extremes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    uncounted: str | None = None
+
+
+@dataclass(frozen=True)
 class Condition:
     """One demand on an item; several of them must all hold.
 

@@ -4,10 +4,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any
 
 import fdch
-from fdch.index.store import LABEL, Cell, CodeStore
+from fdch.index.store import LABEL
 from fdch.indexing import Index
 from fdch.service.overview import overview
 
@@ -17,19 +17,6 @@ _MOST_VALUES = 20
 _MOST_LABELS = 200
 _log = logging.getLogger("fdch.service")
 _HEALTH = ("sampled", "distinct", "largest")
-
-
-class Filterable(CodeStore, Protocol):
-    """A store that knows what filters can ask for."""
-
-    def facets(self, most: int = 20) -> dict[str, list[tuple[Cell, int]]]:
-        """Give each column's most frequent values, with their numbers of items."""
-
-    def extremes(self) -> dict[str, tuple[float, float]]:
-        """Give the smallest and the largest value of each column of numbers."""
-
-    def kinds(self) -> dict[str, int]:
-        """Count items by what their codes were made of."""
 
 
 class Remembered:
@@ -136,17 +123,15 @@ class About:
         }
 
     def _find_contents(self) -> dict[str, Any]:
-        if not hasattr(self._index.store, "facets"):
-            return {"kinds": {}, "labels": [], "columns": []}
-        store = cast(Filterable, self._index.store)
-        facets = store.facets(_MOST_LABELS)
-        extremes = store.extremes()
+        found = self._index.store.contents(_MOST_LABELS)
+        if found.uncounted is not None:
+            unknown = dict.fromkeys(("kinds", "labels", "columns"))
+            return {**unknown, "uncounted": found.uncounted}
+        facets = dict(found.facets)
+        labels = facets.pop(LABEL, [])
         return {
-            "kinds": store.kinds(),
-            "labels": [
-                {"name": str(name), "count": count}
-                for name, count in facets.pop(LABEL, [])
-            ],
+            "kinds": dict(found.kinds),
+            "labels": [{"name": str(name), "count": count} for name, count in labels],
             "columns": [
                 {
                     "name": name,
@@ -154,10 +139,11 @@ class About:
                         {"value": value, "count": count}
                         for value, count in values[:_MOST_VALUES]
                     ],
-                    "numeric": name in extremes,
-                    "min": extremes[name][0] if name in extremes else None,
-                    "max": extremes[name][1] if name in extremes else None,
+                    "numeric": name in found.extremes,
+                    "min": found.extremes[name][0] if name in found.extremes else None,
+                    "max": found.extremes[name][1] if name in found.extremes else None,
                 }
                 for name, values in facets.items()
             ],
+            "uncounted": None,
         }

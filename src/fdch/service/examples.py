@@ -34,7 +34,7 @@ def find_examples(searcher: Searcher, about: About) -> Examples:
     vocabulary = searcher.encoder.inputs.vocabulary
     words = [] if vocabulary is None else vocabulary.examples()[:2]
     told = about.index()
-    labels = [each["name"] for each in told["labels"] if "\n" not in each["name"]]
+    labels = [each["name"] for each in told["labels"] or () if "\n" not in each["name"]]
     found = searcher.by_text(words[0], k=1) if words else ()
     return Examples(
         tuple(words), labels[0] if labels else None, found[0].id if found else None

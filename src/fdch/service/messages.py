@@ -220,9 +220,12 @@ class IndexReply(BaseModel):
     bits: int
     model: str = Field(description="Fingerprint of the model.")
     method: str
-    kinds: dict[str, int]
-    labels: list[Count]
-    columns: list[ColumnReply]
+    kinds: dict[str, int] | None
+    labels: list[Count] | None
+    columns: list[ColumnReply] | None
+    uncounted: str | None = Field(
+        description="Why kinds, labels and columns are null; null where they are not."
+    )
     has_probability: bool
     can_write: bool
     version: str

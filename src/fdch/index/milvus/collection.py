@@ -18,7 +18,7 @@ from fdch.index.milvus.schema import (
     make_schema,
     row_bytes,
 )
-from fdch.index.milvus.searching import METRIC, batches
+from fdch.index.milvus.searching import METRIC, MOST_HITS, batches
 
 INDEX_TYPE = "BIN_FLAT"
 STRONG = "Strong"
@@ -89,6 +89,23 @@ class Collection:
     def some(self, fields: list[str], count: int) -> list[Row]:
         """Give some rows, as the server comes upon them."""
         return self._query(f"{NUMBER} >= 0", fields, limit=count)
+
+    def numbers(self, inside: str = f"{NUMBER} >= 0") -> list[int]:
+        """Give all insertion numbers, rising, in requests that are whole."""
+        rows = self._query(inside, [NUMBER], limit=MOST_HITS)
+        found = sorted({row[NUMBER] for row in rows})
+        if len(rows) < MOST_HITS or len(found) == 1:
+            return found
+        middle = found[(len(found) - 1) // 2]
+        return [
+            *self.numbers(f"{inside} and {NUMBER} <= {middle}"),
+            *self.numbers(f"{inside} and {NUMBER} > {middle}"),
+        ]
+
+    def between(self, first: int, last: int, fields: list[str]) -> list[Row]:
+        """Give the rows of some insertion numbers."""
+        inside = f"{NUMBER} >= {first} and {NUMBER} <= {last}"
+        return self._query(inside, fields, limit=MOST_HITS)
 
     def call(self, function: str, **options: Any) -> Any:
         """Call a function of the client on this collection."""

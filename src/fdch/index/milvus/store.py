@@ -5,6 +5,7 @@ whole for each batch of rows, not for the call; ties are settled by the writers'
 clocks; one batch is on the server's log, not on this machine's disk.
 """
 
+import logging
 import shutil
 import tempfile
 import time
@@ -17,12 +18,20 @@ from typing import Any, Self
 import numpy as np
 
 from fdch.codes import Codes
-from fdch.errors import DataError, IndexFolderError, ModelMismatch, SettingError
+from fdch.errors import (
+    DataError,
+    FdchError,
+    IndexFolderError,
+    ModelMismatch,
+    SettingError,
+    StoreAway,
+)
 from fdch.index.filters import require_columns
 from fdch.index.milvus import model as models
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.collection import INDEX_TYPE, STRONG, Collection
 from fdch.index.milvus.connection import PATIENCE_SECONDS, Connection
+from fdch.index.milvus.contents import contents
 from fdch.index.milvus.expressions import expression
 from fdch.index.milvus.schema import (
     CODE,
@@ -34,8 +43,9 @@ from fdch.index.milvus.schema import (
     write_description,
 )
 from fdch.index.milvus.searching import MOST_HITS, Search, answer, as_bytes
-from fdch.index.store import LABEL, Added, Answer, Condition, Item
+from fdch.index.store import LABEL, Added, Answer, Condition, Contents, Item
 
+_log = logging.getLogger(__name__)
 ITEM_IDS = 200  # texts of 64 KiB: 26 MB at most
 
 
@@ -209,6 +219,16 @@ class MilvusStore:
         del seed  # Milvus draws nothing at random
         rows = self._collection.some(["id", CODE], min(count, MOST_HITS))
         return [row["id"] for row in rows], self._codes(rows)
+
+    def contents(self, most: int = 20) -> Contents:
+        """Tell what filters can ask for: so many values of each column."""
+        try:
+            return contents(self._collection, most)
+        except StoreAway:
+            raise
+        except FdchError as problem:  # such as rows too large to be given
+            _log.warning("the items are not counted by value: %s", problem)
+            return Contents(uncounted="the server refused to give all items.")
 
     def nearest(
         self, queries: Codes, k: int, where: Sequence[Condition] = ()

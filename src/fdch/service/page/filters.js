@@ -122,6 +122,9 @@ export function activeChips(where, change) {
 // change(where) is called with the conditions as they are to be.
 export function panel(index, where, change) {
   const groups = [];
+  if (index.uncounted) {
+    groups.push(build("p", { class: "note" }, "Labels and values are not listed here: there are too many items to count them."));
+  }
   if (index.labels?.length) {
     const values = index.labels.map(({ name, count }) => ({ value: name, count }));
     groups.push(chipGroup("Labels", LABEL, values, where, change));

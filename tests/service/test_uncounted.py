@@ -1,0 +1,51 @@
+"""An index too large to be counted by value is served all the same."""
+
+import shutil
+
+import httpx
+import pytest
+from tests.service.running import running
+
+from fdch.index.folder import CodeFolder
+from fdch.index.store import Contents
+
+
+@pytest.fixture(scope="module")
+def uncounted(scenes, shared_cache):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FDCH_CACHE", str(shared_cache))
+        told = Contents(uncounted="there are too many.")
+        patch.setattr(CodeFolder, "contents", lambda *_: told)
+        with running(scenes.index) as it:
+            yield it
+
+
+def test_the_reason_is_told(uncounted):
+    with uncounted.client() as client:
+        told = client.index().told
+        assert told["uncounted"] == "there are too many."
+        assert told["labels"] is told["columns"] is told["kinds"] is None
+        assert client.by_text("beach", where=["label=beach"]).ids
+
+
+def test_the_document_has_examples_still(uncounted):
+    document = httpx.get(f"{uncounted.url}/openapi.json").json()
+    body = document["paths"]["/v1/search"]["post"]["requestBody"]["content"]
+    assert "words" in body["application/json"]["examples"]
+    assert "filtered" not in body["application/json"]["examples"]
+
+
+def test_the_page_says_so(uncounted):
+    playwright = pytest.importorskip("playwright.sync_api")
+    path = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    if path is None:
+        pytest.skip("there is no Chromium on this machine")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(f"{uncounted.url}/?q=beach")
+        page.get_by_text("Labels and values are not listed here").wait_for()
+        page.goto(f"{uncounted.url}/?view=index")
+        page.get_by_text("for all codes").wait_for()
+        assert page.locator(".tile", has_text="label").count() == 0
+        browser.close()
