@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 _BEGIN = """
 import os, signal, sys
@@ -21,6 +22,6 @@ def kill_at(path, lines):
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert done.returncode == -signal.SIGKILL, done.stderr

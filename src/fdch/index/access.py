@@ -20,6 +20,7 @@ from fdch.index.changes import set_fact
 from fdch.index.layout import (
     CATALOGUE,
     CODES,
+    DRAFT,
     FORMAT,
     PART_FILE,
     digest,
@@ -190,6 +191,11 @@ class Access:
 def _require_index(folder: Path, writable: bool) -> None:
     if not (folder / CATALOGUE).is_file():
         raise no_index(folder)
+    if (folder / DRAFT).exists():
+        raise DamagedIndex(
+            f"a repair of index '{folder}' was stopped before it had finished. "
+            "Run 'fdch index repair' again."
+        )
     if writable and not os.access(folder, os.W_OK | os.X_OK):
         raise IndexFolderError(
             f"index '{folder}' is read-only here. Check the folder's permissions, or "

@@ -30,6 +30,7 @@ CODES = "codes"
 MODEL = "model"
 PARTIAL = ".partial"
 ASIDE = "damaged"
+DRAFT = "rebuilt"  # a catalogue written anew by a repair that was killed
 _RUN = "run.json"  # what a trained run has, which is no index
 PART_FILE = re.compile(r"(\d{8})\.(rows|numbers|grouping|buckets)(\.partial)?")
 

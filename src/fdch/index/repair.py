@@ -21,7 +21,7 @@ from fdch.index.mending import lost_numbers, mend_files
 from fdch.index.numbering import Window
 from fdch.index.parts import Place, fact, read_parts
 from fdch.index.restoring import restore_log, restore_pages
-from fdch.index.salvage import beyond_repair, rebuild, salvage
+from fdch.index.salvage import beyond_repair, finish_rebuilding, rebuild, salvage
 from fdch.index.seal import Seal
 from fdch.index.verification import Problem, verify_folder
 
@@ -58,6 +58,7 @@ def repair_folder(folder: Path) -> Repair:
     with told(folder):
         lock = WriterLock(folder)
         try:
+            finish_rebuilding(folder)
             names = _mend_catalogue(folder, done)
             files = mend_files(folder)
             done.restored += files.told
@@ -84,7 +85,7 @@ def _mend_catalogue(folder: Path, done: Repair) -> dict[int, str]:
     if seen is not None and _commit(folder) < seen.commit:
         done.restored += restore_log(folder)
     try:
-        names = _sound_catalogue(folder, wrong, seal)
+        names = _sound_catalogue(folder, wrong, seal, done)
         latest = _latest(folder)
     except (sqlite3.Error, DamagedIndex) as problem:
         raise beyond_repair(folder, problem) from problem
@@ -135,7 +136,7 @@ def _latest(folder: Path) -> Acknowledged:
 
 
 def _sound_catalogue(
-    folder: Path, wrong: list[int], seal: Seal | None
+    folder: Path, wrong: list[int], seal: Seal | None, done: Repair
 ) -> dict[int, str]:
     """Write the catalogue anew where something in it does not fit."""
     with (
@@ -146,9 +147,12 @@ def _sound_catalogue(
         if not wrong and _is_sound(connection, place):
             found = None
         else:
-            found = salvage(connection, place)
+            found = salvage(connection, place, seal)
     if found is not None:
         rebuild(folder, found)
+        if wrong or seal is None:
+            done.restored.append(f"{CATALOGUE}, written anew")
+        done.unnamed += found.told
         return found.lost
     if seal is None:
         with closing(sqlite3.connect(folder / CATALOGUE)) as connection:

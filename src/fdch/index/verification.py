@@ -15,6 +15,7 @@ from fdch.index.kept_model import file_digest
 from fdch.index.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
+    DRAFT,
     LOCK,
     MODEL,
     SEAL,
@@ -97,6 +98,8 @@ def _can_lock(folder: Path) -> bool:
 def _problems(folder: Path, progress: Progress, is_locked: bool) -> Iterator[Problem]:
     if not is_locked and (wrong := lock_problem(folder)):
         yield Problem(LOCK, "", wrong)
+    if (folder / DRAFT).exists():
+        yield Problem(DRAFT, "", "a repair was stopped; run 'fdch index repair' again")
     seen, wrong_records = acknowledged(folder)
     yield from (Problem(ACKNOWLEDGED, "", what) for what in wrong_records)
     progress(Update("verifying", 1, 4, "step"))
