@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -141,6 +142,61 @@ def test_features_of_another_width_are_refused(index):
     with pytest.raises(DataError, match="columns"):
         Searcher(index).by_image(np.zeros(3))
     assert ImageFeatures(np.zeros((1, 3))).values.shape == (1, 3)
+
+
+def test_an_index_is_looked_after_from_python(index, pairs):
+    index.remove(["pair 3"])
+    assert "pair 4" in index
+    assert "pair 3" not in index
+    assert 4 not in index
+    known, gone = index.items(["pair 4", "pair 3"])
+    assert (known.id, gone) == ("pair 4", None)
+    assert index.verify().is_clean
+    index.compact()
+    info = index.info()
+    assert (info["items"], info["bits"], info["removed"]) == (199, 16, 0)
+    assert json.dumps(info)
+    codes = index.store.codes(["pair 0"])
+    index.add_codes(["twin"], codes, model=index.fingerprint)
+    [group] = [each for each in index.duplicates(0) if "twin" in each]
+    assert "pair 0" in group
+    assert repr(index) == f"<Index '{index.store.path}', 16 bits>"
+
+
+def test_a_damaged_index_is_repaired_from_python(method, pairs, tmp_path):
+    with Index.create(tmp_path / "index", method) as index:
+        index.add(pairs)
+    rows = tmp_path / "index" / "codes" / "00000000.rows"
+    content = bytearray(rows.read_bytes())
+    content[-1] ^= 1
+    rows.write_bytes(content)
+    with Index.open(tmp_path / "index") as index:
+        assert not index.verify().is_clean
+    done = Index.repair(tmp_path / "index")
+    assert (done.items, done.lost, done.left) == (200, [], ())
+    with Index.open(tmp_path / "index") as index:
+        assert index.verify().is_clean
+
+
+def test_a_server_looks_after_itself(index):
+    with pytest.raises(IndexFolderError, match="for index folders"):
+        Index.repair("milvus://localhost/photos")
+    served = Index(SimpleNamespace(name="milvus://localhost/photos", bits=16))
+    for upkeep in (served.compact, served.verify, served.duplicates):
+        with pytest.raises(IndexFolderError, match="for index folders"):
+            upkeep()
+    assert repr(served) == "<Index 'milvus://localhost/photos', 16 bits>"
+
+
+def test_a_searcher_closes_the_index_that_it_opened(index):
+    with Searcher(index.store.path) as searcher:
+        assert len(searcher.by_id("pair 0", k=3)) == 3
+        assert repr(searcher) == f"<Searcher of {searcher.index!r}>"
+    with pytest.raises(IndexFolderError, match="is closed"):
+        searcher.by_id("pair 0")
+    with Searcher(index):
+        pass
+    assert len(index) == 200
 
 
 class Meddling:

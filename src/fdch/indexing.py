@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -30,12 +30,19 @@ from fdch.index.opening import (
     drop_store,
     is_server,
     open_store,
+    require_folder,
+    store_info,
 )
 from fdch.index.store import Item, Kind, require_several
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
 from fdch.runs import Run, RunFacts, copy_model, open_run, read_facts, save_run
 from fdch.training.context import PLAIN, Context
+
+if TYPE_CHECKING:
+    from fdch.index.folder import CodeFolder
+    from fdch.index.repair import Repair
+    from fdch.index.verification import Verification
 
 PICTURES_AT_A_TIME = 128
 ROWS_AT_A_TIME = 8192
@@ -127,8 +134,25 @@ class Index:
         """
         return cls(open_store(name, writable), context)
 
+    @staticmethod
+    def repair(name: str | Path) -> "Repair":
+        """Keep all that is intact of a damaged index folder, which nobody has open.
+
+        Returns:
+            What was restored, what is lost, and what is still wrong.
+        """
+        from fdch.index.repair import repair_folder
+
+        return repair_folder(require_folder(name))
+
     def __len__(self) -> int:
         return len(self.store)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.store.items([name])[0] is not None
+
+    def __repr__(self) -> str:
+        return f"<Index {self.store.name!r}, {self.bits} bits>"
 
     def __enter__(self) -> Self:
         return self
@@ -259,6 +283,47 @@ class Index:
         require_several("ids", ids)
         with self._changing:
             return self.store.remove(ids)
+
+    def items(self, ids: Sequence[str]) -> list[Item | None]:
+        """Give what is known of items, None for an unknown id."""
+        require_several("ids", ids)
+        return self.store.items(ids)
+
+    def info(self) -> dict[str, object]:
+        """Say what the index holds, as 'fdch index info' does; plain values."""
+        return store_info(self.store)
+
+    def compact(self, progress: Progress = silent) -> None:
+        """Reclaim the space of removed items, and make searching faster."""
+        with self._changing:
+            self._folder.compact(progress)
+
+    def verify(self, progress: Progress = silent) -> "Verification":
+        """Look at every byte of the index; `problems` of the answer is what is wrong.
+
+        Raises:
+            IndexBusy: Another process is writing.
+        """
+        return self._folder.verify(progress)
+
+    def duplicates(
+        self, radius: int = 0, progress: Progress = silent
+    ) -> list[tuple[str, ...]]:
+        """Group the ids of items that are within so many bits of another's code.
+
+        Returns:
+            Groups of two or more, the largest first.
+        """
+        return self._folder.duplicates(radius, progress)
+
+    @property
+    def _folder(self) -> "CodeFolder":
+        """The store, where it is a folder; a server looks after itself."""
+        from fdch.index.folder import CodeFolder
+
+        if not isinstance(self.store, CodeFolder):
+            require_folder(self.store.name)
+        return cast("CodeFolder", self.store)
 
     def require_model(self, fingerprint: str, what: str) -> None:
         """Refuse what another model has made."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,24 @@ class Searcher:
         self, index: Index | str | Path, encoder: ExportedModel | None = None
     ) -> None:
         self.index = index if isinstance(index, Index) else Index.open(index)
+        self._owns_index = not isinstance(index, Index)
         if encoder is not None:
             self.index.require_model(encoder.fingerprint, "queries of this encoder")
         self._exported = encoder
+
+    def __repr__(self) -> str:
+        return f"<Searcher of {self.index!r}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the index if it was opened here, by its name."""
+        if self._owns_index:
+            self.index.close()
 
     @property
     def encoder(self) -> Encoder:

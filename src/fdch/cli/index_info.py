@@ -1,7 +1,5 @@
 """`fdch index info`: what an index holds."""
 
-from typing import Any
-
 import click
 
 from fdch.cli.options import example, index_argument, json_option
@@ -17,17 +15,11 @@ def command(index: str, as_json: bool) -> None:
     Items, length of the codes, model, bytes on disk, and the columns that
     '--where' of 'fdch search' can ask for.
     """
-    from fdch.index.opening import open_store
+    from fdch.index.opening import open_store, store_info
 
     store = open_store(index)
     try:
-        known: dict[str, Any] = {
-            "index": index,
-            "items": len(store),
-            "bits": store.bits,
-            "model": store.model,
-        }
-        known |= {k: v for k, v in store.describe().items() if k not in known}
+        known = {"index": index, **store_info(store)}
     finally:
         store.close()
     if as_json:

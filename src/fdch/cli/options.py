@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 
-from fdch.errors import IndexFolderError
-
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -86,14 +84,9 @@ encoder_option: Decorator = click.option(
 
 def index_folder(name: str) -> Path:
     """Refuse a server where only a folder can be looked after."""
-    from fdch.index.opening import is_server
+    from fdch.index.opening import require_folder
 
-    if is_server(name):
-        raise IndexFolderError(
-            f"'{name}' is kept by a server, which looks after it itself; this command "
-            "is for index folders."
-        )
-    return Path(name)
+    return require_folder(name)
 
 
 def broken_option(default: str | None, help: str) -> Decorator:

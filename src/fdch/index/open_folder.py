@@ -33,6 +33,11 @@ class OpenFolder:
         return self._access.place.folder
 
     @property
+    def name(self) -> str:
+        """Give the folder's path."""
+        return str(self.path)
+
+    @property
     def bits(self) -> int:
         """Give the length of the codes."""
         return self._access.place.bits

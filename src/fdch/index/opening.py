@@ -74,6 +74,26 @@ def drop_store(name: str | Path) -> None:
         shutil.rmtree(name, ignore_errors=True)
 
 
+def store_info(store: IndexStore) -> dict[str, object]:
+    """Say what a store holds; plain values, the most wanted first."""
+    known: dict[str, object] = {
+        "items": len(store),
+        "bits": store.bits,
+        "model": store.model,
+    }
+    return known | {k: v for k, v in store.describe().items() if k not in known}
+
+
+def require_folder(name: str | Path) -> Path:
+    """Refuse a server where only a folder can be looked after."""
+    if is_server(name):
+        raise IndexFolderError(
+            f"'{name}' is kept by a server, which looks after it itself; this is for "
+            "index folders."
+        )
+    return Path(name)
+
+
 def is_server(name: str | Path) -> bool:
     """Tell a server's address from a folder's path.
 

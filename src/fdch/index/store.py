@@ -126,6 +126,10 @@ class CodeStore(Protocol):
     """Codes under ids. `add` and `remove` return when the change is on disk."""
 
     @property
+    def name(self) -> str:
+        """What it was opened by: a folder's path, or a server's address."""
+
+    @property
     def bits(self) -> int:
         """Length of the codes."""
 

@@ -136,6 +136,11 @@ class MilvusStore:
         store.close()
 
     @property
+    def name(self) -> str:
+        """Its address, without a token."""
+        return str(self._connection.address)
+
+    @property
     def bits(self) -> int:
         """Length of the codes."""
         return int(self._described["bits"])
