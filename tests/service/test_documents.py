@@ -2,17 +2,21 @@
 
 import html
 import json
+import os
 import re
+import shutil
+import subprocess
 
 import httpx
 import pytest
-from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
+from PIL import Image
+from tests.service.running import READ, TOKENS, WRITE, running
+
+from fdch.service.examples import Examples, with_examples
 
 
 @pytest.fixture(scope="module")
 def target(scenes, tmp_path_factory):
-    import shutil
-
     index = tmp_path_factory.mktemp("documents") / "index"
     shutil.copytree(scenes.index, index)
     with running(index, tokens=TOKENS) as it:
@@ -45,30 +49,98 @@ def examples(content):
         yield content["example"]
 
 
-def test_every_example_works(target, document):
+def operations(document):
+    """Every route with a method, in the order in which /docs shows them."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+def test_every_example_of_a_value_works(target, document):
     headers = {"authorization": f"Bearer {WRITE}"}
-    tried = 0
-    for path, operations in document["paths"].items():
-        for method, operation in sorted(operations.items(), reverse=True):
-            for parameter in operation.get("parameters", ()):
-                if parameter["in"] == "path":
-                    path = path.replace("{id}", parameter["example"])
-            body = operation.get("requestBody", {}).get("content", {})
-            asked = []
-            for example in examples(body.get("application/json", {})):
-                asked.append({"json": example})
-            if "multipart/form-data" in body:
-                files = {"image": picture_bytes()}
-                fields = list(examples(body["multipart/form-data"])) or [{}]
-                asked += [{"data": each, "files": files} for each in fields]
-            for content in asked or [{}]:
-                reply = httpx.request(
-                    method, target.url + path, headers=headers, **content
-                )
-                assert reply.is_success, (method, path, content, reply.text)
-                tried += 1
-            path = re.sub("/items/[^/]+", "/items/{id}", path)
-    assert tried >= 20
+    tried = []
+    for path, method, operation in operations(document):
+        for parameter in operation.get("parameters", ()):
+            if parameter["in"] == "path":
+                path = path.replace("{id}", parameter["example"])
+        body = operation.get("requestBody", {}).get("content", {})
+        # a value cannot hold a picture, so such bodies have none; see the lines below
+        assert list(examples(body.get("multipart/form-data", {}))) == []
+        if list(body) == ["multipart/form-data"]:
+            continue
+        asked = [{"json": each} for each in examples(body.get("application/json", {}))]
+        assert asked or not body
+        for content in asked or [{}]:
+            reply = httpx.request(method, target.url + path, headers=headers, **content)
+            assert reply.is_success, (method, path, content, reply.text)
+            tried.append(method)
+    assert len(tried) >= 18
+    assert set(tried) == {"get", "post", "put", "delete"}
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_every_line_works_in_a_shell(target, document, tmp_path):
+    known = {"SERVICE": target.url, "TOKEN": WRITE}
+    forms = set()
+    fetched = document["paths"]["/v1/items/{id}/picture"]["get"]
+    for path, method, operation in [
+        ("the picture that others need", "get", fetched),
+        *operations(document),
+    ]:
+        lines = [each["source"] for each in operation["x-codeSamples"]]
+        assert lines, (method, path)
+        for line in lines:
+            command = line.replace("curl ", "curl -sS --fail-with-body ", 1)
+            done = subprocess.run(
+                ["sh", "-c", command],
+                cwd=tmp_path,
+                env=os.environ | known,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, (line, done.stdout, done.stderr)
+            if "image=@" in line:
+                forms.add((method, path))
+    assert forms == {
+        ("post", "/v1/search/image"),
+        ("post", "/v1/encode/image"),
+        ("put", "/v1/items/{id}"),
+    }
+    with Image.open(tmp_path / "thumbnail.jpg") as thumbnail:
+        assert thumbnail.format == "JPEG"
+
+
+def test_lines_name_a_token_only_where_one_is_asked_for(document, served):
+    without = httpx.get(f"{served.url}/openapi.json").json()
+    for told, has_token in ((document, True), (without, False)):
+        for *_, operation in operations(told):
+            for each in operation["x-codeSamples"]:
+                assert ("$TOKEN" in each["source"]) == has_token
+
+
+def test_lines_are_shown_on_the_page(served):
+    page = httpx.get(f"{served.url}/docs").text
+    for *_, operation in operations(httpx.get(f"{served.url}/openapi.json").json()):
+        for each in operation["x-codeSamples"]:
+            assert html.escape(each["source"]) in page
+
+
+def test_what_an_index_lacks_is_in_no_example(document):
+    picture = "/v1/items/{id}/picture"
+    bare = json.loads(json.dumps(document))
+    for *_, operation in operations(bare):
+        operation.pop("x-codeSamples")
+        for parameter in operation.get("parameters", ()):
+            parameter.pop("example", None)
+    filled = with_examples(bare, Examples(("a", "b"), "c", "d", has_picture=False))
+    assert filled["paths"][picture] == bare["paths"][picture]
+    odd = with_examples(bare, Examples(("a", "b"), " =", "d/e", has_picture=True))
+    [line] = odd["paths"][picture]["get"]["x-codeSamples"]
+    assert line["source"] == 'curl "$SERVICE/v1/items/d%2Fe/picture" -o picture.jpg'
+    search = odd["paths"]["/v1/search"]["post"]["requestBody"]["content"]
+    filtered = search["application/json"]["examples"]["filtered"]["value"]
+    assert filtered["where"] == ['"label" = " ="']
 
 
 def test_without_a_token_examples_tell_nothing_of_the_index(target, document, scenes):

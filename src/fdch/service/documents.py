@@ -118,6 +118,10 @@ def page(document: dict[str, Any]) -> str:
         f"{escape(document['info']['version'])}: the API</h1>",
         f"<p>{escape(document['info']['description'])}</p>",
         "<p>The same for programs: <a href=/openapi.json>openapi.json</a>.</p>",
+        "<p>In the lines for a shell, <code>SERVICE</code> is this service's address, "
+        "such as <code>http://127.0.0.1:8000</code>, <code>TOKEN</code> a token, and "
+        "<code>picture.jpg</code> any picture: the line of <code>GET "
+        "/v1/items/{id}/picture</code> fetches one.</p>",
     ]
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
@@ -146,12 +150,17 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
         examples = [each["value"] for each in content.get("examples", {}).values()]
         examples += [content["example"]] if "example" in content else []
         parts += [f"<pre>{_shown(example)}</pre>" for example in examples]
+    parts += [_line(each["source"]) for each in operation.get("x-codeSamples", ())]
     rows = "".join(
         f"<tr><td>{escape(str(status))}</td><td>{escape(reply['description'])}</td></tr>"
         for status, reply in operation.get("responses", {}).items()
         if not str(status).startswith(("4", "5"))
     )
     return "".join([*parts, f"<table>{rows}</table></section>"])
+
+
+def _line(command: str) -> str:
+    return f"<pre tabindex=0><code>{escape(command)}</code></pre>"
 
 
 def _shown(value: Any) -> str:

@@ -1,13 +1,26 @@
 """Examples in the OpenAPI document, made of what the index knows: so they work."""
 
 import copy
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+from urllib.parse import quote
 
+from fdch.index.conditions import write_condition
+from fdch.index.store import LABEL, Condition
 from fdch.search import Searcher
 from fdch.service.about import About
+from fdch.service.curl_lines import FILE, curl
 
 NEW_ID = "an-example"
+_FILES = {
+    "/v1/items/{id}/picture": FILE,
+    "/v1/items/{id}/thumbnail": "thumbnail.jpg",
+}
+_WITHOUT_ADDRESS = (".", "..")
+_LOOKED_AT = 50
 
 
 @dataclass(frozen=True)
@@ -17,16 +30,18 @@ class Examples:
     Args:
         words: Two words that the model knows; none where it knows no words.
         label: A label that items have.
-        id: Of an item.
+        id: Of an item, one with a picture where there is such.
+        has_picture: Whether that item has one.
     """
 
     words: tuple[str, ...] = ()
     label: str | None = None
     id: str | None = None
+    has_picture: bool = False
 
 
 # for those who may not read: nothing of the index
-GENERAL = Examples(("dog", "beach"), "dog", "4711")
+GENERAL = Examples(("dog", "beach"), "dog", "4711", has_picture=True)
 
 
 def find_examples(searcher: Searcher, about: About) -> Examples:
@@ -35,38 +50,92 @@ def find_examples(searcher: Searcher, about: About) -> Examples:
     words = [] if vocabulary is None else vocabulary.examples()[:2]
     told = about.index()
     labels = [each["name"] for each in told["labels"] or () if "\n" not in each["name"]]
-    found = searcher.by_text(words[0], k=1) if words else ()
+    found = searcher.by_text(words[0], k=_LOOKED_AT) if words else ()
+    items = [each for each in found if each.id not in _WITHOUT_ADDRESS]
+    items.sort(key=lambda each: each.image is None)
     return Examples(
-        tuple(words), labels[0] if labels else None, found[0].id if found else None
+        tuple(words),
+        labels[0] if labels else None,
+        items[0].id if items else None,
+        bool(items) and items[0].image is not None,
     )
 
 
-def with_examples(document: dict[str, Any], known: Examples) -> dict[str, Any]:
-    """Put examples into a document."""
+def with_examples(
+    document: dict[str, Any], known: Examples, *, has_token: bool = False
+) -> dict[str, Any]:
+    """Put examples into a document: values, and whole requests by curl.
+
+    Args:
+        document: By which programs know the API.
+        known: What examples are made of.
+        has_token: Whether requests are to bring a token.
+    """
     filled = copy.deepcopy(document)
     paths = filled["paths"]
-    for name, values in (
-        ("/v1/search", _searches(known)),
-        ("/v1/encode", _codes(known)),
+    for place, method, values in (
+        ("/v1/search", "post", _searches(known)),
+        ("/v1/encode", "post", _codes(known)),
+        ("/v1/items/{id}", "put", _items(known)),
     ):
-        content = paths[name]["post"]["requestBody"]["content"]["application/json"]
+        content = paths[place][method]["requestBody"]["content"]["application/json"]
         if values:
             content["examples"] = {key: {"value": each} for key, each in values.items()}
-    form = paths["/v1/search/image"]["post"]["requestBody"]["content"]
-    form["multipart/form-data"]["example"] = {"k": 5}
-    body = paths["/v1/items/{id}"]["put"]["requestBody"]["content"]
-    body["application/json"]["example"] = {
-        "text": " ".join(known.words),
-        "labels": [known.label or "a label"],
-        "columns": {"price": 12.5},
-    }
     for path, operations in paths.items():
         for method, operation in operations.items():
-            for parameter in operation.get("parameters", ()):
-                if parameter["name"] == "id" and path.startswith("/v1/items/"):
-                    is_new = method in ("put", "delete")
-                    parameter["example"] = NEW_ID if is_new else known.id or NEW_ID
+            name = NEW_ID if method in ("put", "delete") else known.id
+            if "{id}" in path:
+                if name is None or (path in _FILES and not known.has_picture):
+                    continue
+                for parameter in operation.get("parameters", ()):
+                    if parameter["name"] == "id":
+                        parameter["example"] = name
+            place = path.replace("{id}", quote(name or "", safe=""))
+            write = partial(curl, method.upper(), place, has_token=has_token)
+            operation["x-codeSamples"] = [
+                {"lang": "Shell", "source": line}
+                for line in _lines(write, path, operation, known)
+            ]
     return filled
+
+
+def _lines(
+    write: Callable[..., str], path: str, operation: dict[str, Any], known: Examples
+) -> list[str]:
+    """Give requests to one route, each with one of its examples."""
+    content = operation.get("requestBody", {}).get("content", {})
+    if not content:
+        return [write(output=_FILES.get(path))]
+    examples = content.get("application/json", {}).get("examples", {})
+    lines = [write(body=each["value"]) for each in examples.values()]
+    if "multipart/form-data" in content:
+        lines.append(write(fields=_fields(path, known)))
+    return lines
+
+
+def _fields(path: str, known: Examples) -> dict[str, str]:
+    """Give what is sent beside a picture."""
+    if path == "/v1/search/image":
+        where = {} if known.label is None else {"where": _of_label(known.label)}
+        return {"k": "5", **where}
+    if path == "/v1/items/{id}":
+        return {"item": json.dumps({"labels": [known.label or "a label"]})}
+    return {}
+
+
+def _of_label(label: str) -> str:
+    return write_condition(Condition(LABEL, "=", (label,)))
+
+
+def _items(known: Examples) -> dict[str, Any]:
+    if not known.words:
+        return {}
+    labels = [known.label or "a label"]
+    words = " ".join(known.words)
+    return {
+        "new": {"text": words, "labels": labels, "columns": {"price": 12.5}},
+        "without labels": {"labels": []},
+    }
 
 
 def _searches(known: Examples) -> dict[str, Any]:
@@ -77,7 +146,7 @@ def _searches(known: Examples) -> dict[str, Any]:
         found["near"] = {"text": word, "radius": 12, "rerank": True}
         found["several"] = {"texts": list(known.words), "k": 2}
         if known.label is not None:
-            where = [f"label={known.label}"]
+            where = [_of_label(known.label)]
             found["filtered"] = {"text": word, "where": where, "k": 3}
     if known.id is not None:
         found["more like this"] = {"id": known.id, "k": 5}

@@ -74,7 +74,7 @@ def add_pages(app: FastAPI, service: Service) -> None:
         document = documents.with_shapes(app.openapi())
         may_read = request.scope.get(MAY_READ, False)
         known = await service.examples() if may_read else GENERAL
-        return with_examples(document, known)
+        return with_examples(document, known, has_token=service.tokens is not None)
 
     @app.get("/", include_in_schema=False)
     async def page(request: Request) -> Response:
