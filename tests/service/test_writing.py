@@ -1,5 +1,7 @@
 """Items written and removed through the API: seen at once, and there for good."""
 
+import errno
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,12 +12,12 @@ import pytest
 from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
 
 from fdch import Index
-from fdch.errors import IndexBusy, ServiceError
+from fdch.errors import IndexBusy, IndexFolderError, ServiceError
 from fdch.service.messages import ItemRequest
 from fdch.service.pictures import ItemPictures
 from fdch.service.service import PICTURES
 from fdch.service.unfinished import Unfinished
-from fdch.service.writing import Change, Put, Writer
+from fdch.service.writing import Change, Put, Removal, Writer, Written
 
 ODD_IDS = [
     "plain",
@@ -310,3 +312,60 @@ def test_a_collection_on_milvus_is_served_as_a_folder_is(scenes, milvus_url, tmp
         assert not client.remove("new")
         with pytest.raises(ServiceError, match="no item"):
             client.item("new")
+
+
+class Full:
+    """Pictures for which there is no room."""
+
+    def __init__(self, pictures, number, text):
+        self._pictures, self._error = pictures, OSError(number, text)
+
+    def __getattr__(self, name):
+        return getattr(self._pictures, name)
+
+    def keep(self, path, content):
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "told"),
+    [(errno.ENOSPC, 507, "is full"), (errno.EROFS, 503, "Read-only")],
+)
+def test_a_disk_that_fails_fails_only_what_it_should_have_kept(
+    own_index, caplog, number, status, told
+):
+    with running(own_index, tokens=TOKENS) as it, it.client(WRITE) as client:
+        writer = it.service._writer
+        writer._pictures = Full(it.service.pictures, number, os.strerror(number))
+        known = client.by_text("beach", k=1).ids[0]
+        done = writer.work(
+            [
+                Put("one", ItemRequest(text="a beach")),
+                Put("photo", ItemRequest(text="a beach"), picture_bytes()),
+                Put("other", ItemRequest(text="a boat")),
+                Removal(known),
+            ]
+        )
+        assert [isinstance(each, Written) for each in done] == [True, False, True, True]
+        assert [client.item(name).id for name in ("one", "other")] == ["one", "other"]
+        with pytest.raises(ServiceError, match=told) as caught:
+            client.put("photo", image=picture_bytes())
+        assert caught.value.status == status
+        for name in ("photo", known):
+            with pytest.raises(ServiceError, match="no item"):
+                client.item(name)
+    assert os.strerror(number) in caplog.text
+    assert kept(own_index) == []
+
+
+def test_an_index_without_room_says_so(own_index):
+    with running(own_index, tokens=TOKENS) as it, it.client(WRITE) as client:
+
+        def full(*_, **__):
+            reason = OSError(errno.ENOSPC, "No space left on device")
+            raise IndexFolderError("full") from reason
+
+        it.service.index.add = full
+        with pytest.raises(ServiceError, match="is full") as caught:
+            client.put("new", text="a beach")
+        assert caught.value.status == 507

@@ -37,6 +37,7 @@ _STATUSES = {
     422: "A value is not as expected.",
     429: "Too many requests; see Retry-After.",
     503: "Too busy, or not ready; see Retry-After.",
+    507: "The disk is full.",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorReply, "description": told}

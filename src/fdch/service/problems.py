@@ -1,7 +1,9 @@
 """Errors in one shape: a code for programs, a message and a hint for people."""
 
+import errno
 import json
 import logging
+import sqlite3
 from collections.abc import Mapping
 
 from fastapi.responses import Response
@@ -16,6 +18,8 @@ from fdch.errors import (
     UnknownWords,
 )
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_MADE = "Tell whoever runs the service; the change was not made."
 _log = logging.getLogger("fdch.service")
 
 
@@ -81,7 +85,29 @@ def problem_of(error: FdchError) -> Problem:
     _log.error("%s: %s", type(error).__name__, error)
     if isinstance(error, StoreAway | IndexBusy):
         return too_busy("the index cannot be reached at present.", 5)
+    if _is_full(error.__cause__):
+        return _disk_full()
     return unexpected()
+
+
+def disk_problem(error: OSError) -> Problem:
+    """Say of a change that could not be written that it was not, and why."""
+    reason = error.strerror or type(error).__name__
+    _log.error("a change could not be written: %s", reason)
+    if _is_full(error):
+        return _disk_full()
+    message = f"the disk of the index cannot be written: {reason}."
+    return Problem(503, "disk", message, _NOT_MADE, {"retry-after": "60"})
+
+
+def _disk_full() -> Problem:
+    return Problem(507, "disk_full", "the disk of the index is full.", _NOT_MADE)
+
+
+def _is_full(error: object) -> bool:
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return isinstance(error, OSError) and error.errno in _FULL
 
 
 def unexpected() -> Problem:

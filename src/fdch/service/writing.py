@@ -16,7 +16,7 @@ from fdch.index.store import Item, Kind
 from fdch.indexing import Index
 from fdch.service.messages import ItemRequest
 from fdch.service.pictures import ItemPictures
-from fdch.service.problems import Problem
+from fdch.service.problems import Problem, disk_problem
 from fdch.service.unfinished import Unfinished
 
 
@@ -87,13 +87,13 @@ class Writer:
                 return Written(existed=False)
             with self._changing([(known.image, name)]):
                 return Written(existed=not self._index.remove([name]))
-        except FdchError as problem:
-            return problem
+        except (FdchError, OSError) as problem:
+            return disk_problem(problem) if isinstance(problem, OSError) else problem
 
     def _put(self, puts: list[Put]) -> list[Written | Exception]:
         try:
             return self._put_together(puts)
-        except (FdchError, Problem) as problem:
+        except (FdchError, Problem, OSError) as problem:
             if len(puts) == 1:
                 return [_for_client(problem, puts[0])]
             # one of them is at fault; the others are written
@@ -226,6 +226,8 @@ def _objects(values: list[object]) -> NDArray[np.object_]:
 
 
 def _for_client(problem: Exception, put: Put) -> Exception:
+    if isinstance(problem, OSError):
+        return disk_problem(problem)
     if isinstance(problem, BrokenPicture) and put.picture is None:
         return Problem(
             409,
