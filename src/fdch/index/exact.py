@@ -60,7 +60,8 @@ def nearest_in_part(
         return np.full((scan.queries, k), NOTHING, dtype=np.int64)
     threads = scan.threads(threads)
     if threads == 1:  # single queries take so little time that every line counts
-        keys = np.full((scan.queries, k), NOTHING, dtype=np.int64)
+        keys = np.empty((scan.queries, k), dtype=np.int64)
+        keys.fill(NOTHING)
         everything = scan.arguments(0, scan.count, 0, scan.queries)
         counted = np.empty(scan.queries, dtype=np.int64)
         scan.engine.nearest_rows(*everything, limits, bits, keys, counted)

@@ -60,7 +60,8 @@ def nearest(
     step = max(1, KEYS_AT_A_TIME // room)
     for start in range(0, len(queries), step):
         asked = rows[start : start + step]
-        limits = np.full(len(asked), gallery.bits + 1, dtype=np.int64)
+        limits = np.empty(len(asked), dtype=np.int64)
+        limits.fill(gallery.bits + 1)
         keys = _nearest_keys(gallery, asked, limits, room, allowed, threads, engine)
         found += _found_rows(keys, seen)
     return found

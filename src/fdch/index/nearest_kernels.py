@@ -23,10 +23,10 @@ from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
 from fdch.index.slice_kernels import collect
 from fdch.index.slice_vectors import SLICE
 from fdch.index.stretch_kernels import (
-    MOST_MARKED,
     STREAMS,
-    mark_slices,
-    room_for_marks,
+    collect_stretches,
+    room_for_stretches,
+    stretch_rows,
 )
 
 Flat = NDArray[np.unsignedinteger[Any]]
@@ -82,25 +82,26 @@ def _show_stretches(
 
     Gives where it stopped, since too few rows are left, or too many are near.
     """
-    words, counts, states = look[0], held[1], held[2]
-    marks, planes = room_for_marks(rows, words, stop - start), rows[:0]
-    left, step, query = start, marks.shape[0] * SLICE, chosen[0]
-    bits = counts.shape[1] - 2
-    if step and states[query, 2] > bits:  # nothing would be ruled out yet
-        left += step // STREAMS
+    words, _, first, dead = look
+    counts, states, planes = held[1], held[2], rows[:0]
+    length, left, query = stretch_rows(rows, words, stop - start), start, chosen[0]
+    found, taken = room_for_stretches(), np.empty(STREAMS, np.int64)
+    if length and states[query, 2] > counts.shape[1] - 2:  # nothing is ruled out yet
+        left += length
         _show_block(rows, planes, start, left, 0, look, queries, chosen, held, near)
-    while step and left + step <= stop:
+    while length and left + STREAMS * length <= stop:
         limit = states[query, 2]
-        marked = mark_slices(rows, left, queries, query, words, limit, marks)
-        for at in range(marks.shape[0] if marked else 0):
-            if marks[at]:
-                i = left + at * SLICE
-                _show_block(
-                    rows, planes, i, i + SLICE, 0, look, queries, chosen, held, near
-                )
-        left += step
-        if marked > marks.shape[0] // MOST_MARKED:
+        if not collect_stretches(
+            rows, left, length, queries, query, words, limit, found, taken
+        ):
             break
+        for stream in range(STREAMS):
+            for i in range(taken[stream]):
+                far = found[stream, i] >> NUMBER_BITS
+                number = found[stream, i] & NUMBER_MASK
+                if far < limit and (dead.shape[0] == 0 or not dead[number]):
+                    limit = keep(held, query, far, first + number)
+        left += STREAMS * length
     return left
 
 

@@ -20,7 +20,12 @@ from fdch.index.block_kernels import (
 from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
 from fdch.index.slice_kernels import collect
 from fdch.index.slice_vectors import SLICE
-from fdch.index.stretch_kernels import MOST_MARKED, mark_slices, room_for_marks
+from fdch.index.stretch_kernels import (
+    STREAMS,
+    collect_stretches,
+    room_for_stretches,
+    stretch_rows,
+)
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
@@ -71,27 +76,29 @@ def _show_stretches(
     limit: Int,
     found: Ints,
     sizes: Ints,
-    near: Ints,
 ) -> Int:
     """Show a range of rows to a lone query, several stretches at once.
 
     Gives where it stopped, since too few rows are left, or too many are near.
     """
-    words, planes = look[0], rows[:0]
-    marks = room_for_marks(rows, words, stop - start)
-    left, step = start, marks.shape[0] * SLICE
-    while step and left + step <= stop:
-        marked = mark_slices(rows, left, queries, 0, words, limit, marks)
-        for at in range(marks.shape[0] if marked else 0):
-            if marks[at]:
-                i = left + at * SLICE
-                _show_block(
-                    rows, planes, i, i + SLICE, 0, look,
-                    queries, limit, found, sizes, near,
-                )  # fmt: skip
-        left += step
-        if marked > marks.shape[0] // MOST_MARKED:
+    words, _, first, dead = look
+    length, left = stretch_rows(rows, words, stop - start), start
+    near, taken = room_for_stretches(), np.empty(STREAMS, np.int64)
+    while length and left + STREAMS * length <= stop:
+        if not collect_stretches(
+            rows, left, length, queries, 0, words, limit, near, taken
+        ):
             break
+        for stream in range(STREAMS):
+            for i in range(taken[stream]):
+                number = near[stream, i] & NUMBER_MASK
+                if dead.shape[0] and dead[number]:
+                    continue
+                if sizes[0] < found.shape[1]:
+                    far = near[stream, i] >> NUMBER_BITS
+                    found[0, sizes[0]] = (far << NUMBER_BITS) | (first + number)
+                sizes[0] += 1
+        left += STREAMS * length
     return left
 
 
@@ -122,9 +129,7 @@ def rows_within(
     gathered = np.empty(block * words if numbers.shape[0] else 0, rows.dtype)
     begin = start
     if sizes.shape[0] == 1 and numbers.shape[0] == 0 and planes.shape[0] == 0:
-        begin = _show_stretches(
-            rows, start, stop, look, queries, limit, found, sizes, near
-        )
+        begin = _show_stretches(rows, start, stop, look, queries, limit, found, sizes)
     for left in range(begin, stop, block):
         right = min(left + block, stop)
         if numbers.shape[0]:
