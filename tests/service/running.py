@@ -10,7 +10,7 @@ from fdch import Client, Index
 from fdch.service.benchmark_requests import READ, WRITE, picture_bytes
 from fdch.service.limits import ServiceLimits
 from fdch.service.service import Service
-from fdch.service.serving import Server, listen, make_server
+from fdch.service.serving import LOOPBACK_NAMES, Server, listen, make_server
 from fdch.service.tokens import Right, Tokens
 
 __all__ = [
@@ -59,7 +59,8 @@ def running(
     opened = Index.open(index, writable=tokens is not None and tokens.can_write)
     service = Service(opened, tokens=tokens, limits=limits, **more)
     with listen("127.0.0.1", 0) as listener:
-        server = make_server(service, any_host=tokens is not None)
+        names = LOOPBACK_NAMES if tokens is None else None
+        server = make_server(service, names=names)
         thread = threading.Thread(
             target=server.run, kwargs={"sockets": [listener]}, daemon=True
         )

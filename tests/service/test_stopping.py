@@ -9,6 +9,7 @@ import sys
 import threading
 from contextlib import ExitStack, suppress
 
+import httpx
 import pytest
 from tests.service.running import READ, WRITE, picture_bytes, wait_until
 
@@ -90,6 +91,15 @@ def test_more_connections_than_files_do_not_stop_the_service(scenes, closing_at_
 def is_answering(url):
     with Client(url) as another:
         return another.is_ready()
+
+
+def test_a_service_answers_to_the_name_it_was_given(scenes):
+    served = Process(scenes.index, "--host", "127.0.0.2")
+    for name, status in ((None, 200), ("127.0.0.3", 421), ("localhost", 200)):
+        headers = {} if name is None else {"host": name}
+        reply = httpx.get(f"{served.url}/health", headers=headers)
+        assert reply.status_code == status
+    assert served.end(signal.SIGTERM)[0] == 0
 
 
 def dying(at):
@@ -190,6 +200,8 @@ def test_every_acknowledged_write_survives_kill_9(
         (["--token-file", "nowhere"], 1, "No such file"),
         (["--port", "65536"], 2, "65536"),
         (["--rate", "0"], 2, "rate"),
+        (["--pictures", "no/such/folder"], 1, "no folder 'no/such/folder'"),
+        (["--proxy", "nonsense"], 2, "'nonsense' is no IP address"),
     ],
 )
 def test_wrong_usage_is_refused(fdch_command, scenes, options, code, told):

@@ -113,7 +113,7 @@ def command(
     from fdch.indexing import Index
     from fdch.service.limits import ServiceLimits
     from fdch.service.service import Service
-    from fdch.service.serving import is_loopback, listen, make_server
+    from fdch.service.serving import LOOPBACK_NAMES, is_loopback, listen, make_server
     from fdch.service.tokens import Tokens
     from fdch.training.context import Context
 
@@ -124,6 +124,8 @@ def command(
             f"listening on {host} lets others in: give a --token-file with lines "
             "'read TOKEN' and 'write TOKEN', or leave --host out."
         )
+    if pictures is not None:
+        _require_folder(pictures)
     limits = ServiceLimits(
         body_bytes=most_upload * MEBIBYTE,
         picture_pixels=most_pixels * 1_000_000,
@@ -146,16 +148,36 @@ def command(
             log_queries=log_queries,
             encoder=open_encoder(opened, encoder),
         )
-        shown = f"[{host}]" if ":" in host.strip("[]") else host
+        name = host.strip("[]")
+        shown = f"[{name}]" if ":" in name else host
         say(
             f"{count(len(opened), 'item')} at "
             f"http://{shown}:{listener.getsockname()[1]}/"
         )
-        server = make_server(service, any_host=tokens is not None, proxies=proxy)
+        names = None if tokens is not None else LOOPBACK_NAMES | {shown.lower()}
+        server = make_server(service, names=names, proxies=proxy)
         server.run(sockets=[listener])
     if service.trouble is not None:
         raise service.trouble
     note("stopped; everything acknowledged is on disk.")
+
+
+def _require_folder(pictures: Path) -> None:
+    """Refuse a folder that could keep no picture."""
+    import os
+
+    from fdch.errors import SettingError
+
+    if not pictures.is_dir():
+        raise SettingError(
+            f"there is no folder '{pictures}' for uploaded pictures. Make it first, "
+            "or give another with --pictures."
+        )
+    if not os.access(pictures, os.R_OK | os.W_OK | os.X_OK):
+        raise SettingError(
+            f"the folder '{pictures}' cannot be written to, so that no uploaded "
+            "picture could be kept. Check its permissions."
+        )
 
 
 def start_log(quiet: bool) -> None:

@@ -13,6 +13,7 @@ from fdch.errors import FdchError
 from fdch.service import documents, replies
 from fdch.service.item_routes import add_items
 from fdch.service.problems import Problem, problem_of, unexpected
+from fdch.service.routing import methods_at
 from fdch.service.search_routes import add_searches
 from fdch.service.service import Service
 from fdch.service.state_routes import add_facts, add_pages
@@ -59,8 +60,12 @@ def _add_errors(app: FastAPI) -> None:
         return invalid(error.errors()).response()
 
     @app.exception_handler(HTTPException)
-    async def other(_: Request, error: HTTPException) -> Response:
-        return replies.refusal(error).response()
+    async def other(request: Request, error: HTTPException) -> Response:
+        problem = replies.refusal(error)
+        if error.status_code == 405:
+            methods = methods_at(app.routes, request.scope)
+            problem.headers = {"allow": ", ".join(methods)}
+        return problem.response()
 
     @app.exception_handler(Exception)
     async def bug(_: Request, error: Exception) -> Response:

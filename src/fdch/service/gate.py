@@ -21,6 +21,7 @@ from fdch.service.bodies import (
 from fdch.service.headers import SECURITY_HEADERS
 from fdch.service.problems import Problem, too_busy, unexpected
 from fdch.service.rates import RateLimit
+from fdch.service.routing import route_at
 from fdch.service.service import Service
 from fdch.service.tokens import MAY_READ, Holder, Right
 
@@ -83,6 +84,9 @@ class Gate:
 
     async def _admit(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
         limits = self._service.limits
+        if scope["path"].startswith(ITEMS):
+            # ids are still encoded, so that a slash in one is not a path's
+            scope["path"] = scope["raw_path"].decode("ascii", "replace")
         if scope["http_version"] not in ("1.0", "1.1"):
             raise bad_head("this version of HTTP is not spoken", "Speak HTTP/1.1.")
         headers = _headers(scope)
@@ -91,9 +95,6 @@ class Gate:
         self._require_rate(scope, headers, holder)
         self._require_right(scope, headers, holder)
         scope[MAY_READ] = holder is not None or self._service.tokens is None
-        if scope["path"].startswith(ITEMS):
-            # ids are still encoded, so that a slash in one is not a path's
-            scope["path"] = scope["raw_path"].decode("ascii", "replace")
         length = declared_length(scope, headers, longest_body(headers, limits))
         body = Body(self._held, _key(scope, holder))
         try:
@@ -121,7 +122,7 @@ class Gate:
                     self._count(-1)
 
                 reply.on_start = begin
-                await self._app(scope, receive, reply.send)
+                await self._app(_without_head(scope), receive, reply.send)
         finally:
             if not reply.status:
                 self._count(-1)
@@ -197,7 +198,7 @@ class Gate:
             )
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", "other")
+        route = route_at(getattr(self._app, "routes", ()), scope)
         # a client may invent methods, but not fill the memory with their names
         method = scope["method"] if scope["method"] in METHODS else "other"
         metrics = self._service.metrics
@@ -231,6 +232,11 @@ class _Reply:
         if not self.status:
             self.on_start = lambda: None
             await problem.response()(scope, receive, self.send)
+
+
+def _without_head(scope: Scope) -> Scope:
+    """Let HEAD be answered as GET; the server sends no body to it."""
+    return {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
 
 
 def _headers(scope: Scope) -> dict[bytes, bytes]:

@@ -19,3 +19,15 @@ SECURITY_HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
+
+
+def has_tag(given: str | None, etag: str) -> bool:
+    """Tell whether If-None-Match names what there is.
+
+    >>> has_tag('W/"a", "b"', '"b"'), has_tag('"c"', '"b"'), has_tag("*", '"b"')
+    (True, False, True)
+    """
+    if given is None:
+        return False
+    tags = [each.strip().removeprefix("W/") for each in given.split(",")]
+    return given.strip() == "*" or etag.removeprefix("W/") in tags

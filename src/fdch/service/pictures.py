@@ -15,6 +15,7 @@ from fdch.data.decoding import PictureLimits, picture_format, shrink
 from fdch.errors import BrokenPicture
 from fdch.index.layout import PARTIAL, sync_folder, write_durably
 from fdch.index.store import Item
+from fdch.service.headers import has_tag
 from fdch.service.problems import Problem, too_busy
 
 # what browsers show; anything else is made a JPEG of at most so many pixels a side
@@ -107,11 +108,11 @@ class ItemPictures:
 
         Args:
             item: Whose picture.
-            known: The tag of what the client has; if current, no content is given.
+            known: Tags of what the client has; if current, no content is given.
         """
         with _opened(self._path(item)) as (file, mark):
             etag = f'"{mark}"'
-            if known == etag:
+            if has_tag(known, etag):
                 return ServedPicture(b"", "", etag)
             content = _read(file, self._limits.bytes)
             with _named_plainly():
@@ -133,7 +134,7 @@ class ItemPictures:
         """Give a JPEG of an item's picture, its longer side at most size pixels."""
         with _opened(self._path(item)) as (file, mark):
             etag = f'"{mark}-{size}"'
-            if known == etag:
+            if has_tag(known, etag):
                 return ServedPicture(b"", "", etag)
             small = self._thumbnails.get(etag)
             self._count(small is not None)

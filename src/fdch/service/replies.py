@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from fdch.codes import Codes
 from fdch.index.store import Item
 from fdch.results import Results
+from fdch.service.headers import has_tag
 from fdch.service.limits import MOST_ID_CHARACTERS
 from fdch.service.page_files import PageFile
 from fdch.service.pictures import OpenPicture, ServedPicture
@@ -87,7 +88,7 @@ def page(file: PageFile | None, request: Request) -> Response:
     if file is None:
         raise HTTPException(404)
     headers = {"etag": file.etag, "cache-control": "no-cache"}
-    if request.headers.get("if-none-match") == file.etag:
+    if has_tag(request.headers.get("if-none-match"), file.etag):
         return Response(status_code=304, headers=headers)
     return Response(file.content, 200, headers, file.media_type)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 import uvicorn
+from starlette.types import ASGIApp
 
 try:
     import resource
@@ -18,6 +19,7 @@ except ImportError:  # where the system has no such limits
 
 from fdch.errors import SettingError
 from fdch.service.app import create_app
+from fdch.service.forwarding import Forwarded
 from fdch.service.gate import Gate
 from fdch.service.protocol import protocol
 from fdch.service.service import Service
@@ -127,27 +129,31 @@ class Server(uvicorn.Server):
 
 
 def make_server(
-    service: Service, *, any_host: bool = False, proxies: str | None = None
+    service: Service,
+    *,
+    names: frozenset[str] | None = LOOPBACK_NAMES,
+    proxies: str | None = None,
 ) -> Server:
     """Make a server of a service; run it with `run(sockets=[listen(...)])`.
 
     Args:
         service: Closed when the server stops.
-        any_host: Answer to any name; else only to those of this machine.
+        names: Answer to these alone; None for any.
         proxies: Addresses whose word on a client's address is believed.
     """
     limits = service.limits
-    hosts = None if any_host else LOOPBACK_NAMES
+    gate: ASGIApp = Gate(create_app(service), service, names)
+    if proxies is not None:
+        gate = Forwarded(gate, proxies)
     config = uvicorn.Config(
-        Gate(create_app(service), service, hosts),
+        gate,
         http=protocol(limits, connections_that_fit(limits.connections)),
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=proxies is not None,
-        forwarded_allow_ips=proxies,
+        proxy_headers=False,
         backlog=_AT_ONCE,
         h11_max_incomplete_event_size=limits.head_bytes,
         timeout_keep_alive=75,
