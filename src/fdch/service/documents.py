@@ -5,6 +5,7 @@ from elsewhere, which this service never does.
 """
 
 import json
+import re
 from html import escape
 from typing import Any
 
@@ -117,7 +118,7 @@ def page(document: dict[str, Any]) -> str:
         "<title>fdch: the API</title><link rel=stylesheet href=/docs.css></head>",
         f"<body><main><h1>{escape(document['info']['title'])} "
         f"{escape(document['info']['version'])}: the API</h1>",
-        f"<p>{escape(document['info']['description'])}</p>",
+        f"<p>{_text(document['info']['description'])}</p>",
         "<p>The same for programs: <a href=/openapi.json>openapi.json</a>.</p>",
         "<p>In the lines for a shell, <code>SERVICE</code> is this service's address, "
         "such as <code>http://127.0.0.1:8000</code>, <code>TOKEN</code> a token, and "
@@ -129,28 +130,28 @@ def page(document: dict[str, Any]) -> str:
             parts.append(_operation(method.upper(), path, operation))
     parts.append("<section><h2>Shapes</h2>")
     for name, schema in document["components"]["schemas"].items():
-        parts.append(f"<h3>{escape(name)}</h3><pre>{_shown(schema)}</pre>")
+        parts.append(f"<h3>{escape(name)}</h3>{_shown(schema)}")
     return "".join([*parts, "</section></main></body></html>"])
 
 
 def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     parts = [
         f"<section><h2><code>{method} {escape(path)}</code></h2>",
-        f"<p>{escape(operation.get('summary', ''))}</p>",
+        f"<p>{_text(operation.get('summary', ''))}</p>",
     ]
     for parameter in operation.get("parameters", ()):
         parts.append(
             f"<p><code>{escape(parameter['name'])}</code> ({parameter['in']}) "
-            f"{escape(parameter.get('description', ''))}</p>"
+            f"{_text(parameter.get('description', ''))}</p>"
         )
     body = operation.get("requestBody", {}).get("content", {})
     for kind, content in body.items():
         parts.append(f"<p>Body: <code>{escape(kind)}</code></p>")
         if kind.startswith("multipart"):
-            parts.append(f"<pre>{_shown(content['schema']['properties'])}</pre>")
+            parts.append(_shown(content["schema"]["properties"]))
         examples = [each["value"] for each in content.get("examples", {}).values()]
         examples += [content["example"]] if "example" in content else []
-        parts += [f"<pre>{_shown(example)}</pre>" for example in examples]
+        parts += map(_shown, examples)
     parts += [_line(each["source"]) for each in operation.get("x-codeSamples", ())]
     rows = "".join(
         f"<tr><td>{escape(str(status))}</td><td>{escape(reply['description'])}</td></tr>"
@@ -165,4 +166,13 @@ def _line(command: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return escape(json.dumps(value, indent=1, ensure_ascii=False))
+    # what can be scrolled can be reached by the keyboard
+    return (
+        "<pre tabindex=0>"
+        f"{escape(json.dumps(value, indent=1, ensure_ascii=False))}</pre>"
+    )
+
+
+def _text(marked: str) -> str:
+    """Give a text with what is between backticks as code."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(marked))
