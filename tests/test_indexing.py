@@ -82,6 +82,8 @@ def test_a_calibration_may_be_given(method, pairs, tmp_path):
     with Index.create(tmp_path / "index", method, calibration=calibration) as index:
         index.add(pairs)
         assert Searcher(index).by_id("pair 0")[0].probability is not None
+        with pytest.raises(DataError, match="no item has a column 'prize'"):
+            Searcher(index).by_id("pair 0", min_probability=1, where="prize=3")
         kept = index.run.calibration
         assert kept is not None
         assert set(kept.curves) == {"image", "text"}

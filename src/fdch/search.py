@@ -221,6 +221,7 @@ class _Search:
         """Find items, with what is known of them as of the same commit."""
         where = self.demand.where
         if self.radius is not None and self.radius < 0:
+            self.store.nearest(codes[:0], 1, where)  # refuses unknown columns
             return [
                 Answer((), np.zeros(0, np.uint16), codes[:0], 0, ())
                 for _ in range(len(codes))

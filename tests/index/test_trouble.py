@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from tests.index.store_samples import random_codes, sample_items
 
-from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
 from fdch.index.folder import CodeFolder
 from fdch.index.layout import ACKNOWLEDGED, CATALOGUE, SEAL, WAL
+from fdch.index.locking import WriterLock
 from fdch.index.store import Item
 from fdch.index.verification import verify_folder
 
@@ -178,6 +179,66 @@ def test_a_vanished_folder_is_told(path):
         shutil.rmtree(path)
         with pytest.raises(IndexFolderError):
             folder.add([Item("new")], random_codes(1))
+
+
+def test_a_program_may_leave_for_another_folder(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    writer = CodeFolder.open(Path(path.name), writable=True)
+    reader = CodeFolder.open(Path(path.name))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    with writer, reader:
+        writer.add([Item("new")], random_codes(1, seed=9))
+        assert reader.nearest(random_codes(1, seed=9), 1)[0].ids == ("new",)
+    assert verify_folder(path).is_clean
+    assert not any(elsewhere.iterdir())
+
+
+def test_nothing_is_committed_without_its_record(path):
+    (path / ACKNOWLEDGED).unlink()
+    with CodeFolder.open(path, writable=True) as folder:
+        for change in (
+            lambda: folder.add([Item("new")], random_codes(1)),
+            lambda: folder.add_codes(random_codes(2)),
+            lambda: folder.remove(["item 1"]),
+        ):
+            with pytest.raises(DamagedIndex, match=r"lost .*acknowledged\.log"):
+                change()
+            assert len(folder) == 29
+        assert folder.items(["new"]) == [None]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_does_not_keep_the_lock(path):
+    folder = CodeFolder.open(path, writable=True)
+    closed, close = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(close)
+        os.read(closed, 1)  # until the test has seen enough
+        os._exit(0)
+    try:
+        folder.close()
+        with CodeFolder.open(path, writable=True) as again:
+            again.add([Item("new")], random_codes(1))
+    finally:
+        os.close(close)
+        os.waitpid(child, 0)
+        os.close(closed)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_does_not_let_go_of_the_lock(path):
+    lock = WriterLock(path)
+    child = os.fork()
+    if not child:
+        lock.release()
+        os._exit(0)
+    os.waitpid(child, 0)
+    with pytest.raises(IndexBusy, match=f"process {os.getpid()} "):
+        WriterLock(path)
+    lock.release()
 
 
 def test_a_vanished_part_is_told(path):

@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from fdch.errors import DamagedIndex, FdchError, IndexFolderError
-from fdch.index.acknowledged import Acknowledged, acknowledge, acknowledged, begin
+from fdch.index.acknowledged import (
+    Acknowledged,
+    acknowledge,
+    acknowledged,
+    begin,
+    require_record,
+)
 from fdch.index.catalogue import Catalogue, create_catalogue
 from fdch.index.changes import set_fact
 from fdch.index.layout import (
@@ -92,6 +98,7 @@ class Access:
         self, folder: Path, *, writable: bool, lock: WriterLock | None = None
     ) -> None:
         _require_index(folder, writable)
+        folder = folder.absolute()  # the program may leave for another folder
         self._writing = threading.RLock()
         self._snapshot: Snapshot | None = None
         with ExitStack() as undo, told(folder):
@@ -136,6 +143,7 @@ class Access:
         """Change the index in one commit, on disk and on record at the end."""
         place = self.place
         with self._writing, told(place.folder):
+            require_record(place.folder)
             with self.catalogue.writing() as connection:
                 self._snapshot = load_snapshot(connection, place, self._snapshot)
                 snapshot = self._snapshot  # as of the last commit, whatever follows
@@ -163,6 +171,7 @@ class Access:
             if self.lock:
                 self._settled()
             self.catalogue.close()
+            self._snapshot = None  # and with it the maps of files
             if self.lock:
                 self.lock.release()
 

@@ -40,6 +40,15 @@ def begin(folder: Path, first: Acknowledged) -> None:
     write_durably(folder / ACKNOWLEDGED, _slot(first) * _SLOTS)
 
 
+def require_record(folder: Path) -> None:
+    """Begin no change that could not be put on record when it is committed.
+
+    Raises:
+        FileNotFoundError: The file is gone.
+    """
+    (folder / ACKNOWLEDGED).stat()
+
+
 def acknowledge(folder: Path, latest: Acknowledged) -> None:
     """Put a commit on record, over the last but one."""
     handle = os.open(folder / ACKNOWLEDGED, os.O_WRONLY | os.O_CLOEXEC)

@@ -16,6 +16,7 @@ class WriterLock:
     """Holds the writer's lock of a folder until `release`."""
 
     def __init__(self, folder: Path) -> None:
+        self._owner = os.getpid()
         self._handle = _opened(folder / LOCK)
         try:
             _require_free(self._handle, folder)
@@ -31,7 +32,8 @@ class WriterLock:
         if self._handle < 0:
             return
         try:
-            os.ftruncate(self._handle, 0)
+            if os.getpid() == self._owner:  # a forked child has it by inheritance
+                _let_go(self._handle)
         except OSError:
             pass  # a read-only folder was only locked for looking
         finally:
@@ -74,6 +76,16 @@ def _require_free(handle: int, folder: Path) -> None:
             f"index '{folder}' is being written by {owner}. "
             "Wait until it has finished, or stop it."
         ) from problem
+
+
+def _let_go(handle: int) -> None:
+    """Unlock the file itself, which a forked child may have open still."""
+    import fcntl
+
+    try:
+        os.ftruncate(handle, 0)
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _owner() -> bytes:
