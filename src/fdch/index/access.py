@@ -31,6 +31,7 @@ from fdch.index.layout import (
     PART_FILE,
     digest,
     no_index,
+    require_plain,
     sync_folder,
     told,
 )
@@ -200,6 +201,7 @@ class Access:
 def _require_index(folder: Path, writable: bool) -> None:
     if not (folder / CATALOGUE).is_file():
         raise no_index(folder)
+    require_plain(folder)
     if (folder / DRAFT).exists():
         raise DamagedIndex(
             f"a repair of index '{folder}' was stopped before it had finished. "

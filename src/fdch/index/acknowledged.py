@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from fdch.index.layout import ACKNOWLEDGED, digest, write_durably
+from fdch.index.layout import ACKNOWLEDGED, digest, open_plainly, write_durably
 
 _MAGIC = b"fdch-ack"
 _RECORD = struct.Struct("<8s16sQQQ")
@@ -51,7 +51,7 @@ def require_record(folder: Path) -> None:
 
 def acknowledge(folder: Path, latest: Acknowledged) -> None:
     """Put a commit on record, over the last but one."""
-    handle = os.open(folder / ACKNOWLEDGED, os.O_WRONLY | os.O_CLOEXEC)
+    handle = open_plainly(str(folder / ACKNOWLEDGED), os.O_WRONLY)
     try:
         os.pwrite(handle, _slot(latest), latest.commit % _SLOTS * _SLOT_BYTES)
         os.fdatasync(handle)

@@ -13,8 +13,9 @@ import hashlib
 import os
 import re
 import sqlite3
+import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -76,6 +77,53 @@ def require_remains(folder: Path) -> None:
         raise no_index(folder)
 
 
+_FILES = (
+    *(CATALOGUE + end for end in ("", "-wal", "-shm", "-journal")),
+    *(name + end for name in (SEAL, ACKNOWLEDGED) for end in ("", PARTIAL)),
+    LOCK,
+)
+_FOLDERS = (CODES, ASIDE, DRAFT, DRAFT + PARTIAL)
+
+
+def require_plain(folder: Path) -> None:
+    """Refuse a folder in which a name of ours leads elsewhere, as a link does.
+
+    Raises:
+        IndexFolderError: Naming it. Writing there would destroy what it leads to.
+    """
+    for name in _FILES:
+        _require_kind(folder / name, stat.S_ISREG, "file")
+    for name in (*_FOLDERS, MODEL, MODEL + PARTIAL):
+        _require_kind(folder / name, stat.S_ISDIR, "folder")
+    for name in _FOLDERS:
+        if (folder / name).is_dir():
+            for path in (folder / name).iterdir():
+                _require_kind(path, _leads_nowhere, "file")
+
+
+def _leads_nowhere(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _require_kind(path: Path, is_right: Callable[[int], bool], kind: str) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not is_right(mode):
+        what = "a link" if stat.S_ISLNK(mode) else "something else"
+        raise IndexFolderError(
+            f"'{path}' is no plain {kind} but {what}, which an index never has. Remove "
+            "it if you trust the rest of the folder, or restore the index from a copy."
+        )
+
+
+def open_plainly(path: str, flags: int) -> int:
+    """Open a file for `open`, but never through a link."""
+    never = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+    return os.open(path, flags | never, 0o666)
+
+
 def digest(
     content: bytes | bytearray | memoryview, uid: bytes, kind: str, *place: int
 ) -> bytes:
@@ -104,7 +152,8 @@ def write_durably(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, and for good when this returns."""
     partial = path.with_name(path.name + PARTIAL)
     try:
-        with partial.open("wb") as file:
+        partial.unlink(missing_ok=True)
+        with open(partial, "xb", opener=open_plainly) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 from fdch.errors import IndexBusy, IndexFolderError
-from fdch.index.layout import LOCK, digest
+from fdch.index.layout import LOCK, digest, open_plainly
 
 _MOST_BYTES = 1024
 _KEY = b"writer"
@@ -52,12 +52,12 @@ def lock_problem(folder: Path) -> str | None:
 
 def _opened(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        return open_plainly(str(path), os.O_RDWR | os.O_CREAT)
     except PermissionError:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return open_plainly(str(path), os.O_RDONLY)
     except OSError:
         if path.exists():
-            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            return open_plainly(str(path), os.O_RDONLY)
         raise
 
 

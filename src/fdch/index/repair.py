@@ -15,7 +15,14 @@ from fdch.index.catalogue import PAGE_BYTES, Catalogue
 from fdch.index.changes import drop_items, forget_items, set_fact
 from fdch.index.consistency import check_catalogue
 from fdch.index.identities import rows_of
-from fdch.index.layout import ACKNOWLEDGED, CATALOGUE, SEAL, require_remains, told
+from fdch.index.layout import (
+    ACKNOWLEDGED,
+    CATALOGUE,
+    SEAL,
+    require_plain,
+    require_remains,
+    told,
+)
 from fdch.index.locking import WriterLock
 from fdch.index.mending import lost_numbers, mend_files
 from fdch.index.numbering import Window
@@ -56,6 +63,7 @@ def repair_folder(folder: Path) -> Repair:
     require_remains(folder)
     done = Repair()
     with told(folder):
+        require_plain(folder)
         lock = WriterLock(folder)
         try:
             finish_rebuilding(folder)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from fdch.index.layout import CATALOGUE, WAL
+from fdch.index.layout import CATALOGUE, WAL, open_plainly
 from fdch.index.seal import Seal
 from fdch.index.verification import bad_pages
 from fdch.index.wal_mending import mends_of_log
@@ -64,7 +64,7 @@ def restore_log(folder: Path) -> list[str]:
 
 def write_at(path: Path, place: int, content: bytes) -> None:
     """Overwrite some bytes of a file, for good."""
-    with path.open("r+b") as file:
+    with open(path, "r+b", opener=open_plainly) as file:
         file.seek(place)
         file.write(content)
         file.flush()

@@ -18,6 +18,7 @@ from fdch.index.layout import (
     CHUNK_BYTES,
     FORMAT,
     digest,
+    open_plainly,
     part_file,
     sync_folder,
 )
@@ -75,7 +76,7 @@ class Segment:
 
     def begin(self) -> None:
         """Make the file, with no row in it."""
-        with self.path.open("wb") as file:
+        with open(self.path, "wb", opener=open_plainly) as file:
             file.write(self.header())
             file.flush()
             os.fsync(file.fileno())
@@ -99,7 +100,7 @@ class Segment:
         """
         content = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
         chunk, inside = divmod(before, self.chunk_rows)
-        with self.path.open("r+b") as file:
+        with open(self.path, "r+b", opener=open_plainly) as file:
             begun = self._begun(file.fileno(), chunk, inside, last)
             os.truncate(file.fileno(), self.size(before))
             _write_all(file.fileno(), content, self.size(before))
@@ -108,11 +109,14 @@ class Segment:
 
     def cut(self, rows: int) -> None:
         """Take away what lies behind the rows that count."""
-        size = self.path.stat().st_size
-        if size < self.size(rows):
-            raise self.too_short(size, rows)
-        if size > self.size(rows):
-            os.truncate(self.path, self.size(rows))
+        with open(self.path, "r+b", opener=open_plainly) as file:
+            if file.read(HEADER_BYTES) != self.header():
+                raise self.wrong_header()
+            size = os.fstat(file.fileno()).st_size
+            if size < self.size(rows):
+                raise self.too_short(size, rows)
+            if size > self.size(rows):
+                os.truncate(file.fileno(), self.size(rows))
 
     def mapped(self, rows: int) -> NDArray[np.unsignedinteger]:
         """Map the rows that count, read-only, after a look at the header.
@@ -124,13 +128,15 @@ class Segment:
         with self.path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if file.read(HEADER_BYTES) != self.header():
-                raise DamagedIndex(
-                    f"'{self.path}' does not begin as it was written. {REPAIR}"
-                )
+                raise self.wrong_header()
             if size < self.size(rows):
                 raise self.too_short(size, rows)
             shape = (rows,) if self.width == 1 else (rows, self.width)
             return np.memmap(file, self.dtype, "r", HEADER_BYTES, shape)
+
+    def wrong_header(self) -> DamagedIndex:
+        """Say that the file is another, or damaged."""
+        return DamagedIndex(f"'{self.path}' does not begin as it was written. {REPAIR}")
 
     def too_short(self, size: int, rows: int) -> DamagedIndex:
         """Say that rows are missing."""

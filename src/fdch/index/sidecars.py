@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.layout import DIGEST_BYTES, digest, part_file, sync_folder
+from fdch.index.layout import DIGEST_BYTES, digest, open_plainly, part_file, sync_folder
 
 _MAGIC = b"fdcharrs"
 _ALIGNMENT = 64
@@ -35,7 +35,7 @@ def write_sidecar(
     head = _MAGIC + len(words).to_bytes(8, "little") + words
     head += digest(head, uid, kind, part)
     path = part_file(folder, part, kind)
-    with path.open("wb") as file:
+    with open(path, "wb", opener=open_plainly) as file:
         file.write(head.ljust(_aligned(len(head)), b"\0"))
         for values in arrays.values():
             content = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data

@@ -20,6 +20,7 @@ from fdch.index.layout import (
     MODEL,
     SEAL,
     WAL,
+    require_plain,
     require_remains,
     told,
 )
@@ -82,6 +83,7 @@ def verify_folder(
     """
     require_remains(folder)
     with ExitStack() as stack, told(folder):
+        require_plain(folder)
         if not is_locked and _can_lock(folder):
             stack.callback(WriterLock(folder).release)
         return Verification(tuple(_problems(folder, progress, is_locked)))
