@@ -19,6 +19,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from tests.trained_scenes import RUN, make_scenes, open_scenes
 
 from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
@@ -40,6 +41,37 @@ QUICK = {
 def own_cache(tmp_path_factory, monkeypatch):
     """Keep every test away from the user's cache folder."""
     monkeypatch.setenv("FDCH_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="session")
+def between_workers(tmp_path_factory):
+    """A folder that all processes of a session share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def shared_cache(between_workers):
+    """A cache for the tests that name it in place of their own."""
+    folder = between_workers / "shared-cache"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def scenes(between_workers, shared_cache):
+    """Pictures in files and a run trained on them, once for all processes.
+
+    Has what `open_scenes` gives; nothing of it is to be changed.
+    """
+    folder = between_workers / "scenes"
+    with (between_workers / "scenes.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / RUN / "run.json").exists():
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("FDCH_CACHE", str(shared_cache))
+                make_scenes(folder)
+    return open_scenes(folder)
 
 
 @pytest.fixture(scope="session")
@@ -131,16 +163,13 @@ def trained(original, task):
 
 
 @pytest.fixture(scope="session")
-def milvus_server(tmp_path_factory):
+def milvus_server(between_workers):
     """Host and port of a real Milvus server, one for all processes of a session."""
     if importlib.util.find_spec("pymilvus") is None:
         pytest.skip("pymilvus is not installed")
     if importlib.util.find_spec("milvus") is None:
         pytest.skip("the package milvus, which holds the server, is not installed")
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    folder = folder / "milvus"
+    folder = between_workers / "milvus"
     folder.mkdir(exist_ok=True)
     with (folder / "users").open("a") as users, (folder / "start").open("a") as start:
         fcntl.flock(users, fcntl.LOCK_SH)

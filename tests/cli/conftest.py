@@ -69,11 +69,6 @@ def manifest():
     return write_manifest
 
 
-@pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture(autouse=True)
 def own_cache(shared_cache, monkeypatch):
     """Let the tests of commands share one cache: features take seconds."""

@@ -7,34 +7,12 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from PIL import Image
 from tests.service.running import TOKENS, WRITE, running
 
 from fdch import Index
-from fdch.data.images import Pictures
-from fdch.data.pairs import PairedSet
-from fdch.data.splits import SplitSizes
-from fdch.data.texts import Sentences
-from fdch.experiment import TrainingTask, train_run
 
-SCENES, BITS = 240, 24
-SIZES = SplitSizes(query=20, train=200, validation=60)
-QUICK = {
-    "stage_one_epochs": "20",
-    "stage_two_epochs": "20",
-    "text_hidden": "96",
-    "fusion_width": "48",
-    "fusion_hidden": "48",
-    "batch_size": "24",
-    "learning_rate": "5e-3",
-}
-
-
-@pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
+ITEMS = 240
 
 
 @pytest.fixture(autouse=True)
@@ -44,42 +22,15 @@ def own_cache(shared_cache, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def scenes(tmp_path_factory, shared_cache):
-    """Generated pairs with their pictures in files, a run, and an index of them.
-
-    Has `pairs`, `run`, `index` (a folder, not to be changed) and `pictures`.
-    """
-    folder = tmp_path_factory.mktemp("scenes")
-    generated = PairedSet.read(f"scenes:{SCENES}")
-    assert isinstance(generated.images, Pictures)
-    assert isinstance(generated.texts, Sentences)
-    pictures = folder / "photos"
-    pictures.mkdir()
-    rows = ["id,image,text,labels,scene,objects"]
-    for row, name in enumerate(generated.ids):
-        path = pictures / f"{name}.png"
-        Image.fromarray(np.asarray(generated.images.content(row))).save(path)
-        labels = np.array(generated.label_names)[generated.labels[row] == 1]
-        cells = (generated.columns[key][row] for key in ("scene", "objects"))
-        text = generated.texts.values[row].replace('"', "")
-        rows.append(
-            f'{name},photos/{path.name},"{text}",{";".join(labels)},'
-            + ",".join(map(str, cells))
-        )
-    manifest = folder / "pairs.csv"
-    manifest.write_text("\n".join(rows) + "\n", "utf-8")
-    task = TrainingTask(
-        str(manifest), folder / "run", bits=BITS, settings=QUICK, sizes=SIZES
-    )
+def scenes(scenes, shared_cache, tmp_path_factory):
+    """Some pairs, their run and an `index` of them: a folder, not to be changed."""
+    folder = tmp_path_factory.mktemp("scenes") / "index"
+    pairs = scenes.pairs[:ITEMS]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FDCH_CACHE", str(shared_cache))
-        run = train_run(task)
-        pairs = PairedSet.read(manifest)
-        with Index.create(folder / "index", run) as index:
+        with Index.create(folder, scenes.run) as index:
             index.add(pairs)
-    return SimpleNamespace(
-        pairs=pairs, run=run, index=folder / "index", pictures=pictures
-    )
+    return SimpleNamespace(**(vars(scenes) | {"pairs": pairs}), index=folder)
 
 
 @pytest.fixture(scope="session")
