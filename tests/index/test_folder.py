@@ -260,6 +260,8 @@ def test_contents_are_described(filled):
     assert set(contents.extremes) == {"price", "year"}
     assert contents.kinds == {"pair": 30, "text": 29}
     assert contents.uncounted is None
+    assert contents.distinct == {"label": 3, "colour": 3, "price": 59, "year": 5}
+    assert filled.contents(most=100).distinct == contents.distinct
 
 
 def test_a_model_is_kept_once(filled, tmp_path):

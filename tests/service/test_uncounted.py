@@ -25,6 +25,7 @@ def test_the_reason_is_told(uncounted):
         told = client.index().told
         assert told["uncounted"] == "there are too many."
         assert told["labels"] is told["columns"] is told["kinds"] is None
+        assert told["label_count"] is None
         assert client.by_text("beach", where=["label=beach"]).ids
 
 

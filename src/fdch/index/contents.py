@@ -33,7 +33,12 @@ def columns(view: View) -> list[str]:
 
 def contents(view: View, most: int) -> Contents:
     """Tell what filters can ask for: so many values of each column."""
-    return Contents(_facets(view, most), _extremes(view), _kinds(view))
+    facets = _facets(view, most)
+    distinct = {
+        name: len(values) if len(values) < most else _distinct(view, name)
+        for name, values in facets.items()
+    }
+    return Contents(facets, _extremes(view), _kinds(view), distinct=distinct)
 
 
 def _facets(view: View, most: int) -> dict[str, list[tuple[Cell, int]]]:
@@ -48,6 +53,17 @@ def _facets(view: View, most: int) -> dict[str, list[tuple[Cell, int]]]:
         for name in columns(view)
     }
     return {name: values for name, values in found.items() if values}
+
+
+def _distinct(view: View, name: str) -> int:
+    """Count the values of a column."""
+    query = (
+        "SELECT count(*) FROM (SELECT 1 FROM cells "
+        'WHERE "column" = (SELECT "column" FROM columns WHERE name = ?) '
+        "GROUP BY value)"
+    )
+    (count,) = view.connection.execute(query, (name,)).fetchone()
+    return int(count)
 
 
 def _extremes(view: View) -> dict[str, tuple[float, float]]:

@@ -52,12 +52,14 @@ class Contents:
         extremes: The smallest and the largest value of each column of numbers.
         kinds: What codes were made of.
         uncounted: Why nothing of this is known; None where it is.
+        distinct: How many values each column has.
     """
 
     facets: Mapping[str, Sequence[tuple[Cell, int]]] = field(default_factory=dict)
     extremes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     kinds: Mapping[str, int] = field(default_factory=dict)
     uncounted: str | None = None
+    distinct: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

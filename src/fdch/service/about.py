@@ -125,13 +125,14 @@ class About:
     def _find_contents(self) -> dict[str, Any]:
         found = self._index.store.contents(_MOST_LABELS)
         if found.uncounted is not None:
-            unknown = dict.fromkeys(("kinds", "labels", "columns"))
+            unknown = dict.fromkeys(("kinds", "labels", "label_count", "columns"))
             return {**unknown, "uncounted": found.uncounted}
         facets = dict(found.facets)
         labels = facets.pop(LABEL, [])
         return {
             "kinds": dict(found.kinds),
             "labels": [{"name": str(name), "count": count} for name, count in labels],
+            "label_count": found.distinct.get(LABEL, 0),
             "columns": [
                 {
                     "name": name,
@@ -139,6 +140,7 @@ class About:
                         {"value": value, "count": count}
                         for value, count in values[:_MOST_VALUES]
                     ],
+                    "value_count": found.distinct[name],
                     "numeric": name in found.extremes,
                     "min": found.extremes[name][0] if name in found.extremes else None,
                     "max": found.extremes[name][1] if name in found.extremes else None,

@@ -208,6 +208,7 @@ class ColumnReply(BaseModel):
 
     name: str
     values: list[ValueCount] = Field(description="The most frequent ones.")
+    value_count: int = Field(description="How many different ones there are.")
     numeric: bool
     min: float | None
     max: float | None
@@ -221,7 +222,8 @@ class IndexReply(BaseModel):
     model: str = Field(description="Fingerprint of the model.")
     method: str
     kinds: dict[str, int] | None
-    labels: list[Count] | None
+    labels: list[Count] | None = Field(description="The most frequent ones.")
+    label_count: int | None = Field(description="How many different ones there are.")
     columns: list[ColumnReply] | None
     uncounted: str | None = Field(
         description="Why kinds, labels and columns are null; null where they are not."

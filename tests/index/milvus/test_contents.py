@@ -49,7 +49,8 @@ def comparable(found):
         else [(as_number(spelled(v)) or spelled(v), count) for v, count in values]
         for column, values in found.facets.items()
     }
-    return facets, dict(found.extremes), dict(found.kinds), found.uncounted
+    counted = dict(found.kinds), dict(found.distinct)
+    return facets, dict(found.extremes), counted, found.uncounted
 
 
 def in_a_folder(path, given, most):

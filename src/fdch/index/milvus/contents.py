@@ -46,7 +46,8 @@ class Counts:
             numbers = [value for value in values if not isinstance(value, str)]
             if len(numbers) == len(values):
                 extremes[column] = (min(numbers), max(numbers))
-        return Contents(facets, extremes, dict(self._items))
+        distinct = {column: len(values) for column, values in self._cells.items()}
+        return Contents(facets, extremes, dict(self._items), distinct=distinct)
 
 
 def contents(collection: Collection, most: int) -> Contents:

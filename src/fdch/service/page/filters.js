@@ -127,7 +127,7 @@ export function panel(index, where, change) {
   }
   if (index.labels?.length) {
     const values = index.labels.map(({ name, count }) => ({ value: name, count }));
-    groups.push(chipGroup("Labels", LABEL, values, where, change));
+    groups.push(chipGroup("Labels", LABEL, values, index.label_count, where, change));
   }
   for (const column of index.columns ?? []) {
     const many = column.values.length > SHOWN;
@@ -137,13 +137,14 @@ export function panel(index, where, change) {
       const values = column.numeric
         ? [...column.values].sort((a, b) => Number(a.value) - Number(b.value))
         : column.values;
-      groups.push(chipGroup(words.column(column.name), column.name, values, where, change));
+      groups.push(chipGroup(words.column(column.name), column.name, values, column.value_count, where, change));
     }
   }
   return groups;
 }
 
-function chipGroup(title, column, values, where, change) {
+// There are so many values as total says, of which the most frequent are listed.
+function chipGroup(title, column, values, total, where, change) {
   const id = `group-${column}`;
   const isOpen = opened.has(column);
   const shown = values.filter(
@@ -161,7 +162,9 @@ function chipGroup(title, column, values, where, change) {
       if (isOpen) opened.delete(column); else opened.add(column);
       change(where);
     },
-  }, isOpen ? "Show fewer" : `Show all ${words.number(values.length)}`);
+  }, isOpen ? "Show fewer" : total > values.length
+    ? `Show the ${words.number(values.length)} most frequent of ${words.number(total)}`
+    : `Show all ${words.number(values.length)}`);
   return build("div", { class: "group", role: "group", "aria-labelledby": id },
     build("h2", { id }, title), build("div", { class: "chips" }, chips), fold);
 }

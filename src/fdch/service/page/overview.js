@@ -44,7 +44,7 @@ function tiles(index, known) {
   const tile = (figure, text) => build("div", { class: "tile" }, build("b", {}, figure), build("span", {}, text));
   return build("div", { class: "tiles" },
     kinds.map(([kind, count]) => tile(words.number(count), KINDS[kind])),
-    index.labels && tile(words.number(index.labels.length), index.labels.length === 1 ? "label" : "labels"),
+    index.labels && tile(words.number(index.label_count), index.label_count === 1 ? "label" : "labels"),
     tile(size(kept), "for all codes"),
     known.sampled > 0 && tile(words.percent(known.distinct / known.sampled), "of the codes are distinct"));
 }
