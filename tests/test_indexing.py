@@ -10,7 +10,6 @@ import pytest
 from fdch.data.images import ImageFeatures
 from fdch.encoding import calibrate
 from fdch.errors import DamagedIndex, DataError, FdchError, IndexFolderError, RunError
-from fdch.index.folder import CodeFolder
 from fdch.index.store import Item
 from fdch.indexing import Index
 from fdch.methods.scm_seq import SCMSeq
@@ -90,10 +89,11 @@ def test_a_calibration_may_be_given(method, pairs, tmp_path):
 
 
 def test_an_index_without_its_model_is_not_left_behind(method, tmp_path, monkeypatch):
-    def fail(self, folder):
+    def fail(source, target):
+        target.mkdir()
         raise IndexFolderError("the disk is full")
 
-    monkeypatch.setattr(CodeFolder, "keep_model", fail)
+    monkeypatch.setattr("fdch.index.access.copy_model", fail)
     with pytest.raises(IndexFolderError, match="disk is full"):
         Index.create(tmp_path / "index", method)
     assert list(tmp_path.iterdir()) == []

@@ -27,7 +27,6 @@ from fdch.gallery_items import (
 from fdch.index.opening import (
     IndexStore,
     create_store,
-    drop_store,
     is_server,
     open_store,
     require_folder,
@@ -112,13 +111,8 @@ class Index:
             folder = Path(place) / "model"
             run = _write_model(folder, model, calibration)
             facts = {"method": run.name}
-            store = create_store(name, run.method.bits, run.fingerprint, facts)
-            try:
-                store.keep_model(folder)
-            except BaseException:
-                store.close()
-                drop_store(name)
-                raise
+            bits, fingerprint = run.method.bits, run.fingerprint
+            store = create_store(name, bits, fingerprint, facts, folder)
         return cls(store, context)
 
     @classmethod

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,15 @@ from fdch.index.acknowledged import (
     begin,
     require_record,
 )
-from fdch.index.catalogue import Catalogue, create_catalogue
+from fdch.index.catalogue import PAGE_BYTES, Catalogue, create_catalogue
 from fdch.index.changes import set_fact
+from fdch.index.kept_files import FileRow, copy_model
 from fdch.index.layout import (
     CATALOGUE,
     CODES,
     DRAFT,
     FORMAT,
+    MODEL,
     PART_FILE,
     digest,
     no_index,
@@ -38,6 +40,7 @@ from fdch.index.layout import (
 from fdch.index.locking import WriterLock
 from fdch.index.parts import PartRecord, Place, fact, read_parts
 from fdch.index.rows import MOST_BITS
+from fdch.index.seal import Seal
 from fdch.index.segments import REPAIR
 from fdch.index.snapshot import Snapshot, load_snapshot
 
@@ -58,14 +61,29 @@ class View:
 
 
 def create_folder(
-    path: Path, bits: int, model: str, facts: Mapping[str, object]
+    path: Path,
+    bits: int,
+    model: str,
+    facts: Mapping[str, object],
+    files: Path | None = None,
 ) -> None:
-    """Make an empty index folder, whole or not at all."""
+    """Make an empty index folder, whole or not at all.
+
+    Args:
+        path: A folder that is not there yet, or empty.
+        bits: Length of the codes.
+        model: Fingerprint of the model that makes the codes.
+        facts: What else to keep, plain values for JSON.
+        files: A folder with the model's files, to be copied in.
+    """
     if not 1 <= bits <= MOST_BITS:
         raise IndexFolderError(f"codes have 1 to {MOST_BITS} bits; got {bits}.")
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        what = "is there already"
+        if (path / CATALOGUE).is_file() and not (path / MODEL).exists():
+            what += ", an index without a model: perhaps its making was stopped"
         raise IndexFolderError(
-            f"'{path}' is there already. Choose another path, or remove it first."
+            f"'{path}' {what}. Choose another path, or remove it first."
         )
     uid = uuid.uuid4()
     kept: dict[str, str | int] = {"format": FORMAT, "uid": uid.hex}
@@ -79,11 +97,21 @@ def create_folder(
             (draft / CODES).mkdir(parents=True)
             begin(draft, Acknowledged(0, 0, 0, uid.bytes))
             create_catalogue(draft, kept | {"generation": 0})
+            if files is not None:
+                _put_files(draft, uid.bytes, copy_model(files, draft / MODEL))
             sync_folder(draft)
             os.rename(draft, path)
             sync_folder(path.absolute().parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+
+
+def _put_files(folder: Path, uid: bytes, rows: list[FileRow]) -> None:
+    """Put files on record in a catalogue that nobody has opened yet."""
+    with closing(sqlite3.connect(folder / CATALOGUE)) as connection, connection:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.executemany("INSERT INTO files VALUES (?, ?, ?)", rows)
+    Seal.of(folder, uid, PAGE_BYTES).write(folder)
 
 
 class Access:

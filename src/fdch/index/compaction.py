@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fdch.index.access import Access, View
 from fdch.index.bucketed import Buckets
 from fdch.index.changes import new_part, put_chunks, put_part, set_fact
-from fdch.index.kept_model import file_digest
+from fdch.index.kept_files import file_digest
 from fdch.index.layout import CODES, MOST_PART_ROWS, part_file
 from fdch.index.partitioned import Grouping
 from fdch.index.parts import BUCKETS, GROUPING, MOST_SPAN, OpenPart, PartRecord, Place

@@ -46,6 +46,7 @@ class CodeFolder(OpenFolder):
         bits: int,
         model: str,
         facts: Mapping[str, object] | None = None,
+        files: Path | None = None,
     ) -> Self:
         """Make an empty index and open it for writing.
 
@@ -54,8 +55,9 @@ class CodeFolder(OpenFolder):
             bits: Length of the codes.
             model: Fingerprint of the model that makes the codes.
             facts: What else to keep, plain values for JSON.
+            files: A folder with the model's files, to be copied in.
         """
-        create_folder(Path(path), bits, model, facts or {})
+        create_folder(Path(path), bits, model, facts or {}, files)
         return cls.open(path, writable=True)
 
     @classmethod

@@ -1,13 +1,13 @@
 """The files of the model inside an index folder, and their checksums."""
 
-import hashlib
 import os
 import shutil
 from pathlib import Path
 
 from fdch.errors import DamagedIndex, IndexFolderError
 from fdch.index.access import Access
-from fdch.index.layout import DIGEST_BYTES, MODEL, PARTIAL, sync_folder
+from fdch.index.kept_files import copy_model
+from fdch.index.layout import MODEL, PARTIAL, sync_folder
 
 
 def keep_model(access: Access, source: Path) -> None:
@@ -20,16 +20,8 @@ def keep_model(access: Access, source: Path) -> None:
             raise IndexFolderError(f"index '{access.place.folder}' has its model.")
         for left in (draft, target):  # by a process that was killed meanwhile
             shutil.rmtree(left, ignore_errors=True)
-        shutil.copytree(source, draft)
-        for path in [draft, *sorted(draft.rglob("*"))]:
-            sync_folder(path)  # files too
         view.connection.executemany(
-            "INSERT INTO files VALUES (?, ?, ?)",
-            [
-                (f"{MODEL}/{path.relative_to(draft).as_posix()}", *file_digest(path))
-                for path in sorted(draft.rglob("*"))
-                if path.is_file()
-            ],
+            "INSERT INTO files VALUES (?, ?, ?)", copy_model(source, draft)
         )
         os.rename(draft, target)
         sync_folder(target.parent)
@@ -43,12 +35,3 @@ def model_folder(folder: Path) -> Path:
             "it from a copy, or create the index again."
         )
     return folder / MODEL
-
-
-def file_digest(path: Path) -> tuple[int, bytes]:
-    """Give the bytes and the checksum of a file."""
-    with path.open("rb") as file:
-        content = hashlib.file_digest(
-            file, lambda: hashlib.blake2b(digest_size=DIGEST_BYTES)
-        )
-        return os.fstat(file.fileno()).st_size, content.digest()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fdch.index.access import View, read_facts
 from fdch.index.catalogue import Catalogue
 from fdch.index.changes import put_chunks
-from fdch.index.kept_model import file_digest
+from fdch.index.kept_files import file_digest
 from fdch.index.layout import ASIDE, CODES, sync_folder
 from fdch.index.numbering import Window, mend_numbers
 from fdch.index.parts import OpenPart, PartRecord, Place, read_parts

@@ -29,23 +29,36 @@ class IndexStore(CodeStore, Protocol):
 
 
 def create_store(
-    name: str | Path, bits: int, model: str, facts: Mapping[str, object] | None = None
+    name: str | Path,
+    bits: int,
+    model: str,
+    facts: Mapping[str, object] | None = None,
+    files: Path | None = None,
 ) -> IndexStore:
-    """Make an empty store where there is none yet.
+    """Make an empty store where there is none yet; a folder whole or not at all.
 
     Args:
         name: A folder to make, or milvus://host:port/collection.
         bits: Length of the codes.
         model: Fingerprint of the model that makes the codes.
         facts: What else is told of the index, such as the method's name.
+        files: A folder with the model's files, to be kept in the store.
     """
     if is_server(name):
         from fdch.index.milvus import MilvusStore
 
-        return MilvusStore.create(str(name), bits, model, dict(facts or {}))
+        store = MilvusStore.create(str(name), bits, model, dict(facts or {}))
+        try:
+            if files is not None:
+                store.keep_model(files)
+        except BaseException:
+            store.close()
+            drop_store(name)
+            raise
+        return store
     from fdch.index.folder import CodeFolder
 
-    return CodeFolder.create(Path(name), bits, model, dict(facts or {}))
+    return CodeFolder.create(Path(name), bits, model, dict(facts or {}), files)
 
 
 def open_store(name: str | Path, writable: bool = False) -> IndexStore:

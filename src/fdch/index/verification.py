@@ -11,7 +11,7 @@ from fdch.index.access import read_facts
 from fdch.index.acknowledged import Acknowledged, acknowledged
 from fdch.index.catalogue import Catalogue
 from fdch.index.consistency import check_catalogue
-from fdch.index.kept_model import file_digest
+from fdch.index.kept_files import file_digest
 from fdch.index.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
@@ -30,6 +30,8 @@ from fdch.index.seal import Seal
 from fdch.index.segments import HEADER_BYTES, Segment
 from fdch.index.wal import EMPTY, read_log
 from fdch.progress import Progress, Update, silent
+
+_METHOD = "method"  # an index that says which one makes its codes has it inside
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ def _content_problems(
     seen: Acknowledged | None,
     progress: Progress,
 ) -> Iterator[Problem]:
-    place, _ = read_facts(connection, folder)
+    place, facts = read_facts(connection, folder)
     commit = fact(connection, place, "commit")
     if seen is not None and seen.uid != place.uid:
         yield Problem(ACKNOWLEDGED, "", "it belongs to another index")
@@ -164,6 +166,11 @@ def _content_problems(
     for part in read_parts(connection, place):
         yield from _part_problems(connection, place, part)
     yield from _file_problems(connection, folder)
+    query = f"SELECT count(*) FROM files WHERE path LIKE '{MODEL}/%'"
+    (files,) = connection.execute(query).fetchone()
+    if isinstance(facts["facts"], dict) and _METHOD in facts["facts"] and not files:
+        what = "it was never kept; the index can be searched by codes only"
+        yield Problem(MODEL, "", what)
     progress(Update("verifying", 4, 4, "step"))
 
 
