@@ -1,10 +1,12 @@
+import sqlite3
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DataError
-from fdch.index import filters
+from fdch.index import filters, snapshot
 from fdch.index.filters import Allowed, require_columns
 from fdch.index.folder import CodeFolder
 from fdch.index.items import as_number, spelled
@@ -159,6 +161,71 @@ def test_bytes_are_counted_anew_after_a_change(tmp_path):
         folder.remove(["item 0"])
         assert not kept.ask(folder, "red")
         assert kept._bytes == 19 * 8
+
+
+@pytest.mark.parametrize(
+    ("column", "operator", "value", "expected"),
+    [
+        ("n", "=", str(2**64 - 1), {"text"}),
+        ("n", "=", str(2**64), {"whole", "real"}),
+        ("n", "=", "+0" + str(2**64), {"whole", "real"}),
+        ("n", "=", "18446744073709551616e0", {"whole", "real"}),
+        ("n", "=", str(2**64 + 1), set()),
+        ("n", "in", str(2**64 - 1), {"text"}),
+        ("n", "!=", str(2**64), {"text", "small"}),
+        ("n", "!=", str(2**64 + 1), {"text", "whole", "real", "small"}),
+        ("n", "=", str(2**63 - 1), {"small"}),
+        ("label", "=", str(2**64), {"real"}),
+        ("label", "!=", str(2**64), {"text"}),
+        ("flag", "=", "true", {"text"}),
+        ("flag", "=", "True", {"text", "whole"}),
+        ("flag", "in", "False", {"real"}),
+        ("flag", "!=", "True", {"real"}),
+        ("flag", "!=", "true", {"whole", "real"}),
+    ],
+)
+def test_large_numbers_and_truths_are_told_apart(
+    tmp_path, column, operator, value, expected
+):
+    more = str(2**64 + 1)
+    items = [
+        Item("text", labels=(more,), columns={"n": str(2**64 - 1), "flag": True}),
+        Item("whole", columns={"n": 2**64, "flag": "True"}),
+        Item("real", labels=(str(2**64), more), columns={"n": 2.0**64, "flag": False}),
+        Item("small", columns={"n": 2**63 - 1}),
+    ]
+    with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
+        folder.add(items, random_codes(len(items)))
+        assert found(folder, Condition(column, operator, (value,))) == expected
+
+
+def test_more_items_than_one_text_can_name_are_found(shop, tmp_path, monkeypatch):
+    whole = found(shop, Condition("colour", "=", ("red",)))
+    monkeypatch.setattr(filters, "NUMBERS_AT_A_TIME", 7)
+    monkeypatch.setattr(snapshot, "NUMBERS_AT_A_TIME", 7)
+    shop._allowed = Allowed()
+    assert len(whole) == 20
+    assert found(shop, Condition("colour", "=", ("red",))) == whole
+    assert len(found(shop, Condition("price", ">=", ("0",)))) == 60
+    with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
+        folder.add(sample_items(60), random_codes(60))
+        folder.remove([f"item {i}" for i in range(21)])
+        with CodeFolder.open(tmp_path / "index") as reader:
+            assert len(found(reader)) == 39
+            folder.remove([f"item {i}" for i in range(21, 40)])
+            assert len(found(reader)) == 20
+
+
+def test_no_text_is_longer_than_what_sqlite_takes(shop, monkeypatch):
+    monkeypatch.setattr(filters, "NUMBERS_AT_A_TIME", 10)
+    with shop._access.catalogue.reading() as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 150)
+        with pytest.raises(sqlite3.DataError):  # as it is for all at once
+            connection.execute("SELECT group_concat(number) FROM cells").fetchone()
+        wanted = [Condition("price", ">=", ("0",))]
+        numbers = filters.allowed_numbers(connection, wanted)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10**9)
+    assert len(numbers) == 60
 
 
 words = st.sampled_from(

@@ -25,6 +25,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _FIRST_LETTERS = frozenset("+-.0123456789")
 _MOST_DIGITS = 400
 _INT64 = 2**63
+MOST_EXACT = _INT64  # from here on numbers are kept as those of floating point
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -122,6 +123,24 @@ def as_number(text: str) -> int | float | None:
             return whole
     number = float(text)
     return number if math.isfinite(number) else None
+
+
+def as_whole(text: str) -> int:
+    """Read the text of a number beyond 64 bits, to its last digit.
+
+    >>> as_whole("18446744073709551617") - as_whole("18446744073709551616")
+    1
+    """
+    return int(text) if _WHOLE.fullmatch(text) else int(float(text))
+
+
+def spellings(text: str) -> tuple[str, ...]:
+    """Give what a text may be kept as: True and False as JSON writes them, too.
+
+    >>> spellings("True"), spellings("beach")
+    (('True', 'true'), ('beach',))
+    """
+    return (text, text.lower()) if text in ("True", "False") else (text,)
 
 
 def cell_rows(labels: tuple[str, ...], columns: dict[str, Cell]) -> tuple[CellRow, ...]:

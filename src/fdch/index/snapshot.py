@@ -19,6 +19,9 @@ from fdch.index.layout import CODES, PART_FILE
 from fdch.index.parts import NOWHERE, OpenPart, Place, fact, open_part, read_parts
 from fdch.index.rows import row_codes, row_length, row_type
 
+# in a text, 20 letters each: SQLite's longest has a thousand million
+NUMBERS_AT_A_TIME = 2**25
+
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
@@ -170,8 +173,15 @@ def _removed(
 ) -> tuple[int, NDArray[np.int64]]:
     """Read the items removed since some entry of their list."""
     query = (
-        "SELECT max(entry), group_concat(CAST(number AS INTEGER)) FROM removed "
-        "WHERE entry > ?"
+        "SELECT max(entry), group_concat(number) FROM "
+        "(SELECT entry, CAST(number AS INTEGER) AS number FROM removed "
+        "WHERE entry > ? ORDER BY entry LIMIT ?)"
     )
-    last, listed = connection.execute(query, (after,)).fetchone()
-    return last or after, np.fromstring(listed or "", dtype=np.int64, sep=",")
+    found, is_last = [np.empty(0, np.int64)], False
+    while not is_last:
+        page = (after, NUMBERS_AT_A_TIME)
+        last, listed = connection.execute(query, page).fetchone()
+        found.append(np.fromstring(listed or "", dtype=np.int64, sep=","))
+        is_last = len(found[-1]) < NUMBERS_AT_A_TIME
+        after = last or after
+    return after, np.concatenate(found)

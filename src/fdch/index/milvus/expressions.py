@@ -7,7 +7,7 @@ an escape. Column names cannot be escaped there, so cells lie under keys in hex.
 from collections.abc import Iterable, Sequence
 
 from fdch.errors import DataError
-from fdch.index.items import as_number, spelled
+from fdch.index.items import as_number, spelled, spellings
 from fdch.index.store import LABEL, Cell, Condition
 
 CELLS = "cells"
@@ -93,8 +93,12 @@ def _one(condition: Condition) -> str:
         )
     compare = _compare_labels if condition.column == LABEL else _compare_cell
     operator = "=" if condition.operator == "in" else condition.operator
-    options = [compare(condition.column, operator, v) for v in condition.values]
-    return " or ".join(f"({option})" for option in options)
+    values = condition.values
+    if operator in ("=", "!="):
+        values = tuple(each for value in values for each in spellings(value))
+    options = [compare(condition.column, operator, value) for value in values]
+    either = " and " if operator == "!=" else " or "
+    return either.join(f"({option})" for option in options)
 
 
 def _compare_cell(column: str, operator: str, value: str) -> str:
