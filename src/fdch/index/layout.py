@@ -41,6 +41,16 @@ DIGEST_BYTES = 16
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+_UNREADABLE = {*_FORBIDDEN, errno.ENOENT, errno.EIO, errno.EISDIR, errno.ENOTDIR}
+_FAULTS = {
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_INTERRUPT,
+}
 _HINTS = {
     sqlite3.SQLITE_FULL: "the disk is full; the last commit is kept. Free some space",
     sqlite3.SQLITE_READONLY: "it is read-only here. Check the folder's permissions",
@@ -174,6 +184,16 @@ def told(folder: Path) -> Iterator[None]:
         raise _from_system(folder, problem) from problem
     except sqlite3.Error as problem:
         raise _from_sqlite(folder, problem) from problem
+
+
+def is_damage(problem: BaseException) -> bool:
+    """Tell damage, which may show in any way, from a fault of the machine."""
+    if isinstance(problem, OSError):
+        return problem.errno in _UNREADABLE
+    if isinstance(problem, sqlite3.Error):
+        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+        return code not in _FAULTS
+    return not isinstance(problem, ImportError | MemoryError)
 
 
 def _from_system(folder: Path, problem: OSError) -> IndexFolderError:

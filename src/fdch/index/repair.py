@@ -19,6 +19,7 @@ from fdch.index.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
     SEAL,
+    is_damage,
     require_plain,
     require_remains,
     told,
@@ -96,6 +97,8 @@ def _mend_catalogue(folder: Path, done: Repair) -> dict[int, str]:
         names = _sound_catalogue(folder, wrong, seal, done)
         latest = _latest(folder)
     except (sqlite3.Error, DamagedIndex) as problem:
+        if not is_damage(problem):
+            raise
         raise beyond_repair(folder, problem) from problem
     if seal is None:
         done.restored.append(SEAL)
@@ -173,7 +176,9 @@ def _is_sound(connection: sqlite3.Connection, place: Place) -> bool:
     try:
         (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         return verdict == "ok" and not list(check_catalogue(connection, place))
-    except Exception:  # damage may show in any way
+    except Exception as problem:
+        if not is_damage(problem):
+            raise
         return False
 
 

@@ -16,7 +16,16 @@ from fdch.errors import DamagedIndex
 from fdch.index.catalogue import PAGE_BYTES, create_catalogue
 from fdch.index.changes import put_cells
 from fdch.index.items import Row, cells_of, row_digest
-from fdch.index.layout import ASIDE, CATALOGUE, DRAFT, PARTIAL, SEAL, WAL, sync_folder
+from fdch.index.layout import (
+    ASIDE,
+    CATALOGUE,
+    DRAFT,
+    PARTIAL,
+    SEAL,
+    WAL,
+    is_damage,
+    sync_folder,
+)
 from fdch.index.parts import PartRecord, Place, fact, read_parts
 from fdch.index.seal import Seal
 from fdch.index.tree_pages import ProvenPages
@@ -156,7 +165,9 @@ def _readable(
         low, high = spans.pop()
         try:
             yield from connection.execute(query, (low, high)).fetchall()
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as problem:
+            if not is_damage(problem):
+                raise
             if low < high:
                 middle = (low + high) // 2
                 spans += [(middle + 1, high), (low, middle)]

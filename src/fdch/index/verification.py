@@ -20,6 +20,7 @@ from fdch.index.layout import (
     MODEL,
     SEAL,
     WAL,
+    is_damage,
     require_plain,
     require_remains,
     told,
@@ -115,7 +116,9 @@ def _problems(folder: Path, progress: Progress, is_locked: bool) -> Iterator[Pro
             catalogue.reading() as connection,
         ):
             yield from _content_problems(connection, folder, seen, progress)
-    except Exception as problem:  # damage may show in any way
+    except Exception as problem:
+        if not is_damage(problem):
+            raise
         yield Problem(CATALOGUE, "", f"it cannot be read ({problem})")
 
 

@@ -1,0 +1,60 @@
+"""A fault of the machine is told as what it is, and nothing is changed for it."""
+
+import errno
+import sqlite3
+
+import pytest
+from tests.index.store_samples import random_codes, sample_items
+
+from fdch.errors import IndexFolderError
+from fdch.index.folder import CodeFolder
+from fdch.index.layout import is_damage
+from fdch.index.repair import repair_folder
+from fdch.index.verification import verify_folder
+
+
+@pytest.fixture
+def path(tmp_path):
+    with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
+        folder.add(sample_items(50), random_codes(50))
+    return tmp_path / "index"
+
+
+def files(path):
+    return {
+        file.name: file.read_bytes()
+        for file in path.rglob("*")
+        if file.is_file() and not file.name.endswith(("-shm", "-wal"))
+    }
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (MemoryError(), MemoryError),
+        (ImportError("no such library"), ImportError),
+        (OSError(errno.EMFILE, "too many open files"), IndexFolderError),
+    ],
+)
+@pytest.mark.parametrize("act", [verify_folder, repair_folder])
+def test_a_fault_is_no_damage(path, monkeypatch, act, problem, told):
+    def fail(*args):
+        raise problem
+
+    before = files(path)
+    name = "verification" if act is verify_folder else "repair"
+    monkeypatch.setattr(f"fdch.index.{name}.check_catalogue", fail)
+    with pytest.raises(told):
+        act(path)
+    assert files(path) == before
+    assert not (path / "damaged").exists()
+    monkeypatch.undo()
+    assert verify_folder(path).is_clean
+
+
+def test_what_cannot_be_read_is_damage():
+    assert is_damage(FileNotFoundError(errno.ENOENT, "gone"))
+    assert is_damage(OSError(errno.EIO, "a bad sector"))
+    assert is_damage(sqlite3.DatabaseError("database disk image is malformed"))
+    assert is_damage(ValueError("a number is wrong"))
+    assert not is_damage(OSError(errno.ENOSPC, "the disk is full"))
