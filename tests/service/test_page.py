@@ -432,7 +432,7 @@ def test_odd_items_are_shown_as_they_are(come, writable, writer):
     writer.put(ODD, text=HOSTILE, labels=["beach", "<b>"], columns={"by": "</script>"})
     writer.put("lone picture", image=picture_bytes("teal", (64, 64)))
     page = come("/", url=writable.url)
-    page.page.get_by_label("Token").fill("a wrong token")
+    page.page.get_by_label("Token").fill("a-wrong-token")
     page.page.keyboard.press("Enter")
     expect(page.state).to_contain_text("The token is not known.")
     page.page.get_by_label("Token").fill(READ)

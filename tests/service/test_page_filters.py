@@ -12,7 +12,7 @@ from fdch.index.conditions import parse_condition
 from fdch.index.store import Condition
 
 CALL = """
-async ([name, ...given]) => (await import("/static/filters.js"))[name](...given)
+async ([name, ...given]) => (await import("/static/conditions.js"))[name](...given)
 """
 CELLS = {
     "born in year": " 1900 ",
@@ -70,3 +70,19 @@ def test_plain_conditions_stay_as_they_were_shared(come):
     assert page.evaluate(CALL, ["write", "label", "=", ["a dog"]]) == "label=a dog"
     assert page.evaluate(CALL, ["write", "price", ">=", ["3"]]) == "price>=3"
     assert page.evaluate(CALL, ["write", "a", "in", ["b", "c"]]) == 'a in ["b","c"]'
+
+
+def test_one_of_several_labels_of_a_link_can_be_taken_out(come, client):
+    page = come("/?q=boat&where=label%20in%20tree%2Ccar%2C%20boat")
+    page.ids()
+    side = page.page.get_by_role("complementary", name="Filters")
+    pressed = side.locator("[data-column=label][aria-pressed=true]")
+    expect(pressed).to_have_count(3)
+    for left in (["tree", "boat"], ["boat"], []):
+        name = {2: "car, ", 1: "tree, ", 0: "boat, "}[len(left)]
+        side.get_by_role("button", name=name).first.click()
+        expect(pressed).to_have_count(len(left))
+        where = page.asked().get("where", [])
+        values = [list(parse_condition(each).values) for each in where]
+        assert values == ([left] if left else [])
+        assert page.ids() == client.by_text("boat", k=24, where=where).ids

@@ -66,3 +66,32 @@ def test_a_short_text_has_nothing_to_unfold(come):
     dialog = page.page.get_by_role("dialog")
     expect(dialog.get_by_role("button", name="More like this")).to_be_visible()
     expect(dialog.get_by_role("button", name="Show all of it")).to_have_count(0)
+
+
+def test_a_filter_of_a_long_value_is_one_line(come):
+    page = come()
+
+    def tell(route):
+        reply = route.fetch()
+        content = reply.json()
+        content["columns"].append(
+            {
+                "name": "story",
+                "numeric": False,
+                "values": [{"value": LONG, "count": 9}, {"value": "brief", "count": 3}],
+            }
+        )
+        route.fulfill(response=reply, json=content)
+
+    page.page.route("**/v1/index", tell)
+    page.open("/?q=boat&where=label%21%3D" + "x" * 900)
+    page.ids()
+    chip = page.page.locator("[data-column=story]").first
+    plain = page.page.locator("[data-column=story]").last
+    assert chip.bounding_box()["height"] == plain.bounding_box()["height"]
+    expect(chip.locator(".count")).to_have_text("9")
+    active = page.page.locator("#active .chip")
+    assert active.bounding_box()["height"] < 2 * plain.bounding_box()["height"]
+    expect(active.locator(".cross")).to_be_in_viewport(ratio=1)
+    assert page.overflow() <= 0
+    assert page.barriers() == []

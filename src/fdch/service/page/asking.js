@@ -2,9 +2,10 @@
 
 import * as address from "/static/address.js";
 import { find } from "/static/build.js";
-import * as filters from "/static/filters.js";
+import * as conditions from "/static/conditions.js";
 import * as known from "/static/known.js";
 import * as pictures from "/static/picture.js";
+import * as place from "/static/place.js";
 
 export let asked = address.empty();
 export let picture = null; // the picture searched with, and its address for showing it
@@ -14,6 +15,7 @@ let draw = () => {};
 // given() draws the page.
 export function listen(given) {
   draw = given;
+  place.listen();
   window.addEventListener("popstate", () => { read(); draw(); });
 }
 
@@ -29,16 +31,27 @@ export function again() {
 }
 
 export function go(changes, { replace = false, because = "" } = {}) {
+  place.keep();
+  const before = asked;
   asked = { ...asked, ...changes };
   if (!asked.picture) picture = null;
-  const kept = { picture: picture?.address ?? null };
   const written = address.write(asked);
   const isSame = written === location.pathname + location.search && !asked.picture;
-  const way = replace || isSame ? "replaceState" : "pushState";
+  const isNew = !replace && !isSame;
+  const isOther = isNew
+    && (before.view !== asked.view || address.withoutItem(before) !== address.withoutItem(asked));
+  const kept = {
+    picture: picture?.address ?? null,
+    // whether an item on show was opened here, so that going back closes it
+    opened: asked.item !== "" && (because === "open" || (!isNew && Boolean(history.state?.opened))),
+    top: isOther ? 0 : Math.round(window.scrollY),
+  };
+  if (isOther) place.wantTop();
+  const way = isNew ? "pushState" : "replaceState";
   try {
     history[way](kept, "", written);
   } catch { // the picture is too large for the browser's history
-    history[way]({ picture: null }, "", written);
+    history[way]({ ...kept, picture: null }, "", written);
   }
   lastChange = because;
   draw();
@@ -56,7 +69,6 @@ export function ask(text) {
 
 export function like(id) {
   go({ view: "search", text: "", like: id, picture: false, item: "", k: address.PAGE });
-  window.scrollTo({ top: 0 });
 }
 
 export function likeAddress(id) {
@@ -64,23 +76,30 @@ export function likeAddress(id) {
 }
 
 export function setWhere(where) {
-  go({ where, item: "", k: address.PAGE });
+  go({ ...typed(), where, item: "", k: address.PAGE });
 }
 
 export function addLabel(label) {
-  const has = filters.has(asked.where, filters.LABEL, label);
-  go({ item: "", k: address.PAGE, where: has ? asked.where : filters.toggle(asked.where, filters.LABEL, label) });
+  const has = conditions.has(asked.where, conditions.LABEL, label);
+  go({ ...typed(), item: "", k: address.PAGE, where: has ? asked.where : conditions.toggle(asked.where, conditions.LABEL, label) });
 }
 
 export function setLeast(least) {
-  go({ least, k: address.PAGE }, { replace: lastChange === "least", because: "least" });
+  go({ ...typed(), least, k: address.PAGE }, { replace: lastChange === "least", because: "least" });
 }
 
 export function showMore() {
   go({ k: Math.min(address.MOST, 2 * asked.k) }, { replace: true, because: "more" });
 }
 
+// Words that were typed and not sent are meant all the same.
+function typed() {
+  const text = find("words").value.trim();
+  return text && text !== asked.text.trim() ? { text, like: "", picture: false } : {};
+}
+
 export function clear() {
+  find("words").value = "";
   go({ ...address.empty() });
   find("words").focus();
 }

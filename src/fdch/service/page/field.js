@@ -1,12 +1,16 @@
 // The field of the search: its words, or the face of what is searched with instead.
 
-import { asked, clear, lastChange, picture } from "/static/asking.js";
+import { asked, clear, picture } from "/static/asking.js";
 import { build, find } from "/static/build.js";
 import * as service from "/static/service.js";
 
+let drawn = ""; // what the field stood for when it was drawn last
+
 export function draw() {
   const field = find("words");
-  if (document.activeElement !== field || lastChange !== "least") field.value = asked.text;
+  const now = JSON.stringify([asked.text, asked.like, asked.picture]);
+  if (now !== drawn) field.value = asked.text; // else what is typed meanwhile stays
+  drawn = now;
   const holder = find("asked-picture");
   const shown = picture && asked.picture
     ? build("img", { src: picture.address ?? "", alt: "The picture searched with" })

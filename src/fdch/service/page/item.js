@@ -29,15 +29,15 @@ export async function draw() {
   details.open(item, known.index?.bits, at < 0 ? null : { at, of: list.length }, {
     like: asking.like, label: asking.addLabel,
     close: () => close(wanted),
-    step: (by) => list[at + by] && asking.go({ item: list[at + by].id }, { replace: true, because: asking.lastChange }),
+    step: (by) => list[at + by] && asking.go({ item: list[at + by].id }, { replace: true }),
   });
 }
 
 // An item that was opened here is closed by going back; one from a link has no way back.
 function close(id) {
   leaving = id;
-  if (asking.lastChange === "open") history.back();
-  else asking.go({ item: "" });
+  if (history.state?.opened) history.back();
+  else asking.go({ item: "" }, { replace: true });
 }
 
 function focusCard(id) {

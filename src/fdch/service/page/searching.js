@@ -6,6 +6,7 @@ import * as asking from "/static/asking.js";
 import { find } from "/static/build.js";
 import * as item from "/static/item.js";
 import * as known from "/static/known.js";
+import * as place from "/static/place.js";
 import * as service from "/static/service.js";
 import * as side from "/static/side.js";
 import * as states from "/static/states.js";
@@ -24,6 +25,7 @@ export async function draw() {
   const key = address.withoutItem(asked) + (picture?.address ?? "");
   if (known.found?.key === key && !isWaiting) {
     drawSide(false);
+    place.restore();
     item.draw();
     return;
   }
@@ -62,6 +64,7 @@ function show(key, reply, best) {
     open: (id) => asking.go({ item: id }, { because: "open" }),
     more: () => { answers.focusWhenThere(reply.results.length); asking.showMore(); },
   });
+  place.restore();
   // what had the focus may be gone with the results it belonged to
   if (!isFirst && document.activeElement === document.body) find("heading").focus({ preventScroll: true });
   item.draw();

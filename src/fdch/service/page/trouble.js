@@ -8,6 +8,7 @@ import * as details from "/static/details.js";
 import * as known from "/static/known.js";
 import { explain } from "/static/mistakes.js";
 import * as indexView from "/static/overview.js";
+import * as place from "/static/place.js";
 import * as service from "/static/service.js";
 import * as states from "/static/states.js";
 
@@ -29,17 +30,20 @@ export function show(problem) {
 export function showAtStart(problem) {
   find("start-view").replaceChildren(
     build("h1", { id: "start-heading", class: "hidden" }, "Search"), states.problem(inWords(problem), actions()));
+  place.restore();
   waitWhileAway(problem);
 }
 
 export function showInIndex(problem) {
   find("index-view").replaceChildren(...indexView.failed(states.problem(inWords(problem), actions())));
+  place.restore();
   waitWhileAway(problem);
 }
 
 // In place of results.
 export function showState(title, shown) {
   answers.showState(title, shown);
+  place.restore();
   details.shut();
 }
 

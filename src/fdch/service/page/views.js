@@ -7,6 +7,7 @@ import { find } from "/static/build.js";
 import * as details from "/static/details.js";
 import * as known from "/static/known.js";
 import * as indexView from "/static/overview.js";
+import * as place from "/static/place.js";
 import * as states from "/static/states.js";
 import * as trouble from "/static/trouble.js";
 
@@ -20,6 +21,7 @@ export async function drawStart() {
     await known.learnIndex();
     if (address.hasQuery(asking.asked) || asking.asked.view !== "search") return;
     view.replaceChildren(...start());
+    place.restore();
     if (known.overview || known.index.items === 0) return;
     await known.learnOverview().catch(() => null); // a page without examples is fine
     if (!view.hidden && known.overview) view.replaceChildren(...start());
@@ -37,6 +39,7 @@ export async function drawIndex() {
     await Promise.all([known.learnIndex(), known.learnOverview()]);
     if (asking.asked.view !== "index") return;
     view.replaceChildren(...indexView.content(known.index, known.overview, asking));
+    place.restore();
     answers.say("The index is shown.");
   } catch (problem) {
     trouble.showInIndex(problem);

@@ -1,0 +1,37 @@
+// How far down the page someone is, kept with each entry of the browser's history:
+// results come late, so that the browser itself would look for the place too early.
+
+const SETTLED_MS = 100;
+let wanted = null; // where to be once what is asked for is drawn
+let timer = 0;
+
+export function listen() {
+  history.scrollRestoration = "manual";
+  wanted = history.state?.top ?? null;
+  window.addEventListener("scroll", () => {
+    clearTimeout(timer);
+    timer = setTimeout(keep, SETTLED_MS);
+  }, { passive: true });
+  window.addEventListener("pagehide", keep);
+  window.addEventListener("popstate", () => {
+    clearTimeout(timer);
+    wanted = history.state?.top ?? 0;
+  });
+}
+
+// To be called before something else is asked for.
+export function keep() {
+  clearTimeout(timer);
+  if (wanted === null) history.replaceState({ ...history.state, top: Math.round(window.scrollY) }, "");
+}
+
+export function wantTop() {
+  wanted = 0;
+}
+
+// To be called when what was asked for is drawn.
+export function restore() {
+  if (wanted === null) return;
+  window.scrollTo({ top: wanted, behavior: "instant" });
+  wanted = null;
+}
