@@ -9,21 +9,23 @@ pytest.importorskip("axe_playwright_python", reason="axe is not installed")
 from playwright.sync_api import expect
 from tests.service.running import READ, picture_bytes
 
+from fdch.service.problems import loading
+
 WORDS_FOR_PROGRAMS = ("/docs", "String should", "Where.0", "Retry-After", "null", "422")
 
 
 @pytest.mark.parametrize("address", ["/", "/?q=boat", "/?view=index"])
-def test_a_service_that_is_loading_is_waited_for(come, served, address):
-    served.service.is_ready = False
-    try:
-        reply = httpx.get(f"{served.url}/ready")
-        assert reply.json()["error"]["code"] == "loading"
-        assert reply.status_code == 503 and reply.headers["retry-after"] == "5"
-        page = come(address)
-        expect(page.state).to_contain_text("The search service is starting")
-        assert page.barriers() == []
-    finally:
-        served.service.is_ready = True
+def test_a_service_that_is_loading_is_waited_for(come, address):
+    page = come("/docs")
+    told = loading().response()
+    assert told.status_code == 503 and told.headers["retry-after"] == "5"
+    for place in ("**/v1/**", "**/ready"):
+        page.page.route(place, lambda route: route.fulfill(status=503, body=told.body))
+    page.open(address)
+    expect(page.state).to_contain_text("The search service is starting")
+    assert page.barriers() == []
+    page.page.unroute("**/v1/**")
+    page.page.unroute("**/ready")
     expect(page.state).to_have_count(0)  # without a click
     expect(page.page.locator("#about")).to_contain_text("240 items")
 

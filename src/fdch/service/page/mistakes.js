@@ -1,6 +1,13 @@
 // What went wrong, in words for people: the service's own are for programs too.
 
+// what ends without anyone's doing: the page waits for it
+const PASSING = {
+  away: ["The search service is away", "This page cannot reach it. It goes on by itself as soon as the service is back."],
+  loading: ["The search service is starting", "It is loading its model, which takes a moment. This page goes on by itself."],
+  index_lost: ["The index is not in its place", "It was removed or replaced. This page goes on by itself as soon as it is back."],
+};
 const SAID = {
+  ...PASSING,
   unknown_item: ["This item is not in the index", "It may have been removed since, or the link is of another index."],
   unknown_words: ["No word of this is known here", "The model behind this index learned its words from its own texts. Try others, or a picture."],
   broken_picture: ["This picture cannot be read", "Its file may be damaged, or too large. JPEG, PNG, WebP, GIF, BMP and TIFF can be read."],
@@ -14,6 +21,10 @@ const SAID = {
 const FILTER = ["A filter cannot be used", "It is longer than the service takes, or there are too many of them."];
 const TEXT = ["This is too long to search with", "Words to search with have 2,000 characters at most."];
 const LINK = ["This link cannot be used", "Something in it is not what the service takes."];
+
+export function passes(error) {
+  return error.code in PASSING;
+}
 
 // Gives a heading and the sentences below it.
 export function explain(error) {

@@ -1,7 +1,7 @@
 // What the page says when there is nothing to show, with something to do about it.
 
 import { build } from "/static/build.js";
-import { explain } from "/static/mistakes.js";
+import { explain, passes } from "/static/mistakes.js";
 import { pictureOf } from "/static/results.js";
 import { isToken } from "/static/service.js";
 import * as words from "/static/words.js";
@@ -21,15 +21,9 @@ export function button(text, act, look = "chip") {
 
 // actions: ask(text), again(), token(given), clear(), where(conditions)
 export function problem(error, actions) {
-  if (error.code === "away") {
-    return state("The search service is away",
-      "This page cannot reach it. It goes on by itself as soon as the service is back.",
-      [button("Try again now", actions.again, "main")], "is-problem");
-  }
-  if (error.code === "loading") {
-    return state("The search service is starting",
-      "It is loading its model, which takes a moment. This page goes on by itself.",
-      [button("Try again now", actions.again, "main")]);
+  const [heading, ...body] = explain(error);
+  if (passes(error)) {
+    return state(heading, body, [button("Try again now", actions.again, "main")], error.code === "loading" ? "" : "is-problem");
   }
   if (error.status === 401 || error.status === 403) return tokenForm(actions);
   if (error.suggestions.length) {
@@ -42,7 +36,6 @@ export function problem(error, actions) {
     return state("Too much at once", `The service has more to do than it can.${wait}`,
       [button("Try again", actions.again, "main")], "is-problem");
   }
-  const [heading, ...body] = explain(error);
   return state(heading, body,
     [actions.hasFilters && error.status === 422 && button("Remove the filters", () => actions.where([]), "main"),
       button("Try again", actions.again), button("Start afresh", actions.clear)].filter(Boolean), "is-problem");

@@ -6,7 +6,7 @@ import * as asking from "/static/asking.js";
 import { build, find } from "/static/build.js";
 import * as details from "/static/details.js";
 import * as known from "/static/known.js";
-import { explain } from "/static/mistakes.js";
+import { explain, passes } from "/static/mistakes.js";
 import * as indexView from "/static/overview.js";
 import * as place from "/static/place.js";
 import * as service from "/static/service.js";
@@ -24,7 +24,7 @@ export function show(problem) {
     showState(answers.heading(asking.asked), states.problem(told, actions()));
     waitWhileAway(told);
   }
-  answers.say(told.code === "away" || told.code === "loading" ? "The search service does not answer yet." : explain(told)[0]);
+  answers.say(explain(told)[0]);
 }
 
 export function showAtStart(problem) {
@@ -73,7 +73,7 @@ function inWords(problem) {
 }
 
 function waitWhileAway(problem) {
-  if (problem.code !== "away" && problem.code !== "loading") return;
+  if (!passes(problem)) return;
   clearTimeout(awayTimer);
   awayTimer = setTimeout(async () => {
     const isBack = await fetch("/ready").then((reply) => reply.ok, () => false);
