@@ -24,6 +24,7 @@ from fdch.gallery_items import (
     lost_halves,
     with_known_halves,
 )
+from fdch.index.layout import told
 from fdch.index.opening import (
     IndexStore,
     create_store,
@@ -106,7 +107,8 @@ class Index:
         """
         beside = None if is_server(name) else Path(name).absolute().parent
         if beside is not None:
-            beside.mkdir(parents=True, exist_ok=True)
+            with told(Path(name)):
+                beside.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fdch-model-", dir=beside) as place:
             folder = Path(place) / "model"
             run = _write_model(folder, model, calibration)

@@ -375,3 +375,41 @@ def test_every_flipped_byte_of_every_file_is_found(
     record_testsuite_property("flips", count)
     assert not missed
     assert count == total
+
+
+def test_an_index_is_made_behind_a_link(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    with CodeFolder.create(tmp_path / "link", 32, "model") as folder:
+        folder.add(sample_items(3), random_codes(3))
+    assert (tmp_path / "link").is_symlink()
+    assert len(names(tmp_path / "empty")) == 3
+
+
+def test_long_and_odd_names_are_names(tmp_path):
+    for name in ("x" * 250, os.fsdecode(b"caf\xe9 %3f?#")):
+        with CodeFolder.create(tmp_path / name, 32, "model") as folder:
+            folder.add(sample_items(3), random_codes(3))
+        assert len(names(tmp_path / name)) == 3
+        assert verify_folder(tmp_path / name).is_clean
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (".", "the folder that this program runs in"),
+        ("x" * 300, "name is too long"),
+        ("file", "is there already"),
+        ("file/x", "a file stands where a folder should be"),
+        ("file/x/y", "a file stands where a folder should be"),
+    ],
+)
+def test_where_no_index_can_be_is_said(tmp_path, monkeypatch, name, words):
+    (tmp_path / "file").touch()
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    with pytest.raises(IndexFolderError, match=words) as refused:
+        CodeFolder.create(Path(name if name == "." else tmp_path / name), 32, "model")
+    assert "disk is sound" not in str(refused.value)
+    assert [file.name for file in here.iterdir()] == []

@@ -78,20 +78,15 @@ def create_folder(
     """
     if not 1 <= bits <= MOST_BITS:
         raise IndexFolderError(f"codes have 1 to {MOST_BITS} bits; got {bits}.")
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        what = "is there already"
-        if (path / CATALOGUE).is_file() and not (path / MODEL).exists():
-            what += ", an index without a model: perhaps its making was stopped"
-        raise IndexFolderError(
-            f"'{path}' {what}. Choose another path, or remove it first."
-        )
+    with told(path):
+        target = _free_place(path)
     uid = uuid.uuid4()
     kept: dict[str, str | int] = {"format": FORMAT, "uid": uid.hex}
     kept |= {"bits": bits, "model": model}
     kept["facts"] = json.dumps(facts, ensure_ascii=False)
     kept["check"] = _check(uid.bytes, kept)
     kept |= dict.fromkeys(["commit", "items", "next_number", "next_part"], 0)
-    draft = path.absolute().with_name(f".{path.name}.{uid.hex}")
+    draft = target.with_name(f".fdch-index-{uid.hex}")
     with told(path):
         try:
             (draft / CODES).mkdir(parents=True)
@@ -100,8 +95,8 @@ def create_folder(
             if files is not None:
                 _put_files(draft, uid.bytes, copy_model(files, draft / MODEL))
             sync_folder(draft)
-            os.rename(draft, path)
-            sync_folder(path.absolute().parent)
+            os.rename(draft, target)
+            sync_folder(target.parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -112,6 +107,24 @@ def _put_files(folder: Path, uid: bytes, rows: list[FileRow]) -> None:
         connection.execute("PRAGMA synchronous = FULL")
         connection.executemany("INSERT INTO files VALUES (?, ?, ?)", rows)
     Seal.of(folder, uid, PAGE_BYTES).write(folder)
+
+
+def _free_place(path: Path) -> Path:
+    """Give where a new folder goes: behind links, where nothing is in the way."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        what = "is there already"
+        if (target / CATALOGUE).is_file() and not (target / MODEL).exists():
+            what += ", an index without a model: perhaps its making was stopped"
+        raise IndexFolderError(
+            f"'{path}' {what}. Choose another path, or remove it first."
+        )
+    if target.exists() and target.samefile(Path.cwd()):
+        raise IndexFolderError(
+            f"'{path}' is the folder that this program runs in, which cannot become "
+            "an index. Name a folder in it, such as 'catalogue.index'."
+        )
+    return target
 
 
 class Access:

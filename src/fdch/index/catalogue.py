@@ -1,6 +1,7 @@
 """The catalogue: one SQLite file that knows what counts in an index folder."""
 
 import logging
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -236,7 +237,7 @@ class Catalogue:
     def _connected(self, mode: str) -> sqlite3.Connection:
         still = "&immutable=1" if self._still is not None else ""
         connection = sqlite3.connect(
-            f"file:{quote(str(self.path.absolute()))}?mode={mode}{still}",
+            f"file:{quote(os.fsencode(self.path.absolute()))}?mode={mode}{still}",
             uri=True,
             timeout=_WAIT_SECONDS,
             isolation_level=None,

@@ -40,6 +40,11 @@ CHUNK_BYTES = 4096
 DIGEST_BYTES = 16
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_PATH = {
+    errno.ENAMETOOLONG: "the name is too long for this file system",
+    errno.ENOTDIR: "a file stands where a folder should be",
+    errno.EEXIST: "a file stands where a folder should be",
+}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _UNREADABLE = {*_FORBIDDEN, errno.ENOENT, errno.EIO, errno.EISDIR, errno.ENOTDIR}
 _FAULTS = {
@@ -206,6 +211,11 @@ def _from_system(folder: Path, problem: OSError) -> IndexFolderError:
         return IndexFolderError(
             f"index '{folder}': {problem.strerror} ('{problem.filename}'). "
             "Check the folder's permissions."
+        )
+    if problem.errno in _NO_PATH:
+        return IndexFolderError(
+            f"'{folder}' cannot be an index: {_NO_PATH[problem.errno]}. Choose another "
+            "path."
         )
     if problem.errno == errno.ENOENT:
         return DamagedIndex(
