@@ -1,19 +1,17 @@
 """What a client sends, checked before it leaves."""
 
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import numpy as np
 
-from fdch.errors import DataError, SettingError, suggestion
+from fdch.errors import DataError, SettingError
 from fdch.index.conditions import write_condition
-from fdch.index.store import Cell, Condition, is_whole
+from fdch.index.store import Cell, is_whole
 from fdch.results import Demand, Options
 
 Picture = str | Path | bytes | bytearray | memoryview
@@ -39,26 +37,17 @@ class Search:
     @classmethod
     def of(cls, options: Options) -> "Search":
         """Check the options of a Searcher, with its defaults."""
-        given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
-        for name in given.keys() - Options.__annotations__.keys():
-            hint = suggestion(name, Options.__annotations__)
-            raise SettingError(f"a search has no option '{name}'{hint or '.'}")
-        for name in given.keys() & {"k", "radius"}:
-            given[name] = _whole(name, given[name])
-        if "min_probability" in given:
-            given["min_probability"] = _number(given["min_probability"])
-        if "rerank" in given:
-            given["rerank"] = bool(given["rerank"])
-        where = given.pop("where", [])
-        listed = [
-            write_condition(each) if isinstance(each, Condition) else each
-            for each in ([where] if isinstance(where, str) else where)
-        ]
-        demand = Demand.of({**given, "where": listed})  # type: ignore[typeddict-item]
-        given["k"] = MOST_RESULTS if demand.k is None else demand.k
-        if listed:
-            given["where"] = listed
-        return cls(given, demand.k is None)
+        demand = Demand.of(options)
+        fields: dict[str, Any] = {"k": MOST_RESULTS if demand.k is None else demand.k}
+        if demand.radius is not None:
+            fields["radius"] = demand.radius
+        if demand.where:
+            fields["where"] = [write_condition(each) for each in demand.where]
+        if demand.rerank:
+            fields["rerank"] = True
+        if demand.min_probability is not None:
+            fields["min_probability"] = float(demand.min_probability)
+        return cls(fields, demand.k is None)
 
     @property
     def texts_at_a_time(self) -> int:
@@ -187,16 +176,3 @@ def _cell(name: str, given: object) -> Cell:
         f"column '{name}' must be a text, a number, True, False or None; got "
         f"{type(given).__name__}."
     )
-
-
-def _whole(name: str, given: Any) -> int:
-    try:
-        return operator.index(given)
-    except TypeError:
-        raise SettingError(f"{name} must be a whole number; got {given!r}.") from None
-
-
-def _number(given: object) -> float:
-    if not isinstance(given, Real):
-        raise SettingError(f"the probability must be a number; got {given!r}.")
-    return float(given)
