@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import click
@@ -57,6 +58,9 @@ def test_compose_files_run_a_service_with_tokens_on_loopback(name):
     assert service["ports"] == [f"127.0.0.1:8000:{options['port']}"]
     assert service["secrets"] == ["tokens"]
     assert service["read_only"] is True
+    [network] = compose(name)["networks"]["default"]["ipam"]["config"]
+    assert options["proxy"] == network["gateway"]
+    assert ip_address(network["gateway"]) in ip_network(network["subnet"])
 
 
 @pytest.mark.parametrize("name", COMPOSE)

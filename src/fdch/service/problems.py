@@ -70,6 +70,13 @@ def loading() -> Problem:
     return Problem(503, "loading", message, hint, {"retry-after": "5"})
 
 
+def index_lost() -> Problem:
+    """Say that the index is not where it was opened."""
+    message = "the index was removed or replaced."
+    hint = "Tell whoever runs the service: it is to be put back, or opened again."
+    return Problem(503, "index_lost", message, hint, {"retry-after": "60"})
+
+
 def problem_of(error: FdchError) -> Problem:
     """Say in HTTP what an error of ours says."""
     if isinstance(error, UnknownWords):

@@ -24,13 +24,15 @@ from fdch.service.examples import GENERAL, Examples, find_examples
 from fdch.service.limits import ServiceLimits
 from fdch.service.metrics import Metrics
 from fdch.service.pictures import ItemPictures, ServedPicture
+from fdch.service.place import Place
 from fdch.service.pools import BoundedPool
-from fdch.service.problems import Problem, loading
+from fdch.service.problems import Problem, index_lost, loading
 from fdch.service.tokens import Tokens
 from fdch.service.unfinished import Unfinished
 from fdch.service.writing import Change, Put, Writer, Written
 
 PICTURES = "pictures"
+WATCH_SECONDS = 5.0
 _BATCH = 256
 _WRITES = 128
 _READERS = 4
@@ -73,6 +75,8 @@ class Service:
         self.trouble: Exception | None = None
         self.give_up: Callable[[], None] = lambda: None
         self.is_ready = False
+        self._why_not: Callable[[], Problem] = loading
+        self._place = Place(_folder(index))
         self.pictures = ItemPictures(
             _pictures_folder(index) if pictures is None else pictures.absolute(),
             self.limits.picture_pixels,
@@ -178,7 +182,7 @@ class Service:
 
     async def change(self, change: Change) -> Written:
         """Change the index; what is returned is on disk."""
-        self._require_ready()
+        self.require_ready()
         # whoever stops waiting does not stop the change
         written = await asyncio.shield(self._writes.submit(change))
         kind = "put" if isinstance(change, Put) else "remove"
@@ -189,12 +193,12 @@ class Service:
 
     async def describe(self) -> dict[str, object]:
         """Tell what the index holds."""
-        self._require_ready()
+        self.require_ready()
         return await self._reading.run(self.about.index)
 
     async def overview(self) -> dict[str, object]:
         """Tell how the index's codes lie."""
-        self._require_ready()
+        self.require_ready()
         return await self._reading.run(self.about.overview)
 
     async def measurements(self) -> bytes:
@@ -208,8 +212,13 @@ class Service:
         found: Examples = (await self._reading.run(self._examples.get))["found"]
         return found
 
+    def require_ready(self) -> None:
+        """Refuse while nothing can be answered."""
+        if not self.is_ready:
+            raise self._why_not()
+
     async def _submit(self, query: Query) -> Answer:
-        self._require_ready()
+        self.require_ready()
         try:
             return await self._searches.submit(query)
         except NoKnownWord:
@@ -217,10 +226,6 @@ class Service:
         # raises, with words that would be known: slow, so not where others wait
         await self._reading.run(text_queries, encoder, query.asked)
         raise AssertionError("a text without a known word was encoded")
-
-    def _require_ready(self) -> None:
-        if not self.is_ready:
-            raise loading()
 
     async def _warm(self) -> None:
         try:
@@ -239,6 +244,17 @@ class Service:
         gc.freeze()
         self.is_ready = True
         _log.info("ready")
+        await self._watch()
+
+    async def _watch(self) -> None:
+        """Notice when the index's folder is removed, or another put in its place."""
+        self._why_not = index_lost
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            is_same = await asyncio.to_thread(self._place.is_same)
+            if is_same != self.is_ready:
+                self.is_ready = is_same
+                _log.error("the index is back" if is_same else index_lost().message)
 
     def _close(self) -> None:
         self._searches.close()
@@ -267,5 +283,10 @@ class Service:
 
 def _pictures_folder(index: Index) -> Path | None:
     """Give the folder beside the codes, where there is one."""
+    folder = _folder(index)
+    return None if folder is None else folder / PICTURES
+
+
+def _folder(index: Index) -> Path | None:
     path = getattr(index.store, "path", None)
-    return path.absolute() / PICTURES if isinstance(path, Path) else None
+    return path.absolute() if isinstance(path, Path) else None

@@ -10,7 +10,6 @@ from fdch.service.examples import GENERAL, with_examples
 from fdch.service.messages import IndexReply, StateReply
 from fdch.service.metrics import MEDIA_TYPE
 from fdch.service.page_files import INDEX, page_file
-from fdch.service.problems import loading
 from fdch.service.service import Service
 from fdch.service.tokens import MAY_READ
 
@@ -52,8 +51,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["state"],
     )
     async def ready() -> Response:
-        if not service.is_ready:
-            raise loading()
+        service.require_ready()
         return replies.ok({"status": "ready"})
 
     @app.get(
