@@ -152,7 +152,8 @@ def original(tmp_path_factory, factor_pairs, write_features):
 @pytest.fixture
 def trained(original, task):
     """The run of the task, trained from equal data in another place."""
-    from fdch.runs import DESCRIPTION, open_run
+    from fdch.run_files import DESCRIPTION
+    from fdch.runs import open_run
 
     shutil.copytree(original / "run", task.out)
     path = task.out / DESCRIPTION

@@ -12,7 +12,7 @@ LAYERS = [
     {"errors", "machine", "progress", "timing"},
     {"codes", "compiled", "files", "exported_files"},
     {"data", "index", "evaluation"},
-    {"exported"},
+    {"exported", "run_files"},
     {"networks", "objectives"},
     {"training"},
     {"methods"},

@@ -9,7 +9,8 @@ from fdch.data.splits import Split, SplitSizes
 from fdch.errors import DataError, RunError, SettingError
 from fdch.experiment import TrainingTask, read_parts, train_run
 from fdch.progress import Update
-from fdch.runs import CHECKPOINTS, DESCRIPTION, open_run
+from fdch.run_files import CHECKPOINTS, DESCRIPTION
+from fdch.runs import open_run
 from fdch.scoring import evaluate_run
 from fdch.training.context import Context
 

@@ -14,7 +14,7 @@ from fdch.index.store import Item
 from fdch.indexing import Index
 from fdch.methods.scm_seq import SCMSeq
 from fdch.progress import Update
-from fdch.runs import DESCRIPTION
+from fdch.run_files import DESCRIPTION
 from fdch.search import Searcher
 
 

@@ -12,7 +12,7 @@ from fdch.data.texts import Sentences
 from fdch.errors import DataError, LabelError, MissingFile, RunError, SettingError
 from fdch.methods.fdch import FDCH
 from fdch.preparation import require_free_folder, require_ready, require_sides
-from fdch.runs import CHECKPOINTS, DESCRIPTION, STATE
+from fdch.run_files import CHECKPOINTS, DESCRIPTION, STATE
 from fdch.training.context import Context
 
 CPU = Context(device="cpu")

@@ -14,17 +14,8 @@ from fdch.errors import DamagedRun, FdchError, NewerRun, NotFitted, RunError
 from fdch.index.folder import CodeFolder
 from fdch.methods.fdch import FDCH
 from fdch.methods.fdch_i import FDCHI
-from fdch.runs import (
-    CALIBRATION,
-    DESCRIPTION,
-    SPLIT,
-    STATE,
-    _checksum,
-    copy_model,
-    is_finished,
-    open_run,
-    save_run,
-)
+from fdch.run_files import CALIBRATION, DESCRIPTION, SPLIT, STATE, checksum, is_finished
+from fdch.runs import copy_model, open_run, save_run
 from fdch.training.context import Context
 
 QUICK = FDCH(
@@ -69,7 +60,7 @@ def replace_state(run, **arrays):
     """Change arrays of the state and make the checksum fit."""
     path = run.folder / STATE
     save_file(load_file(path) | arrays, path)
-    rewrite(run, files=description(run)["files"] | {STATE: _checksum(path)})
+    rewrite(run, files=description(run)["files"] | {STATE: checksum(path)})
 
 
 def test_a_run_comes_back_as_it_was(saved, pairs, fitted):
@@ -198,13 +189,13 @@ def test_a_description_that_is_none_is_damage(saved, text):
 
 
 def test_a_huge_description_is_not_read(saved, monkeypatch):
-    monkeypatch.setattr("fdch.runs.MOST_DESCRIPTION_BYTES", 100)
+    monkeypatch.setattr("fdch.run_files.MOST_DESCRIPTION_BYTES", 100)
     with pytest.raises(DamagedRun, match="larger than any description"):
         open_run(saved.folder)
 
 
 def test_a_huge_file_is_not_read(saved, monkeypatch):
-    monkeypatch.setattr("fdch.runs.MOST_FILE_BYTES", 100)
+    monkeypatch.setattr("fdch.run_files.MOST_FILE_BYTES", 100)
     with pytest.raises(DamagedRun, match="at most 100 fit"):
         open_run(saved.folder)
 
@@ -279,7 +270,7 @@ def test_missing_and_additional_weights_are_refused(saved):
     arrays = load_file(path)
     del arrays["text.output.bias"]
     save_file(arrays, path)
-    rewrite(saved, files=description(saved)["files"] | {STATE: _checksum(path)})
+    rewrite(saved, files=description(saved)["files"] | {STATE: checksum(path)})
     with pytest.raises(DamagedRun, match=r"text\.output\.bias"):
         open_run(saved.folder)
 
@@ -312,7 +303,7 @@ def test_hostile_inputs_are_refused(saved, inputs):
 def test_a_file_that_is_no_state_is_refused(saved):
     path = saved.folder / STATE
     path.write_bytes(b"not a state at all")
-    rewrite(saved, files=description(saved)["files"] | {STATE: _checksum(path)})
+    rewrite(saved, files=description(saved)["files"] | {STATE: checksum(path)})
     with pytest.raises(DamagedRun, match="cannot be opened"):
         open_run(saved.folder)
 
@@ -358,7 +349,7 @@ def test_an_unfit_calibration_is_refused(fitted, pairs, tmp_path, wrong):
     folder = tmp_path / "run"
     saved = save_run(folder, "fdch", fitted, None, {}, calibrate(fitted, pairs))
     (folder / CALIBRATION).write_text(wrong)
-    sums = {CALIBRATION: _checksum(folder / CALIBRATION)}
+    sums = {CALIBRATION: checksum(folder / CALIBRATION)}
     rewrite(saved, files=description(saved)["files"] | sums)
     with pytest.raises(DamagedRun, match="not a run's calibration"):
         open_run(folder)

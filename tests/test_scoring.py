@@ -6,7 +6,8 @@ import pytest
 
 from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedRun, DataError, RunError
-from fdch.runs import DESCRIPTION, open_run
+from fdch.run_files import DESCRIPTION
+from fdch.runs import open_run
 from fdch.scoring import evaluate, evaluate_run, validate
 
 

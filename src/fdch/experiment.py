@@ -16,7 +16,8 @@ from fdch.methods._base import HashMethod
 from fdch.methods._settings import configure
 from fdch.methods.fdch import FDCH
 from fdch.preparation import require_free_folder, require_ready, require_sides
-from fdch.runs import CHECKPOINTS, Run, is_finished, open_run, save_run
+from fdch.run_files import CHECKPOINTS, is_finished
+from fdch.runs import Run, open_run, save_run
 from fdch.scoring import validate
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context

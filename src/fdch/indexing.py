@@ -36,7 +36,8 @@ from fdch.index.opening import (
 from fdch.index.store import Item, Kind, require_several
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
-from fdch.runs import Run, RunFacts, copy_model, open_run, read_facts, save_run
+from fdch.run_files import RunFacts, read_facts
+from fdch.runs import Run, copy_model, open_run, save_run
 from fdch.training.context import PLAIN, Context
 
 if TYPE_CHECKING:

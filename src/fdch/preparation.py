@@ -15,14 +15,7 @@ from fdch.errors import (
 from fdch.evaluation.histograms import MOST_BITS
 from fdch.methods._base import HashMethod
 from fdch.networks import image as image_networks
-from fdch.runs import (
-    CALIBRATION,
-    CHECKPOINTS,
-    SPLIT,
-    STATE,
-    WEIGHTS,
-    is_finished,
-)
+from fdch.run_files import CALIBRATION, CHECKPOINTS, SPLIT, STATE, WEIGHTS, is_finished
 from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import READY
 

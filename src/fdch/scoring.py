@@ -14,7 +14,8 @@ from fdch.errors import DamagedRun, LabelError, RunError
 from fdch.evaluation import GALLERIES, Protocol, Scores, evaluate_codes
 from fdch.methods._base import HashMethod
 from fdch.preparation import read_pairs
-from fdch.runs import DESCRIPTION, Run
+from fdch.run_files import DESCRIPTION
+from fdch.runs import Run
 from fdch.training.context import PLAIN, Context
 
 KNOWN_DATA = ("source", "fingerprint")

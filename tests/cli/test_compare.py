@@ -5,7 +5,6 @@ import json
 import pytest
 
 from fdch.cli import compare
-from fdch.runs import DESCRIPTION, SCORES
 
 
 @pytest.fixture
@@ -99,7 +98,3 @@ def test_a_file_too_large_for_scores_is_not_read(fdch, tmp_path, monkeypatch):
     file = tmp_path / "large.json"
     file.write_text("x" * 11)
     assert "no scores are" in fdch("compare", file).stderr
-
-
-def test_the_names_of_files_are_those_of_runs():
-    assert (compare.SCORES, compare.DESCRIPTION) == (SCORES, DESCRIPTION)

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from fdch.cli.progress_lines import ProgressPrinter
-from fdch.runs import STATE, open_run
+from fdch.run_files import STATE
+from fdch.runs import open_run
 from fdch.training.checkpoints import Checkpoints
 
 

@@ -12,7 +12,8 @@ from fdch.reproduction.cells import RUN
 from fdch.reproduction.features import takes_features
 from fdch.reproduction.laboratory import Laboratory
 from fdch.reproduction.study import Cell, Study
-from fdch.runs import is_finished, open_run
+from fdch.run_files import is_finished
+from fdch.runs import open_run
 from fdch.scoring import evaluate_run
 from fdch.training.checkpoints import Checkpoints
 

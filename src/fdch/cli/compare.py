@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fdch.evaluation.tables import Table
 
 MEASURES = ("map", "map_stable", "map_best", "map_worst")
-# as in fdch.runs, which would load torch
-SCORES, DESCRIPTION = "scores.json", "run.json"
 WANTED = "a run that 'fdch evaluate' has scored, or a file of its --json"
 MOST_BYTES = 64 * 2**20
 AS_OPTIONS = {
@@ -91,6 +89,7 @@ def command(
 def read_scores(path: Path) -> "Scores":
     """Read scores from a run's folder or a file."""
     from fdch.evaluation import Scores
+    from fdch.run_files import DESCRIPTION, SCORES
 
     file = path / SCORES if path.is_dir() else path
     if not file.is_file():

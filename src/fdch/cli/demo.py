@@ -179,7 +179,7 @@ def _write_page(out: Path, run: "Run", found: "Evaluation") -> dict[str, Any]:
     from fdch.cli.evaluate import describe
     from fdch.files import write_json
     from fdch.report.page import write_report
-    from fdch.runs import SCORES
+    from fdch.run_files import SCORES
 
     document = describe(run, found)
     write_json(run.folder / SCORES, document)

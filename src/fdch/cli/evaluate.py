@@ -65,7 +65,8 @@ def command(
         require_place(report)
     from fdch.cli.data_notes import tell_data
     from fdch.files import write_json
-    from fdch.runs import SCORES, open_run
+    from fdch.run_files import SCORES
+    from fdch.runs import open_run
     from fdch.scoring import evaluate_run
     from fdch.training.context import Context
 

@@ -73,7 +73,7 @@ def command(resume: bool, device: str, as_json: bool, **asked: Any) -> None:
     task = _task(**asked)
     from fdch.cli.data_notes import tell_parts
     from fdch.experiment import train_run
-    from fdch.runs import is_finished
+    from fdch.run_files import is_finished
     from fdch.training.context import Context
 
     was_finished = resume and is_finished(task.out)
@@ -157,7 +157,7 @@ def _task(
 
 
 def _remains(out: Path) -> str:
-    from fdch.runs import CHECKPOINTS, is_finished
+    from fdch.run_files import CHECKPOINTS, is_finished
 
     if is_finished(out):
         return f"the run in '{out}' is whole."

@@ -15,7 +15,8 @@ from fdch.report.cards import Card, Found, labels_of, text_of
 from fdch.report.plots import balance_plot, lookup_plot, precision_plot
 from fdch.report.render import picture_uri, write_page
 from fdch.report.samples import Example, draw_examples
-from fdch.runs import DESCRIPTION, Run
+from fdch.run_files import DESCRIPTION
+from fdch.runs import Run
 from fdch.scoring import Evaluation
 
 QUERY_SIZE, ANSWER_SIZE = 240, 160

@@ -22,7 +22,8 @@ from fdch.reproduction.cells import RUN, Record, clear, drop_run, remains
 from fdch.reproduction.features import extract, for_pictures, takes_features
 from fdch.reproduction.study import Cell, Job, Study
 from fdch.reproduction.trial import measure
-from fdch.runs import CHECKPOINTS, is_finished, save_run
+from fdch.run_files import CHECKPOINTS, is_finished
+from fdch.runs import save_run
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
 

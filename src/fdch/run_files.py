@@ -1,0 +1,180 @@
+"""The files of a run folder, read under checks and without loading what it learned.
+
+RUN/run.json             what was trained, on what, by which versions; checksums
+RUN/state.safetensors    everything the method learned
+RUN/split.json           the ids of each part of the data
+RUN/calibration.json     how probable a result at a distance is
+RUN/image_weights.*      a copy of the image network's weights, if not packaged
+RUN/scores.json          the last evaluation, once there was one
+RUN/checkpoints/         unfinished training, gone when it ends
+
+The model inside an index is such a folder without split.json.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fdch import __version__
+from fdch.errors import DamagedRun, DataError, NewerRun, RunError
+from fdch.evaluation.calibration import Calibration
+from fdch.index.layout import CATALOGUE, MODEL
+
+FORMAT = 1
+DESCRIPTION = "run.json"
+STATE = "state.safetensors"
+SPLIT = "split.json"
+CALIBRATION = "calibration.json"
+SCORES = "scores.json"
+CHECKPOINTS = "checkpoints"
+WEIGHTS = "image_weights"
+MOST_DESCRIPTION_BYTES = 16 * 2**20
+MOST_FILE_BYTES = 16 * 2**30
+FIELDS = {"method": str, "settings": dict, "files": dict, "fingerprint": str}
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What a run tells of itself, without what it has learned.
+
+    Args:
+        name: The method's name, such as "fdch".
+        fingerprint: Identifies the trained model.
+        calibration: How probable a result at a distance is, where that is known.
+    """
+
+    name: str
+    fingerprint: str
+    calibration: Calibration | None
+
+
+def read_facts(folder: str | Path) -> RunFacts:
+    """Read what a run tells of itself; neither torch nor its weights are loaded.
+
+    Raises:
+        RunError: Saying what is wrong with the folder and what to do.
+    """
+    folder = Path(folder)
+    facts = read_description(folder)
+    if CALIBRATION in facts["files"]:
+        require_intact(folder / CALIBRATION, facts["files"][CALIBRATION])
+    bits = facts["settings"].get("bits")
+    calibration = read_calibration(folder, facts, bits)
+    return RunFacts(facts["method"], facts["fingerprint"], calibration)
+
+
+def is_finished(folder: Path) -> bool:
+    """Tell whether a folder holds a whole run."""
+    return (folder / DESCRIPTION).exists()
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """Read run.json; what is wrong with it is told.
+
+    Raises:
+        RunError: There is none, or it is damaged, or of a later version.
+    """
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise _no_run(folder)
+    if path.stat().st_size > MOST_DESCRIPTION_BYTES:
+        raise DamagedRun(f"'{path}' is larger than any description; it is damaged.")
+    try:
+        facts = json.loads(path.read_text("utf-8"))
+        found = facts["format"]
+        if type(found) is not int or found < 1:
+            raise ValueError(f"its format is {found!r}")
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
+        raise DamagedRun(
+            f"'{path}' is not a run's description ({problem}). Train the run again."
+        ) from problem
+    if found > FORMAT:
+        versions = facts.get("versions")
+        known = isinstance(versions, dict) and "fdch" in versions
+        writer = versions["fdch"] if known else "a later version"
+        raise NewerRun(
+            f"run '{folder}' has format {found} (written by fdch {writer}); fdch "
+            f"{__version__} reads formats up to {FORMAT}. Upgrade fdch to open it."
+        )
+    wrong = [key for key, kind in FIELDS.items() if type(facts.get(key)) is not kind]
+    if not wrong and not _known_files(facts["files"]):
+        wrong = ["files"]
+    if not wrong and facts["settings"].get("image_weights", "") not in (
+        "",
+        *facts["files"],
+    ):
+        wrong = ["settings"]
+    if wrong:
+        raise DamagedRun(
+            f"'{path}' has missing or unfit fields: {', '.join(wrong)}. "
+            "Train the run again."
+        )
+    return facts
+
+
+def _no_run(folder: Path) -> RunError:
+    """Make the error of a folder that is not there, or is something else."""
+    if (folder / CATALOGUE).exists():
+        kept = folder / MODEL
+        return RunError(
+            f"no trained method in '{folder}', which is an index. Give the run that "
+            f"it was made with, or the model that it keeps: '{kept}'."
+        )
+    there = "" if folder.is_dir() or not folder.exists() else ", which is a file"
+    return RunError(
+        f"no trained method in '{folder}'{there}. Train one with 'fdch train', "
+        "or check the path."
+    )
+
+
+def read_calibration(
+    folder: Path, facts: Mapping[str, Any], bits: int
+) -> Calibration | None:
+    """Read how probable results are, where the run's description names it."""
+    if CALIBRATION not in facts["files"]:
+        return None
+    path = folder / CALIBRATION
+    try:
+        found = Calibration.from_json(json.loads(path.read_text("utf-8")))
+        if found.bits != bits:
+            raise DataError(f"it is for {found.bits} bits, not {bits}.")
+    except (ValueError, RecursionError, DataError) as problem:
+        raise DamagedRun(
+            f"'{path}' is not a run's calibration ({problem}). Train the run again."
+        ) from problem
+    return found
+
+
+def _known_files(files: Mapping[str, Any]) -> bool:
+    """No name in a description may lead out of the folder."""
+    others = set(files) - {STATE, SPLIT, CALIBRATION}
+    plain = all(
+        Path(name).name == name and Path(name).stem == WEIGHTS for name in others
+    )
+    return plain and STATE in files
+
+
+def require_intact(path: Path, expected: object) -> None:
+    """Refuse a file that is missing, or not the one that was written."""
+    if not path.is_file():
+        raise DamagedRun(f"'{path}' is missing. Restore it or train the run again.")
+    size = path.stat().st_size
+    if size > MOST_FILE_BYTES:
+        raise DamagedRun(
+            f"'{path}' has {size:,} bytes; at most {MOST_FILE_BYTES:,} fit."
+        )
+    if checksum(path) != expected:
+        raise DamagedRun(
+            f"'{path}' is not the file that was written (size or checksum differ). "
+            "Restore it from a copy or train the run again."
+        )
+
+
+def checksum(path: Path) -> dict[str, Any]:
+    """Give the length and the hash of a file."""
+    with path.open("rb") as opened:
+        digest = hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=16))
+    return {"bytes": path.stat().st_size, "blake2b": digest.hexdigest()}
