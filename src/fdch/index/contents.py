@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from fdch.index.access import View
+from fdch.index.items import require_texts
 from fdch.index.store import Cell, Contents
 
 
@@ -28,7 +29,9 @@ def describe(view: View) -> dict[str, object]:
 def columns(view: View) -> list[str]:
     """Name the columns that items have had."""
     query = 'SELECT name FROM columns ORDER BY "column"'
-    return [name for (name,) in view.connection.execute(query)]
+    names = [name for (name,) in view.connection.execute(query)]
+    require_texts(names, "the name of a column")
+    return names
 
 
 def contents(view: View, most: int) -> Contents:

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from fdch.errors import DataError, suggestion
 from fdch.index.access import View
-from fdch.index.items import MOST_EXACT, Value, as_number, as_whole, spellings
+from fdch.index.items import (
+    MOST_EXACT,
+    Value,
+    as_number,
+    as_whole,
+    require_texts,
+    spellings,
+)
 from fdch.index.snapshot import NUMBERS_AT_A_TIME
 from fdch.index.store import LABEL, Condition
 
@@ -93,6 +100,7 @@ def allowed_numbers(
 ) -> NDArray[np.int64]:
     """Give the numbers of all items that fulfil all conditions, rising."""
     names = dict(connection.execute('SELECT name, "column" FROM columns'))
+    require_texts(names, "the name of a column")
     require_columns(conditions, names)
     allowed: NDArray[np.int64] | None = None
     for condition in conditions:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.items import from_row
+from fdch.index.items import from_row, require_texts
 from fdch.index.layout import CATALOGUE
 from fdch.index.segments import REPAIR
 from fdch.index.snapshot import Snapshot
@@ -60,6 +60,7 @@ def ids_of(
     """Give the ids of items that are there."""
     running = snapshot.is_running(numbers)
     found = dict(_at(connection, snapshot, numbers[~running], "number, id"))
+    require_texts(found.values(), "an item's id")
     return [
         str(number) if is_running else found[number]
         for number, is_running in zip(numbers.tolist(), running.tolist(), strict=True)

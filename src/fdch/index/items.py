@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, get_args
@@ -28,6 +28,13 @@ _INT64 = 2**63
 MOST_EXACT = _INT64  # from here on numbers are kept as those of floating point
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
 Value = int | float | str
 CellRow = tuple[str, Value, str]  # column, value, spelling where it is not plain
@@ -85,13 +92,40 @@ def to_row(item: Item) -> Row:
 def from_row(id: str, content: str) -> Item:
     """Read an item's row again."""
     try:
-        kind, text, image, labels, columns = json.loads(content)
-        return Item(id, text, image, tuple(labels), dict(columns), kind)
-    except (ValueError, TypeError, RecursionError) as problem:
+        kind, text, image, labels, columns = _decode(content)
+        item = Item(id, text, image, tuple(labels), dict(columns), kind)
+        _require_item(item, labels)
+    except (ValueError, TypeError, RecursionError, DataError) as problem:
         raise DamagedIndex(
-            f"what is known of item '{id[:80]}' is damaged ({problem}). "
+            f"what is known of item '{str(id)[:80]}' is damaged ({problem}). "
             "Run 'fdch index verify' to see what is wrong."
         ) from problem
+    return item
+
+
+def _require_item(item: Item, labels: object) -> None:
+    """Take from the catalogue only what could have been put into it."""
+    _require_text("its id", item.id)
+    if item.kind not in _KINDS or not isinstance(labels, list):
+        raise ValueError(f"kind {item.kind!r}, labels {type(labels).__name__}")
+    for text in (item.text, item.image):
+        if text is not None:
+            _require_text("its text or image", text)
+    for label in labels:
+        _require_text("a label", label)
+    for name, cell in item.columns.items():
+        _require_text("the name of a column", name)
+        _cell(item, name, cell)
+
+
+def require_texts(names: Iterable[object], what: str) -> None:
+    """Refuse a catalogue in which something else stands where texts were put."""
+    for name in names:
+        if not isinstance(name, str):
+            raise DamagedIndex(
+                f"{what} is no text but {type(name).__name__}: the catalogue of the "
+                "index is damaged. Run 'fdch index verify' to see what is wrong."
+            )
 
 
 def cells_of(id: str, content: str) -> tuple[CellRow, ...]:

@@ -25,6 +25,7 @@ MOST_SPAN = 2**32
 GROUPING = "grouping"
 BUCKETS = "buckets"
 NOWHERE = -1
+_MOST_COUNT = 2**62  # what is counted can be counted on
 _BYTES_AT_A_TIME = 1 << 20
 
 
@@ -142,7 +143,7 @@ def fact(connection: sqlite3.Connection, place: Place, name: str) -> int:
     """Read a fact that is a count."""
     query = "SELECT value FROM facts WHERE name = ?"
     (value,) = connection.execute(query, (name,)).fetchone() or (None,)
-    if not isinstance(value, int) or value < 0:
+    if not isinstance(value, int) or not 0 <= value < _MOST_COUNT:
         raise DamagedIndex(f"'{place.folder / CATALOGUE}' has no '{name}'. {REPAIR}")
     return value
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fdch.errors import DamagedIndex
 from fdch.index.catalogue import PAGE_BYTES, create_catalogue
 from fdch.index.changes import put_cells
-from fdch.index.items import Row, cells_of, row_digest
+from fdch.index.items import Row, cells_of, from_row, row_digest
 from fdch.index.layout import (
     ASIDE,
     CATALOGUE,
@@ -256,9 +256,12 @@ def _between(
 def _is_proven(uid: bytes, row: tuple[Any, ...]) -> bool:
     number, id, content, digest = row
     try:
-        return row_digest(uid, number, id, content) == digest
-    except (TypeError, AttributeError, UnicodeEncodeError):
+        if row_digest(uid, number, id, content) != digest:
+            return False
+        from_row(id, content)
+    except (TypeError, AttributeError, UnicodeEncodeError, DamagedIndex):
         return False
+    return True
 
 
 def _lost(connection: sqlite3.Connection, found: Salvaged, last: int) -> dict[int, str]:

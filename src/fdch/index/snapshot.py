@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
+from fdch.errors import DamagedIndex
 from fdch.index.gallery import Gallery
-from fdch.index.layout import CODES, PART_FILE
+from fdch.index.layout import CATALOGUE, CODES, PART_FILE
 from fdch.index.parts import NOWHERE, OpenPart, Place, fact, open_part, read_parts
 from fdch.index.rows import row_codes, row_length, row_type
+from fdch.index.segments import REPAIR
 
 # in a text, 20 letters each: SQLite's longest has a thousand million
 NUMBERS_AT_A_TIME = 2**25
@@ -143,7 +145,11 @@ def load_snapshot(
     entry, removed = _removed(connection, before.entry if before else 0)
     ranges = connection.execute(
         "SELECT first, first + count - 1 FROM ranges ORDER BY 1"
-    )
+    ).fetchall()
+    if not all(type(value) is int for bounds in ranges for value in bounds):
+        raise DamagedIndex(
+            f"'{place.folder / CATALOGUE}' describes running numbers wrongly. {REPAIR}"
+        )
     return Snapshot(
         place,
         commit,
@@ -152,7 +158,7 @@ def load_snapshot(
         tuple(part.without(removed) for part in parts)
         if len(removed)
         else tuple(parts),
-        np.array(ranges.fetchall(), dtype=np.int64).reshape(-1, 2),
+        np.array(ranges, dtype=np.int64).reshape(-1, 2),
     )
 
 
