@@ -14,7 +14,7 @@ from fdch.index import engines, scan_numpy
 from fdch.index.gallery import Gallery, Part, row_words
 from fdch.index.lookup import nearest, within
 
-ENGINES = ("numba", "numpy")
+ENGINES: tuple[engines.Engine, ...] = ("numba", "numpy")
 BITS = (1, 8, 13, 16, 24, 32, 33, 64, 65, 100, 128, 192, 256)
 
 
