@@ -3,27 +3,17 @@
 import tempfile
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Self, cast
 
 from fdch.codes import Codes
 from fdch.data.images import Pictures
-from fdch.data.pairs import Broken, PairedSet, Skipped, require_broken
+from fdch.data.pairs import Broken, PairedSet, require_broken
 from fdch.encoded_files import read_encoded
-from fdch.errors import DamagedIndex, DataError, ModelMismatch, UnknownWords
+from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.evaluation.calibration import Calibration
-from fdch.gallery_codes import gallery_codes, kinds_of, why_unusable
-from fdch.gallery_items import (
-    items_of,
-    joined,
-    lacks_half,
-    lost_halves,
-    with_known_halves,
-)
+from fdch.gallery_adding import AddedPairs, add_pairs
 from fdch.index.layout import told
 from fdch.index.opening import (
     IndexStore,
@@ -47,28 +37,6 @@ if TYPE_CHECKING:
 
 PICTURES_AT_A_TIME = 128
 ROWS_AT_A_TIME = 8192
-
-
-@dataclass(frozen=True)
-class AddedPairs:
-    """What `add` did.
-
-    Args:
-        new: Items that were not there before.
-        replaced: Items that took the place of those with their ids.
-        joined: Of these, halves that were joined with the half known before.
-        skipped: Rows left out, and why.
-    """
-
-    new: int = 0
-    replaced: int = 0
-    joined: int = 0
-    skipped: tuple[Skipped, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Give plain values."""
-        skipped = [{"row": row.name, "reason": row.reason} for row in self.skipped]
-        return {**asdict(self), "skipped": skipped}
 
 
 class Index:
@@ -214,16 +182,14 @@ class Index:
         require_broken(broken)
         is_slow = isinstance(pairs.images, Pictures)
         at_a_time = PICTURES_AT_A_TIME if is_slow else ROWS_AT_A_TIME
+        context = Context(silent, self.context.device)
         total = AddedPairs(skipped=pairs.skipped)
         for start in range(0, len(pairs), at_a_time):
+            some = pairs[start : start + at_a_time]
             with self._changing:
-                part = self._add_part(pairs[start : start + at_a_time], broken, merge)
-            total = AddedPairs(
-                total.new + part.new,
-                total.replaced + part.replaced,
-                total.joined + part.joined,
-                total.skipped + part.skipped,
-            )
+                total += add_pairs(
+                    self.store, self.method, some, broken, merge, context
+                )
             done = min(start + at_a_time, len(pairs))
             progress(Update("indexing", done, len(pairs), "item"))
         return total
@@ -255,7 +221,7 @@ class Index:
             items = [Item(name, kind=kind) for name, kind in some]
             with self._changing:
                 added = self.store.add(items, codes[rows])
-            found = AddedPairs(found.new + added.new, found.replaced + added.replaced)
+            found += AddedPairs(added.new, added.replaced)
         return found
 
     def add_encoded(self, path: str | Path) -> AddedPairs:
@@ -337,44 +303,6 @@ class Index:
                 f"{self.fingerprint}. Restore the index from a copy, or create it "
                 "again."
             )
-
-    def _add_part(self, pairs: PairedSet, broken: Broken, merge: bool) -> AddedPairs:
-        is_half = lacks_half(pairs)
-        known: dict[str, Item] = {}
-        for item in self.store.items([str(name) for name in pairs.ids[is_half]]):
-            if item is not None:
-                known[item.id] = item
-        pairs = with_known_halves(pairs, known)
-        is_joined = is_half & ~lacks_half(pairs)
-        lost = lost_halves(pairs, known, is_joined)
-        if lost and broken == "refuse":
-            raise next(iter(lost.values()))
-        kept = np.ones(len(pairs), dtype=np.bool_)
-        kept[list(lost)] = False
-        skipped = [Skipped(str(pairs.ids[i]), str(why)) for i, why in lost.items()]
-        pairs, is_joined = pairs[kept], is_joined[kept]
-        kinds = kinds_of(self.method, pairs)
-        usable = np.array([kind is not None for kind in kinds], dtype=np.bool_)
-        if not usable.all() and broken == "refuse":
-            raise UnknownWords(why_unusable(self.method, pairs, int(usable.argmin())))
-        skipped += [
-            Skipped(str(name), "it has no picture and no known word")
-            for name in pairs.ids[~usable]
-        ]
-        if not usable.any():
-            return AddedPairs(skipped=tuple(skipped))
-        pairs, is_joined = pairs[usable], is_joined[usable]
-        chosen = [kind for kind in kinds if kind is not None]
-        context = Context(silent, self.context.device)
-        codes = gallery_codes(self.method, pairs, chosen, context)
-        items = items_of(pairs, chosen)
-        if merge:
-            for row in np.flatnonzero(is_joined):
-                items[row] = joined(items[row], known[items[row].id])
-        added = self.store.add(items, codes)
-        return AddedPairs(
-            added.new, added.replaced, int(is_joined.sum()), tuple(skipped)
-        )
 
 
 def _write_model(

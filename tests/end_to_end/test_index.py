@@ -259,7 +259,7 @@ def test_halves_added_by_two_threads_are_joined(place, scenes, monkeypatch):
         return gallery_codes(*args)
 
     with Index.create(place, scenes.run) as index, ThreadPoolExecutor(2) as threads:
-        monkeypatch.setattr("fdch.indexing.gallery_codes", waiting)
+        monkeypatch.setattr("fdch.gallery_adding.gallery_codes", waiting)
         added = list(threads.map(index.add, halves))
         assert sorted(each.joined for each in added) == [0, 1]
         item = index.store.items([name])[0]

@@ -49,7 +49,8 @@ def command(
     run is kept in it, so that the index alone is enough to search. Without
     DATA the index is empty; 'fdch index add' fills it.
     """
-    from fdch.indexing import AddedPairs, Index
+    from fdch.gallery_adding import AddedPairs
+    from fdch.indexing import Index
     from fdch.preparation import read_pairs
     from fdch.runs import open_run
     from fdch.training.context import Context

@@ -9,7 +9,8 @@ from fdch.cli.output import count, note, say
 
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
-    from fdch.indexing import AddedPairs, Index
+    from fdch.gallery_adding import AddedPairs
+    from fdch.indexing import Index
 
 
 @contextmanager
