@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.data.pairs import PairedSet
 from fdch.evaluation import Coded, CodedPairs
-from fdch.evaluation.calibration import Calibration, fit_calibration
+from fdch.evaluation.calibration import Calibration
+from fdch.evaluation.calibration_fit import fit_calibration
 from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
 from fdch.training.context import PLAIN, Context
 

@@ -7,14 +7,9 @@ from hypothesis import strategies as st
 
 from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.errors import DataError
-from fdch.evaluation import calibration
-from fdch.evaluation.calibration import (
-    STEPS,
-    Calibration,
-    calibration_error,
-    falling,
-    fit_calibration,
-)
+from fdch.evaluation import calibration_fit
+from fdch.evaluation.calibration import STEPS, Calibration, calibration_error
+from fdch.evaluation.calibration_fit import falling, fit_calibration
 
 BITS = 24
 
@@ -112,7 +107,7 @@ def test_rows_taken_some_at_a_time_give_the_same(monkeypatch):
     labels = drawn_labels(40, 1)
     outputs = {"image": noisy_outputs(labels, 2)}
     whole = fit_calibration(outputs, labels)
-    monkeypatch.setattr(calibration, "ROWS_AT_A_TIME", 7)
+    monkeypatch.setattr(calibration_fit, "ROWS_AT_A_TIME", 7)
     parts = fit_calibration(outputs, labels)
     assert whole is not None and parts is not None
     assert whole.to_json() == parts.to_json()
