@@ -1,8 +1,8 @@
-"""A process that forks writers on demand, to be killed at any moment.
+"""A process that forks others on demand, to be killed at any moment.
 
-One line on standard input makes one writer: folder, seed, and after how many
-calls to the system it kills itself (0: never; the test kills it then). Writers
-tell on standard output what they begin and what was acknowledged.
+One line on standard input makes one: what it does, folder, seed, and after how
+many calls to the system it kills itself (0: never; the test kills it then).
+Writers tell on standard output what they begin and what was acknowledged.
 """
 
 import hashlib
@@ -11,15 +11,19 @@ import os
 import random
 import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 
 from fdch.codes import Codes
 from fdch.index.folder import CodeFolder
+from fdch.index.repair import repair_folder
 from fdch.index.store import Item
 
 BITS = 32
+FACTS = {"method": "any"}
 CALLS = ("fsync", "fdatasync", "pwrite", "replace", "truncate", "unlink", "rename")
+CALLS += ("mkdir", "rmdir", "open")
 
 
 def code_of(id, version):
@@ -69,6 +73,18 @@ def write_until_killed(path, seed):
         say(done=True)
 
 
+def repair(path, seed):
+    repair_folder(Path(path))
+
+
+def create(path, seed):
+    """Make an index with the model that lies beside it."""
+    CodeFolder.create(path, BITS, "model", FACTS, Path(path).parent / "run").close()
+
+
+WORK = {"write": write_until_killed, "repair": repair, "create": create}
+
+
 def die_after(calls):
     """Kill this process between two calls to the system."""
     left = calls
@@ -89,12 +105,13 @@ def die_after(calls):
 
 def main():
     for line in sys.stdin:
-        path, seed, calls = json.loads(line)
+        work, path, seed, calls = json.loads(line)
         child = os.fork()
         if child == 0:
             if calls:
                 die_after(calls)
-            write_until_killed(path, seed)
+            WORK[work](path, seed)
+            os._exit(0)
         say(pid=child)
         os.waitpid(child, 0)
         say(gone=True)

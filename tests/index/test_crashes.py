@@ -1,8 +1,9 @@
-"""Writers killed with -9 at random points: what was acknowledged is there."""
+"""Processes killed with -9 at random points: what was acknowledged is there."""
 
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,9 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.index.crashing import BITS, code_of, codes_of, item_of
+from tests.index.crashing import BITS, FACTS, code_of, codes_of, item_of
 
+from fdch.errors import DamagedIndex
 from fdch.index.folder import CodeFolder
+from fdch.index.layout import CATALOGUE
+from fdch.index.repair import repair_folder
 from fdch.index.verification import verify_folder
 
 KILLS_PER_INDEX = 20
@@ -74,7 +78,7 @@ def kill_one(writers, path, draw):
     """Let one writer begin and end; give what it told before it was gone."""
     calls = draw.choice([0, draw.randint(1, 60)])
     delay = draw.uniform(0, 0.05)
-    request = json.dumps([str(path), draw.randrange(2**32), calls])
+    request = json.dumps(["write", str(path), draw.randrange(2**32), calls])
     print(request, file=writers.stdin, flush=True)
     told = []
     while "gone" not in (line := json.loads(writers.stdout.readline())):
@@ -121,3 +125,113 @@ def test_2000_kills_lose_nothing_that_was_acknowledged(
     done = survive(writers, tmp_path, 2000, seed=random.randrange(2**32))
     record_testsuite_property("acknowledged", done)
     assert done > 2000
+
+
+def stop(writers, work, path, calls):
+    """Let some work begin, and kill it after so many calls to the system."""
+    print(json.dumps([work, str(path), 0, calls]), file=writers.stdin, flush=True)
+    while "gone" not in json.loads(writers.stdout.readline()):
+        pass
+
+
+def contents(path):
+    with CodeFolder.open(path) as folder:
+        ids = folder.within(codes_of([bytes(4)]), BITS)[0].ids
+        codes = folder.codes(ids).packed.tolist()
+        return dict(zip(ids, zip(folder.items(ids), codes, strict=True), strict=True))
+
+
+def fill(path):
+    """Make an index with names, running numbers, gaps, and items removed since."""
+    draw = random.Random(1)
+    ids = [f"id {i}" for i in range(300)]
+    with CodeFolder.create(path, BITS, "model") as folder:
+        codes = codes_of([code_of(id, 1) for id in ids])
+        folder.add([item_of(id, 1) for id in ids], codes)
+        folder.add_codes(codes_of([draw.randbytes(4) for _ in range(1500)]))
+        folder.remove([*ids[::7], "400", "900"])
+        folder.compact()
+        folder.remove([*ids[1::50], "500", "501"])
+
+
+def wound(path, draw):
+    """Damage some bytes of the codes, their numbers or the catalogue."""
+    files = [path / CATALOGUE, path / CATALOGUE, *(path / "codes").iterdir()]
+    file = draw.choice(sorted(files))
+    content = bytearray(file.read_bytes())
+    least = 8192 if file.name == CATALOGUE else 0  # else nothing can be repaired
+    place = draw.randrange(least, len(content))
+    for at in range(place, min(place + draw.choice([3, 40, 3000]), len(content))):
+        content[at] ^= draw.randrange(1, 256)
+    file.write_bytes(content)
+
+
+def survive_repairs(writers, folder, kills, seed):
+    """Kill repairs: after another one all is as after a repair that was not killed."""
+    draw = random.Random(seed)
+    sound = folder / "sound"
+    fill(sound)
+    before = contents(sound)
+    compared = 0
+    for count in range(kills):
+        path, other = folder / f"index {count}", folder / f"other {count}"
+        shutil.copytree(sound, path)
+        wound(path, draw)
+        shutil.copytree(path, other)
+        try:
+            unkilled = repair_folder(other)
+        except DamagedIndex:
+            continue
+        for _ in range(draw.randint(1, 2)):
+            stop(writers, "repair", path, draw.randint(1, 60))
+        repair_folder(path)
+        kept = contents(path)
+        assert kept == contents(other), f"kill {count} of seed {seed}"
+        if not unkilled.unnamed:
+            assert set(before) - set(kept) <= set(unkilled.lost)
+            assert kept.items() <= before.items()
+        found = verify_folder(path)
+        assert found.is_clean, f"kill {count} of seed {seed}: {found.problems}"
+        compared += 1
+        shutil.rmtree(path)
+        shutil.rmtree(other)
+    return compared
+
+
+def survive_creating(writers, folder, kills, seed):
+    """Kill the making of indexes: each is whole with its model, or not there."""
+    draw = random.Random(seed)
+    run = folder / "run"
+    run.mkdir()
+    (run / "run.json").write_text("{}")
+    (run / "weights").write_bytes(bytes(5000))
+    whole = 0
+    for count in range(kills):
+        path = folder / f"index {count}"
+        stop(writers, "create", path, draw.randint(1, 70))
+        whole += path.exists()
+        if not path.exists():
+            CodeFolder.create(path, BITS, "model", FACTS, run).close()
+        found = verify_folder(path)
+        assert found.is_clean, f"kill {count} of seed {seed}: {found.problems}"
+    return whole
+
+
+def test_24_killed_repairs_lose_nothing(writers, tmp_path):
+    assert survive_repairs(writers, tmp_path, 24, seed=5) > 12
+
+
+def test_24_kills_while_creating_leave_nothing_half(writers, tmp_path):
+    assert 0 < survive_creating(writers, tmp_path, 24, seed=6) < 24
+
+
+@pytest.mark.slow
+def test_400_killed_repairs_lose_nothing(writers, tmp_path):
+    seed = random.randrange(2**32)
+    assert survive_repairs(writers, tmp_path, 400, seed) > 200
+
+
+@pytest.mark.slow
+def test_400_kills_while_creating_leave_nothing_half(writers, tmp_path):
+    seed = random.randrange(2**32)
+    assert 0 < survive_creating(writers, tmp_path, 400, seed) < 400

@@ -51,42 +51,108 @@ def mend_numbers(
     wrong = dict(bad_chunks(connection, segment, part.rows))
     if not wrong:
         return [], []
+    file = _Numbers(connection, segment, part, wrong)
+    restored = file.restore()
     name = segment.path.relative_to(segment.folder)
-    query = "SELECT chunk, digest FROM chunks WHERE part = ? AND kind = ?"
-    checks = dict(connection.execute(query, (segment.part, segment.kind)))
-    numbers = _read(segment, part)
-    told: list[str] = []
-    lost: list[Window] = []
-    for chunk in sorted(wrong):
-        low = chunk * segment.chunk_rows
-        high = min(low + segment.chunk_rows, part.rows)
-        before = int(numbers[low - 1]) if low else -1
-        behind = _next_sound(numbers, wrong, chunk, segment.chunk_rows, part)
-        inside = _claimed(connection, part, before, behind)
-        check = checks.get(chunk)
-        right = None
-        for trial in _trials(numbers[low:high], inside, wrong[chunk]):
-            if check is None:  # all that can be there must be there
-                is_right = chunk + 1 not in wrong and len(inside) == high - low
-                is_right = is_right and np.array_equal(trial, inside)
-            else:
-                content = trial.astype(segment.dtype).tobytes()
-                is_right = segment.digest(chunk, content) == check
-            if is_right:
-                right = trial
-                break
-        if right is None and check is not None:
-            right = _flipped(segment, chunk, wrong[chunk], check)
-        if right is None:
-            first = part.first + before + 1
-            lost.append(Window(first, part.first + behind, high - low))
-            right = before + 1 + np.arange(high - low)
-        else:
-            told.append(f"{name}, chunk {chunk}")
-        numbers[low:high] = right
-        content = numbers[low:high].astype(segment.dtype).tobytes()
-        write_at(segment.path, segment.size(low), content)
-    return told, lost
+    told = [f"{name}, chunk {chunk}" for chunk in sorted(restored)]
+    return told, list(file.give_up())
+
+
+class _Numbers:
+    """A file of numbers with chunks that are not as written.
+
+    Args:
+        connection: The catalogue.
+        segment: The file.
+        part: Whose numbers it holds.
+        wrong: The chunks that are not as written; each is taken out when it is.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        segment: Segment,
+        part: PartRecord,
+        wrong: dict[int, bytes],
+    ) -> None:
+        self._connection = connection
+        self._segment = segment
+        self._part = part
+        self._wrong = wrong
+        self._numbers = _read(segment, part)
+        query = "SELECT chunk, digest FROM chunks WHERE part = ? AND kind = ?"
+        self._checks: dict[int, bytes] = dict(
+            connection.execute(query, (segment.part, segment.kind))
+        )
+
+    def restore(self) -> list[int]:
+        """Restore chunks as long as one helps to prove another."""
+        restored: list[int] = []
+        while True:
+            before = len(restored)
+            for chunk in sorted(self._wrong):
+                right = self._proven(chunk)
+                if right is not None:
+                    self._write(chunk, right)
+                    restored.append(chunk)
+            if len(restored) == before:
+                return restored
+
+    def give_up(self) -> Iterator[Window]:
+        """Let the rows of all other chunks have the next numbers that rise."""
+        while self._wrong:
+            chunk = min(self._wrong)
+            before, behind = self._bounds(chunk)
+            number, codes = before + 1, 0
+            while chunk in self._wrong:
+                low, high = self._rows(chunk)
+                self._write(chunk, np.arange(number, number + high - low))
+                number, codes, chunk = (
+                    number + high - low,
+                    codes + high - low,
+                    chunk + 1,
+                )
+            first = self._part.first
+            yield Window(first + before + 1, first + behind, codes)
+
+    def _proven(self, chunk: int) -> Relative | None:
+        """Find what a chunk was, where its checksum or the catalogue proves it."""
+        low, high = self._rows(chunk)
+        before, behind = self._bounds(chunk)
+        inside = _claimed(self._connection, self._part, before, behind)
+        content = self._wrong[chunk]
+        check = self._checks.get(chunk)
+        if check is None:  # all that can be there must be there
+            is_alone = chunk - 1 not in self._wrong and chunk + 1 not in self._wrong
+            return inside if is_alone and len(inside) == high - low else None
+        for trial in _trials(self._numbers[low:high], inside, content):
+            written = trial.astype(self._segment.dtype).tobytes()
+            if self._segment.digest(chunk, written) == check:
+                return trial
+        return _flipped(self._segment, chunk, content, check)
+
+    def _rows(self, chunk: int) -> tuple[int, int]:
+        low = chunk * self._segment.chunk_rows
+        return low, min(low + self._segment.chunk_rows, self._part.rows)
+
+    def _bounds(self, chunk: int) -> tuple[int, int]:
+        """Give the last number before a chunk and the first behind that are right."""
+        first = last = chunk
+        while first - 1 in self._wrong:
+            first -= 1
+        while last + 1 in self._wrong:
+            last += 1
+        low, high = self._rows(first)[0], self._rows(last)[1]
+        before = int(self._numbers[low - 1]) if low else -1
+        is_last = high == self._part.rows
+        return before, self._part.span if is_last else int(self._numbers[high])
+
+    def _write(self, chunk: int, right: Relative) -> None:
+        low, high = self._rows(chunk)
+        self._numbers[low:high] = right
+        content = right.astype(self._segment.dtype).tobytes()
+        write_at(self._segment.path, self._segment.size(low), content)
+        del self._wrong[chunk]
 
 
 def _read(segment: Segment, part: PartRecord) -> Relative:
@@ -113,24 +179,11 @@ def _claimed(
     return np.unique(np.concatenate(known)) - part.first
 
 
-def _next_sound(
-    numbers: Relative,
-    wrong: dict[int, bytes],
-    chunk: int,
-    chunk_rows: int,
-    part: PartRecord,
-) -> int:
-    """Give the first number behind a chunk that is as written."""
-    while chunk + 1 in wrong:
-        chunk += 1
-    row = (chunk + 1) * chunk_rows
-    return int(numbers[row]) if row < part.rows else part.span
-
-
 def _trials(found: Relative, inside: Relative, content: bytes) -> Iterator[Relative]:
     """Give what a chunk may have been: all that is known, or that around wounds."""
     if len(inside) >= len(found):
         yield inside[: len(found)]
+        yield inside[len(inside) - len(found) :]
     if len(content):
         yield from islice(_filled(found, inside), _MOST_TRIALS)
 
