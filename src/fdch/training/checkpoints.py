@@ -1,7 +1,6 @@
 """Unfinished training on disk, so that it can go on to the same result."""
 
 import json
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from fdch.errors import DamagedRun, RunError
+from fdch.files import write_whole
 
 FORMAT = "1"
 UNREADABLE = (SafetensorError, OSError, KeyError, ValueError, RecursionError)
@@ -42,25 +42,16 @@ class Checkpoints:
         self, name: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]
     ) -> None:
         """Write a checkpoint whole or not at all."""
-        path = self._path(name)
-        partial = path.with_suffix(".partial")
         metadata = {"format": FORMAT, "task": self.task, "facts": json.dumps(facts)}
-        plain = {key: value.detach().cpu() for key, value in tensors.items()}
-        try:
+        plain = {
+            key: value.detach().cpu().contiguous() for key, value in tensors.items()
+        }
+
+        def write(partial: Path) -> None:
             self.folder.mkdir(parents=True, exist_ok=True)
-            save_file(
-                {key: value.contiguous() for key, value in plain.items()},
-                partial,
-                metadata=metadata,
-            )
-            with partial.open("rb") as written:
-                os.fsync(written.fileno())
-            os.replace(partial, path)
-        except (OSError, SafetensorError) as problem:
-            raise RunError(
-                f"checkpoint '{path}' could not be written: {problem}. "
-                "Check the folder's permissions and the free space."
-            ) from problem
+            save_file(plain, partial, metadata=metadata)
+
+        write_whole(self._path(name), write)
         self._last = time.monotonic()
 
     def load(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
