@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from fdch.data.fitting import fitting_vectors, require_fitting
 from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
-from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
+from fdch.data.texts import Texts, Vocabulary
 from fdch.errors import DamagedRun, DataError, MissingExtra
 from fdch.exported_files import read_graph, read_manifest
 from fdch.machine import usable_cores
@@ -44,13 +45,9 @@ class ExportedInputs:
 
     def images(self, images: Images, context: object = None) -> NDArray[Any]:
         """Give pixels, uint8 (n, size, size, 3), or ready features."""
-        if isinstance(images, ImageFeatures) != (self.size is None):
-            raise DataError(
-                f"this model was trained with image_network '{self.image_network}'. "
-                "Give the same kind of items: pictures, or ready features."
-            )
+        is_ready = self.size is None
+        require_fitting(images, self.image_network, self.image_width, is_ready)
         if isinstance(images, ImageFeatures):
-            _require_width("image features", images.values.shape[1], self.image_width)
             return images.values
         assert isinstance(images, Pictures) and self.size is not None
         none = np.empty((0, self.size, self.size, 3), dtype=np.uint8)
@@ -58,16 +55,7 @@ class ExportedInputs:
 
     def texts(self, texts: Texts) -> csr_array:
         """Give word vectors, (n, words)."""
-        if isinstance(texts, Sentences):
-            if self.vocabulary is None:
-                raise DataError(
-                    "this model was trained on ready text vectors of "
-                    f"{self.text_width} columns. Give such vectors."
-                )
-            return self.vocabulary.vectors(texts)
-        assert isinstance(texts, WordVectors)
-        _require_width("text vectors", texts.matrix.shape[1], self.text_width)
-        return texts.matrix
+        return fitting_vectors(texts, self.vocabulary, self.text_width)
 
 
 class ExportedModel:
@@ -220,10 +208,3 @@ def _inputs(manifest: Mapping[str, Any]) -> ExportedInputs:
         vocabulary=None if words is None else Vocabulary(tuple(map(str, words))),
         text_width=int(text["width"]),
     )
-
-
-def _require_width(what: str, found: int, expected: int) -> None:
-    if found != expected:
-        raise DataError(
-            f"{what} have {found} columns; this model was trained on {expected}."
-        )

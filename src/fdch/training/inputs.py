@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.data.cache import pixel_store
+from fdch.data.fitting import fitting_vectors, require_fitting
 from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
-from fdch.errors import DataError, SettingError
+from fdch.errors import SettingError
 from fdch.training.context import Context
 
 if TYPE_CHECKING:
@@ -97,16 +98,9 @@ class Inputs:
             context: Device and progress.
             keep: Keep pixels on disk, for many passes over more than fit in memory.
         """
-        if isinstance(images, ImageFeatures) != (self.image_network == READY):
-            given = (
-                "ready features" if isinstance(images, ImageFeatures) else "pictures"
-            )
-            raise DataError(
-                f"these items have {given}; this method was trained with "
-                f"image_network '{self.image_network}'. Give the same kind of items."
-            )
+        is_ready = self.image_network == READY
+        require_fitting(images, self.image_network, self.image_width, is_ready)
         if isinstance(images, ImageFeatures):
-            _require_width("image features", images.values.shape[1], self.image_width)
             return images.values
         assert isinstance(images, Pictures)
         if self.finetune:
@@ -128,16 +122,7 @@ class Inputs:
 
     def texts(self, texts: Texts) -> csr_array:
         """Give word vectors, (n, words). A text without a known word is all zero."""
-        if isinstance(texts, Sentences):
-            if self.vocabulary is None:
-                raise DataError(
-                    "these items have sentences; this method was trained on ready "
-                    f"text vectors of {self.text_width} columns. Give such vectors."
-                )
-            return self.vocabulary.vectors(texts)
-        assert isinstance(texts, WordVectors)
-        _require_width("text vectors", texts.matrix.shape[1], self.text_width)
-        return texts.matrix
+        return fitting_vectors(texts, self.vocabulary, self.text_width)
 
 
 def _choose_network(images: Images, name: str, finetune: bool) -> tuple[str, int]:
@@ -157,10 +142,3 @@ def _choose_network(images: Images, name: str, finetune: bool) -> tuple[str, int
         )
     network = image_networks.describe(DEFAULT_NETWORK if name == "auto" else name)
     return network.name, network.width
-
-
-def _require_width(what: str, found: int, expected: int) -> None:
-    if found != expected:
-        raise DataError(
-            f"{what} have {found} columns; this method was trained on {expected}."
-        )

@@ -1,0 +1,56 @@
+"""Items as a model takes them: of the kind, and of the columns, it learned from."""
+
+from scipy.sparse import csr_array
+
+from fdch.data.images import ImageFeatures, Images
+from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
+from fdch.errors import DataError
+
+
+def require_fitting(images: Images, network: str, width: int, is_ready: bool) -> None:
+    """Refuse images of another kind than a model learned from.
+
+    Args:
+        images: Pictures or ready features.
+        network: Name of the model's image network.
+        width: Columns of its features.
+        is_ready: Whether it learned from ready ones.
+    """
+    if isinstance(images, ImageFeatures) != is_ready:
+        given = "pictures" if is_ready else "ready features"
+        raise DataError(
+            f"these items have {given}; this model was trained with image_network "
+            f"'{network}'. Give the same kind of items."
+        )
+    if isinstance(images, ImageFeatures):
+        _require_width("image features", images.values.shape[1], width)
+
+
+def fitting_vectors(
+    texts: Texts, vocabulary: Vocabulary | None, width: int
+) -> csr_array:
+    """Give word vectors, (n, words). A text without a known word is all zero.
+
+    Args:
+        texts: Sentences, or ready vectors.
+        vocabulary: The words that a model knows; None for ready vectors.
+        width: Columns of its vectors.
+    """
+    if isinstance(texts, Sentences):
+        if vocabulary is None:
+            raise DataError(
+                "these items have sentences; this model was trained on ready text "
+                f"vectors of {width} columns. Give such vectors."
+            )
+        return vocabulary.vectors(texts)
+    assert isinstance(texts, WordVectors)
+    _require_width("text vectors", texts.matrix.shape[1], width)
+    return texts.matrix
+
+
+def _require_width(what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise DataError(
+            f"{what} have {found} columns; this model was trained on {expected}. Give "
+            "items like those."
+        )
