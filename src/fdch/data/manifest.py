@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from fdch.data.images import PictureFiles, PictureLimits
 from fdch.data.manifest_cells import KNOWN, Pair, Unusable, name_of, pair
 from fdch.data.manifest_rows import OPENERS, Row, Table
 from fdch.data.pairs import Broken, PairedSet, Skipped
+from fdch.data.rows import objects
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError, LabelError, suggestion
 
@@ -50,9 +50,9 @@ def read(path: Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
     _require_distinct(path, kept, places)
     names, labels = _label_matrix(path, kept)
     return PairedSet(
-        ids=_objects([item.name for item in kept]),
-        images=PictureFiles(_objects([item.image for item in kept]), limits),
-        texts=Sentences(_objects([item.text for item in kept])),
+        ids=objects([item.name for item in kept]),
+        images=PictureFiles(objects([item.image for item in kept]), limits),
+        texts=Sentences(objects([item.text for item in kept])),
         labels=labels,
         label_names=names,
         columns=_columns(kept),
@@ -147,7 +147,7 @@ def _label_matrix(
 
 def _columns(kept: list[Pair]) -> dict[str, NDArray[np.object_]]:
     names = dict.fromkeys(column for item in kept for column in item.others)
-    return {name: _objects([item.others.get(name) for item in kept]) for name in names}
+    return {name: objects([item.others.get(name) for item in kept]) for name in names}
 
 
 def _notes(columns: tuple[str, ...]) -> tuple[str, ...]:
@@ -158,12 +158,6 @@ def _notes(columns: tuple[str, ...]) -> tuple[str, ...]:
         hint = suggestion("labels", columns)
         notes.append(f"there is no column 'labels'{hint or '.'}")
     return tuple(notes)
-
-
-def _objects(values: list[Any]) -> NDArray[np.object_]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def _listed(names: tuple[str, ...]) -> str:

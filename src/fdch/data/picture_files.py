@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fdch.data.decoding import ENDINGS, PictureLimits
 from fdch.data.pictures import Pictures
-from fdch.data.rows import Digest, chosen
+from fdch.data.rows import Digest, chosen, objects
 from fdch.errors import BrokenPicture, DataError
 
 
@@ -31,7 +31,7 @@ class PictureFiles(Pictures):
         paths: "NDArray[np.object_] | Sequence[Path | None]",
         limits: PictureLimits | None = None,
     ) -> None:
-        self.paths: NDArray[np.object_] = _objects(paths)
+        self.paths: NDArray[np.object_] = objects(paths)
         self.limits = limits or PictureLimits()
 
     def __len__(self) -> int:
@@ -137,9 +137,3 @@ class PictureContents(Pictures):
         digest.add(b"contents")
         for content in self.contents:
             digest.add(hashlib.blake2b(content, digest_size=16).digest())
-
-
-def _objects(values: Any) -> NDArray[np.object_]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array

@@ -1,6 +1,7 @@
 """Choosing rows, and hashing them, alike for all row containers."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,17 @@ def chosen(rows: Any, count: int) -> NDArray[np.intp]:
         wrong = low if low < -count else high
         raise DataError(f"row {wrong} was asked for; there are {count} rows.")
     return np.where(wanted < 0, wanted + count, wanted).astype(np.intp)
+
+
+def objects(values: Sequence[Any] | NDArray[np.object_]) -> NDArray[np.object_]:
+    """Put values into an array as they are: texts, paths, numbers or None.
+
+    >>> objects(["a", None]).tolist()
+    ['a', None]
+    """
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 class Digest:

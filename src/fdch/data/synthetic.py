@@ -6,13 +6,12 @@ what the picture shows and calls the rest by changing names; the labels know
 it all.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.images import PictureArray, PictureLimits
 from fdch.data.pairs import Broken, PairedSet
+from fdch.data.rows import objects
 from fdch.data.scene_captions import write_caption
 from fdch.data.scene_pictures import SIDE, draw_scene
 from fdch.data.scene_plans import LABELS, Plan, plan_scene
@@ -44,15 +43,15 @@ def read(
     for row, plan in enumerate(plans):
         pixels[row] = draw_scene(plan)
     return PairedSet(
-        ids=_objects([f"scene{plan.row}" for plan in plans]),
+        ids=objects([f"scene{plan.row}" for plan in plans]),
         images=PictureArray(pixels),
         texts=Sentences([write_caption(plan) for plan in plans]),
         labels=_labels(plans),
         label_names=LABELS,
         columns={
-            "scene": _objects([plan.place for plan in plans]),
-            "time": _objects([plan.time for plan in plans]),
-            "objects": _objects([sum(t.count for t in plan.things) for plan in plans]),
+            "scene": objects([plan.place for plan in plans]),
+            "time": objects([plan.time for plan in plans]),
+            "objects": objects([sum(t.count for t in plan.things) for plan in plans]),
         },
         name="scenes",
     )
@@ -74,9 +73,3 @@ def _count(argument: str) -> int:
 def _labels(plans: list[Plan]) -> NDArray[np.uint8]:
     named = [plan.labels() for plan in plans]
     return np.array([[name in row for name in LABELS] for row in named], np.uint8)
-
-
-def _objects(values: list[Any]) -> NDArray[np.object_]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.data.rows import Digest, chosen
+from fdch.data.rows import Digest, chosen, objects
 from fdch.errors import DataError
 
 _WORD = re.compile(r"\w+")
@@ -58,8 +58,7 @@ class Sentences(Texts):
         values: "NDArray[np.object_] | Sequence[str | None]",
         vocabulary: "Vocabulary | None" = None,
     ) -> None:
-        self.values: NDArray[np.object_] = np.empty(len(values), dtype=object)
-        self.values[:] = values
+        self.values = objects(values)
         self.vocabulary = vocabulary
 
     def __len__(self) -> int:
