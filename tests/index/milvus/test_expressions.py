@@ -98,3 +98,15 @@ def test_labels_that_are_numbers_are_bounded_apart():
         "n1": 10,
         "n": ["10", "9"],
     }
+
+
+def test_truths_are_asked_for_as_json_writes_them_too():
+    asked = expression([Condition("flag", "=", ("True",))])
+    assert " or " in asked
+    assert '== "True"' in asked
+    assert '== "true"' in asked
+    refused = expression([Condition("flag", "!=", ("True",))])
+    assert " or " not in refused
+    assert '!= "True"' in refused
+    assert '!= "true"' in refused
+    assert '"true"' not in expression([Condition("flag", "<", ("True",))])
