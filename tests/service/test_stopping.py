@@ -51,6 +51,13 @@ class Process:
         assert found, self.process.communicate()
         self.url = found[1]
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *problem):
+        self.process.kill()
+        self.process.communicate()
+
     def client(self, token):
         client = Client(self.url, token)
         wait_until(client.is_ready)
@@ -111,7 +118,7 @@ from fdch.index.layout import PARTIAL
 from fdch.indexing import Index
 from fdch.service.pictures import ItemPictures
 
-def die(*_):
+def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
 def half(self, path, content):
@@ -134,7 +141,7 @@ def write_until_refused(client, names, acknowledged):
 
 
 def test_a_stop_finishes_what_was_acknowledged(own_index, token_file, closing_at_end):
-    served = Process(own_index, "--token-file", token_file)
+    served = closing_at_end(Process(own_index, "--token-file", token_file))
     client = closing_at_end(served.client(WRITE))
     acknowledged: list[str] = []
     names = (f"item {number}" for number in range(100_000))
@@ -160,7 +167,7 @@ def test_every_acknowledged_write_survives_kill_9(
     """Several clients write; the service is killed at once, again and again."""
     acknowledged: list[str] = []
     for round in range(ROUNDS):
-        served = Process(own_index, "--token-file", token_file)
+        served = closing_at_end(Process(own_index, "--token-file", token_file))
         client = closing_at_end(served.client(WRITE))
         found = [client.item(name).id for name in acknowledged]
         assert found == acknowledged

@@ -32,10 +32,13 @@ def killed(index, tmp_path, at, change):
     token_file = tmp_path / "tokens"
     token_file.write_text(f"read {READ}\nwrite {WRITE}\n")
     token_file.chmod(0o600)
-    served = Process(index, "--token-file", token_file, program=dying(at))
-    with served.client(WRITE) as client, pytest.raises(ServiceError, match="no answer"):
-        change(client)
-    served.process.communicate(timeout=120)
+    with (
+        Process(index, "--token-file", token_file, program=dying(at)) as served,
+        served.client(WRITE) as client,
+    ):
+        with pytest.raises(ServiceError, match="no answer"):
+            change(client)
+        served.process.wait(120)
     return files(index)
 
 
