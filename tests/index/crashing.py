@@ -22,8 +22,10 @@ from fdch.index.store import Item
 
 BITS = 32
 FACTS = {"method": "any"}
-CALLS = ("fsync", "fdatasync", "pwrite", "replace", "truncate", "unlink", "rename")
-CALLS += ("mkdir", "rmdir", "open")
+CALLS = (
+    *("fsync", "fdatasync", "pwrite", "replace", "truncate", "unlink", "rename"),
+    *("mkdir", "rmdir", "open"),
+)
 
 
 def code_of(id, version):
