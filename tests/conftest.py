@@ -128,6 +128,12 @@ def write_features():
     return write
 
 
+@pytest.fixture(scope="session")
+def quick():
+    """Settings with which FDCH learns a little in a second or two."""
+    return QUICK
+
+
 @pytest.fixture
 def task(tmp_path, factor_pairs, write_features):
     """A training task of a second or two."""

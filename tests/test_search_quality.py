@@ -1,6 +1,5 @@
 """What re-ranking adds, and whether probabilities hold, on unseen pairs."""
 
-import numpy as np
 import pytest
 
 from fdch.cli.bench_rerank import table
@@ -9,30 +8,14 @@ from fdch.errors import DataError, RunError, SettingError
 from fdch.experiment import TrainingTask, train_run
 from fdch.search_quality import search_quality
 
-QUICK = {
-    "fusion_width": "24",
-    "text_hidden": "48",
-    "fusion_hidden": "32",
-    "stage_one_epochs": "5",
-    "stage_two_epochs": "5",
-    "batch_size": "40",
-    "learning_rate": "2e-2",
-}
-
-
-def write_features(path, pairs):
-    arrays = {"image": pairs.images.values, "text": pairs.texts.matrix.toarray()}
-    np.savez(path, labels=pairs.labels, **arrays)
-    return str(path)
-
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, factor_pairs):
+def run(tmp_path_factory, factor_pairs, write_features, quick):
     folder = tmp_path_factory.mktemp("quality")
     source = write_features(folder / "features.npz", factor_pairs(900))
     sizes = SplitSizes(query=20, train=360, validation=120)
     return train_run(
-        TrainingTask(source, folder / "run", bits=16, settings=QUICK, sizes=sizes)
+        TrainingTask(source, folder / "run", bits=16, settings=quick, sizes=sizes)
     )
 
 
@@ -60,11 +43,13 @@ def test_nobody_asking_is_refused(run):
         search_quality(run, queries=0)
 
 
-def test_too_few_unseen_pairs_are_refused(tmp_path, factor_pairs):
+def test_too_few_unseen_pairs_are_refused(
+    tmp_path, factor_pairs, write_features, quick
+):
     source = write_features(tmp_path / "features.npz", factor_pairs(200))
     sizes = SplitSizes(query=20, train=170)
     run = train_run(
-        TrainingTask(source, tmp_path / "run", bits=8, settings=QUICK, sizes=sizes)
+        TrainingTask(source, tmp_path / "run", bits=8, settings=quick, sizes=sizes)
     )
     with pytest.raises(DataError, match="10 labelled pairs"):
         search_quality(run)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from PIL import Image
+from tests.four_classes import write_features
 
 from fdch.cli import cli
 from fdch.data.pairs import PairedSet
@@ -22,19 +23,6 @@ def run_command(*arguments):
     """Run a command; whatever is not our own error is raised."""
     words = [str(argument) for argument in arguments]
     return CliRunner().invoke(cli, words, catch_exceptions=False)
-
-
-def write_features(path, pairs=120, seed=0, **changes):
-    """Write ready features of four classes that can be told apart."""
-    random = np.random.default_rng(seed)
-    labels = np.eye(4, dtype=np.uint8)[random.integers(0, 4, pairs)]
-    arrays = {
-        "image": labels @ random.normal(size=(4, 12)) + random.normal(size=(pairs, 12)),
-        "text": (labels @ np.eye(4, 10) + (random.random((pairs, 10)) < 0.1)) > 0,
-        "labels": labels,
-    }
-    np.savez(path, **{**arrays, **changes})
-    return path
 
 
 def write_manifest(path, rows, columns=("id", "image", "text", "labels")):

@@ -8,6 +8,7 @@ from fdch.methods.imh import IMH, smoothest
 from fdch.training.closed_form import Ridge
 from fdch.training.neighbors import neighbor_laplacian
 
+STEP = 1e-5  # of a difference
 LAMBDA, BETA, NEIGHBORS = 0.7, 0.4, 3
 N, BITS, WIDTHS = 14, 4, (5, 20)
 
@@ -50,15 +51,6 @@ def objective(views, F1, F2, W, u):
     return value
 
 
-def numerical_gradient(function, point, step=1e-5):
-    gradient = np.zeros_like(point)
-    for index in np.ndindex(point.shape):
-        shift = np.zeros_like(point)
-        shift[index] = step
-        gradient[index] = (function(point + shift) - function(point - shift)) / 2 / step
-    return gradient
-
-
 def second_embedding(views, u):
     """E, by which F2 = E F1 is best for given F1."""
     _, second = costs(views)
@@ -69,7 +61,7 @@ def test_total_is_the_sum_of_both_sides(views):
     np.testing.assert_allclose(total_of(views), sum(costs(views)), atol=1e-10)
 
 
-def test_hash_functions_have_no_gradient(views):
+def test_hash_functions_have_no_gradient(views, numerical_gradient):
     F = np.linalg.qr(np.random.default_rng(1).standard_normal((N, BITS)))[0]
     W = [Ridge(X, BETA).weights(F) for X in views]
     for t in (0, 1):
@@ -78,10 +70,10 @@ def test_hash_functions_have_no_gradient(views):
             both = [weights if s == t else W[s] for s in (0, 1)]
             return objective(views, F, F, both, u=3.0)
 
-        assert np.abs(numerical_gradient(value, W[t])).max() < 1e-7
+        assert np.abs(numerical_gradient(value, W[t], STEP)).max() < 1e-7
 
 
-def test_second_embedding_has_no_gradient_at_finite_u(views):
+def test_second_embedding_has_no_gradient_at_finite_u(views, numerical_gradient):
     F1 = np.random.default_rng(1).standard_normal((N, BITS))
     F2 = second_embedding(views, u=3.0) @ F1
 
@@ -89,7 +81,7 @@ def test_second_embedding_has_no_gradient_at_finite_u(views):
         W = [Ridge(X, BETA).weights(F) for X, F in zip(views, (F1, F2), strict=True)]
         return objective(views, F1, F2, W, u=3.0)
 
-    assert np.abs(numerical_gradient(value, F2)).max() < 1e-6
+    assert np.abs(numerical_gradient(value, F2, STEP)).max() < 1e-6
 
 
 @pytest.mark.parametrize(("u", "apart"), [(1e4, 1e-2), (1e10, 1e-8)])

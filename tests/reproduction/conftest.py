@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.four_classes import write_features
 
 from fdch import methods
 from fdch.codes import binarize
@@ -107,13 +108,7 @@ TINY = (
 @pytest.fixture(scope="session")
 def source(tmp_path_factory):
     """Ready features of four classes that can be told apart, in a file."""
-    random = np.random.default_rng(0)
-    labels = np.eye(4, dtype=np.uint8)[random.integers(0, 4, 120)]
-    image = labels @ random.normal(size=(4, 12)) + random.normal(size=(120, 12))
-    text = (labels @ np.eye(4, 10) + (random.random((120, 10)) < 0.1)) > 0
-    path = tmp_path_factory.mktemp("data") / "features.npz"
-    np.savez(path, image=image, text=text, labels=labels)
-    return str(path)
+    return str(write_features(tmp_path_factory.mktemp("data") / "features.npz"))
 
 
 @pytest.fixture
