@@ -1,6 +1,7 @@
 """`fdch search`: a table for people, a document for programs."""
 
 import json
+import re
 
 import pytest
 
@@ -72,6 +73,10 @@ def test_nothing_may_fit(fdch, index):
     result = fdch("search", index, "--text", "beach", "--min-probability", 1)
     assert result.exit_code == 0
     assert result.stdout == "nothing fits\n"
+    assert re.search(
+        r"is ever more probable than 0\.\d\d; ask for less with --min-prob",
+        result.stderr,
+    )
 
 
 def test_unknown_words_are_told(fdch, index):

@@ -87,6 +87,18 @@ def test_the_farthest_distance_holds_all_that_are_probable(fitted):
     assert fitted.farthest("image", 0.0) == BITS
 
 
+def test_the_surest_is_as_sure_as_anything_can_be(fitted):
+    surest = fitted.surest("image")
+    assert fitted.farthest("image", surest + 1e-6) == -1
+    assert surest == max(
+        found
+        for kind in fitted.curves["image"]
+        for weighted in (False, True)
+        for found in fitted.probabilities("image", [kind], [0], weighted)
+    )
+    assert fitted.surest("text") == 0
+
+
 def test_a_pair_does_not_find_itself():
     labels = np.eye(2, dtype=np.uint8)[[0, 0, 1]]
     outputs = {"image": np.array([[1.0] * 4, [-1.0] * 4, [1.0] * 4])}

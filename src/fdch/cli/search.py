@@ -16,6 +16,7 @@ from fdch.cli.options import (
 from fdch.cli.output import count, note, plain, say, say_json
 
 if TYPE_CHECKING:
+    from fdch.evaluation.calibration import Calibration
     from fdch.evaluation.tables import Table
     from fdch.results import Options, Results
     from fdch.search import Searcher
@@ -89,12 +90,25 @@ def command(
     with Index.open(index, context=Context(device=device)) as opened:
         searcher = Searcher(opened, open_encoder(opened, encoder))
         found = _search(searcher, text, image, name, options)
+        calibration = searcher.calibration
     if as_json:
         say_json(found.to_json())
         return
     if unknown := found.query.get("unknown_words"):
         note(f"words not known to the model: {plain(' '.join(unknown), 200)}")
     say_results(found)
+    if not found.results and min_probability is not None and calibration:
+        asking = "pair" if name else "image" if image else "text"
+        note(_too_sure(calibration, asking, min_probability))
+
+
+def _too_sure(calibration: "Calibration", asking: str, least: float) -> str:
+    """Say what to ask for where no result was probable enough."""
+    surest = calibration.surest(asking)
+    told = "no result is so probable"
+    if surest < least:
+        told = f"no result of this model is ever more probable than {surest:.2f}"
+    return f"{told}; ask for less with --min-probability, or train with more pairs"
 
 
 def _search(

@@ -80,6 +80,11 @@ class Calibration:
         curves = self.curves.get(asking, {}).values()
         return max((int((c.plain >= least).sum()) - 1 for c in curves), default=-1)
 
+    def surest(self, asking: str) -> float:
+        """Give the largest probability that any result may have."""
+        curves = self.curves.get(asking, {}).values()
+        return max((float(max(c.plain[0], c.weighted[0])) for c in curves), default=0.0)
+
     def to_json(self) -> dict[str, Any]:
         """Give plain values."""
         curves = {
