@@ -3,6 +3,7 @@
 import re
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,19 @@ def test_links_lead_somewhere(page):
 
 # tests/test_contributing.py puts the example of CONTRIBUTING.md where it belongs
 RUNNABLE = [page for page in WRITTEN if page.name != "CONTRIBUTING.md"]
+
+
+@pytest.mark.slow
+def test_the_first_example_finds_boats_on_beaches(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "README.md").read_text("utf-8")
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert code is not None
+    made: dict[str, Any] = {}
+    exec(compile(code[1], "README.md", "exec"), made)
+    found = made["Searcher"](made["index"]).by_text("a boat on the beach", k=5)
+    right = [{"boat", "beach"} <= set(each.labels) for each in found]
+    assert sum(right) >= 4
 
 
 @pytest.mark.slow
