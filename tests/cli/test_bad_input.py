@@ -69,6 +69,14 @@ def empty_folder(world):
     return world.folder / "photos"
 
 
+def written(name, content):
+    def data(world):
+        (world.folder / name).write_text(content)
+        return world.folder / name
+
+    return data
+
+
 def not_numbers(world):
     image = np.ones((120, 12))
     image[7, 3] = np.nan
@@ -99,6 +107,30 @@ CASES = {
     "missing file": (
         train(lambda world: world.folder / "no.csv"),
         "there is no file '.*no.csv'",
+    ),
+    "file of an unknown kind": (
+        train(written("pairs.xlsx", "")),
+        "has the ending '.xlsx', which is not known. Data is named as pairs.csv",
+    ),
+    "MATLAB file without its reader": (
+        train(written("pairs.mat", "")),
+        "is a MATLAB file; .*write dcmh-mat:.*pairs.mat",
+    ),
+    "manifest without rows": (
+        train(written("pairs.csv", "id,image,text,labels\n")),
+        "nothing stands below the names of its columns. Write a line for each pair",
+    ),
+    "lines that are no JSON": (
+        train(written("pairs.jsonl", '{"id": \n')),
+        "no line to use; line 1: not JSON .*Write a JSON object on each line",
+    ),
+    "features that are no archive": (
+        train(written("features.npz", "x")),
+        "is not a whole .npz file: .*Write it with numpy.savez",
+    ),
+    "split that is none": (
+        train(lambda world: "scenes:60", "--split", __file__),
+        "is not a split: .*Give the split.json of a run",
     ),
     "folder without pictures": (train(empty_folder), "is a folder without pictures"),
     "manifest without a needed column": (
@@ -157,6 +189,10 @@ CASES = {
         train(lambda world: "scenes:60", "--set", "batch_size=many"),
         "setting batch_size=many: expected a whole number",
     ),
+    "setting out of its range": (
+        train(lambda world: "scenes:60", "--set", "learning_rate=-1"),
+        "must be positive: learning_rate=-1.0",
+    ),
     "setting without a value": (
         train(lambda world: "scenes:60", "--set", "batch_size"),
         "settings are written key=value; got 'batch_size'",
@@ -171,11 +207,19 @@ CASES = {
     ),
     "unknown device": (
         train(lambda world: "scenes:60", "--device", "gpu"),
-        "device 'gpu' cannot be used here",
+        "device 'gpu' cannot be used here: there is no such kind; known are auto, cpu",
     ),
     "no run": (
         lambda world, tiny: ("evaluate", world.folder / "no-run"),
         "no trained method in '.*no-run'",
+    ),
+    "file in place of a run": (
+        lambda world, tiny: ("evaluate", __file__),
+        "no trained method in '.*', which is a file. Train one",
+    ),
+    "run in place of an index": (
+        lambda world, tiny: ("index", "info", world.run),
+        "is no index but a run. Create an index with .*--run .*run'",
     ),
     "damaged file of a run": (
         damaged(flip_a_byte),
