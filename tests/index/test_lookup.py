@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError, MissingExtra, SettingError
 from fdch.index import engines, scan_numpy
+from fdch.index.benchmark_codes import Source
 from fdch.index.gallery import Gallery, Part, row_words
 from fdch.index.lookup import nearest, within
 
@@ -122,18 +123,17 @@ def test_many_rows_are_shared_between_threads(bits, queries, monkeypatch):
     assert [pairs(some) for some in one[:2]] == [pairs(some) for some in slow]
 
 
-@pytest.mark.parametrize("bits", [8, 16, 32, 64, 128, 192, 256])
+@pytest.mark.parametrize("bits", [16, 32, 64, 128, 192, 256])
 @pytest.mark.parametrize("removed", [0.0, 0.3])
-@pytest.mark.parametrize("spread", [0.02, 0.5])
-def test_a_lone_query_reads_many_rows_in_several_places(bits, removed, spread):
-    number = 3 * (1 << 23) // bits + 77  # three million bytes, and no whole slice
+def test_a_lone_query_reads_many_rows_in_several_places(bits, removed):
+    from fdch.index.stretch_kernels import FEWEST_BYTES
+
+    number = (FEWEST_BYTES + 1_000_000) * 8 // bits // 128 * 128 + 77  # no whole slice
     rng = np.random.default_rng(bits)
-    centres = rng.integers(0, 256, (50, bits // 8), dtype=np.uint8)
-    flips = np.packbits(rng.random((number, bits)) < spread, axis=1)
-    codes = Codes(centres[rng.integers(0, 50, number)] ^ flips, bits)
+    source = Source("clustered", bits)
+    codes, query = source.draw(number, 1), source.draw(1, 2)
     dead = rng.random(number) < removed if removed else None
     gallery = Gallery(bits, (Part(row_words(codes), 5, dead),))
-    query = Codes(centres[:1], bits)
     for k in (1, 100, 20_000):
         [ours], [right] = (
             nearest(gallery, query, k, threads=1, engine=engine) for engine in ENGINES

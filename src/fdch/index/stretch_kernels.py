@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 # Memory gives more in the same time where it is read in a few places far apart.
 STREAMS = 4  # such places
 STRETCH_BYTES = 1 << 21  # from one to the next
-FEWEST_BYTES = 1 << 20  # less than this in all is not worth it
+FEWEST_BYTES = 1 << 24  # less than this in all may be in a cache, which is as fast
 ROOM = 1024  # keys of a stretch; where more rows are near, it is not, either
 
 
