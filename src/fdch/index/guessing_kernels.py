@@ -37,7 +37,7 @@ def guess_limit(
     size = stop - start
     groups, sampled = size // 256, 16
     if size >= MANY:
-        groups, sampled = min(size // 8192, 512), 64
+        groups, sampled = min(size // 4096, 512), 64
     if groups == 0:
         return bits + 1
     expected = k * (groups * sampled) / size

@@ -23,11 +23,23 @@ Held: TypeAlias = tuple[Ints, Ints, Ints, Int]
 
 
 @compiled
-def keep(held: Held, query: Int, distance: Int, number: Int) -> Int:
+def keep(
+    keys: Ints,
+    counts: Ints,
+    states: Ints,
+    k: Int,
+    query: Int,
+    distance: Int,
+    number: Int,
+) -> Int:
     """Take up a row nearer than the limit, and lower the limit if that fills k.
 
     Args:
-        held: What is held so far.
+        keys: This and the next three: what is held, as in `Held`; taken apart, since
+            a tuple would count references for each row.
+        counts: See there.
+        states: See there.
+        k: See there.
         query: Whose row this is.
         distance: Of the new row.
         number: Of the new row; later ones are higher.
@@ -35,7 +47,6 @@ def keep(held: Held, query: Int, distance: Int, number: Int) -> Int:
     Returns:
         The limit.
     """
-    keys, counts, states, k = held
     size, nearer, limit = states[query, 0], states[query, 1], states[query, 2]
     if size == keys.shape[1]:
         size = _drop_far(keys[query], counts[query], limit, k - nearer)

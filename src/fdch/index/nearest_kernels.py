@@ -50,7 +50,7 @@ def _show_block(
 ) -> None:
     """Show one block of rows to all queries."""
     words, numbers, first, dead = look
-    states = held[2]
+    keys, counts, states, k = held
     for place in range(chosen.shape[0]):
         j = chosen[place]
         limit = states[j, 2]
@@ -63,7 +63,7 @@ def _show_block(
                 if numbers.shape[0]:
                     number = numbers[number]
                 if far < limit and (dead.shape[0] == 0 or not dead[number]):
-                    limit = keep(held, j, far, first + number)
+                    limit = keep(keys, counts, states, k, j, far, first + number)
             i = next_in_block(rows, planes, start, end, stop, queries, j, words, limit)
 
 
@@ -83,7 +83,8 @@ def _show_stretches(
     Gives where it stopped, since too few rows are left, or too many are near.
     """
     words, _, first, dead = look
-    counts, states, planes = held[1], held[2], rows[:0]
+    keys, counts, states, k = held
+    planes = rows[:0]
     length, left, query = stretch_rows(rows, words, stop - start), start, chosen[0]
     found, taken = room_for_stretches(), np.empty(STREAMS, np.int64)
     if length and states[query, 2] > counts.shape[1] - 2:  # nothing is ruled out yet
@@ -100,7 +101,8 @@ def _show_stretches(
                 far = found[stream, i] >> NUMBER_BITS
                 number = found[stream, i] & NUMBER_MASK
                 if far < limit and (dead.shape[0] == 0 or not dead[number]):
-                    limit = keep(held, query, far, first + number)
+                    number += first
+                    limit = keep(keys, counts, states, k, query, far, number)
         left += STREAMS * length
     return left
 
