@@ -238,8 +238,8 @@ class Service:
             self.trouble = problem
             self.give_up()
             return
-        # What is loaded stays: looking through it for garbage, a fifth of a second
-        # every second under load, would make all requests wait.
+        # What is loaded stays: looking through it for garbage again and again would
+        # make all requests wait.
         gc.collect()
         gc.freeze()
         self.is_ready = True
