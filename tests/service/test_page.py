@@ -341,6 +341,9 @@ def test_the_index_view_tells_counts_bits_distances_and_groups(come):
         expect(view.get_by_role("heading", name=title)).to_be_visible()
     expect(view.get_by_role("img", name="Two items that share a label")).to_be_visible()
     expect(view.locator("rect.bar")).to_have_count(24)
+    for bar in view.locator("rect.bar").all():  # as tall as its bit leans
+        drawn = bar.evaluate("bar => bar.getBBox().height")
+        assert drawn == pytest.approx(float(bar.get_attribute("height")), abs=0.01)
     assert view.locator("circle.dot").count() == 240
     view.locator(".groups a").first.hover()
     assert 0 < view.locator(".dot.is-marked").count() < 240

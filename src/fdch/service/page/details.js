@@ -56,7 +56,7 @@ function content(item, bits, place, actions) {
     ? pictureOf(item, name, SIZE, "eager")
     : build("div", { class: `quote${item.text ? "" : " is-id"}` }, fold(build("p", { dir: "auto" }, item.text || item.id), QUOTE_LINES));
   return [
-    build("div", { class: "bar" },
+    build("div", { class: "steps-bar" },
       build("p", { class: "quiet" }, place ? `${words.number(place.at + 1)} of ${words.number(place.of)}` : ""),
       place && arrow("previous", "Previous", "M15 5l-7 7 7 7", place.at === 0, () => actions.step(-1)),
       place && arrow("next", "Next", "M9 5l7 7-7 7", place.at === place.of - 1, () => actions.step(1)),
