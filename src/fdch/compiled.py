@@ -3,7 +3,10 @@
 Importing this file needs numba.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from inspect import unwrap
+from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 from numba import njit
@@ -13,7 +16,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """Compile on first use, and keep the result on disk where that is possible."""
+    """Compile on first use, and keep the result on disk where that is possible.
+
+    Numba would take up what it kept as long as the function's own file is the same,
+    though a loop that it calls, or a constant, of another file had changed. So the
+    name that it is kept under tells of all of them.
+    """
+    digest = sha256()
+    for piece in _description(function, set()):
+        digest.update(piece.encode(errors="surrogatepass") + b"\0")
+    function.__qualname__ = f"{function.__name__}_{digest.hexdigest()[:16]}"
     # numpy's error model: a test for division by zero would stop vectorising.
     # "reassoc" lets a sum be taken in several lanes.
     options: dict[str, Any] = {
@@ -25,6 +37,33 @@ def compiled(function: Function) -> Function:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no folder to keep it in
         return njit(**options)(function)
+
+
+def _description(value: object, seen: set[FunctionType]) -> Iterator[str]:
+    """Tell of a function, and of what it takes from its file, what makes its loop."""
+    if isinstance(value, int | float | str | tuple):
+        yield repr(value)
+        return
+    function = unwrap(value) if callable(value) else value
+    if not isinstance(function, FunctionType) or function in seen:
+        return
+    seen.add(function)
+    if function.__module__.split(".")[0] == "numba":  # which looks after itself
+        return
+    for code in _codes(function.__code__):
+        yield code.co_code.hex()
+        yield repr([each for each in code.co_consts if not isinstance(each, CodeType)])
+        for name in code.co_names:
+            yield name
+            yield from _description(function.__globals__.get(name), seen)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Give a function's code, and those of functions inside."""
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _codes(each)
 
 
 def _set_bits(typing_context: Any, word: Any) -> Any:
