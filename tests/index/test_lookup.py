@@ -123,6 +123,14 @@ def test_many_rows_are_shared_between_threads(bits, queries, monkeypatch):
     assert [pairs(some) for some in one[:2]] == [pairs(some) for some in slow]
 
 
+def assert_both_ways_are_right(gallery, query, k):
+    """Search twice, which goes through the rows forward and backward."""
+    [right] = nearest(gallery, query, k, threads=1, engine="numpy")
+    for _ in range(2):
+        [ours] = nearest(gallery, query, k, threads=1, engine="numba")
+        assert pairs(ours) == pairs(right)
+
+
 @pytest.mark.parametrize("bits", [16, 32, 64, 128, 192, 256])
 @pytest.mark.parametrize("removed", [0.0, 0.3])
 def test_a_lone_query_reads_many_rows_in_several_places(bits, removed):
@@ -135,16 +143,31 @@ def test_a_lone_query_reads_many_rows_in_several_places(bits, removed):
     dead = rng.random(number) < removed if removed else None
     gallery = Gallery(bits, (Part(row_words(codes), 5, dead),))
     for k in (1, 100, 20_000):
-        [ours], [right] = (
-            nearest(gallery, query, k, threads=1, engine=engine) for engine in ENGINES
-        )
-        assert pairs(ours) == pairs(right)
+        assert_both_ways_are_right(gallery, query, k)
+    [right] = nearest(gallery, query, 20_000, threads=1)
     for radius in (-1, 0, int(right.distances[500]), int(right.distances[-1])):
         [ours], [right] = (
             within(gallery, query, radius, threads=1, engine=engine)
             for engine in ENGINES
         )
         assert pairs(ours) == pairs(right)
+
+
+@pytest.mark.parametrize("clump", [0, 700_000, 2_000_000])
+@pytest.mark.parametrize("is_spread", [False, True])
+def test_more_near_rows_than_stretches_have_room_for(clump, is_spread):
+    # Thousands of equal rows in one place, or all over, the rest from far to near.
+    rng = np.random.default_rng(clump)
+    steps = np.arange(2_500_000) * 56 // 2_500_000
+    rows = np.uint64(2**64 - 1) >> np.sort(steps).astype(np.uint64)
+    rows = rows ^ rng.integers(0, 2**6, rows.size).astype(np.uint64)
+    rows[clump : clump + 9000] = 2**60
+    if is_spread:
+        rng.shuffle(rows)
+    gallery = Gallery(64, (Part(rows, 3),))
+    query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
+    for k in (10, 100, 10_000):
+        assert_both_ways_are_right(gallery, query, k)
 
 
 def test_a_wrong_first_guess_is_mended():

@@ -58,13 +58,13 @@ def nearest_in_part(
     scan = _Scan(part, bits, queries, picked, engine)
     if scan.count == 0 or scan.queries == 0:
         return np.full((scan.queries, k), NOTHING, dtype=np.int64)
-    threads = scan.threads(threads)
+    threads, is_backward = scan.threads(threads), next(part.turns)
     if threads == 1:  # single queries take so little time that every line counts
         keys = np.empty((scan.queries, k), dtype=np.int64)
         keys.fill(NOTHING)
         everything = scan.arguments(0, scan.count, 0, scan.queries)
         counted = np.empty(scan.queries, dtype=np.int64)
-        scan.engine.nearest_rows(*everything, limits, bits, keys, counted)
+        scan.engine.nearest_rows(*everything, limits, bits, keys, counted, is_backward)
         return keys
     by_rows = scan.pieces_of_rows(threads)
     found = np.full((by_rows, scan.queries, k), NOTHING, dtype=np.int64)
@@ -78,6 +78,7 @@ def nearest_in_part(
             bits,
             found[piece, some],
             sizes[piece, some],
+            is_backward,
         )
 
     scan.share(work, by_rows, threads)

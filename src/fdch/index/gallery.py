@@ -1,7 +1,9 @@
 """What is searched: parts of rows, and what is found in them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import cycle
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +61,11 @@ class Part:
     def flat_order(self) -> NDArray[np.uint32]:
         """Give which row is stored where; nothing for rows in order of insertion."""
         return frozen(NO_PLACES if self.grouping is None else self.grouping.order)
+
+    @cached_property
+    def turns(self) -> Iterator[bool]:
+        """Give, search after search, whether to go through the rows backward."""
+        return cycle((False, True))
 
     def __len__(self) -> int:
         return self.rows.shape[0]

@@ -20,19 +20,16 @@ from fdch.index.block_kernels import (
 from fdch.index.guessing_kernels import guess_limit
 from fdch.index.keeping_kernels import Held, keep, sort_held
 from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.lone_kernels import collect_nearest
 from fdch.index.slice_kernels import collect
 from fdch.index.slice_vectors import SLICE
-from fdch.index.stretch_kernels import (
-    STREAMS,
-    collect_stretches,
-    room_for_stretches,
-    stretch_rows,
-)
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+FIRST_SHOWN = 1 << 15  # rows that a lone query gets its first limit from
 
 
 @compiled
@@ -68,8 +65,9 @@ def _show_block(
 
 
 @compiled
-def _show_stretches(
+def _show_to_one(
     rows: Flat,
+    planes: Flat,
     start: Int,
     stop: Int,
     look: Look,
@@ -77,34 +75,24 @@ def _show_stretches(
     chosen: Ints,
     held: Held,
     near: Ints,
+    is_backward: Int,
 ) -> Int:
-    """Show a range of rows to a lone query, several stretches at once.
-
-    Gives where it stopped, since too few rows are left, or too many are near.
-    """
-    words, _, first, dead = look
+    """Show a range of rows to a lone query; give where a few at its end are left."""
     keys, counts, states, k = held
-    planes = rows[:0]
-    length, left, query = stretch_rows(rows, words, stop - start), start, chosen[0]
-    found, taken = room_for_stretches(), np.empty(STREAMS, np.int64)
-    if length and states[query, 2] > counts.shape[1] - 2:  # nothing is ruled out yet
-        left += length
-        _show_block(rows, planes, start, left, 0, look, queries, chosen, held, near)
-    while length and left + STREAMS * length <= stop:
-        limit = states[query, 2]
-        if not collect_stretches(
-            rows, left, length, queries, query, words, limit, found, taken
-        ):
-            break
-        for stream in range(STREAMS):
-            for i in range(taken[stream]):
-                far = found[stream, i] >> NUMBER_BITS
-                number = found[stream, i] & NUMBER_MASK
-                if far < limit and (dead.shape[0] == 0 or not dead[number]):
-                    number += first
-                    limit = keep(keys, counts, states, k, query, far, number)
-        left += STREAMS * length
-    return left
+    first, query, begin = look[2], chosen[0], start
+    if states[query, 2] > counts.shape[1] - 2:  # nothing is ruled out yet
+        begin = min(start + FIRST_SHOWN, stop)
+        _show_block(rows, planes, start, begin, 0, look, queries, chosen, held, near)
+    found, left, right = collect_nearest(
+        rows, begin, stop, look, queries, query, held, is_backward
+    )
+    _show_block(rows, planes, begin, left, 0, look, queries, chosen, held, near)
+    for i in range(min(found.shape[0], k)):
+        far = found[i] >> NUMBER_BITS
+        if far < states[query, 2]:
+            number = first + (found[i] & NUMBER_MASK)
+            keep(keys, counts, states, k, query, far, number)
+    return right
 
 
 @compiled
@@ -117,6 +105,7 @@ def _show_range(
     queries: Flat,
     chosen: Ints,
     held: Held,
+    is_backward: Int,
 ) -> None:
     """Show a range of rows, or of the numbered ones, to all queries, in blocks."""
     words, is_picked = look[0], look[1].shape[0] > 0
@@ -126,7 +115,9 @@ def _show_range(
     gathered = np.empty(block * words if is_picked else 0, rows.dtype)
     begin = start
     if chosen.shape[0] == 1 and not is_picked and planes.shape[0] == 0:
-        begin = _show_stretches(rows, start, stop, look, queries, chosen, held, near)
+        begin = _show_to_one(
+            rows, planes, start, stop, look, queries, chosen, held, near, is_backward
+        )
         block = max(stop - begin, 1)  # nobody to share a block with
     for left in range(begin, stop, block):
         right = min(left + block, stop)
@@ -157,6 +148,7 @@ def nearest_rows(
     bits: Int,
     found: Ints,
     sizes: Ints,
+    is_backward: Int,
 ) -> None:
     """Find for each query the nearest rows of a range that stay below its limit.
 
@@ -175,6 +167,8 @@ def nearest_rows(
         bits: Length of the codes.
         found: Keys in order, (queries, k), to be written.
         sizes: How many keys of each query, to be written.
+        is_backward: Whether a lone query is shown the rows from the last: what it
+            sees last the next one, shown them the other way, still has in a cache.
     """
     count, k = found.shape
     look = words, numbers, first, dead
@@ -187,7 +181,8 @@ def nearest_rows(
         states[j, 2] = min(limits[j], bits + 1)
         if limits[j] > bits and may_guess:
             states[j, 2] = guess_limit(rows, words, start, stop, queries, j, bits, k)
-    _show_range(rows, places, start, stop, look, queries, np.arange(count), held)
+    everyone = np.arange(count)
+    _show_range(rows, places, start, stop, look, queries, everyone, held, is_backward)
     missed = np.empty(count, np.int64)
     misses = 0
     for j in range(count):
@@ -197,6 +192,7 @@ def nearest_rows(
             missed[misses] = j
             misses += 1
     if misses:
-        _show_range(rows, places, start, stop, look, queries, missed[:misses], held)
+        again = missed[:misses]
+        _show_range(rows, places, start, stop, look, queries, again, held, is_backward)
     for j in range(count):
         sizes[j] = sort_held(keys[j], states[j, 0], bits, found[j])

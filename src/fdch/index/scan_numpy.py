@@ -27,10 +27,11 @@ def nearest_rows(
     bits: int,
     found: Ints,
     sizes: Ints,
+    is_backward: bool,
 ) -> None:
     """Find for each query the nearest rows of a range that stay below its limit.
 
-    The arguments are those of the compiled function.
+    The arguments are those of the compiled function; rows are seen forward always.
     """
     k = found.shape[1]
     for j, query in enumerate(queries.reshape(-1, words)):
