@@ -29,7 +29,7 @@ Int: TypeAlias = Any  # a machine integer, which NumPy and Python type different
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-FIRST_SHOWN = 1 << 15  # rows that a lone query gets its first limit from
+FIRST_SHOWN = 1 << 18  # rows that a lone query gets its first limit from
 
 
 @compiled

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 STREAMS = 4  # such places
 STRETCH_BYTES = 1 << 21  # from one to the next
 FEWEST_BYTES = 1 << 24  # less than this in all may be in a cache, which is as fast
-ROOM = 1024  # keys of a stretch; where more rows are near, it is not, either
+ROOM = 4096  # keys of a stretch; where more rows are near, it is not, either
 
 
 @compiled
