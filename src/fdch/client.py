@@ -123,8 +123,14 @@ class Client:
 
     def encode_texts(self, texts: Sequence[str]) -> Codes:
         """Give the codes of texts."""
-        return _codes(
-            self._send("POST", "/v1/encode", json={"texts": content.texts(texts)})
+        asked, step = content.texts(texts), content.MOST_TEXTS
+        if not asked:
+            bits = self.index().bits
+            return Codes(np.empty((0, -(-bits // 8)), np.uint8), bits)
+        requests = [asked[at : at + step] for at in range(0, len(asked), step)]
+        return Codes.concatenate(
+            _codes(self._send("POST", "/v1/encode", json={"texts": some}))
+            for some in requests
         )
 
     def encode_image(self, image: Picture) -> Codes:

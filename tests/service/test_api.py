@@ -99,6 +99,13 @@ def test_codes_are_those_of_the_model(client, searcher, scenes):
     assert client.encode_image(path) == image_queries(method, [path]).codes
 
 
+def test_texts_to_encode_may_be_none_or_many(client, searcher):
+    method = searcher.index.method
+    none, texts = client.encode_texts([]), ["beach", "city at night"] * 300
+    assert (len(none), none.bits) == (0, method.bits)
+    assert client.encode_texts(texts) == text_queries(method, texts).codes
+
+
 def test_an_item_is_told_without_the_path_of_its_picture(client, scenes):
     name = str(scenes.pairs.ids[5])
     item = client.item(name)

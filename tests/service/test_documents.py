@@ -6,12 +6,14 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import httpx
 import pytest
 from PIL import Image
 from tests.service.running import READ, TOKENS, WRITE, running
 
+import fdch.service
 from fdch.service.examples import Examples, with_examples
 
 
@@ -237,3 +239,18 @@ def test_nothing_the_document_allows_breaks_the_service(target, document, token)
         check()
         tried.add(operation.path)
     assert tried == set(document["paths"])
+
+
+def test_the_guide_lists_every_code_of_an_error():
+    package = Path(fdch.service.__file__).parent
+    given = re.compile(r"Problem\(\s*\d+,\s*\"(\w+)\"")
+    codes = {
+        code
+        for file in package.glob("*.py")
+        for code in given.findall(file.read_text())
+    }
+    assert {"loading", "busy", "invalid"} <= codes
+    guide = (Path(__file__).parents[2] / "docs/service.md").read_text("utf-8")
+    table = guide[guide.index("| status | codes |") : guide.index("## Writing")]
+    listed = set(re.findall(r"`(\w+)`", table))
+    assert listed == codes | {"not_found", "wrong_method"}  # of the framework

@@ -65,7 +65,10 @@ class Tokens:
             lines = content.decode("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as problem:
             reason = getattr(problem, "strerror", None) or problem
-            raise SettingError(f"token file '{path}': {reason}.") from problem
+            raise SettingError(
+                f"token file '{path}': {reason}. Give a text file with lines such as "
+                "'read TOKEN' and 'write TOKEN'."
+            ) from problem
         if len(content) > _MOST_BYTES:
             raise SettingError(f"token file '{path}' is larger than 1 MiB.")
         if os.name == "posix" and mode & 0o002:
