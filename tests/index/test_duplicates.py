@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError
+from fdch.index import duplicates
 from fdch.index.folder import CodeFolder
 from fdch.index.store import Item
 
@@ -33,15 +34,29 @@ def groups_by_search(codes, radius):
     st.lists(st.integers(0, 255), min_size=1, max_size=30),
     st.integers(0, 3),
     st.sampled_from([8, 72]),
+    st.booleans(),
 )
-def test_groups_are_those_of_a_walk(tmp_path_factory, values, radius, bits):
+def test_groups_are_those_of_a_walk(tmp_path_factory, values, radius, bits, often):
     packed = np.zeros((len(values), bits // 8), np.uint8)
     packed[:, -1] = values
     codes = Codes(packed, bits)
     path = tmp_path_factory.mktemp("duplicates") / "index"
     with CodeFolder.create(path, bits, "model") as folder:
         folder.add([Item(f"i{i}") for i in range(len(values))], codes)
-        assert folder.duplicates(radius) == groups_by_search(codes, radius)
+        with pytest.MonkeyPatch.context() as patch:
+            if often:  # what was found is joined after every query
+                patch.setattr(duplicates, "_QUERIES_AT_A_TIME", 1)
+                patch.setattr(duplicates, "_PAIRS_AT_A_TIME", 0)
+            assert folder.duplicates(radius) == groups_by_search(codes, radius)
+
+
+def test_a_path_is_one_group_however_often_it_is_joined(tmp_path, monkeypatch):
+    monkeypatch.setattr(duplicates, "_QUERIES_AT_A_TIME", 1)
+    monkeypatch.setattr(duplicates, "_PAIRS_AT_A_TIME", 0)
+    with CodeFolder.create(tmp_path / "index", 8, "model") as folder:
+        codes = Codes(np.array([[1], [2], [8], [9], [10]], np.uint8), 8)
+        folder.add([Item(name) for name in "abcde"], codes)
+        assert folder.duplicates(1) == [("a", "b", "c", "d", "e")]
 
 
 def test_removed_items_join_nothing(tmp_path):

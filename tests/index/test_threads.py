@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from fdch.index import threads as crew
 from fdch.index.threads import BYTES_TO_SHARE, ranges, share, threads_for
 
 
@@ -29,6 +30,38 @@ def test_a_failure_is_raised():
 
     with pytest.raises(ValueError, match="no"):
         share([fail, fail, fail], 2)
+
+
+def test_nobody_waits_for_helpers_that_have_not_begun():
+    go_on, busy = threading.Event(), threading.Semaphore(0)
+
+    def wait_long():
+        busy.release()
+        assert go_on.wait(30)
+
+    cores = crew.usable_cores()
+    others = [crew._pool().submit(wait_long) for _ in range(cores)]
+    for _ in range(cores):  # all helpers have something to do
+        assert busy.acquire(timeout=30)
+    done: list[int] = []
+    share([partial(done.append, i) for i in range(10)], 2)
+    assert sorted(done) == list(range(10))
+    assert not any(other.done() for other in others)
+    go_on.set()
+    for other in others:
+        other.result()
+
+
+def test_after_a_failure_nothing_more_is_begun():
+    begun: list[int] = []
+
+    def fail():
+        begun.append(1)
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        share([fail] * 1000, 2)
+    assert len(begun) < 1000
 
 
 def test_ranges_cover_everything_once():
@@ -55,8 +88,6 @@ def test_no_work_takes_one_thread():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_gets_threads_of_its_own():
-    from fdch.index import threads as crew
-
     before = crew._pool()
     crew._pool.cache_clear()
     assert crew._pool() is not before

@@ -64,7 +64,9 @@ def _joined(codes: Codes, radius: int, progress: Progress) -> NDArray[np.intp]:
                 np.concatenate([one.numbers for one in found]),
             ]
         )
-        pairs = pairs[:, roots[pairs[0]] < roots[pairs[1]]]
+        # Each pair is seen from both sides; one is enough, whatever is joined between.
+        is_new = roots[pairs[0]] != roots[pairs[1]]
+        pairs = pairs[:, (pairs[0] < pairs[1]) & is_new]
         pending.append(pairs)
         held += pairs.shape[1]
         if held > _PAIRS_AT_A_TIME:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from itertools import pairwise
 
@@ -48,8 +48,13 @@ def share(tasks: Sequence[Task], threads: int) -> None:
 
     others = min(threads, len(tasks)) - 1
     helping = [_pool().submit(work) for _ in range(others)]
-    work()
-    for help in helping:
+    try:
+        work()
+    finally:
+        pending.clear()
+        begun = [help for help in helping if not help.cancel()]
+        wait(begun)
+    for help in begun:
         help.result()
 
 
