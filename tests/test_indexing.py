@@ -93,7 +93,7 @@ def test_an_index_without_its_model_is_not_left_behind(method, tmp_path, monkeyp
         target.mkdir()
         raise IndexFolderError("the disk is full")
 
-    monkeypatch.setattr("fdch.index.access.copy_model", fail)
+    monkeypatch.setattr("fdch.index.creating.copy_model", fail)
     with pytest.raises(IndexFolderError, match="disk is full"):
         Index.create(tmp_path / "index", method)
     assert list(tmp_path.iterdir()) == []

@@ -37,10 +37,10 @@ def test_the_model_is_there_from_the_first_moment(run, tmp_path):
 @pytest.mark.parametrize(
     "place",
     [
-        "fdch.index.access.begin",
-        "fdch.index.access.create_catalogue",
-        "fdch.index.access.copy_model",
-        "fdch.index.access._put_files",
+        "fdch.index.creating.begin",
+        "fdch.index.creating.create_catalogue",
+        "fdch.index.creating.copy_model",
+        "fdch.index.creating._put_files",
         "os.rename",
     ],
 )

@@ -3,12 +3,10 @@
 import json
 import logging
 import os
-import shutil
 import sqlite3
 import threading
-import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,29 +16,24 @@ from fdch.index.acknowledged import (
     Acknowledged,
     acknowledge,
     acknowledged,
-    begin,
     require_record,
 )
-from fdch.index.catalogue import PAGE_BYTES, Catalogue, create_catalogue
+from fdch.index.catalogue import Catalogue
 from fdch.index.changes import set_fact
-from fdch.index.kept_files import FileRow, copy_model
 from fdch.index.layout import (
     CATALOGUE,
     CODES,
     DRAFT,
     FORMAT,
-    MODEL,
     PART_FILE,
     digest,
     no_index,
     require_plain,
-    sync_folder,
     told,
 )
 from fdch.index.locking import WriterLock
 from fdch.index.parts import PartRecord, Place, fact, read_parts
 from fdch.index.rows import MOST_BITS
-from fdch.index.seal import Seal
 from fdch.index.segments import REPAIR
 from fdch.index.snapshot import Snapshot, load_snapshot
 
@@ -58,73 +51,6 @@ class View:
     def count(self, name: str) -> int:
         """Read a fact that is a count."""
         return fact(self.connection, self.snapshot.place, name)
-
-
-def create_folder(
-    path: Path,
-    bits: int,
-    model: str,
-    facts: Mapping[str, object],
-    files: Path | None = None,
-) -> None:
-    """Make an empty index folder, whole or not at all.
-
-    Args:
-        path: A folder that is not there yet, or empty.
-        bits: Length of the codes.
-        model: Fingerprint of the model that makes the codes.
-        facts: What else to keep, plain values for JSON.
-        files: A folder with the model's files, to be copied in.
-    """
-    if not 1 <= bits <= MOST_BITS:
-        raise IndexFolderError(f"codes have 1 to {MOST_BITS} bits; got {bits}.")
-    with told(path):
-        target = _free_place(path)
-    uid = uuid.uuid4()
-    kept: dict[str, str | int] = {"format": FORMAT, "uid": uid.hex}
-    kept |= {"bits": bits, "model": model}
-    kept["facts"] = json.dumps(facts, ensure_ascii=False)
-    kept["check"] = _check(uid.bytes, kept)
-    kept |= dict.fromkeys(["commit", "items", "next_number", "next_part"], 0)
-    draft = target.with_name(f".fdch-index-{uid.hex}")
-    with told(path):
-        try:
-            (draft / CODES).mkdir(parents=True)
-            begin(draft, Acknowledged(0, 0, 0, uid.bytes))
-            create_catalogue(draft, kept | {"generation": 0})
-            if files is not None:
-                _put_files(draft, uid.bytes, copy_model(files, draft / MODEL))
-            sync_folder(draft)
-            os.rename(draft, target)
-            sync_folder(target.parent)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-
-
-def _put_files(folder: Path, uid: bytes, rows: list[FileRow]) -> None:
-    """Put files on record in a catalogue that nobody has opened yet."""
-    with closing(sqlite3.connect(folder / CATALOGUE)) as connection, connection:
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.executemany("INSERT INTO files VALUES (?, ?, ?)", rows)
-    Seal.of(folder, uid, PAGE_BYTES).write(folder)
-
-
-def _free_place(path: Path) -> Path:
-    """Give where a new folder goes: behind links, where nothing is in the way."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        what = "is there already"
-        if (target / CATALOGUE).is_file() and not (target / MODEL).exists():
-            what += ", an index without a model: perhaps its making was stopped"
-        raise IndexFolderError(
-            f"'{path}' {what}. Choose another path, or remove it first."
-        )
-    if target.exists() and target.samefile(Path.cwd()):
-        raise IndexFolderError(
-            f"'{path}' is the folder that this program runs in, which cannot become "
-            "an index. Name a folder in it, such as 'catalogue.index'."
-        )
-    return target
 
 
 class Access:
@@ -267,7 +193,7 @@ def read_facts(
     try:
         uid = bytes.fromhex(facts["uid"])
         bits, model = facts["bits"], facts["model"]
-        if facts["check"] != _check(uid, facts):
+        if facts["check"] != facts_checksum(uid, facts):
             raise ValueError("its checksum fails")
         facts["facts"] = json.loads(facts["facts"])
         if len(uid) != 16 or not isinstance(model, str) or type(bits) is not int:
@@ -281,7 +207,7 @@ def read_facts(
     return Place(folder, uid, bits), facts
 
 
-def _check(uid: bytes, facts: Mapping[str, object]) -> str:
+def facts_checksum(uid: bytes, facts: Mapping[str, object]) -> str:
     """Give the checksum of what never changes of an index."""
     fixed = [facts[name] for name in ("format", "bits", "model", "facts")]
     return digest(json.dumps(fixed).encode(), uid, "facts").hex()

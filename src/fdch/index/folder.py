@@ -9,9 +9,10 @@ import numpy as np
 
 from fdch.codes import Codes
 from fdch.errors import DataError, ModelMismatch
-from fdch.index.access import Access, View, create_folder
+from fdch.index.access import Access, View
 from fdch.index.answers import answers_of
 from fdch.index.changes import append_rows, drop_items, put_items, put_range, set_fact
+from fdch.index.creating import create_folder
 from fdch.index.filters import Allowed
 from fdch.index.identities import numbers_of, rows_of, running_numbers
 from fdch.index.items import from_row, to_row
