@@ -1,10 +1,15 @@
 """What a search is asked for and gives, as plain values."""
 
+from typing import Any
+
 import pytest
 
+from fdch import Index, Searcher
 from fdch.errors import SettingError
 from fdch.index.store import Condition, Item
 from fdch.results import Demand, Result, Results
+
+NOWHERE: Any = None  # a store that must not be asked
 
 
 def test_ten_results_unless_told_and_all_within_a_radius():
@@ -33,6 +38,13 @@ def test_conditions_are_read_or_taken_as_they_are():
 def test_nonsense_is_refused(options):
     with pytest.raises(SettingError):
         Demand.of(options)
+
+
+@pytest.mark.parametrize("search", ["by_texts", "by_images", "by_ids"])
+def test_nonsense_is_refused_before_a_model_is_loaded(search):
+    searcher = Searcher(Index(NOWHERE))
+    with pytest.raises(SettingError, match="k must be 1 or more; got 0"):
+        getattr(searcher, search)(["beach"], k=0)
 
 
 def test_results_are_a_sequence_that_prints():

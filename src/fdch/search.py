@@ -97,28 +97,30 @@ class Searcher:
     ) -> list[Results]:
         """Find for each text what is near it."""
         require_several("texts", texts)
-        encoder = self.encoder
-        return self._find(texts, lambda: [text_queries(encoder, texts)], options)
+        demand, encoder = Demand.of(options), self.encoder
+        return self._find(texts, lambda: [text_queries(encoder, texts)], demand)
 
     def by_images(
         self, images: Sequence[Picture], **options: Unpack[Options]
     ) -> list[Results]:
         """Find for each picture what is near it."""
         require_several("pictures", images)
-        encoder, context = self.encoder, self.index.context
+        demand, encoder = Demand.of(options), self.encoder
+        context = self.index.context
         return self._find(
-            images, lambda: [image_queries(encoder, images, context)], options
+            images, lambda: [image_queries(encoder, images, context)], demand
         )
 
     def by_ids(self, names: Sequence[str], **options: Unpack[Options]) -> list[Results]:
         """Find for each item of the index what is near it, without itself."""
         require_several("ids", names)
-        if options.get("rerank"):
+        demand = Demand.of(options)
+        if demand.rerank:
             raise SettingError(
                 "an indexed item has its code alone, so it cannot re-rank. Search by "
                 "its text or picture instead."
             )
-        return self._find(names, lambda: self._stored(names), options)
+        return self._find(names, lambda: self._stored(names), demand)
 
     def _stored(self, names: Sequence[str]) -> list[Queries]:
         items, codes = self.index.store.known(names)
@@ -140,9 +142,8 @@ class Searcher:
         self,
         asked: Sequence[object],
         encode: Callable[[], list[Queries]],
-        options: Options,
+        demand: Demand,
     ) -> list[Results]:
-        demand = Demand.of(options)
         if not len(asked):
             return []
         calibration = self.calibration

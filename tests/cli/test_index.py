@@ -209,6 +209,12 @@ def test_a_server_looks_after_itself(fdch, name):
     assert "for index folders" in result.stderr
 
 
+def test_no_radius_is_below_zero(fdch):
+    result = fdch("index", "duplicates", "not/there.index", "--radius", -1)
+    assert result.exit_code == 2
+    assert "'--radius': -1 is too small; give 0 or more" in result.stderr
+
+
 def test_duplicates_are_grouped_largest_first(fdch, filled, on_scenes):
     document = json.loads(fdch("index", "duplicates", filled, "--json").stdout)
     assert (document["index"], document["radius"]) == (str(filled), 0)

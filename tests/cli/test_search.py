@@ -94,8 +94,8 @@ def test_unknown_words_are_told(fdch, index):
         ([], 2, "give one of --text, --image and --id"),
         (["--text", "a", "--id", "b"], 2, "give one of"),
         (["--text", " "], 1, "the text is empty; give the model words. Some that"),
-        (["--text", "beach", "-k", 0], 1, "k must be 1 or more"),
-        (["--text", "beach", "--where", "x"], 1, "is not a condition"),
+        (["--text", "beach", "-k", 0], 2, "'-k': 0 is too small; give 1 or more"),
+        (["--text", "beach", "--where", "x"], 2, "'--where': 'x' is not a condition"),
         (["--text", "beach", "--where", "scen=x"], 1, "did you mean 'scene'"),
         (["--id", "nobody"], 1, "has no item 'nobody', nor any like it. It has 60"),
         (["--id", "Scen3"], 1, "Near 'Scen3' are 'scene3'"),
@@ -109,6 +109,24 @@ def test_unknown_words_are_told(fdch, index):
 def test_wrong_questions_are_explained(fdch, index, words, code, complaint):
     result = fdch("search", index, *words)
     assert result.exit_code == code
+    assert complaint in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["-k", 0], "0 is too small; give 1 or more"),
+        (["--radius", -1], "-1 is too small; give 0 or more"),
+        (["--min-probability", 2], "2 is no probability; give one from 0 to 1"),
+        (["--min-probability", "nan"], "nan is no probability"),
+        (["--where", "nonsense"], "'nonsense' is not a condition. Write 'column="),
+        (["--where", "a" * 10_001], "10,000 is the most"),
+    ],
+)
+def test_wrong_usage_is_noticed_before_an_index_is_opened(fdch, words, complaint):
+    result = fdch("search", "not/there.index", "--text", "beach", *words)
+    assert result.exit_code == 2
+    assert f"Invalid value for '{words[0]}': " in result.stderr
     assert complaint in result.stderr
 
 

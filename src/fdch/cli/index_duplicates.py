@@ -5,6 +5,7 @@ import click
 from fdch.cli.options import example, index_argument, index_folder, json_option
 from fdch.cli.output import NAMED, count, note, plain, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.values import Count
 
 SHOWN = 20
 
@@ -15,6 +16,7 @@ SHOWN = 20
 @index_argument
 @click.option(
     "--radius",
+    type=Count(0),
     default=0,
     show_default=True,
     metavar="R",

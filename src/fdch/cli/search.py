@@ -14,10 +14,12 @@ from fdch.cli.options import (
     json_option,
 )
 from fdch.cli.output import count, note, plain, say, say_json
+from fdch.cli.values import Count, Probability, Where
 
 if TYPE_CHECKING:
     from fdch.evaluation.calibration import Calibration
     from fdch.evaluation.tables import Table
+    from fdch.index.store import Condition
     from fdch.results import Options, Results
     from fdch.search import Searcher
 
@@ -31,11 +33,14 @@ if TYPE_CHECKING:
 @click.option("--image", type=PathName(), metavar="FILE", help="... this picture.")
 @click.option("--id", "name", metavar="ID", help="... an item of the index.")
 @click.option(
-    "-k", type=int, help="Results at most: 10, or all of them within a radius."
+    "-k", type=Count(), help="Results at most: 10, or all of them within a radius."
 )
-@click.option("--radius", type=int, metavar="R", help="Results within R bits only.")
+@click.option(
+    "--radius", type=Count(0), metavar="R", help="Results within R bits only."
+)
 @click.option(
     "--where",
+    type=Where(),
     multiple=True,
     metavar="CONDITION",
     help="'column=value', also != < <= > >=, or 'column in a,b'; 'label' stands for "
@@ -47,7 +52,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--min-probability",
-    type=float,
+    type=Probability(),
     metavar="P",
     help="Only results that are relevant with at least this probability.",
 )
@@ -64,7 +69,7 @@ def command(
     as_json: bool,
     k: int | None,
     radius: int | None,
-    where: tuple[str, ...],
+    where: "tuple[Condition, ...]",
     rerank: bool,
     min_probability: float | None,
 ) -> None:

@@ -38,6 +38,37 @@ class Seconds(click.types.FloatParamType):
         return number
 
 
+class Probability(click.types.FloatParamType):
+    """A number from 0 to 1."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Refuse what nothing can be as probable as."""
+        number = super().convert(value, param, ctx)
+        if not 0 <= number <= 1:
+            self.fail(
+                f"{number:g} is no probability; give one from 0 to 1.", param, ctx
+            )
+        return number
+
+
+class Where(click.types.StringParamType):
+    """A condition on items."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Read it, and refuse what is none."""
+        from fdch.errors import SettingError
+        from fdch.index.conditions import parse_condition
+
+        try:
+            return parse_condition(str(value))
+        except SettingError as problem:
+            self.fail(str(problem), param, ctx)
+
+
 class Addresses(click.types.StringParamType):
     """IP addresses or networks, with commas in between."""
 
