@@ -88,7 +88,10 @@ class CodeFolder(OpenFolder):
         """Add items, all or none; an item with a known id replaces that one."""
         self._require_length(codes)
         if len(items) != len(codes):
-            raise DataError(f"{len(items)} items were given {len(codes)} codes.")
+            raise DataError(
+                f"{len(items)} items were given {len(codes)} codes. Give one code to "
+                "each item."
+            )
         rows = [to_row(item) for item in items]
         _require_unique([row.id for row in rows])
         if not rows:
@@ -185,7 +188,8 @@ class CodeFolder(OpenFolder):
         if codes.bits != self.bits:
             raise ModelMismatch(
                 f"index '{self.path}' holds codes of {self.bits} bits (model "
-                f"{self.model}); these have {codes.bits}."
+                f"{self.model}); these have {codes.bits}. Encode with the index's own "
+                "model, or make a new index."
             )
 
 
@@ -212,4 +216,7 @@ def _count(view: View, more: int) -> None:
 def _require_unique(ids: list[str]) -> None:
     id, count = Counter(ids).most_common(1)[0] if ids else ("", 0)
     if count > 1:
-        raise DataError(f"id '{id}' stands {count} times among the items to add.")
+        raise DataError(
+            f"id '{id}' stands {count} times among the items to add. Give each item an "
+            "id of its own."
+        )

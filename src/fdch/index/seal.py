@@ -20,6 +20,7 @@ from fdch.index.layout import (
     digest,
     write_durably,
 )
+from fdch.index.segments import REPAIR
 from fdch.index.wal import EMPTY, WriteAheadLog, read_log
 
 _MAGIC = b"fdchseal"
@@ -60,14 +61,14 @@ class Seal:
         try:
             content = (folder / SEAL).read_bytes()
         except FileNotFoundError:
-            raise DamagedIndex(f"'{folder / SEAL}' is missing.") from None
+            raise DamagedIndex(f"'{folder / SEAL}' is missing. {REPAIR}") from None
         body, check = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
         if len(body) >= _HEAD.size:
             magic, uid, page_size, pages = _HEAD.unpack_from(body)
             fits = len(body) == _HEAD.size + pages * DIGEST_BYTES
             if magic == _MAGIC and fits and check == digest(body, uid, "seal"):
                 return cls(uid, page_size, body[_HEAD.size :])
-        raise DamagedIndex(f"'{folder / SEAL}' is damaged.")
+        raise DamagedIndex(f"'{folder / SEAL}' is damaged. {REPAIR}")
 
     @classmethod
     def of(cls, folder: Path, uid: bytes, page_size: int) -> Self:

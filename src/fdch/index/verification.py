@@ -140,8 +140,9 @@ def bad_pages(folder: Path, seal: Seal) -> Iterator[tuple[int, bytes]]:
 def _page_problems(folder: Path) -> Iterator[Problem]:
     try:
         seal = Seal.read(folder)
-    except DamagedIndex as problem:
-        yield Problem(SEAL, "", str(problem))
+    except DamagedIndex:
+        is_there = (folder / SEAL).exists()
+        yield Problem(SEAL, "", "it is not as written" if is_there else "it is missing")
         return
     for page, content in bad_pages(folder, seal):
         what = "it is not as written" if content else "it is missing"
