@@ -67,6 +67,7 @@ class Access:
     ) -> None:
         _require_index(folder, writable)
         folder = folder.absolute()  # the program may leave for another folder
+        self._process = os.getpid()
         self._writing = threading.RLock()
         self._snapshot: Snapshot | None = None
         with ExitStack() as undo, told(folder):
@@ -92,6 +93,7 @@ class Access:
     @contextmanager
     def reading(self) -> Iterator[View]:
         """See the index as of its last commit."""
+        self._require_own_process()
         with told(self.place.folder), ExitStack() as stack:
             for left in reversed(range(_TRIES)):
                 connection = stack.enter_context(self.catalogue.reading())
@@ -109,6 +111,7 @@ class Access:
     @contextmanager
     def changing(self) -> Iterator[View]:
         """Change the index in one commit, on disk and on record at the end."""
+        self._require_own_process()
         place = self.place
         with self._writing, told(place.folder):
             require_record(place.folder)
@@ -130,11 +133,15 @@ class Access:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other threads of this process from changing the index."""
+        self._require_own_process()
         with self._writing, told(self.place.folder):
             yield
 
     def close(self) -> None:
         """Leave the folder sealed and unlocked."""
+        if not self._is_own:
+            self._leave()
+            return
         with self._writing:
             if self.lock:
                 self._settled()
@@ -142,6 +149,24 @@ class Access:
             self._snapshot = None  # and with it the maps of files
             if self.lock:
                 self.lock.release()
+
+    @property
+    def _is_own(self) -> bool:
+        return os.getpid() == self._process
+
+    def _require_own_process(self) -> None:
+        """Refuse a forked child: what it has of SQLite is its parent's."""
+        if not self._is_own:
+            raise IndexFolderError(
+                f"index '{self.place.folder}' was opened by the process that this one "
+                "was forked from. Open it again in this process."
+            )
+
+    def _leave(self) -> None:
+        """Let go, in a forked child, of what the parent goes on using."""
+        self._snapshot = None
+        if self.lock:
+            self.lock.release()
 
     def _settled(self) -> None:
         """Settle; what cannot be settled now stays in the log, which is durable."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.index.forking import drop_inherited, note_open
 from fdch.index.layout import CATALOGUE, FORMAT, WAL
 from fdch.index.seal import Seal
 
@@ -69,6 +70,7 @@ class Catalogue:
     def __init__(self, folder: Path, *, writable: bool) -> None:
         self.folder = folder
         self.path = folder / CATALOGUE
+        drop_inherited()
         self._idle: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
         self._still: tuple[int, ...] | None = None
@@ -85,6 +87,7 @@ class Catalogue:
             self._writer.execute(f"PRAGMA cache_size = {-_CACHE_BYTES // 1024}")
         # the reader keeps the file open, so that no other can have its number
         self._file = _file_number(self.path)
+        note_open(self)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -175,14 +178,23 @@ class Catalogue:
         The last one that may write lets SQLite copy the log and delete it: that is
         well when the log is settled, else the writer's must not be the last.
         """
+        owes = self._owes_seal or not _is_empty(self.folder / WAL)
+        self._close(writer_first=owes)
+
+    def drop(self) -> None:
+        """Close every connection in a forked child, whose parent has the log."""
+        self._guard = threading.Lock()  # a thread that is not here may have it
+        self._close(writer_first=True)
+
+    def _close(self, *, writer_first: bool) -> None:
         with self._guard:
             readers = [*self._idle, self._reader]
             self._idle.clear()
         self._is_closed = True
         writers = [] if self._writer is None else [self._writer]
         self._writer = None
-        owes = self._owes_seal or not _is_empty(self.folder / WAL)
-        for connection in [*writers, *readers] if owes else [*readers, *writers]:
+        order = [*writers, *readers] if writer_first else [*readers, *writers]
+        for connection in order:
             connection.close()
 
     def _taken(self) -> sqlite3.Connection:
