@@ -89,11 +89,10 @@ def test_a_calibration_may_be_given(method, pairs, tmp_path):
 
 
 def test_an_index_without_its_model_is_not_left_behind(method, tmp_path, monkeypatch):
-    def fail(source, target):
-        target.mkdir()
+    def fail(folder):
         raise IndexFolderError("the disk is full")
 
-    monkeypatch.setattr("fdch.index.creating.copy_model", fail)
+    monkeypatch.setattr("fdch.index.creating.settle_model", fail)
     with pytest.raises(IndexFolderError, match="disk is full"):
         Index.create(tmp_path / "index", method)
     assert list(tmp_path.iterdir()) == []

@@ -1,9 +1,8 @@
 """Index: the codes of pairs under their ids, with the model that makes them."""
 
-import tempfile
 import threading
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
 
@@ -14,11 +13,9 @@ from fdch.encoded_files import read_encoded
 from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.evaluation.calibration import Calibration
 from fdch.gallery_adding import AddedPairs, add_pairs
-from fdch.index.layout import told
 from fdch.index.opening import (
     IndexStore,
     create_store,
-    is_server,
     open_store,
     require_folder,
     store_info,
@@ -74,16 +71,9 @@ class Index:
                 `fdch.encoding.calibrate`; a run brings its own.
             context: Device and progress of encoding.
         """
-        beside = None if is_server(name) else Path(name).absolute().parent
-        if beside is not None:
-            with told(Path(name)):
-                beside.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".fdch-model-", dir=beside) as place:
-            folder = Path(place) / "model"
-            run = _write_model(folder, model, calibration)
-            facts = {"method": run.name}
-            bits, fingerprint = run.method.bits, run.fingerprint
-            store = create_store(name, bits, fingerprint, facts, folder)
+        method = model.method if isinstance(model, Run) else model
+        write = partial(_write_model, model, calibration)
+        store = create_store(name, method.bits, write, {"method": model.name})
         return cls(store, context)
 
     @classmethod
@@ -306,8 +296,8 @@ class Index:
 
 
 def _write_model(
-    folder: Path, model: HashMethod | Run, calibration: Calibration | None
-) -> Run:
+    model: HashMethod | Run, calibration: Calibration | None, folder: Path
+) -> str:
     if isinstance(model, Run):
-        return copy_model(model, folder)
-    return save_run(folder, model.name, model, None, {}, calibration)
+        return copy_model(model, folder).fingerprint
+    return save_run(folder, model.name, model, None, {}, calibration).fingerprint

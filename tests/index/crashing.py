@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from tests.index.store_samples import copying
 
 from fdch.codes import Codes
 from fdch.index.folder import CodeFolder
@@ -81,7 +82,8 @@ def repair(path, seed):
 
 def create(path, seed):
     """Make an index with the model that lies beside it."""
-    CodeFolder.create(path, BITS, "model", FACTS, Path(path).parent / "run").close()
+    write = copying(Path(path).parent / "run")
+    CodeFolder.create(path, BITS, write, FACTS).close()
 
 
 WORK = {"write": write_until_killed, "repair": repair, "create": create}

@@ -1,5 +1,7 @@
 """Codes and items that the tests of index folders share."""
 
+import shutil
+
 import numpy as np
 
 from fdch.codes import Codes
@@ -9,6 +11,16 @@ from fdch.index.store import Item
 def random_codes(count, bits=32, seed=0):
     rng = np.random.default_rng(seed)
     return Codes(np.packbits(rng.random((count, bits)) < 0.5, axis=1), bits)
+
+
+def copying(run):
+    """Give what writes the files of a folder as those of a model named "model"."""
+
+    def write(folder):
+        shutil.copytree(run, folder)
+        return "model"
+
+    return write
 
 
 def sample_items(count, first=0):

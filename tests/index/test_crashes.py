@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 from tests.index.crashing import BITS, FACTS, code_of, codes_of, item_of
+from tests.index.store_samples import copying
 
 from fdch.errors import DamagedIndex
 from fdch.index.folder import CodeFolder
-from fdch.index.layout import CATALOGUE
+from fdch.index.layout import CATALOGUE, LOCK
 from fdch.index.repair import repair_folder
 from fdch.index.verification import verify_folder
 
@@ -199,7 +200,10 @@ def survive_repairs(writers, folder, kills, seed):
 
 
 def survive_creating(writers, folder, kills, seed):
-    """Kill the making of indexes: each is whole with its model, or not there."""
+    """Kill the making of indexes: each is whole with its model, or not there.
+
+    The next one leaves nothing behind of those before.
+    """
     draw = random.Random(seed)
     run = folder / "run"
     run.mkdir()
@@ -211,7 +215,12 @@ def survive_creating(writers, folder, kills, seed):
         stop(writers, "create", path, draw.randint(1, 70))
         whole += path.exists()
         if not path.exists():
-            CodeFolder.create(path, BITS, "model", FACTS, run).close()
+            for draft in folder.glob(".*"):
+                lock = draft / LOCK
+                if not lock.exists() or not lock.stat().st_size:
+                    os.utime(draft, (0, 0))  # killed before it had its lock, long ago
+            CodeFolder.create(path, BITS, copying(run), FACTS).close()
+            assert not list(folder.glob(".*")), f"kill {count} of seed {seed}"
         found = verify_folder(path)
         assert found.is_clean, f"kill {count} of seed {seed}: {found.problems}"
     return whole

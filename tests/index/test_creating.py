@@ -1,16 +1,22 @@
 """Indexes whose making is stopped: whole, or not there."""
 
+import os
+
 import pytest
 from tests.index.killing import kill_at
+from tests.index.store_samples import copying
 
 from fdch.errors import IndexFolderError
 from fdch.index.folder import CodeFolder
+from fdch.index.layout import LOCK
 from fdch.index.verification import verify_folder
 
 FACTS = {"method": "scm"}
+DRAFT = ".fdch-index-"
 CREATE = (
     "from fdch.index.folder import CodeFolder\n"
-    "CodeFolder.create(path, 32, 'model', {'method': 'scm'}, path.parent / 'run')"
+    "from tests.index.store_samples import copying\n"
+    "CodeFolder.create(path, 32, copying(path.parent / 'run'), {'method': 'scm'})"
 )
 
 
@@ -23,12 +29,15 @@ def run(tmp_path):
     return run
 
 
+def drafts(folder):
+    return sorted(path.name for path in folder.glob(".*"))
+
+
 def test_the_model_is_there_from_the_first_moment(run, tmp_path):
     path = tmp_path / "index"
-    with CodeFolder.create(path, 32, "model", FACTS, run) as folder:
+    with CodeFolder.create(path, 32, copying(run), FACTS) as folder:
         assert (folder.model_folder() / "run.json").read_text() == "{}"
-        with pytest.raises(IndexFolderError, match="has its model"):
-            folder.keep_model(run)
+        assert folder.model == "model"
     assert verify_folder(path).is_clean
     (path / "model" / "parts" / "weights").write_bytes(b"others")
     assert [p.file for p in verify_folder(path).problems] == ["model/parts/weights"]
@@ -37,9 +46,10 @@ def test_the_model_is_there_from_the_first_moment(run, tmp_path):
 @pytest.mark.parametrize(
     "place",
     [
+        "shutil.copytree",
+        "fdch.index.creating.settle_model",
         "fdch.index.creating.begin",
         "fdch.index.creating.create_catalogue",
-        "fdch.index.creating.copy_model",
         "fdch.index.creating._put_files",
         "os.rename",
     ],
@@ -49,9 +59,50 @@ def test_a_kill_leaves_no_index_without_its_model(run, tmp_path, place):
     module = place.rpartition(".")[0]
     kill_at(path, f"import {module}\n{place} = die\n{CREATE}")
     assert not path.exists()
-    with CodeFolder.create(path, 32, "model", FACTS, run) as folder:
+    assert len(drafts(tmp_path)) == 1
+    with CodeFolder.create(path, 32, copying(run), FACTS) as folder:
         assert folder.model_folder().is_dir()
+    assert drafts(tmp_path) == []
     assert verify_folder(path).is_clean
+
+
+def test_what_others_are_making_is_left_alone(run, tmp_path):
+    def write(folder):
+        CodeFolder.create(tmp_path / "other", 32, copying(run), FACTS).close()
+        assert len(drafts(tmp_path)) == 1
+        return copying(run)(folder)
+
+    CodeFolder.create(tmp_path / "index", 32, write, FACTS).close()
+    assert drafts(tmp_path) == []
+    for name in ("index", "other"):
+        assert verify_folder(tmp_path / name).is_clean
+
+
+def test_one_that_is_about_to_be_locked_is_left_alone_for_an_hour(tmp_path):
+    bare, empty = (tmp_path / (DRAFT + digit * 32) for digit in "12")
+    bare.mkdir()
+    empty.mkdir()
+    (empty / LOCK).touch()
+    CodeFolder.create(tmp_path / "index", 32, "model").close()
+    assert drafts(tmp_path) == [bare.name, empty.name]
+    for draft in (bare, empty):
+        os.utime(draft, (0, 0))
+    CodeFolder.create(tmp_path / "other", 32, "model").close()
+    assert drafts(tmp_path) == []
+
+
+def test_what_is_no_folder_in_the_making_is_left_alone(run, tmp_path):
+    (tmp_path / (DRAFT + "1" * 31)).mkdir()
+    (tmp_path / (DRAFT + "f" * 32 + ".old")).mkdir()
+    (tmp_path / (DRAFT + "2" * 32)).touch()
+    (tmp_path / (DRAFT + "3" * 32)).symlink_to(run, target_is_directory=True)
+    (run / LOCK).write_text("words")
+    for path in (run, *tmp_path.glob(".*")):
+        os.utime(path, (0, 0), follow_symlinks=False)
+    before = drafts(tmp_path)
+    CodeFolder.create(tmp_path / "index", 32, "model").close()
+    assert drafts(tmp_path) == before
+    assert (run / "run.json").exists()
 
 
 def test_an_index_that_never_got_its_model_is_told(tmp_path):

@@ -264,28 +264,9 @@ def test_contents_are_described(filled):
     assert filled.contents(most=100).distinct == contents.distinct
 
 
-def test_a_model_is_kept_once(filled, tmp_path):
-    source = tmp_path / "run"
-    (source / "part").mkdir(parents=True)
-    (source / "run.json").write_text("{}")
-    (source / "part" / "weights").write_bytes(b"123")
+def test_a_model_that_is_not_there_is_told(filled):
     with pytest.raises(IndexFolderError, match="lost its model"):
         filled.model_folder()
-    filled.keep_model(source)
-    assert (filled.model_folder() / "part" / "weights").read_bytes() == b"123"
-    with pytest.raises(IndexFolderError, match="has its model"):
-        filled.keep_model(source)
-
-
-def test_a_model_whose_keeping_was_cut_short_is_kept_again(filled, tmp_path):
-    source = tmp_path / "run"
-    source.mkdir()
-    (source / "run.json").write_text("{}")
-    (filled.path / "model").mkdir()
-    (filled.path / "model" / "half").write_text("{")
-    filled.keep_model(source)
-    assert [file.name for file in filled.model_folder().iterdir()] == ["run.json"]
-    assert filled.verify().is_clean
 
 
 def test_a_forgotten_folder_is_left_closed(tmp_path):

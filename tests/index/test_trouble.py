@@ -6,12 +6,12 @@ import resource
 import shutil
 import sqlite3
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-from tests.index.store_samples import random_codes, sample_items
+from tests.index.store_samples import copying, random_codes, sample_items
+from tests.index.unprivileged import as_nobody
 
 from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
 from fdch.index.folder import CodeFolder
@@ -140,18 +140,6 @@ def elsewhere(path):
     yield shutil.copytree(path, place / "index")
     subprocess.run(["chmod", "-R", "u+rwX", str(place)], check=True)
     shutil.rmtree(place)
-
-
-def as_nobody(path, action):
-    script = Path(__file__).with_name("unprivileged.py")
-    done = subprocess.run(
-        [sys.executable, script, path, action],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(script.parents[2])},
-    )
-    return done.stdout.strip()
 
 
 def test_a_read_only_folder_is_read_and_not_written(elsewhere):
@@ -317,11 +305,10 @@ def test_files_of_another_index_are_found(path, tmp_path):
 
 def small_index(place):
     path = place / "index"
-    with CodeFolder.create(path, 16, "model") as folder:
-        run = place / "run"
-        run.mkdir()
-        (run / "run.json").write_text('{"weights": 3}')
-        folder.keep_model(run)
+    run = place / "run"
+    run.mkdir()
+    (run / "run.json").write_text('{"weights": 3}')
+    with CodeFolder.create(path, 16, copying(run)) as folder:
         folder.add(sample_items(6), random_codes(6, 16))
         folder.add_codes(random_codes(6, 16))
         folder.remove(["item 2", "7"])

@@ -1,8 +1,9 @@
-"""Opens an index as a user who owns nothing, and tells how that went."""
+"""Opens or makes an index as a user who owns nothing, and tells how that went."""
 
 import fcntl  # noqa: F401  before the user is left who may import it
 import mmap  # noqa: F401
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +17,18 @@ from fdch.index.verification import verify_folder
 NOBODY = 65534
 
 
+def as_nobody(path, action):
+    """Run this file as a process of its own; give what it tells."""
+    done = subprocess.run(
+        [sys.executable, __file__, path, action],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    return done.stdout.strip()
+
+
 def main():
     path, action = Path(sys.argv[1]), sys.argv[2]
     random_codes(1)
@@ -26,6 +39,9 @@ def main():
     try:
         if action == "verify":
             print(len(verify_folder(path).problems))  # noqa: T201
+            return
+        if action == "create":
+            CodeFolder.create(path, 32, "model").close()
             return
         with CodeFolder.open(path, writable=action == "write") as folder:
             if action == "write":

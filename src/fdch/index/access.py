@@ -186,7 +186,7 @@ class Access:
         known = {part.part for part in parts}
         for file in (self.place.folder / CODES).iterdir():
             name = PART_FILE.fullmatch(file.name)
-            if name and (name[3] or int(name[1]) not in known):
+            if name and int(name[1]) not in known:
                 file.unlink()
 
 

@@ -12,7 +12,7 @@ from fdch.errors import DataError, ModelMismatch
 from fdch.index.access import Access, View
 from fdch.index.answers import answers_of
 from fdch.index.changes import append_rows, drop_items, put_items, put_range, set_fact
-from fdch.index.creating import create_folder
+from fdch.index.creating import WriteModel, create_folder
 from fdch.index.filters import Allowed
 from fdch.index.identities import numbers_of, rows_of, running_numbers
 from fdch.index.items import from_row, to_row
@@ -45,20 +45,11 @@ class CodeFolder(OpenFolder):
         cls,
         path: str | Path,
         bits: int,
-        model: str,
+        model: str | WriteModel,
         facts: Mapping[str, object] | None = None,
-        files: Path | None = None,
     ) -> Self:
-        """Make an empty index and open it for writing.
-
-        Args:
-            path: A folder that is not there yet, or empty.
-            bits: Length of the codes.
-            model: Fingerprint of the model that makes the codes.
-            facts: What else to keep, plain values for JSON.
-            files: A folder with the model's files, to be copied in.
-        """
-        create_folder(Path(path), bits, model, facts or {}, files)
+        """Make an empty index, as `create_folder` does, and open it for writing."""
+        create_folder(Path(path), bits, model, facts or {})
         return cls.open(path, writable=True)
 
     @classmethod

@@ -1,8 +1,7 @@
-"""Files that are written once: copied into an index, with their checksums."""
+"""Files that are written once, with their checksums."""
 
 import hashlib
 import os
-import shutil
 from pathlib import Path
 
 from fdch.index.layout import DIGEST_BYTES, MODEL, sync_folder
@@ -10,14 +9,14 @@ from fdch.index.layout import DIGEST_BYTES, MODEL, sync_folder
 FileRow = tuple[str, int, bytes]  # path inside the index, bytes, checksum
 
 
-def copy_model(source: Path, target: Path) -> list[FileRow]:
-    """Copy a model's files, on disk when this returns; give their records."""
-    shutil.copytree(source, target)
-    for path in [target, *sorted(target.rglob("*"))]:
+def settle_model(folder: Path) -> list[FileRow]:
+    """Bring the files of a model that was just written to disk; give their records."""
+    paths = sorted(folder.rglob("*"))
+    for path in [folder, *paths]:
         sync_folder(path)  # files too
     return [
-        (f"{MODEL}/{path.relative_to(target).as_posix()}", *file_digest(path))
-        for path in sorted(target.rglob("*"))
+        (f"{MODEL}/{path.relative_to(folder).as_posix()}", *file_digest(path))
+        for path in paths
         if path.is_file()
     ]
 

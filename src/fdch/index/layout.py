@@ -33,7 +33,7 @@ PARTIAL = ".partial"
 ASIDE = "damaged"
 DRAFT = "rebuilt"  # a catalogue written anew by a repair that was killed
 _RUN = "run.json"  # what a trained run has, which is no index
-PART_FILE = re.compile(r"(\d{8})\.(rows|numbers|grouping|buckets)(\.partial)?")
+PART_FILE = re.compile(r"(\d{8})\.(rows|numbers|grouping|buckets)")
 
 MOST_PART_ROWS = 2**24
 CHUNK_BYTES = 4096
@@ -108,7 +108,7 @@ def require_plain(folder: Path) -> None:
     """
     for name in _FILES:
         _require_kind(folder / name, stat.S_ISREG, "file")
-    for name in (*_FOLDERS, MODEL, MODEL + PARTIAL):
+    for name in (*_FOLDERS, MODEL):
         _require_kind(folder / name, stat.S_ISDIR, "folder")
     for name in _FOLDERS:
         if (folder / name).is_dir():
@@ -161,6 +161,14 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def make_folders(folder: Path) -> None:
+    """Make a folder and those above it, such that they survive a power cut."""
+    if not folder.is_dir():
+        make_folders(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
 
 
 def write_durably(path: Path, content: bytes) -> None:

@@ -6,13 +6,13 @@ from types import TracebackType
 from typing import Self
 
 from fdch.codes import Codes
-from fdch.errors import DataError, ModelMismatch
+from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.index.access import Access
 from fdch.index.compaction import compact
 from fdch.index.contents import columns, contents, describe
 from fdch.index.duplicates import near_groups
 from fdch.index.identities import ids_of
-from fdch.index.kept_model import keep_model, model_folder
+from fdch.index.layout import MODEL
 from fdch.index.sampling import sample_items
 from fdch.index.store import Contents
 from fdch.index.verification import Verification, verify_folder
@@ -64,17 +64,19 @@ class OpenFolder:
                 f"model {model}. Use the run it was made with, or make a new index."
             )
 
-    def keep_model(self, folder: Path) -> None:
-        """Keep the files that lie in a folder, which the caller then forgets."""
-        keep_model(self._access, folder)
-
     def model_folder(self) -> Path:
         """Give the folder with the model's files.
 
         Raises:
             DamagedIndex: There is none.
         """
-        return model_folder(self.path)
+        folder = self.path / MODEL
+        if not folder.is_dir():
+            raise DamagedIndex(
+                f"index '{self.path}' has lost its model, the folder '{MODEL}' in it. "
+                "Restore it from a copy, or create the index again."
+            )
+        return folder
 
     def describe(self) -> dict[str, object]:
         """Say what there is: items, bytes, parts; plain values for JSON."""

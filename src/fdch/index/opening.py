@@ -1,24 +1,25 @@
 """From what a user calls an index to its store: a folder, or a Milvus collection."""
 
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fdch.errors import IndexFolderError
 from fdch.index.store import CodeStore, Contents
+
+if TYPE_CHECKING:
+    from fdch.index.creating import WriteModel
 
 MILVUS = "milvus://"
 
 
 class IndexStore(CodeStore, Protocol):
-    """A store that also keeps the files of the model, and tells what it holds."""
+    """A store that also has the files of the model, and tells what it holds."""
 
     def contents(self, most: int = 20) -> Contents:
         """Tell what filters can ask for: so many values of each column."""
-
-    def keep_model(self, folder: Path) -> None:
-        """Keep the files that lie in a folder, which the caller then forgets."""
 
     def model_folder(self) -> Path:
         """Give a folder with the files kept.
@@ -31,34 +32,38 @@ class IndexStore(CodeStore, Protocol):
 def create_store(
     name: str | Path,
     bits: int,
-    model: str,
+    model: "str | WriteModel",
     facts: Mapping[str, object] | None = None,
-    files: Path | None = None,
 ) -> IndexStore:
     """Make an empty store where there is none yet; a folder whole or not at all.
 
-    Args:
-        name: A folder to make, or milvus://host:port/collection.
-        bits: Length of the codes.
-        model: Fingerprint of the model that makes the codes.
-        facts: What else is told of the index, such as the method's name.
-        files: A folder with the model's files, to be kept in the store.
+    It is a folder, or milvus://host:port/collection. The rest is as `create_folder`
+    takes it.
     """
     if is_server(name):
-        from fdch.index.milvus import MilvusStore
+        return _create_on_server(str(name), bits, model, facts or {})
+    from fdch.index.folder import CodeFolder
 
-        store = MilvusStore.create(str(name), bits, model, dict(facts or {}))
+    return CodeFolder.create(Path(name), bits, model, facts)
+
+
+def _create_on_server(
+    name: str, bits: int, model: "str | WriteModel", facts: Mapping[str, object]
+) -> IndexStore:
+    from fdch.index.milvus import MilvusStore
+
+    with tempfile.TemporaryDirectory(prefix="fdch-model-") as place:
+        files = Path(place) / "model"
+        made_by = model(files) if callable(model) else model
+        store = MilvusStore.create(name, bits, made_by, facts)
         try:
-            if files is not None:
+            if callable(model):
                 store.keep_model(files)
         except BaseException:
             store.close()
             drop_store(name)
             raise
-        return store
-    from fdch.index.folder import CodeFolder
-
-    return CodeFolder.create(Path(name), bits, model, dict(facts or {}), files)
+    return store
 
 
 def open_store(name: str | Path, writable: bool = False) -> IndexStore:
