@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError, MissingExtra, SettingError
 from fdch.index import engines, scan_numpy
-from fdch.index.benchmark_codes import Source
 from fdch.index.gallery import Gallery, Part, row_words
 from fdch.index.lookup import nearest, within
 
@@ -75,9 +74,8 @@ def searches(draw):
 @given(search=searches(), k=st.sampled_from([1, 2, 10, 100, 2000]))
 def test_the_nearest_are_those_of_a_sort(engine, threads, search, k):
     gallery, _, _, queries, allowed = search
-    found = nearest(
-        gallery, queries, k, allowed=allowed, threads=threads, engine=engine
-    )
+    searched = gallery if allowed is None else gallery.only(allowed)
+    found = nearest(searched, queries, k, threads=threads, engine=engine)
     truth = expected(*search)
     assert [pairs(some) for some in found] == [rows[:k] for rows in truth]
 
@@ -92,15 +90,8 @@ def test_the_nearest_are_those_of_a_sort(engine, threads, search, k):
 )
 def test_all_within_a_radius_are_found(engine, threads, search, radius, most):
     gallery, _, _, queries, allowed = search
-    found = within(
-        gallery,
-        queries,
-        radius,
-        most=most,
-        allowed=allowed,
-        threads=threads,
-        engine=engine,
-    )
+    searched = gallery if allowed is None else gallery.only(allowed)
+    found = within(searched, queries, radius, most=most, threads=threads, engine=engine)
     truth = [
         [pair for pair in rows if pair[0] <= radius][:most]
         for rows in expected(*search)
@@ -123,65 +114,22 @@ def test_many_rows_are_shared_between_threads(bits, queries, monkeypatch):
     assert [pairs(some) for some in one[:2]] == [pairs(some) for some in slow]
 
 
-def assert_both_ways_are_right(gallery, query, k):
-    """Search twice, which goes through the rows forward and backward."""
-    [right] = nearest(gallery, query, k, threads=1, engine="numpy")
-    for _ in range(2):
-        [ours] = nearest(gallery, query, k, threads=1, engine="numba")
-        assert pairs(ours) == pairs(right)
-
-
-@pytest.mark.parametrize("bits", [16, 32, 64, 128, 192, 256])
-@pytest.mark.parametrize("removed", [0.0, 0.3])
-def test_a_lone_query_reads_many_rows_in_several_places(bits, removed):
-    from fdch.index.stretch_kernels import FEWEST_BYTES
-
-    number = (FEWEST_BYTES + 1_000_000) * 8 // bits // 128 * 128 + 77  # no whole slice
-    rng = np.random.default_rng(bits)
-    source = Source("clustered", bits)
-    codes, query = source.draw(number, 1), source.draw(1, 2)
-    dead = rng.random(number) < removed if removed else None
-    gallery = Gallery(bits, (Part(row_words(codes), 5, dead),))
-    for k in (1, 100, 20_000):
-        assert_both_ways_are_right(gallery, query, k)
-    [right] = nearest(gallery, query, 20_000, threads=1)
-    for radius in (-1, 0, int(right.distances[500]), int(right.distances[-1])):
-        [ours], [right] = (
-            within(gallery, query, radius, threads=1, engine=engine)
-            for engine in ENGINES
-        )
-        assert pairs(ours) == pairs(right)
-
-
-@pytest.mark.parametrize("clump", [0, 700_000, 2_000_000])
-@pytest.mark.parametrize("is_spread", [False, True])
-def test_more_near_rows_than_stretches_have_room_for(clump, is_spread):
-    # Thousands of equal rows in one place, or all over, the rest from far to near.
-    rng = np.random.default_rng(clump)
-    steps = np.arange(2_500_000) * 56 // 2_500_000
-    rows = np.uint64(2**64 - 1) >> np.sort(steps).astype(np.uint64)
-    rows = rows ^ rng.integers(0, 2**6, rows.size).astype(np.uint64)
-    rows[clump : clump + 9000] = 2**60
-    if is_spread:
-        rng.shuffle(rows)
-    gallery = Gallery(64, (Part(rows, 3),))
-    query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
-    for k in (10, 100, 10_000):
-        assert_both_ways_are_right(gallery, query, k)
-
-
-def test_a_wrong_first_guess_is_mended():
-    # All near rows lie where the sample does not look: the guess is far too low
-    # for a query near none of them and is found out.
-    rng = np.random.default_rng(0)
-    rows = np.full(1 << 18, 2**64 - 1, dtype=np.uint64)
-    rows[::4096] = 0
-    rows[1:50] = rng.integers(0, 2**20, 49).astype(np.uint64)
+def test_many_results_of_many_queries_take_one_more_search(monkeypatch):
+    rows = np.sort(np.arange(9000, dtype=np.uint64) % 30)
+    queries = Codes(np.zeros((40, 8), dtype=np.uint8), 64)
     gallery = Gallery(64, (Part(rows, 0),))
-    query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
-    fast = nearest(gallery, query, 100, threads=1)
-    slow = nearest(gallery, query, 100, engine="numpy")
-    assert pairs(fast[0]) == pairs(slow[0])
+    searched = []
+    loops = engines.scan_engine("numba")
+    before = loops.rows_within
+    monkeypatch.setattr(
+        loops, "rows_within", lambda *all: (searched.append(1), before(*all))
+    )
+    found = within(gallery, queries, 1, threads=1, engine="numba")
+    right = [(int(row).bit_count(), i) for i, row in enumerate(rows)]
+    right = sorted(pair for pair in right if pair[0] <= 1)
+    assert len(right) > 256
+    assert [pairs(some) for some in found] == [right] * 40
+    assert len(searched) == 2
 
 
 def test_maps_of_files_are_searched(tmp_path):
@@ -209,7 +157,8 @@ def test_scanned_counts_what_was_compared():
         Codes(np.zeros((1, 8), np.uint8), 64),
     )
     assert nearest(gallery, query, 1)[0].scanned == 7
-    assert nearest(gallery, query, 1, allowed=np.array([1, 2]))[0].scanned == 2
+    few = Gallery(64, (Part(np.zeros(20, dtype=np.uint64), 0),)).only(np.array([1, 2]))
+    assert nearest(few, query, 1)[0].scanned == 2
 
 
 WARMED = """
@@ -248,11 +197,16 @@ parts = (
 )
 gallery = Gallery(bits, parts)
 for queries in (codes[:1], codes[:20]):
-    for allowed in (None, np.arange(0, 160_000, 7)):
+    for searched in (
+        gallery,
+        gallery.only(np.arange(0, 160_000, 7)),
+        gallery.only(np.arange(0, 160_000, 9)),
+    ):
         for threads in (1, 2):
-            nearest(gallery, queries, 3, allowed=allowed, threads=threads)
+            nearest(searched, queries, 3, threads=threads)
             for radius in (0, 3, 20, bits):
-                within(gallery, queries, radius, allowed=allowed, threads=threads)
+                within(searched, queries, radius, threads=threads)
+                within(searched, queries, radius, most=2, threads=threads)
 assert compiled() == before, set(compiled().items()) - set(before.items())
 """
 
@@ -278,9 +232,8 @@ def test_at_least_one_item_must_be_asked_for(k):
 
 
 def test_allowed_numbers_must_rise():
-    query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
     with pytest.raises(DataError, match="must rise"):
-        nearest(Gallery(64, ()), query, 1, allowed=np.array([2, 2]))
+        Gallery(64, ()).only(np.array([2, 2]))
 
 
 def test_rows_of_another_type_are_refused():

@@ -8,6 +8,7 @@ import pytest
 
 from fdch.index import threads as crew
 from fdch.index.threads import BYTES_TO_SHARE, ranges, share, threads_for
+from fdch.machine import usable_cores
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
@@ -39,7 +40,7 @@ def test_nobody_waits_for_helpers_that_have_not_begun():
         busy.release()
         assert go_on.wait(30)
 
-    cores = crew.usable_cores()
+    cores = usable_cores()
     others = [crew._pool().submit(wait_long) for _ in range(cores)]
     for _ in range(cores):  # all helpers have something to do
         assert busy.acquire(timeout=30)

@@ -3,7 +3,8 @@
 Exact for any codes, and the measure that the other ways of searching are held to.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ Flags = NDArray[np.bool_]
 QUERIES_TO_SHARE = 8  # queries a thread needs to make good use of a block in cache
 WHOLE = 128  # rows that the loops look at together
 FIRST_ROOM = 256  # keys of a radius search before anything is known
+MOST_ROOM = 1 << 22  # keys of several queries together when their number is known
 NO_NUMBERS: NDArray[np.int64] = frozen(np.empty(0, dtype=np.int64))
 
 # Told a range of queries, room for keys of each, and where to count them, whether
@@ -34,8 +36,6 @@ def nearest_in_part(
     queries: Rows,
     limits: NDArray[np.int64],
     k: int,
-    *,
-    picked: NDArray[np.int64] | None = None,
     threads: int = 1,
     engine: Engine = "auto",
 ) -> Keys:
@@ -47,28 +47,25 @@ def nearest_in_part(
         queries: As rows.
         limits: A distance for each query that rows must stay below.
         k: How many are wanted.
-        picked: Rows that may be found, counted from the first, rising; None for
-            all.
         threads: How many threads may share the work.
         engine: What compares.
 
     Returns:
         Keys in order, (queries, k), filled up with NOTHING.
     """
-    scan = _Scan(part, bits, queries, picked, engine)
+    scan = _Scan(part, bits, queries, engine)
     if scan.count == 0 or scan.queries == 0:
         return np.full((scan.queries, k), NOTHING, dtype=np.int64)
-    threads, is_backward = scan.threads(threads), next(part.turns)
+    threads = scan.threads(threads)
+    is_backward = scan.is_lone and next(part.turns)
     if threads == 1:  # single queries take so little time that every line counts
         keys = np.empty((scan.queries, k), dtype=np.int64)
         keys.fill(NOTHING)
         everything = scan.arguments(0, scan.count, 0, scan.queries)
-        counted = np.empty(scan.queries, dtype=np.int64)
-        scan.engine.nearest_rows(*everything, limits, bits, keys, counted, is_backward)
+        scan.engine.nearest_rows(*everything, limits, bits, keys, is_backward)
         return keys
     by_rows = scan.pieces_of_rows(threads)
     found = np.full((by_rows, scan.queries, k), NOTHING, dtype=np.int64)
-    sizes = np.zeros((by_rows, scan.queries), dtype=np.int64)
 
     def work(piece: int, rows: tuple[int, int], asked: tuple[int, int]) -> None:
         some = slice(*asked)
@@ -77,7 +74,6 @@ def nearest_in_part(
             limits[some],
             bits,
             found[piece, some],
-            sizes[piece, some],
             is_backward,
         )
 
@@ -91,13 +87,11 @@ def within_part(
     bits: int,
     queries: Rows,
     radius: int,
-    *,
-    picked: NDArray[np.int64] | None = None,
     threads: int = 1,
     engine: Engine = "auto",
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
-    scan = _Scan(part, bits, queries, picked, engine)
+    scan = _Scan(part, bits, queries, engine)
     if scan.count == 0 or scan.queries == 0:
         return [np.empty(0, dtype=np.int64)] * scan.queries
     threads = scan.threads(threads)
@@ -123,14 +117,7 @@ def merge(keys: Keys, k: int) -> Keys:
 class _Scan:
     """Rows and queries laid out for the loops."""
 
-    def __init__(
-        self,
-        part: Part,
-        bits: int,
-        queries: Rows,
-        picked: NDArray[np.int64] | None,
-        engine: Engine,
-    ) -> None:
+    def __init__(self, part: Part, bits: int, queries: Rows, engine: Engine) -> None:
         self.engine = scan_engine(engine)
         self.words = row_length(bits)
         self.first = part.first
@@ -138,7 +125,7 @@ class _Scan:
         self.asked = flat(queries)
         self.queries = len(queries)
         self.numbers = self.places = NO_NUMBERS
-        self.count = len(part)
+        self.count, picked = len(part), part.picked
         if part.grouping is not None and picked is None:
             picked = np.arange(len(part))
         if picked is not None:
@@ -147,6 +134,11 @@ class _Scan:
         if part.grouping is not None:
             self.places = frozen(part.grouping.places[picked].astype(np.int64))
         self.dead = part.flat_dead
+
+    @property
+    def is_lone(self) -> bool:
+        """Whether there is one query, which goes through all rows as they lie."""
+        return self.queries == 1 and self.numbers is NO_NUMBERS
 
     def threads(self, threads: int) -> int:
         """Say how many of the threads shall share the work."""
@@ -203,20 +195,44 @@ def find_room(search: Search, start: int, stop: int) -> list[Keys]:
         start: The first query.
         stop: One past the last.
     """
-    return [keys for keys in find_some(search, start, stop) if keys is not None]
+    return cast("list[Keys]", find_some(search, start, stop))
 
 
 def find_some(search: Search, start: int, stop: int) -> list[Keys | None]:
     """Do as `find_room`, with None where the search counts less than nothing."""
     found = np.empty((stop - start, FIRST_ROOM), dtype=np.int64)
-    sizes = np.zeros(stop - start, dtype=np.int64)
-    search(start, stop, found, sizes)
-    collected: list[Keys | None] = []
-    for i, size in enumerate(sizes.tolist()):
-        if size <= FIRST_ROOM:
-            collected.append(found[i, :size] if size >= 0 else None)
-            continue
-        room = np.empty((1, size), dtype=np.int64)
-        search(start + i, start + i + 1, room, np.zeros(1, dtype=np.int64))
-        collected.append(room[0])
+    counted = np.zeros(stop - start, dtype=np.int64)
+    search(start, stop, found, counted)
+    sizes = counted.tolist()
+    collected = [found[i, :size] if size >= 0 else None for i, size in enumerate(sizes)]
+    for first, last in _runs(sizes):
+        shape = last - first, max(sizes[first:last])
+        room, again = np.empty(shape, np.int64), np.zeros(shape[0], np.int64)
+        search(start + first, start + last, room, again)
+        for i in range(first, last):
+            if sizes[i] > FIRST_ROOM:
+                collected[i] = room[i - first, : sizes[i]].copy()
     return collected
+
+
+def _runs(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Give ranges of queries that hold all those with too little room.
+
+    They are searched together, which takes less time than one after another, as
+    long as all may have the room of the largest.
+
+    >>> list(_runs([3, 300, 5, 900, 2]))
+    [(1, 4)]
+    """
+    first, last, largest = 0, 0, 0
+    for i, size in enumerate(sizes):
+        if size <= FIRST_ROOM:
+            continue
+        if last and (i + 1 - first) * max(largest, size) > MOST_ROOM:
+            yield first, last
+            last = 0
+        if not last:
+            first, largest = i, 0
+        last, largest = i + 1, max(largest, size)
+    if last:
+        yield first, last

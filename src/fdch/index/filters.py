@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fdch.errors import DataError, suggestion
 from fdch.index.access import View
+from fdch.index.gallery import Gallery
 from fdch.index.items import (
     MOST_EXACT,
     Value,
@@ -53,46 +54,49 @@ class Allowed:
     def __init__(self, most: int = MOST_BYTES) -> None:
         self._most, self._bytes = most, 0
         self._guard = threading.Lock()
-        self._known: OrderedDict[tuple[Condition, ...], NDArray[np.int64]]
-        self._known = OrderedDict()
+        self._known: OrderedDict[tuple[Condition, ...], Gallery] = OrderedDict()
         self._commit = -1
 
-    def positions(
-        self, view: View, where: Sequence[Condition]
-    ) -> NDArray[np.int64] | None:
-        """Give the positions of the items that fulfil conditions, rising.
-
-        Returns:
-            None without conditions: all items are allowed.
-        """
-        if not where:
-            return None
-        key = tuple(where)
+    def gallery(self, view: View, where: Sequence[Condition]) -> Gallery:
+        """Give the gallery in which only items that fulfil conditions are found."""
+        key, commit = tuple(where), view.snapshot.commit
         with self._guard:
+            if commit != self._commit:  # nor hold files that were replaced
+                self._forget(commit)
+            if not where:
+                return view.snapshot.gallery
             known = self._known.get(key)
-            if known is not None and self._commit == view.snapshot.commit:
+            if known is not None and self._commit == commit:
                 self._known.move_to_end(key)
                 return known
         numbers = allowed_numbers(view.connection, where)
         positions = view.snapshot.positions(numbers)
-        found = positions[positions >= 0]
+        found = view.snapshot.gallery.only(positions[positions >= 0])
         with self._guard:
-            self._keep(key, found, view.snapshot.commit)
+            if commit == self._commit:
+                self._keep(key, found)
         return found
 
-    def _keep(
-        self, key: tuple[Condition, ...], found: NDArray[np.int64], commit: int
-    ) -> None:
-        if self._commit != commit:
-            self._known.clear()
-            self._commit, self._bytes = commit, 0
+    def _forget(self, commit: int) -> None:
+        self._known.clear()
+        self._commit, self._bytes = commit, 0
+
+    def _keep(self, key: tuple[Condition, ...], found: Gallery) -> None:
         before = self._known.pop(key, None)  # another thread was quicker
-        self._bytes += found.nbytes - (0 if before is None else before.nbytes)
+        self._bytes += _bytes(found) - (0 if before is None else _bytes(before))
         self._known[key] = found
         while len(self._known) > 1 and (
             self._bytes > self._most or len(self._known) > _MOST_KNOWN
         ):
-            self._bytes -= self._known.popitem(last=False)[1].nbytes
+            self._bytes -= _bytes(self._known.popitem(last=False)[1])
+
+
+def _bytes(gallery: Gallery) -> int:
+    """Count what tells which rows may be found."""
+    return sum(
+        (part.flat_dead if part.picked is None else part.picked).nbytes
+        for part in gallery.parts
+    )
 
 
 def allowed_numbers(

@@ -156,8 +156,7 @@ class CodeFolder(OpenFolder):
         """Find for each query the k nearest items that fulfil all conditions."""
         self._require_length(queries)
         with self._access.reading() as view:
-            allowed = self._allowed.positions(view, where)
-            found = nearest(view.snapshot.gallery, queries, k, allowed=allowed)
+            found = nearest(self._allowed.gallery(view, where), queries, k)
             return answers_of(view, found)
 
     def within(
@@ -170,9 +169,8 @@ class CodeFolder(OpenFolder):
         """Find for each query all items no farther than the radius."""
         self._require_length(queries)
         with self._access.reading() as view:
-            allowed = self._allowed.positions(view, where)
-            gallery = view.snapshot.gallery
-            found = within(gallery, queries, radius, most=most, allowed=allowed)
+            gallery = self._allowed.gallery(view, where)
+            found = within(gallery, queries, radius, most=most)
             return answers_of(view, found)
 
     def _require_length(self, codes: Codes) -> None:

@@ -1,7 +1,7 @@
 """What is searched: parts of rows, and what is found in them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import cycle
 
@@ -25,6 +25,7 @@ __all__ = ["Found", "Gallery", "Part", "Rows", "row_codes", "row_type", "row_wor
 
 NO_FLAGS: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
 NO_PLACES: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+BROAD = 8  # where one row of so many may be found, the rest is passed over as removed
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,7 @@ class Part:
             none is.
         grouping: Blocks with bounds, after compaction.
         buckets: Tables for small radii, after compaction.
+        picked: Rows that may be found, counted from the first, rising; None for all.
     """
 
     rows: Rows
@@ -46,6 +48,7 @@ class Part:
     dead: NDArray[np.bool_] | None = None
     grouping: Grouping | None = None
     buckets: Buckets | None = None
+    picked: NDArray[np.int64] | None = None
 
     @cached_property
     def flat_rows(self) -> Rows:
@@ -66,6 +69,23 @@ class Part:
     def turns(self) -> Iterator[bool]:
         """Give, search after search, whether to go through the rows backward."""
         return cycle((False, True))
+
+    @property
+    def searched(self) -> int:
+        """How many rows a search goes through, or rules out."""
+        return len(self) if self.picked is None else len(self.picked)
+
+    def only(self, picked: NDArray[np.int64]) -> "Part":
+        """Give a part of which only some rows may be found.
+
+        Args:
+            picked: These rows, counted from the first, rising.
+        """
+        if len(picked) * BROAD < len(self):
+            return replace(self, picked=frozen(picked))
+        dead = np.ones(len(self), dtype=np.bool_)
+        dead[picked] = False if self.dead is None else self.dead[picked]
+        return replace(self, dead=dead)
 
     def __len__(self) -> int:
         return self.rows.shape[0]
@@ -98,6 +118,27 @@ class Gallery:
                     f"{next_number} is the next."
                 )
             next_number = part.first + len(part)
+
+    def only(self, numbers: NDArray[np.int64]) -> "Gallery":
+        """Give a gallery in which only some items may be found.
+
+        Args:
+            numbers: Of these items, rising.
+        """
+        if np.any(numbers[1:] <= numbers[:-1]):
+            raise DataError("numbers of items to search must rise, without repeats.")
+        parts = []
+        for part in self.parts:
+            ends = np.searchsorted(numbers, [part.first, part.first + len(part)])
+            picked = numbers[slice(*ends)] - part.first
+            if len(picked):
+                parts.append(part.only(picked))
+        return Gallery(self.bits, tuple(parts))
+
+    @property
+    def searched(self) -> int:
+        """How many rows a search goes through, or rules out."""
+        return sum(part.searched for part in self.parts)
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))

@@ -89,7 +89,6 @@ def nearest_in_groups(
     limits: Ints,
     bits: Int,
     found: Ints,
-    sizes: Ints,
     seen: Ints,
 ) -> None:
     """Find for each query the nearest rows that stay below its limit.
@@ -107,7 +106,6 @@ def nearest_in_groups(
         limits: Distances that rows must stay below.
         bits: Length of the codes.
         found: Keys in order, (queries, k), to be written.
-        sizes: How many keys of each query, to be written.
         seen: How many rows were compared with each query, to be written.
     """
     count, k = found.shape
@@ -133,7 +131,7 @@ def nearest_in_groups(
             if state[0] >= k or guess == limit:
                 break
             guess = limit  # it was too low
-        sizes[j] = sort_keys(keys, state, order, first, found[j])
+        sort_keys(keys, state, order, first, found[j])
 
 
 @compiled

@@ -39,17 +39,17 @@ def nearest_in_groups(
     """
     count, words, asked = len(queries), row_length(bits), flat(queries)
     found = np.full((count, k), NOTHING, dtype=np.int64)
-    sizes, seen = np.zeros((2, count), dtype=np.int64)
+    seen = np.zeros(count, dtype=np.int64)
 
     def work(start: int, stop: int) -> None:
         some = slice(start, stop)
         grouping.nearest(
             part.flat_rows, part.first, part.flat_dead,
             asked[start * words : stop * words], limits[some], bits, found[some],
-            sizes[some], seen[some],
+            seen[some],
         )  # fmt: skip
 
-    pieces = ranges(0, count, -(-count // QUERIES_PER_TASK) if threads > 1 else 1)
+    pieces = ranges(0, count, max(threads, -(-count // QUERIES_PER_TASK)))
     share([partial(work, *piece) for piece in pieces], threads)
     return found
 

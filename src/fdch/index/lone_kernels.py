@@ -67,10 +67,13 @@ def collect_nearest(
     words, _, _, dead = look
     _, held_counts, states, k = held
     length = stretch_rows(rows, words, stop - start)
+    if length == 0 or states[query, 2] <= 0:
+        return np.empty(0, np.int64), start, start
     together = STREAMS * length
-    turns = (stop - start) // together if length else 0
+    turns = (stop - start) // together
     near, taken = room_for_stretches(), np.empty(STREAMS, np.int64)
-    found, size = np.empty(8 * k + STREAMS * ROOM, np.int64), 0
+    found = np.empty(min(8 * k, stop - start) + STREAMS * ROOM, np.int64)
+    size = 0
     # Rows come in any order: those as far as the k-th may still replace it.
     counts, nearer, limit = (
         held_counts[query].copy(),
@@ -84,9 +87,9 @@ def collect_nearest(
             rows, begin, length, queries, query, words, limit, near, taken
         ):
             break
-        if size + STREAMS * ROOM > found.shape[0]:
+        if size + taken.sum() > found.shape[0]:
             size = _drop_far(found[:size], limit)
-            if size + STREAMS * ROOM > found.shape[0]:
+            if size + taken.sum() > found.shape[0]:
                 break
         for stream in range(STREAMS):
             for i in range(taken[stream]):

@@ -8,7 +8,7 @@ from fdch.errors import DataError, SettingError
 from fdch.index.bucket_search import within_buckets
 from fdch.index.bucketed import Buckets
 from fdch.index.engines import Engine, scan_engine, settled
-from fdch.index.exact import Keys, merge, nearest_in_part
+from fdch.index.exact import FIRST_ROOM, Keys, merge, nearest_in_part
 from fdch.index.gallery import Found, Gallery, Part
 from fdch.index.group_search import (
     nearest_in_groups,
@@ -18,15 +18,14 @@ from fdch.index.group_search import (
 )
 from fdch.index.keys import NOTHING, NUMBER_BITS, NUMBER_MASK
 from fdch.index.partitioned import group_rows, loops
-from fdch.index.radius import within_any
+from fdch.index.radius import has_quick_lookup, within_any
 from fdch.index.rows import Rows, flat, frozen, row_length, row_type, row_words
 from fdch.machine import usable_cores
 from fdch.progress import silent
 
-Numbers = NDArray[np.int64]
 NO_KEYS: Keys = frozen(np.empty(0, dtype=np.int64))
 NO_DISTANCES: NDArray[np.uint16] = frozen(np.empty(0, dtype=np.uint16))
-KEYS_AT_A_TIME = 1 << 23  # found keys held while searching, at most 64 MB
+KEYS_AT_A_TIME = 1 << 23  # numbers that searching a part holds at most, 64 MB
 
 
 def nearest(
@@ -34,7 +33,6 @@ def nearest(
     queries: Codes,
     k: int,
     *,
-    allowed: Numbers | None = None,
     threads: int | None = None,
     engine: Engine = "auto",
 ) -> list[Found]:
@@ -44,27 +42,14 @@ def nearest(
         gallery: What is searched.
         queries: Codes to search with.
         k: How many are wanted; fewer are found where there are fewer.
-        allowed: Numbers of the items that may be found, rising; None for all.
         threads: How many threads may share the work; None for one to a core.
         engine: What compares codes; "auto" begins with NumPy, which is there at once,
             and takes the compiled loops when they are warm or worth loading.
     """
-    _check(gallery, queries, allowed)
-    if k < 1:
-        raise SettingError(f"at least one item must be asked for; got k = {k}.")
-    seen = len(gallery) if allowed is None else len(allowed)
-    room = max(1, min(k, seen))
-    engine = settled(engine, seen * len(queries))
+    _check(gallery, queries, k)
     threads = threads or usable_cores()
-    rows, found = row_words(queries), []
-    step = max(1, KEYS_AT_A_TIME // room)
-    for start in range(0, len(queries), step):
-        asked = rows[start : start + step]
-        limits = np.empty(len(asked), dtype=np.int64)
-        limits.fill(gallery.bits + 1)
-        keys = _nearest_keys(gallery, asked, limits, room, allowed, threads, engine)
-        found += _found_rows(keys, seen)
-    return found
+    engine = settled(engine, gallery.searched * len(queries))
+    return _nearest(gallery, queries, gallery.bits, k, threads, engine)
 
 
 def within(
@@ -73,7 +58,6 @@ def within(
     radius: int,
     *,
     most: int | None = None,
-    allowed: Numbers | None = None,
     threads: int | None = None,
     engine: Engine = "auto",
 ) -> list[Found]:
@@ -84,30 +68,25 @@ def within(
         queries: Codes to search with.
         radius: The largest distance; negative finds nothing.
         most: Give only so many of the nearest; None for all.
-        allowed: Numbers of the items that may be found, rising; None for all.
         threads: How many threads may share the work; None for one to a core.
         engine: What compares codes.
     """
-    _check(gallery, queries, allowed)
-    if most is not None and most < 1:
-        raise SettingError(f"at least one item must be asked for; got {most}.")
-    seen = len(gallery) if allowed is None else len(allowed)
-    engine = settled(engine, seen * len(queries))
+    _check(gallery, queries, 1 if most is None else most)
     threads = threads or usable_cores()
-    rows = row_words(queries)
-    radius = min(radius, gallery.bits)
-    found = [
-        within_any(
-            part, gallery.bits, rows, radius, _picked(part, allowed), threads, engine
-        )
-        for part in gallery.parts
-    ]
-    if len(found) == 1:
-        return [_found_keys(keys, most, seen) for keys in found[0]]
-    return [
-        _found_keys(np.concatenate([NO_KEYS, *(keys[i] for keys in found)]), most, seen)
-        for i in range(len(queries))
-    ]
+    engine = settled(engine, gallery.searched * len(queries))
+    radius = min(max(radius, -1), gallery.bits)
+    step = KEYS_AT_A_TIME // FIRST_ROOM
+    found: list[Found] = []
+    for start in range(0, len(queries), step):
+        some = queries[start : start + step]
+        if most is not None and not any(
+            has_quick_lookup(part, len(some), radius, threads, engine)
+            for part in gallery.parts
+        ):
+            found += _nearest(gallery, some, radius, most, threads, engine)
+        else:
+            found += _within(gallery, some, radius, most, threads, engine)
+    return found
 
 
 def warm(bits: int) -> None:
@@ -136,39 +115,54 @@ def warm(bits: int) -> None:
     within(gallery, codes, 0)
 
 
-def _check(gallery: Gallery, queries: Codes, allowed: Numbers | None) -> None:
+def _check(gallery: Gallery, queries: Codes, k: int) -> None:
     if queries.bits != gallery.bits:
         raise DataError(
             f"queries have {queries.bits} bits, the gallery's codes {gallery.bits}; "
             "they must come from the same method."
         )
-    if allowed is not None and np.any(allowed[1:] <= allowed[:-1]):
-        raise DataError("numbers of allowed items must rise, without repeats.")
+    if k < 1:
+        raise SettingError(f"at least one item must be asked for; got {k}.")
+
+
+def _nearest(
+    gallery: Gallery, queries: Codes, radius: int, k: int, threads: int, engine: Engine
+) -> list[Found]:
+    """Find the k nearest items no farther than the radius."""
+    seen, rows = gallery.searched, row_words(queries)
+    room = max(1, min(k, seen))
+    # What the loops hold for a query: keys found, some more, and counts.
+    step = max(1, KEYS_AT_A_TIME // (3 * room + gallery.bits))
+    found: list[Found] = []
+    for start in range(0, len(queries), step):
+        asked = rows[start : start + step]
+        limits = np.empty(len(asked), dtype=np.int64)
+        limits.fill(radius + 1)
+        keys = _nearest_keys(gallery, asked, limits, room, threads, engine)
+        found += _found_rows(keys, seen)
+    return found
 
 
 def _nearest_keys(
     gallery: Gallery,
     queries: Rows,
-    limits: Numbers,
+    limits: NDArray[np.int64],
     k: int,
-    allowed: Numbers | None,
     threads: int,
     engine: Engine,
 ) -> Keys:
     """Search part after part; what was found so far limits what may still come."""
     held: Keys | None = None
     for part in gallery.parts:
-        picked = _picked(part, allowed)
         grouping = uses_grouping(part, engine)
-        if picked is None and grouping is not None:
+        if part.picked is None and grouping is not None:
             keys = nearest_in_groups(
                 part, grouping, gallery.bits, queries, limits, k, threads
             )
         else:
             keys = nearest_in_part(
-                part, gallery.bits, queries, limits, k,
-                picked=picked, threads=threads, engine=engine,
-            )  # fmt: skip
+                part, gallery.bits, queries, limits, k, threads, engine
+            )
         held = keys if held is None else merge(np.concatenate([held, keys], 1), k)
         if part is not gallery.parts[-1]:
             # Later parts have higher numbers: only what is strictly nearer counts.
@@ -178,12 +172,26 @@ def _nearest_keys(
     return held
 
 
-def _picked(part: Part, allowed: Numbers | None) -> Numbers | None:
-    """Give the places in a part of the items that may be found."""
-    if allowed is None:
-        return None
-    start, stop = np.searchsorted(allowed, [part.first, part.first + len(part)])
-    return allowed[start:stop] - part.first
+def _within(
+    gallery: Gallery,
+    queries: Codes,
+    radius: int,
+    most: int | None,
+    threads: int,
+    engine: Engine,
+) -> list[Found]:
+    """Find all items no farther than the radius, and then cut to the nearest."""
+    rows, seen = row_words(queries), gallery.searched
+    found = [
+        within_any(part, gallery.bits, rows, radius, threads, engine)
+        for part in gallery.parts
+    ]
+    if len(found) == 1:
+        return [_found_keys(keys, most, seen) for keys in found[0]]
+    return [
+        _found_keys(np.concatenate([NO_KEYS, *(keys[i] for keys in found)]), most, seen)
+        for i in range(len(queries))
+    ]
 
 
 def _found_rows(keys: Keys, seen: int) -> list[Found]:

@@ -79,8 +79,8 @@ def _show_to_one(
 ) -> Int:
     """Show a range of rows to a lone query; give where a few at its end are left."""
     keys, counts, states, k = held
-    first, query, begin = look[2], chosen[0], start
-    if states[query, 2] > counts.shape[1] - 2:  # nothing is ruled out yet
+    first, dead, query, begin = look[2], look[3], chosen[0], start
+    if dead.shape[0] or states[query, 2] > counts.shape[1] - 2:  # there was no guess
         begin = min(start + FIRST_SHOWN, stop)
         _show_block(rows, planes, start, begin, 0, look, queries, chosen, held, near)
     found, left, right = collect_nearest(
@@ -147,7 +147,6 @@ def nearest_rows(
     limits: Ints,
     bits: Int,
     found: Ints,
-    sizes: Ints,
     is_backward: Int,
 ) -> None:
     """Find for each query the nearest rows of a range that stay below its limit.
@@ -165,8 +164,7 @@ def nearest_rows(
         queries: Codes to search with, flat.
         limits: Distances that rows must stay below.
         bits: Length of the codes.
-        found: Keys in order, (queries, k), to be written.
-        sizes: How many keys of each query, to be written.
+        found: Keys in order, (queries, k), to be written as far as there are some.
         is_backward: Whether a lone query is shown the rows from the last: what it
             sees last the next one, shown them the other way, still has in a cache.
     """
@@ -178,21 +176,24 @@ def nearest_rows(
     held = keys, counts, states, k
     may_guess = numbers.shape[0] == 0 and dead.shape[0] == 0
     for j in range(count):
-        states[j, 2] = min(limits[j], bits + 1)
-        if limits[j] > bits and may_guess:
-            states[j, 2] = guess_limit(rows, words, start, stop, queries, j, bits, k)
+        limit = min(limits[j], bits + 1)
+        if limit > 0 and may_guess:
+            guess = guess_limit(rows, words, start, stop, queries, j, bits, k)
+            limit = min(limit, guess)
+        states[j, 2] = limit
     everyone = np.arange(count)
     _show_range(rows, places, start, stop, look, queries, everyone, held, is_backward)
     missed = np.empty(count, np.int64)
     misses = 0
     for j in range(count):
-        if may_guess and limits[j] > bits >= states[j, 2] and states[j, 0] < k:
+        limit = min(limits[j], bits + 1)
+        if states[j, 0] < k and states[j, 2] < limit:  # the guess was too low
             counts[j] = 0
-            states[j, 0], states[j, 1], states[j, 2] = 0, 0, bits + 1
+            states[j, 0], states[j, 1], states[j, 2] = 0, 0, limit
             missed[misses] = j
             misses += 1
     if misses:
         again = missed[:misses]
         _show_range(rows, places, start, stop, look, queries, again, held, is_backward)
     for j in range(count):
-        sizes[j] = sort_held(keys[j], states[j, 0], bits, found[j])
+        sort_held(keys[j], states[j, 0], bits, found[j])

@@ -137,24 +137,23 @@ class Grouping:
         centres = _find_centres(sample, bits, groups, rng)
         share_of_answers = TRIAL_ANSWERS * len(sample) / len(rows)
         trial = group_rows(sample, bits, centres, 1, silent)
-        if trial._compared(sample, bits, max(1, round(share_of_answers))) > WORTHWHILE:
+        wanted = max(1, round(share_of_answers))
+        asked = sample[rng.choice(len(sample), TRIAL_QUERIES)]
+        if trial._compared(sample, bits, wanted, asked) > WORTHWHILE:
             return None
         grouping = group_rows(rows, bits, centres, threads or usable_cores(), progress)
         asked = rows[rng.choice(len(rows), TRIAL_QUERIES)]
         compared = grouping._compared(rows, bits, TRIAL_ANSWERS, asked)
         return grouping if compared <= WORTHWHILE else None
 
-    def _compared(
-        self, rows: Rows, bits: int, k: int, asked: Rows | None = None
-    ) -> float:
-        """Give the share of rows compared by a query, measured on some rows."""
-        queries = rows[:TRIAL_QUERIES] if asked is None else asked
+    def _compared(self, rows: Rows, bits: int, k: int, queries: Rows) -> float:
+        """Give the share of rows compared by a query, measured on some queries."""
         found = np.empty((len(queries), k), dtype=np.int64)
-        sizes, seen = np.zeros((2, len(queries)), dtype=np.int64)
+        seen = np.zeros(len(queries), dtype=np.int64)
         limits = np.full(len(queries), bits + 1, dtype=np.int64)
         self.nearest(
             rows[self.order], 0, np.empty(0, dtype=np.bool_), flat(queries),
-            limits, bits, found, sizes, seen,
+            limits, bits, found, seen,
         )  # fmt: skip
         return float(np.mean(seen)) / len(rows)
 
@@ -167,14 +166,13 @@ class Grouping:
         limits: NDArray[np.int64],
         bits: int,
         found: NDArray[np.int64],
-        sizes: NDArray[np.int64],
         seen: NDArray[np.int64],
     ) -> None:
         """Call the compiled search; its arguments are described there."""
         loops().nearest_in_groups(
             flat(rows), row_length(bits), frozen(self.order), first, frozen(dead),
             flat(self.centres), frozen(self.starts), frozen(self.reaches), queries,
-            limits, bits, found, sizes, seen,
+            limits, bits, found, seen,
         )  # fmt: skip
 
     def within(

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
 from fdch.index.bucket_search import may_take, uses_buckets, within_buckets
@@ -14,6 +13,7 @@ from fdch.index.gallery import Part
 from fdch.index.group_search import rows_reached, uses_grouping, within_groups
 from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
 from fdch.index.rows import Rows, flat
+from fdch.index.threads import threads_for
 
 QUICK = 20_000  # nanoseconds below which no other way is considered
 ROW_TIME = 0.1  # nanoseconds that a scan for many queries spends on a code
@@ -21,7 +21,23 @@ LONE_ROW_TIME = 0.25  # the same for a single query: memory is the bound
 GROUPED_ROW_TIME = 0.4  # the same in groups, which lie apart in memory
 GROUPS_TIME = 2_000  # nanoseconds to compare a query with all centres
 
-Numbers = NDArray[np.int64]
+
+def has_quick_lookup(
+    part: Part, queries: int, radius: int, threads: int, engine: Engine
+) -> bool:
+    """Tell whether buckets may find all rows within a radius sooner than a scan.
+
+    Args:
+        part: What is searched.
+        queries: How many there are.
+        radius: The largest distance.
+        threads: How many threads may share a scan.
+        engine: What compares.
+    """
+    buckets = uses_buckets(part, engine)
+    if buckets is None or part.picked is not None or radius < 0:
+        return False
+    return may_take(part, buckets, radius, _scan_time(part, queries, threads))
 
 
 def within_any(
@@ -29,7 +45,6 @@ def within_any(
     bits: int,
     queries: Rows,
     radius: int,
-    picked: Numbers | None,
     threads: int,
     engine: Engine,
 ) -> list[Keys]:
@@ -40,18 +55,16 @@ def within_any(
         bits: Length of the codes.
         queries: As rows.
         radius: The largest distance.
-        picked: Rows that may be found, counted from the first; None for all.
         threads: How many threads may share the work.
         engine: What compares.
     """
     buckets, grouping = uses_buckets(part, engine), uses_grouping(part, engine)
-    scan = int(len(part) * (ROW_TIME if len(queries) > 1 else LONE_ROW_TIME))
-    if buckets is not None and not may_take(part, buckets, radius, scan):
+    scan = _scan_time(part, len(queries), threads)
+    if not has_quick_lookup(part, len(queries), radius, threads, engine):
         buckets = None
-    if picked is not None or radius < 0 or (buckets is None and grouping is None):
-        return within_part(
-            part, bits, queries, radius, picked=picked, threads=threads, engine=engine
-        )
+    is_plain = buckets is None and grouping is None
+    if part.picked is not None or radius < 0 or is_plain:
+        return within_part(part, bits, queries, radius, threads, engine)
     if buckets is not None:
         most = scan if grouping is None else min(scan, QUICK)
         found = within_buckets(part, buckets, bits, flat(queries), radius, most)
@@ -79,15 +92,22 @@ def within_any(
     return cast("list[Keys]", found)
 
 
+def _scan_time(part: Part, queries: int, threads: int) -> int:
+    """Estimate how many nanoseconds a scan spends on a query."""
+    width = part.rows.nbytes // max(len(part), 1)
+    sharing = threads_for(len(part), width, queries, threads)
+    return int(len(part) * (ROW_TIME if queries > 1 else LONE_ROW_TIME) / sharing)
+
+
 def _scan(
     part: Part, bits: int, queries: Rows, radius: int, threads: int
 ) -> list[Keys]:
     """Scan rows as they are stored, whatever order that is."""
     if part.grouping is None:
-        return within_part(part, bits, queries, radius, threads=threads)
+        return within_part(part, bits, queries, radius, threads)
     stored = replace(part, first=0, dead=None, grouping=None, buckets=None)
     collected = []
-    for keys in within_part(stored, bits, queries, radius, threads=threads):
+    for keys in within_part(stored, bits, queries, radius, threads):
         numbers = part.grouping.order[keys & NUMBER_MASK].astype(np.int64)
         if numbers.max(initial=0) >= len(part):
             raise DamagedIndex(

@@ -26,7 +26,6 @@ def nearest_rows(
     limits: Ints,
     bits: int,
     found: Ints,
-    sizes: Ints,
     is_backward: bool,
 ) -> None:
     """Find for each query the nearest rows of a range that stay below its limit.
@@ -43,7 +42,6 @@ def nearest_rows(
                 held = np.partition(held, k - 1)[:k]
             if held.size == k:
                 limit = min(limit, int(held.max()) >> NUMBER_BITS)
-        sizes[j] = held.size
         found[j, : held.size] = np.sort(held)
 
 

@@ -83,8 +83,10 @@ def _show_stretches(
     """
     words, _, first, dead = look
     length, left = stretch_rows(rows, words, stop - start), start
+    if length == 0 or limit <= 0:
+        return start
     near, taken = room_for_stretches(), np.empty(STREAMS, np.int64)
-    while length and left + STREAMS * length <= stop:
+    while left + STREAMS * length <= stop:
         if not collect_stretches(
             rows, left, length, queries, 0, words, limit, near, taken
         ):
