@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from fdch.index.layout import ACKNOWLEDGED, digest, open_plainly, write_durably
+from fdch.index.layout import ACKNOWLEDGED, digest, open_plainly, sync, write_durably
 
 _MAGIC = b"fdch-ack"
 _RECORD = struct.Struct("<8s16sQQQ")
@@ -54,7 +54,7 @@ def acknowledge(folder: Path, latest: Acknowledged) -> None:
     handle = open_plainly(str(folder / ACKNOWLEDGED), os.O_WRONLY)
     try:
         os.pwrite(handle, _slot(latest), latest.commit % _SLOTS * _SLOT_BYTES)
-        os.fdatasync(handle)
+        sync(handle, is_in_place=True)
     finally:
         os.close(handle)
 

@@ -48,7 +48,7 @@ def create_catalogue(folder: Path, facts: dict[str, str | int]) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        commit_durably(connection)
         connection.execute("BEGIN")
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         for table in SCHEMA:
@@ -57,6 +57,12 @@ def create_catalogue(folder: Path, facts: dict[str, str | int]) -> None:
         connection.execute("COMMIT")
     uid = bytes.fromhex(str(facts["uid"]))
     Seal.of(folder, uid, PAGE_BYTES).write(folder)
+
+
+def commit_durably(connection: sqlite3.Connection) -> None:
+    """Let commits survive a power cut."""
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA fullfsync = ON")  # the drive's cache too, on macOS
 
 
 class Catalogue:
@@ -82,7 +88,7 @@ class Catalogue:
         self._reader = self._connected_reader()
         self._writer = self._connected("rw") if writable else None
         if self._writer:
-            self._writer.execute("PRAGMA synchronous = FULL")
+            commit_durably(self._writer)
             self._writer.execute("PRAGMA wal_autocheckpoint = 0")
             self._writer.execute(f"PRAGMA cache_size = {-_CACHE_BYTES // 1024}")
         # the reader keeps the file open, so that no other can have its number

@@ -12,7 +12,7 @@ from pathlib import Path
 from fdch.errors import IndexFolderError
 from fdch.index.access import facts_checksum
 from fdch.index.acknowledged import Acknowledged, begin
-from fdch.index.catalogue import PAGE_BYTES, create_catalogue
+from fdch.index.catalogue import PAGE_BYTES, commit_durably, create_catalogue
 from fdch.index.drafts import clear_drafts, draft_of
 from fdch.index.kept_files import FileRow, settle_model
 from fdch.index.layout import (
@@ -115,7 +115,7 @@ def _fill(draft: Path, kept: dict[str, str | int], files: list[FileRow]) -> None
 def _put_files(folder: Path, uid: bytes, rows: list[FileRow]) -> None:
     """Put files on record in a catalogue that nobody has opened yet."""
     with closing(sqlite3.connect(folder / CATALOGUE)) as connection, connection:
-        connection.execute("PRAGMA synchronous = FULL")
+        commit_durably(connection)
         connection.executemany("INSERT INTO files VALUES (?, ?, ?)", rows)
     Seal.of(folder, uid, PAGE_BYTES).write(folder)
 

@@ -154,11 +154,34 @@ def part_file(folder: Path, part: int, kind: str) -> Path:
     return folder / CODES / f"{part:08d}.{kind}"
 
 
+def sync(handle: int, *, is_in_place: bool = False) -> None:
+    """Make what was written to a file survive a power cut.
+
+    Args:
+        handle: Of the file, or of a folder, for its names.
+        is_in_place: Whether only bytes were replaced that had been there before.
+    """
+    if not _sync_fully(handle):
+        only_bytes = getattr(os, "fdatasync", os.fsync)  # macOS has none
+        (only_bytes if is_in_place else os.fsync)(handle)
+
+
+def _sync_fully(handle: int) -> bool:
+    """Flush the drive's own cache as well, which macOS does on demand only."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # type: ignore[attr-defined,unused-ignore]
+    except (ImportError, AttributeError, OSError):
+        return False  # there is no such call here, or not for this file system
+    return True
+
+
 def sync_folder(folder: Path) -> None:
     """Make new and renamed files of a folder survive a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        sync(handle)
     finally:
         os.close(handle)
 
@@ -179,7 +202,7 @@ def write_durably(path: Path, content: bytes) -> None:
         with open(partial, "xb", opener=open_plainly) as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            sync(file.fileno())
         os.replace(partial, path)
         sync_folder(path.parent)
     except OSError:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fdch.errors import DamagedIndex
 from fdch.index.access import Access, View, read_facts
 from fdch.index.acknowledged import Acknowledged, acknowledged, begin
-from fdch.index.catalogue import PAGE_BYTES, Catalogue
+from fdch.index.catalogue import PAGE_BYTES, Catalogue, commit_durably
 from fdch.index.changes import drop_items, forget_items, set_fact
 from fdch.index.consistency import check_catalogue
 from fdch.index.identities import rows_of
@@ -167,6 +167,7 @@ def _sound_catalogue(
         return found.lost
     if seal is None:
         with closing(sqlite3.connect(folder / CATALOGUE)) as connection:
+            commit_durably(connection)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         Seal.of(folder, place.uid, PAGE_BYTES).write(folder)
     return {}

@@ -1,10 +1,9 @@
 """Single flipped bits put right, where a checksum proves what was written."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
-from fdch.index.layout import CATALOGUE, WAL, open_plainly
+from fdch.index.layout import CATALOGUE, WAL, open_plainly, sync
 from fdch.index.seal import Seal
 from fdch.index.verification import bad_pages
 from fdch.index.wal_mending import mends_of_log
@@ -68,4 +67,4 @@ def write_at(path: Path, place: int, content: bytes) -> None:
         file.seek(place)
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        sync(file.fileno())

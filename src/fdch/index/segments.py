@@ -20,6 +20,7 @@ from fdch.index.layout import (
     digest,
     open_plainly,
     part_file,
+    sync,
     sync_folder,
 )
 
@@ -79,7 +80,7 @@ class Segment:
         with open(self.path, "wb", opener=open_plainly) as file:
             file.write(self.header())
             file.flush()
-            os.fsync(file.fileno())
+            sync(file.fileno())
         sync_folder(self.path.parent)
 
     def append(
@@ -104,7 +105,7 @@ class Segment:
             begun = self._begun(file.fileno(), chunk, inside, last)
             os.truncate(file.fileno(), self.size(before))
             _write_all(file.fileno(), content, self.size(before))
-            os.fsync(file.fileno())
+            sync(file.fileno())
         return list(self._digests(chunk, begun, content))
 
     def cut(self, rows: int) -> None:

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.layout import DIGEST_BYTES, digest, open_plainly, part_file, sync_folder
+from fdch.index.layout import (
+    DIGEST_BYTES,
+    digest,
+    open_plainly,
+    part_file,
+    sync,
+    sync_folder,
+)
 
 _MAGIC = b"fdcharrs"
 _ALIGNMENT = 64
@@ -42,7 +49,7 @@ def write_sidecar(
             file.write(content)
             file.write(bytes(-len(content) % _ALIGNMENT))
         file.flush()
-        os.fsync(file.fileno())
+        sync(file.fileno())
     sync_folder(path.parent)
 
 
