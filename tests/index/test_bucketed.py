@@ -92,9 +92,12 @@ def test_every_way_is_right_for_many_rows(radius, grouped):
     stored = rows if grouping is None else rows[grouping.order]
     dead = np.random.default_rng(1).random(len(rows)) < 0.5
     part = Part(stored, 0, dead, grouping, Buckets.build(stored, 64))
-    truth = within(Gallery(64, (Part(rows, 0, dead),)), codes[:5], radius)
-    assert pairs(within(Gallery(64, (part,)), codes[:5], radius)) == pairs(truth)
-    assert pairs(within(Gallery(64, (part,)), codes[:1], radius)) == pairs(truth[:1])
+    plain, quick = (Gallery(64, (each,)) for each in (Part(rows, 0, dead), part))
+    truth = within(plain, codes[:70], radius)
+    for count in (1, 5, 70):
+        for threads in (1, 2):
+            found = within(quick, codes[:count], radius, threads=threads)
+            assert pairs(found) == pairs(truth[:count])
 
 
 def test_a_lookup_that_takes_long_is_left_undone():

@@ -118,7 +118,7 @@ class Grouping:
         """Group rows, or find that it does not pay.
 
         Args:
-            rows: Codes in order of their numbers, at most 2^32.
+            rows: Codes in order of their numbers, fewer than 2^31.
             bits: Length of the codes.
             seed: Of the sample that centres are found on.
             threads: How many may share the work; None for one to a core.

@@ -1,19 +1,27 @@
 """All rows of a part within a radius, in whatever way should take least time."""
 
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import numpy as np
 
 from fdch.errors import DamagedIndex
 from fdch.index.bucket_search import may_take, uses_buckets, within_buckets
+from fdch.index.bucketed import Buckets
 from fdch.index.engines import Engine
 from fdch.index.exact import Keys, within_part
 from fdch.index.gallery import Part
-from fdch.index.group_search import rows_reached, uses_grouping, within_groups
+from fdch.index.group_search import (
+    QUERIES_PER_TASK,
+    rows_reached,
+    uses_grouping,
+    within_groups,
+)
 from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.partitioned import Grouping
 from fdch.index.rows import Rows, flat
-from fdch.index.threads import threads_for
+from fdch.index.threads import ranges, share, threads_for
 
 QUICK = 20_000  # nanoseconds below which no other way is considered
 ROW_TIME = 0.1  # nanoseconds that a scan for many queries spends on a code
@@ -65,31 +73,62 @@ def within_any(
     is_plain = buckets is None and grouping is None
     if part.picked is not None or radius < 0 or is_plain:
         return within_part(part, bits, queries, radius, threads, engine)
-    if buckets is not None:
-        most = scan if grouping is None else min(scan, QUICK)
-        found = within_buckets(part, buckets, bits, flat(queries), radius, most)
-    else:
-        found = [None] * len(queries)
+    found: list[Keys | None] = [None] * len(queries)
+
+    def look(start: int, stop: int) -> None:
+        some = queries[start:stop]
+        found[start:stop] = _look_up(part, buckets, grouping, bits, some, radius, scan)
+
+    pieces = ranges(0, len(queries), -(-len(queries) // QUERIES_PER_TASK))
+    share([partial(look, *piece) for piece in pieces], threads)
     left = [query for query, keys in enumerate(found) if keys is None]
-    if left and grouping is not None:
-        reached = rows_reached(grouping, bits, queries[left], radius)
-        times = (reached * GROUPED_ROW_TIME).astype(np.int64) + GROUPS_TIME
-        for query, time in zip(left, times.tolist(), strict=True):
-            one = queries[query : query + 1]
-            if buckets is not None:
-                most = min(scan, time)
-                [found[query]] = within_buckets(
-                    part, buckets, bits, flat(one), radius, most
-                )
-            if found[query] is None and time < scan:
-                [found[query]] = within_groups(part, grouping, bits, one, radius)
-        left = [query for query in left if found[query] is None]
     if left:
         for query, keys in zip(
             left, _scan(part, bits, queries[left], radius, threads), strict=True
         ):
             found[query] = keys
     return cast("list[Keys]", found)
+
+
+def _look_up(
+    part: Part,
+    buckets: Buckets | None,
+    grouping: Grouping | None,
+    bits: int,
+    queries: Rows,
+    radius: int,
+    scan: int,
+) -> list[Keys | None]:
+    """Find what a scan would take longer for, by buckets or groups; None for the rest.
+
+    Args:
+        part: What is searched.
+        buckets: Its own, where they may be quick.
+        grouping: Its own.
+        bits: Length of the codes.
+        queries: As rows.
+        radius: The largest distance.
+        scan: Nanoseconds that a scan spends on a query.
+    """
+    found: list[Keys | None] = [None] * len(queries)
+    if buckets is not None:
+        most = scan if grouping is None else min(scan, QUICK)
+        found = within_buckets(part, buckets, bits, flat(queries), radius, most)
+    left = [query for query, keys in enumerate(found) if keys is None]
+    if not left or grouping is None:
+        return found
+    reached = rows_reached(grouping, bits, queries[left], radius)
+    times = (reached * GROUPED_ROW_TIME).astype(np.int64) + GROUPS_TIME
+    for query, time in zip(left, times.tolist(), strict=True):
+        one = queries[query : query + 1]
+        if buckets is not None:
+            most = min(scan, time)
+            [found[query]] = within_buckets(
+                part, buckets, bits, flat(one), radius, most
+            )
+        if found[query] is None and time < scan:
+            [found[query]] = within_groups(part, grouping, bits, one, radius)
+    return found
 
 
 def _scan_time(part: Part, queries: int, threads: int) -> int:

@@ -153,10 +153,12 @@ def next_slice(
 
 
 @compiled
-def _wide_mask(
+def _mask(
     rows: Flat, row: Int, queries: Flat, query: Int, words: Int, limit: Int
 ) -> Int:
-    """Tell which of 64 rows of 2 or 4 words are nearer than the limit."""
+    """Tell which of 64 rows of 1, 2 or 4 words are nearer than the limit."""
+    if words == 1:
+        return rows_below(rows, np.uint64(row), queries[query], np.int64(limit))
     if words == 2:
         return wide_rows_below(rows, 2 * row, pair_of(queries, query), limit)
     return wide_rows_below(rows, 4 * row, four_of(queries, query), limit)
@@ -175,17 +177,8 @@ def collect(
 ) -> Int:
     """Write distance and place of the rows nearer than the limit; give how many."""
     taken, left = 0, start
-    while words == 1 and left + MASKED <= stop:
-        mask = rows_below(rows, np.uint64(left), queries[query], np.int64(limit))
-        while mask:
-            row = left + np.int64(lowest(mask))
-            far = distance(rows, row, queries, query, words)
-            near[taken] = (far << NUMBER_BITS) | row
-            taken += 1
-            mask &= mask - np.uint64(1)
-        left += MASKED
-    while (words == 2 or words == 4) and left + MASKED <= stop:
-        mask = _wide_mask(rows, left, queries, query, words, limit)
+    while words != 3 and left + MASKED <= stop:
+        mask = _mask(rows, left, queries, query, words, limit)
         while mask:
             row = left + np.int64(lowest(mask))
             far = distance(rows, row, queries, query, words)

@@ -11,11 +11,10 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from fdch.index.vectors import LANES, load, ones, pick, splat
+from fdch.index.vectors import LANES, MASKED, load, ones, pick, splat
 
 SLICE = 128  # rows looked at together
 PLANE_BYTES = 24576  # all planes of a block: most of a usual first-level cache
-MASKED_ROWS = 64  # rows to a mask
 VECTOR_BITS = 512
 
 _INT64 = ir.IntType(64)
@@ -110,7 +109,7 @@ def _wide_rows_below(
         count = _group_counter(context, builder, kind, arguments, words)
         bound = splat(builder, arguments[3], LANES)
         mask = ir.Constant(_INT64, 0)
-        for group in range(MASKED_ROWS // LANES):
+        for group in range(MASKED // LANES):
             sums, places = count(group)
             ordered = [places.index(row) for row in range(LANES)]
             sums = pick(builder, sums, sums, ordered)

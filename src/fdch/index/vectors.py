@@ -12,7 +12,7 @@ from numba.core import cgutils as untyped_cgutils
 from numba.extending import intrinsic
 
 cgutils: Any = untyped_cgutils
-MASKED = 64  # rows of one word to a mask
+MASKED = 64  # rows to a mask
 LANES = 8  # 64-bit words looked at together
 
 
