@@ -18,7 +18,7 @@ LAYERS = [
     {"methods"},
     {"runs", "encoding", "encoded_files", "gallery_items", "results"},
     {"preparation", "gallery_codes", "queries", "exporting", "client_content"},
-    {"gallery_adding"},
+    {"gallery_adding", "open_index"},
     {"scoring", "indexing", "client"},
     {"encoders"},
     {"experiment", "search", "search_quality", "encoder_speed"},

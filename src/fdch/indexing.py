@@ -1,42 +1,33 @@
 """Index: the codes of pairs under their ids, with the model that makes them."""
 
-import threading
 from collections.abc import Iterable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
 from fdch.codes import Codes
 from fdch.data.images import Pictures
 from fdch.data.pairs import Broken, PairedSet, require_broken
 from fdch.encoded_files import read_encoded
-from fdch.errors import DamagedIndex, DataError, ModelMismatch
+from fdch.errors import DataError
 from fdch.evaluation.calibration import Calibration
 from fdch.gallery_adding import AddedPairs, add_pairs
-from fdch.index.opening import (
-    IndexStore,
-    create_store,
-    open_store,
-    require_folder,
-    store_info,
-)
+from fdch.index.opening import create_store, open_store, require_folder
 from fdch.index.store import Item, Kind, require_several
 from fdch.methods._base import HashMethod
+from fdch.open_index import OpenIndex
 from fdch.progress import Progress, Update, silent
-from fdch.run_files import RunFacts, read_facts
-from fdch.runs import Run, copy_model, open_run, save_run
+from fdch.runs import Run, copy_model, save_run
 from fdch.training.context import PLAIN, Context
 
 if TYPE_CHECKING:
-    from fdch.index.folder import CodeFolder
     from fdch.index.repair import Repair
-    from fdch.index.verification import Verification
 
 PICTURES_AT_A_TIME = 128
 ROWS_AT_A_TIME = 8192
 
 
-class Index:
+class Index(OpenIndex):
     """Codes of pairs under their ids, with the model that makes them.
 
     What `add` and `remove` have done when they return is on disk, or with the
@@ -46,12 +37,6 @@ class Index:
         store: Where the codes are.
         context: Device and progress of encoding.
     """
-
-    def __init__(self, store: IndexStore, context: Context = PLAIN) -> None:
-        self.store = store
-        self.context = context
-        # what is known of an item is read, joined and written by one at a time
-        self._changing = threading.RLock()
 
     @classmethod
     def create(
@@ -99,54 +84,6 @@ class Index:
         from fdch.index.repair import repair_folder
 
         return repair_folder(require_folder(name))
-
-    def __len__(self) -> int:
-        return len(self.store)
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.store.items([name])[0] is not None
-
-    def __repr__(self) -> str:
-        return f"<Index {self.store.name!r}, {self.bits} bits>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of files or connections."""
-        self.store.close()
-
-    @property
-    def bits(self) -> int:
-        """Length of the codes."""
-        return self.store.bits
-
-    @property
-    def fingerprint(self) -> str:
-        """Which model makes the codes."""
-        return self.store.model
-
-    @cached_property
-    def model(self) -> RunFacts:
-        """What the model tells of itself; it is not loaded for that."""
-        facts = read_facts(self.store.model_folder())
-        self._require_own(facts.fingerprint)
-        return facts
-
-    @cached_property
-    def run(self) -> Run:
-        """The model, opened when it is first asked for."""
-        run = open_run(self.store.model_folder(), self.context)
-        self._require_own(run.fingerprint)
-        return run
-
-    @property
-    def method(self) -> HashMethod:
-        """What encodes items and queries."""
-        return self.run.method
 
     def add(
         self,
@@ -241,58 +178,6 @@ class Index:
         """Give what is known of items, None for an unknown id."""
         require_several("ids", ids)
         return self.store.items(ids)
-
-    def info(self) -> dict[str, object]:
-        """Say what the index holds, as 'fdch index info' does; plain values."""
-        return store_info(self.store)
-
-    def compact(self, progress: Progress = silent) -> None:
-        """Reclaim the space of removed items, and make searching faster."""
-        with self._changing:
-            self._folder.compact(progress)
-
-    def verify(self, progress: Progress = silent) -> "Verification":
-        """Look at every byte of the index; `problems` of the answer is what is wrong.
-
-        Raises:
-            IndexBusy: Another process is writing.
-        """
-        return self._folder.verify(progress)
-
-    def duplicates(
-        self, radius: int = 0, progress: Progress = silent
-    ) -> list[tuple[str, ...]]:
-        """Group the ids of items that are within so many bits of another's code.
-
-        Returns:
-            Groups of two or more, the largest first.
-        """
-        return self._folder.duplicates(radius, progress)
-
-    @property
-    def _folder(self) -> "CodeFolder":
-        """The store, where it is a folder; a server looks after itself."""
-        from fdch.index.folder import CodeFolder
-
-        if not isinstance(self.store, CodeFolder):
-            require_folder(self.store.name)
-        return cast("CodeFolder", self.store)
-
-    def require_model(self, fingerprint: str, what: str) -> None:
-        """Refuse what another model has made."""
-        if fingerprint != self.fingerprint:
-            raise ModelMismatch(
-                f"{what} were made by model {fingerprint}; this index holds codes of "
-                f"model {self.fingerprint}. Encode them with the index's own model."
-            )
-
-    def _require_own(self, fingerprint: str) -> None:
-        if fingerprint != self.fingerprint:
-            raise DamagedIndex(
-                f"the model in this index is {fingerprint}, but its codes were made by "
-                f"{self.fingerprint}. Restore the index from a copy, or create it "
-                "again."
-            )
 
 
 def _write_model(
