@@ -21,7 +21,11 @@ def test_json_counts_what_was_made(fdch, tmp_path):
     document = json.loads(shown)
     assert document["codes"]["number"] == 3000
     assert document["codes"]["disk_bytes_a_code"] >= 8
-    assert document["items"]["disk_bytes_an_item"] > 8
+    items = document["items"]
+    assert items["disk_bytes_an_item"] > 8
+    assert items["filtered_again_seconds"].keys() == (
+        items["filtered_search_seconds"].keys()
+    )
     assert not list(tmp_path.iterdir())
 
 
