@@ -9,7 +9,14 @@ import pytest
 
 from fdch.data.images import ImageFeatures
 from fdch.encoding import calibrate
-from fdch.errors import DamagedIndex, DataError, FdchError, IndexFolderError, RunError
+from fdch.errors import (
+    DamagedIndex,
+    DataError,
+    FdchError,
+    IndexFolderError,
+    ModelMismatch,
+    RunError,
+)
 from fdch.index.store import Item
 from fdch.indexing import Index
 from fdch.methods.scm_seq import SCMSeq
@@ -74,6 +81,20 @@ def test_items_are_added_some_at_a_time(method, pairs, tmp_path, monkeypatch):
         codes = method.encode_images(pairs.images)
         assert index.add_codes(ids, codes, model=index.fingerprint).new == 200
         assert index.store.codes(ids) == codes
+
+
+def test_codes_without_ids_get_running_numbers(index, method, pairs):
+    codes = method.encode_images(pairs.images)
+    with pytest.raises(ModelMismatch, match="made by model another"):
+        index.add_numbered(codes, model="another")
+    assert index.add_numbered(codes, model=index.fingerprint) == range(200, 400)
+    assert index.add_numbered(codes[:3], model=index.fingerprint) == range(400, 403)
+    assert index.store.codes(["200", "399", "402"]) == codes[[0, 199, 2]]
+    assert index.items(["200"]) == [Item("200")]
+    index.add_codes(["404"], codes[:1], model=index.fingerprint)
+    with pytest.raises(DataError, match="has the id '404'"):
+        index.add_numbered(codes[:3], model=index.fingerprint)
+    assert len(index) == 404
 
 
 def test_a_calibration_may_be_given(method, pairs, tmp_path):
@@ -182,7 +203,11 @@ def test_a_damaged_index_is_repaired_from_python(method, pairs, tmp_path):
 def test_a_server_looks_after_itself(index):
     with pytest.raises(IndexFolderError, match="for index folders"):
         Index.repair("milvus://localhost/photos")
-    served = Index(SimpleNamespace(name="milvus://localhost/photos", bits=16))
+    store = SimpleNamespace(name="milvus://localhost/photos", bits=16, model="m")
+    served = Index(store)
+    codes = index.store.codes(["pair 0"])
+    with pytest.raises(IndexFolderError, match="for index folders"):
+        served.add_numbered(codes, model="m")
     for upkeep in (served.compact, served.verify, served.duplicates):
         with pytest.raises(IndexFolderError, match="for index folders"):
             upkeep()

@@ -65,8 +65,8 @@ def write_until_killed(path, seed):
             folder.remove(gone)
         elif choice < 0.85:
             contents = [draw.randbytes(4) for _ in range(draw.randint(1, 5))]
-            say(begin="add_codes", codes=[code.hex() for code in contents])
-            folder.add_codes(codes_of(contents))
+            say(begin="add_numbered", codes=[code.hex() for code in contents])
+            folder.add_numbered(codes_of(contents))
         elif choice < 0.95:
             say(begin="compact")
             folder.compact()

@@ -26,7 +26,7 @@ def clustered_codes(count, bits=64, seed=0):
 def large(tmp_path):
     """An index worth grouping, some of its items removed."""
     with CodeFolder.create(tmp_path / "index", 64, "model") as folder:
-        folder.add_codes(clustered_codes(MANY))
+        folder.add_numbered(clustered_codes(MANY))
         folder.add(sample_items(50), clustered_codes(50, seed=1))
         folder.remove([str(i) for i in range(0, 20_000, 9)] + ["item 7"])
         yield folder

@@ -37,7 +37,7 @@ class Expected:
             then.items |= dict(begun["items"])
         elif begun["begin"] == "remove":
             then.items = {k: v for k, v in self.items.items() if k not in begun["ids"]}
-        elif begun["begin"] == "add_codes":
+        elif begun["begin"] == "add_numbered":
             then.codes += begun["codes"]
         return then
 
@@ -149,7 +149,7 @@ def fill(path):
     with CodeFolder.create(path, BITS, "model") as folder:
         codes = codes_of([code_of(id, 1) for id in ids])
         folder.add([item_of(id, 1) for id in ids], codes)
-        folder.add_codes(codes_of([draw.randbytes(4) for _ in range(1500)]))
+        folder.add_numbered(codes_of([draw.randbytes(4) for _ in range(1500)]))
         folder.remove([*ids[::7], "400", "900"])
         folder.compact()
         folder.remove([*ids[1::50], "500", "501"])

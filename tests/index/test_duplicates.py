@@ -61,7 +61,7 @@ def test_a_path_is_one_group_however_often_it_is_joined(tmp_path, monkeypatch):
 
 def test_removed_items_join_nothing(tmp_path):
     with CodeFolder.create(tmp_path / "index", 8, "model") as folder:
-        folder.add_codes(Codes(np.array([[0], [1], [3], [255]], np.uint8), 8))
+        folder.add_numbered(Codes(np.array([[0], [1], [3], [255]], np.uint8), 8))
         assert folder.duplicates(1) == [("0", "1", "2")]
         folder.remove(["1"])
         assert folder.duplicates(1) == []

@@ -104,7 +104,7 @@ def test_a_batch_is_added_whole_or_not_at_all(filled):
 
 def test_codes_alone_get_running_numbers(filled):
     codes = random_codes(2000, seed=3)
-    numbers = filled.add_codes(codes)
+    numbers = filled.add_numbered(codes)
     assert numbers == range(60, 2060)
     assert len(filled) == 2060
     assert filled.items(["60", "59", "2060", "061"]) == [Item("60"), None, None, None]
@@ -114,11 +114,11 @@ def test_codes_alone_get_running_numbers(filled):
     assert filled.nearest(codes[100], 1)[0].ids == ("160",)
     assert filled.remove(["160", "160", "0"]) == ["0"]
     assert filled.items(["160"]) == [None]
-    assert filled.add_codes(codes[:5]) == range(2060, 2065)
+    assert filled.add_numbered(codes[:5]) == range(2060, 2065)
 
 
 def test_an_item_may_take_the_place_of_a_running_number(folder):
-    folder.add_codes(random_codes(10))
+    folder.add_numbered(random_codes(10))
     assert folder.add([Item("4", text="named")], random_codes(1, seed=2)) == Added(0, 1)
     assert folder.items(["4", "10"]) == [Item("4", text="named"), None]
     assert len(folder) == 10
@@ -128,9 +128,9 @@ def test_an_item_may_take_the_place_of_a_running_number(folder):
 def test_a_running_number_that_is_taken_is_refused(folder):
     folder.add([Item("5")], random_codes(1))
     with pytest.raises(DataError, match="has the id '5'"):
-        folder.add_codes(random_codes(10))
+        folder.add_numbered(random_codes(10))
     assert len(folder) == 1
-    assert folder.add_codes(random_codes(3)) == range(1, 4)
+    assert folder.add_numbered(random_codes(3)) == range(1, 4)
 
 
 def test_another_model_or_length_is_refused(filled, tmp_path):
@@ -281,7 +281,7 @@ def test_a_forgotten_folder_is_left_closed(tmp_path):
 def test_codes_of_any_length_come_back(tmp_path, bits):
     codes = random_codes(50, bits)
     with CodeFolder.create(tmp_path / "index", bits, "m") as folder:
-        folder.add_codes(codes[:20])
+        folder.add_numbered(codes[:20])
         folder.add([Item(f"i{i}") for i in range(30)], codes[20:])
         assert folder.codes([str(i) for i in range(20)]) == codes[:20]
         assert folder.codes([f"i{i}" for i in range(30)]) == codes[20:]

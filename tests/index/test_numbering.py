@@ -20,7 +20,7 @@ def path(request, tmp_path):
     half = {"named": COUNT, "running": 0, "both": COUNT // 2}[request.param]
     with CodeFolder.create(path, 32, "model") as folder:
         folder.add([Item(f"item {i}") for i in range(half)], codes[:half])
-        folder.add_codes(codes[half:])
+        folder.add_numbered(codes[half:])
         names = [f"item {i}" if i < half else str(i) for i in range(COUNT)]
         folder.remove(names[::9])
         folder.compact()

@@ -48,8 +48,8 @@ class IndexAndDictionary(RuleBasedStateMachine):
 
     @precondition(lambda self: not {"3", "17"} & set(self.known))
     @rule(codes=st.lists(numbers, max_size=8))
-    def add_codes(self, codes):
-        added = self.folder.add_codes(to_codes(codes))
+    def add_numbered(self, codes):
+        added = self.folder.add_numbered(to_codes(codes))
         assert len(added) == len(codes)
         for number, code in zip(added, codes, strict=True):
             self.known[str(number)] = Item(str(number)), code

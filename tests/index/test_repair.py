@@ -21,7 +21,7 @@ def sound(tmp_path_factory):
     path = tmp_path_factory.mktemp("sound") / "index"
     with CodeFolder.create(path, 32, "model") as folder:
         folder.add(sample_items(COUNT), random_codes(COUNT))
-        folder.add_codes(random_codes(500, seed=2))
+        folder.add_numbered(random_codes(500, seed=2))
         folder.remove([f"item {i}" for i in range(0, 100, 7)])
         folder.compact()
         folder.add(sample_items(50, COUNT), random_codes(50, seed=3))

@@ -22,7 +22,7 @@ def path(tmp_path):
     with CodeFolder.create(path, 32, "model") as folder:
         items = [Item(f"item {i}", text="x" * 50) for i in range(NAMED)]
         folder.add(items, random_codes(NAMED))
-        folder.add_codes(random_codes(RUNNING, seed=1))
+        folder.add_numbered(random_codes(RUNNING, seed=1))
         folder.remove(GONE)
     return path
 

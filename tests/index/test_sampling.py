@@ -47,7 +47,7 @@ def test_removed_items_are_not_drawn(folder):
 def test_running_numbers_are_drawn_as_their_ids(tmp_path):
     codes = Codes(np.arange(100, dtype=np.uint8).reshape(-1, 1), 8)
     with CodeFolder.create(tmp_path / "numbers", 8, MODEL) as folder:
-        folder.add_codes(codes)
+        folder.add_numbered(codes)
         ids, drawn = folder.sample(7)
     assert [int(name) for name in ids] == drawn.packed.ravel().tolist()
 

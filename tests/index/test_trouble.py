@@ -56,7 +56,7 @@ def failing(monkeypatch, calls):
         monkeypatch.setattr(os, name, full(getattr(os, name)))
 
 
-@pytest.mark.parametrize("action", ["add", "remove", "add_codes", "compact"])
+@pytest.mark.parametrize("action", ["add", "remove", "add_numbered", "compact"])
 def test_a_full_disk_at_any_write_leaves_the_last_commit(path, monkeypatch, action):
     """The change is there wholly, or not at all, and told to be in doubt."""
     for calls in range(1, 40):
@@ -70,8 +70,8 @@ def test_a_full_disk_at_any_write_leaves_the_last_commit(path, monkeypatch, acti
                     folder.add([Item(new)], random_codes(1))
                 elif action == "remove":
                     folder.remove([sorted(before)[0]])
-                elif action == "add_codes":
-                    folder.add_codes(random_codes(3))
+                elif action == "add_numbered":
+                    folder.add_numbered(random_codes(3))
                 else:
                     folder.compact()
                 is_done = True
@@ -85,7 +85,7 @@ def test_a_full_disk_at_any_write_leaves_the_last_commit(path, monkeypatch, acti
         elif is_done:
             assert after != before
         else:
-            assert len(after ^ before) in (0, 3 if action == "add_codes" else 1)
+            assert len(after ^ before) in (0, 3 if action == "add_numbered" else 1)
         assert verify_folder(path).is_clean, calls
         if is_done and calls > 12:
             break
@@ -189,7 +189,7 @@ def test_nothing_is_committed_without_its_record(path):
     with CodeFolder.open(path, writable=True) as folder:
         for change in (
             lambda: folder.add([Item("new")], random_codes(1)),
-            lambda: folder.add_codes(random_codes(2)),
+            lambda: folder.add_numbered(random_codes(2)),
             lambda: folder.remove(["item 1"]),
         ):
             with pytest.raises(DamagedIndex, match=r"lost .*acknowledged\.log"):
@@ -311,7 +311,7 @@ def small_index(place):
     (run / "run.json").write_text('{"weights": 3}')
     with CodeFolder.create(path, 16, copying(run)) as folder:
         folder.add(sample_items(6), random_codes(6, 16))
-        folder.add_codes(random_codes(6, 16))
+        folder.add_numbered(random_codes(6, 16))
         folder.remove(["item 2", "7"])
         folder.compact()
         folder.add([Item("last")], random_codes(1, 16))

@@ -97,7 +97,7 @@ def test_a_large_index_is_told_by_a_sample(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     codes = Codes(rng.integers(256, size=(3000, 2), dtype=np.uint8), BITS)
     with CodeFolder.create(tmp_path / "index", BITS, "a model") as folder:
-        folder.add_codes(codes)
+        folder.add_numbered(codes)
         told = overview(folder)
     assert told["items"] == 3000 and told["sampled"] == 50
     assert sum(group["size"] for group in told["groups"]) == 50

@@ -69,7 +69,7 @@ def _bare_codes(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str,
     with CodeFolder.create(path, sizes.bits, MODEL) as folder:
         for start, count in _steps(sizes.codes, CODES_AT_A_TIME):
             codes = source.draw(count, start + 1)
-            taken += seconds(partial(folder.add_codes, codes))
+            taken += seconds(partial(folder.add_numbered, codes))
             progress(Update("codes", start + count, sizes.codes, "code"))
         taken += seconds(folder.close)
     del codes

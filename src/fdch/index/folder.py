@@ -99,10 +99,11 @@ class CodeFolder(OpenFolder):
             _count(view, len(rows) - replaced)
         return Added(len(rows) - replaced, replaced)
 
-    def add_codes(self, codes: Codes) -> range:
+    def add_numbered(self, codes: Codes) -> range:
         """Add codes whose ids are running numbers; give these numbers.
 
-        Nothing else is kept of such items, so that millions a second can be added.
+        Nothing else is kept of such items, so that millions a second can be added:
+        100 million of 64 bits in seconds, where each takes 8 bytes on disk.
 
         Raises:
             DataError: One of the ids is taken.

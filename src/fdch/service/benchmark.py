@@ -17,7 +17,6 @@ from fdch.errors import SettingError
 from fdch.index.benchmark import load_faiss
 from fdch.index.benchmark_codes import KINDS, Source
 from fdch.index.benchmark_codes import Kind as CodeKind
-from fdch.index.folder import CodeFolder
 from fdch.indexing import Index
 from fdch.progress import Progress, Update, silent
 from fdch.service.benchmark_load import PERCENTILES, Load
@@ -101,8 +100,7 @@ def _build(folder: Path, method: Any, codes: Codes) -> None:
     """Write the codes for both sides; their ids are running numbers."""
     np.save(folder / "codes.npy", codes.packed)
     with Index.create(folder / "index", method) as index:
-        assert isinstance(index.store, CodeFolder)
-        index.store.add_codes(codes)
+        index.add_numbered(codes, model=index.fingerprint)
 
 
 class _Case:
