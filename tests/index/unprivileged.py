@@ -5,6 +5,7 @@ import mmap  # noqa: F401
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.index.store_samples import random_codes
@@ -29,6 +30,40 @@ def as_nobody(path, action):
     return done.stdout.strip()
 
 
+@contextmanager
+def followed_by_nobody(path):
+    """Keep the index open in a process of its own; gives what asks it to count."""
+    with subprocess.Popen(
+        [sys.executable, __file__, path, "follow"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    ) as reader:
+        assert reader.stdin
+        assert reader.stdout
+        ask, answers = reader.stdin, reader.stdout
+
+        def count():
+            ask.write("\n")
+            ask.flush()
+            return answers.readline().strip()
+
+        yield count
+        ask.close()
+
+
+def follow(path):
+    with CodeFolder.open(path) as folder:
+        for _ in sys.stdin:
+            try:
+                found, _ = folder.sample(100)
+                told = f"{len(folder)} {len(found)}"
+            except FdchError as problem:
+                told = f"{type(problem).__name__} {problem}"
+            print(told, flush=True)  # noqa: T201
+
+
 def main():
     path, action = Path(sys.argv[1]), sys.argv[2]
     random_codes(1)
@@ -39,6 +74,9 @@ def main():
     try:
         if action == "verify":
             print(len(verify_folder(path).problems))  # noqa: T201
+            return
+        if action == "follow":
+            follow(path)
             return
         if action == "create":
             CodeFolder.create(path, 32, "model").close()

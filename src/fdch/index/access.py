@@ -105,6 +105,7 @@ class Access:
                     if not left:
                         raise
                     stack.close()
+            self.catalogue.require_unmoved(connection)
             self._snapshot = snapshot
             yield View(connection, snapshot)
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
 from fdch.index.forking import drop_inherited, note_open
 from fdch.index.layout import CATALOGUE, WAL
 from fdch.index.seal import Seal
@@ -22,6 +22,8 @@ _SETTLE_BYTES = 2**25
 _CACHE_BYTES = 2**26
 _WAIT_SECONDS = 20.0
 _APPLICATION = 0x66646368  # "fdch"
+_MAY_NOT_WRITE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+State = tuple[int, ...]
 
 
 def create_catalogue(folder: Path, facts: dict[str, str | int]) -> None:
@@ -47,6 +49,12 @@ def commit_durably(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA fullfsync = ON")  # the drive's cache too, on macOS
 
 
+class Reader(sqlite3.Connection):
+    """A connection; `still` is how the file was, where SQLite cannot lock it."""
+
+    still: State | None = None
+
+
 class Catalogue:
     """Connections to the catalogue of a folder: many to read, one to write.
 
@@ -59,9 +67,8 @@ class Catalogue:
         self.folder = folder
         self.path = folder / CATALOGUE
         drop_inherited()
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[Reader] = []
         self._guard = threading.Lock()
-        self._still: tuple[int, ...] | None = None
         self._owes_seal = False
         self._kept_bytes = 0  # of the log, that the last settling left
         self._is_closed = False
@@ -78,22 +85,41 @@ class Catalogue:
         note_open(self)
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """Give a connection inside one read transaction."""
-        connection = self._taken()
+    def reading(self) -> Iterator[Reader]:
+        """Give a connection inside one read transaction.
+
+        Raises:
+            IndexBusy: The file was written meanwhile, where SQLite could not lock it.
+        """
+        reader = self._taken()
         try:
-            connection.execute("BEGIN")
-            yield connection
-        except BaseException:
-            connection.close()
+            reader.execute("BEGIN")
+            yield reader
+            self.require_unmoved(reader)
+        except BaseException as problem:
+            reader.close()
+            if isinstance(problem, Exception):  # which may come of a torn state
+                self.require_unmoved(reader)
             raise
         try:
-            connection.execute("COMMIT")
+            reader.execute("COMMIT")
         except sqlite3.Error:  # damaged; what was read was read
-            connection.close()
+            reader.close()
             return
         with self._guard:
-            self._idle.append(connection)
+            self._idle.append(reader)
+
+    def require_unmoved(self, reader: Reader) -> None:
+        """Refuse what was read of a file that was written meanwhile.
+
+        Raises:
+            IndexBusy: A reader that may not write has no lock to keep a writer off.
+        """
+        if reader.still is not None and reader.still != _state(self.path):
+            raise IndexBusy(
+                f"index '{self.folder}' was written while it was being read, by a user "
+                "who may not write in it. Try again."
+            )
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -185,19 +211,25 @@ class Catalogue:
         for connection in order:
             connection.close()
 
-    def _taken(self) -> sqlite3.Connection:
+    def _taken(self) -> Reader:
         if self._is_closed:
             raise IndexFolderError(f"index '{self.folder}' is closed; open it again.")
-        if self._still is not None and self._still != _state(self.path):
-            raise DamagedIndex(
-                f"index '{self.folder}' changed while it was open, and this process "
-                "may not see the changes (the folder is read-only here). Open it again."
-            )
         self._require_same_file()
-        with self._guard:
-            if self._idle:
-                return self._idle.pop()
-        return self._connected("ro")
+        while True:
+            with self._guard:
+                if not self._idle:
+                    break
+                reader = self._idle.pop()
+            if self._is_current(reader):
+                return reader
+            reader.close()
+        return self._connected_reader()
+
+    def _is_current(self, reader: Reader) -> bool:
+        """Tell whether a reader sees every commit, also one that is in the log."""
+        if reader.still is None:
+            return True
+        return reader.still == _state(self.path) and _is_empty(self.folder / WAL)
 
     def _require_same_file(self) -> None:
         """Refuse a folder that was put in the place of the one that was opened."""
@@ -222,27 +254,31 @@ class Catalogue:
             f"index '{self.folder}' was replaced while it was open. Open it again."
         )
 
-    def _connected_reader(self) -> sqlite3.Connection:
+    def _connected_reader(self) -> Reader:
         try:
-            connection = self._connected("ro")
-        except sqlite3.OperationalError:
-            # SQLite wants to write beside the file even to read it. Where it may
-            # not, and no log is there, the file itself says everything.
-            if not self.path.is_file() or not _is_empty(self.folder / WAL):
+            return self._connected("ro")
+        except sqlite3.OperationalError as problem:
+            code = problem.sqlite_errorcode & 0xFF
+            if code not in _MAY_NOT_WRITE or not self.path.is_file():
                 raise
-            self._still = _state(self.path)
-            connection = self._connected("ro")
-        return connection
+        # SQLite wants to write beside the file even to read it. Where it may not,
+        # and no log is there, the file itself says everything.
+        still = _state(self.path)
+        if _is_empty(self.folder / WAL):
+            return self._connected("ro", still)
+        return self._connected("ro")  # a writer has come, and made what is needed
 
-    def _connected(self, mode: str) -> sqlite3.Connection:
-        still = "&immutable=1" if self._still is not None else ""
+    def _connected(self, mode: str, still: State | None = None) -> Reader:
+        unlocked = "&immutable=1" if still is not None else ""
         connection = sqlite3.connect(
-            f"file:{quote(os.fsencode(self.path.absolute()))}?mode={mode}{still}",
+            f"file:{quote(os.fsencode(self.path.absolute()))}?mode={mode}{unlocked}",
             uri=True,
             timeout=_WAIT_SECONDS,
             isolation_level=None,
             check_same_thread=False,
+            factory=Reader,
         )
+        connection.still = still
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
@@ -267,7 +303,7 @@ def _is_empty(log: Path) -> bool:
         return True
 
 
-def _state(path: Path) -> tuple[int, ...]:
+def _state(path: Path) -> State:
     found = path.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns
 
