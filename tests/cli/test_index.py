@@ -9,7 +9,9 @@ import pytest
 from fdch.cli.index_info import shown
 from fdch.data.pairs import PairedSet
 from fdch.encoding import encode_pairs
-from fdch.indexing import Index
+from fdch.errors import IndexFolderError, StoreAway
+from fdch.index.milvus import MilvusStore
+from fdch.indexing import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, Index
 from fdch.runs import open_run
 
 
@@ -57,6 +59,71 @@ def test_data_that_cannot_be_read_makes_no_index(fdch, on_scenes, tmp_path):
     result = fdch("index", "create", index, "--run", tmp_path / "no-run")
     assert result.exit_code == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_is_taken_is_told_before_anything_is_read(
+    fdch, filled, on_scenes, monkeypatch
+):
+    monkeypatch.setattr("fdch.preparation.read_pairs", pytest.fail)
+    monkeypatch.setattr("fdch.runs.open_run", pytest.fail)
+    result = fdch("index", "create", filled, "--run", on_scenes.run, "scenes:60")
+    assert result.exit_code == 1
+    assert "is there already" in result.stderr
+    address = "milvus://127.0.0.1:9/photos"
+    monkeypatch.setattr(MilvusStore, "require_free", refuse)
+    result = fdch("index", "create", address, "--run", on_scenes.run, "scenes:60")
+    assert (result.exit_code, result.stderr) == (1, f"error: {address} is taken\n")
+
+
+def refuse(name):
+    raise IndexFolderError(f"{name} is taken")
+
+
+def test_where_filling_fails_the_index_that_was_made_is_told(
+    fdch, on_scenes, photo_rows, manifest, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("fdch.indexing.PICTURES_AT_A_TIME", 2)
+    rows = [*photo_rows[:3], {**photo_rows[3], "image": "", "text": "qwertz"}]
+    data = manifest(tmp_path / "pairs.csv", rows)
+    index = tmp_path / "index"
+    result = fdch("index", "create", index, "--run", on_scenes.run, data)
+    assert result.exit_code == 1
+    assert "no word that the model knows" in result.stderr
+    assert result.stderr.endswith(
+        "The index was made and keeps 2 items; go on with 'fdch index add'.\n"
+    )
+    added = fdch("index", "add", index, data, "--broken", "skip")
+    assert "items   3 (1 new, 2 replaced)" in added.stdout
+
+
+@pytest.mark.parametrize(
+    ("problem", "code", "told"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted; the index was made and keeps 0 items"),
+        (StoreAway("The server is away."), 1, "away. The index was made and keeps 0"),
+    ],
+)
+def test_what_ends_early_leaves_an_index_to_go_on_with(
+    fdch, on_scenes, tmp_path, monkeypatch, problem, code, told
+):
+    def stop(*_, **__):
+        raise problem
+
+    monkeypatch.setattr(Index, "add", stop)
+    words = ("index", "create", tmp_path / "a", "--run", on_scenes.run, "scenes:60")
+    result = fdch(*words)
+    assert result.exit_code == code
+    assert told in result.stderr
+    monkeypatch.setattr(Index, "__len__", stop)
+    if code == 1:
+        again = fdch(*words[:2], tmp_path / "b", *words[3:])
+        assert again.stderr == "error: The server is away.\n"
+
+
+def test_help_says_how_often_what_was_added_is_on_disk(fdch):
+    told = " ".join(fdch("index", "add", "--help").stdout.split())
+    rows = f"{PICTURES_AT_A_TIME} rows, or {ROWS_AT_A_TIME:,} of ready features or"
+    assert rows in told
 
 
 def test_known_ids_are_replaced_and_halves_joined(

@@ -35,7 +35,7 @@ def command(
     DATA is what 'fdch train' takes, or a file of codes by 'fdch encode'. A row
     whose id is known replaces that item; one with a picture only, or a text
     only, is joined with the other half if the index has it. What was added is
-    on disk after each few hundred items.
+    on disk after every 128 rows, or 8,192 of ready features or codes.
     """
     from fdch.encoded_files import holds_codes
     from fdch.indexing import Index

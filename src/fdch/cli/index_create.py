@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fdch.cli.index_output import describe_added, interruptible, say_added
+from fdch.cli.index_output import describe_added, filling, say_added
 from fdch.cli.options import (
     DataName,
     PathName,
@@ -50,11 +50,13 @@ def command(
     DATA the index is empty; 'fdch index add' fills it.
     """
     from fdch.gallery_adding import AddedPairs
+    from fdch.index.opening import require_free
     from fdch.indexing import Index
     from fdch.preparation import read_pairs
     from fdch.runs import open_run
     from fdch.training.context import Context
 
+    require_free(index)  # before pictures are read for it
     with ProgressPrinter() as progress:
         context = Context(progress, device)
         opened = open_run(run, context)
@@ -62,7 +64,7 @@ def command(
         with Index.create(index, opened, context=context) as made:
             added = AddedPairs()
             if pairs is not None:
-                with interruptible(made):
+                with filling(made):
                     added = made.add(pairs, broken=broken, progress=progress)
             document = describe_added(index, made, added)
     if as_json:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from fdch.cli.groups import Interrupted
+from fdch.cli.groups import Failure, Interrupted
 from fdch.cli.output import count, note, say
+from fdch.errors import FdchError
 
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
@@ -21,6 +22,22 @@ def interruptible(index: "Index") -> Iterator[None]:
     except KeyboardInterrupt:
         held = count(len(index), "item")
         raise Interrupted(f"the index keeps its last commit, {held}.") from None
+
+
+@contextmanager
+def filling(index: "Index") -> Iterator[None]:
+    """Say of an index just made, where filling it ends early, that it is there."""
+    try:
+        yield
+    except (FdchError, KeyboardInterrupt) as problem:
+        try:
+            held = count(len(index), "item")
+        except FdchError:
+            raise problem from None
+        kept = f"index was made and keeps {held}; go on with 'fdch index add'."
+        if isinstance(problem, KeyboardInterrupt):
+            raise Interrupted(f"the {kept}") from None
+        raise Failure(f"{problem} The {kept}") from problem
 
 
 def describe_added(name: str, index: "Index", added: "AddedPairs") -> dict[str, Any]:

@@ -47,6 +47,18 @@ def create_store(
     return CodeFolder.create(Path(name), bits, model, facts)
 
 
+def require_free(name: str | Path) -> None:
+    """Refuse a place where no store can be made, before any work is done for it."""
+    if is_server(name):
+        from fdch.index.milvus import MilvusStore
+
+        MilvusStore.require_free(str(name))
+    else:
+        from fdch.index.creating import free_place
+
+        free_place(Path(name))
+
+
 def _create_on_server(
     name: str, bits: int, model: "str | WriteModel", facts: Mapping[str, object]
 ) -> IndexStore:

@@ -90,11 +90,7 @@ class MilvusStore:
         address = Address.parse(url)
         description = write_description(bits, model, facts or {})
         connection = Connection(address, patience)
-        if connection.call("has_collection", address.collection):
-            raise IndexFolderError(
-                f"there is a collection '{address.collection}' at {address.server} "
-                "already. Open it, or choose another name."
-            )
+        _require_absent(connection)
         Collection(connection).create(bits, description)
         return cls(connection, read_description(address, description))
 
@@ -125,6 +121,15 @@ class MilvusStore:
         connection.call("load_collection", address.collection)
         store._collection.count(STRONG)
         return store
+
+    @staticmethod
+    def require_free(url: str) -> None:
+        """Refuse an address where there is a collection already."""
+        connection = Connection(Address.parse(url))
+        try:
+            _require_absent(connection)
+        finally:
+            connection.close()
 
     @classmethod
     def drop(cls, url: str) -> None:
@@ -339,6 +344,15 @@ class MilvusStore:
                 f"index {self._connection.address} holds codes of {self.bits} bits "
                 f"(model {self.model}); these have {codes.bits}."
             )
+
+
+def _require_absent(connection: Connection) -> None:
+    address = connection.address
+    if connection.call("has_collection", address.collection):
+        raise IndexFolderError(
+            f"there is a collection '{address.collection}' at {address.server} "
+            "already. Open it, or choose another name."
+        )
 
 
 def _require_all(ids: Sequence[str], known: Container[str]) -> None:
