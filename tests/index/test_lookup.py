@@ -121,9 +121,12 @@ def test_many_results_of_many_queries_take_one_more_search(monkeypatch):
     searched = []
     loops = engines.scan_engine("numba")
     before = loops.rows_within
-    monkeypatch.setattr(
-        loops, "rows_within", lambda *all: (searched.append(1), before(*all))
-    )
+
+    def counted(*arguments):
+        searched.append(arguments)
+        before(*arguments)
+
+    monkeypatch.setattr(loops, "rows_within", counted)
     found = within(gallery, queries, 1, threads=1, engine="numba")
     right = [(int(row).bit_count(), i) for i, row in enumerate(rows)]
     right = sorted(pair for pair in right if pair[0] <= 1)

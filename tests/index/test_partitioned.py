@@ -172,3 +172,5 @@ class TestKept:
         with pytest.raises(DamagedIndex, match="not there"):
             within(gallery, query, 5)
         nearest(gallery.only(np.arange(50)), query, 5)
+        with pytest.raises(DamagedIndex, match="not there"):
+            gallery.only(np.arange(5))

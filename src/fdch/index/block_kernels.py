@@ -15,14 +15,12 @@ from fdch.index.slice_vectors import PLANE_BYTES, SLICE, near_planes
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
-Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-# What a scan is told of the rows, beside the codes: words to a row; numbers of the
-# rows to look at, empty for all; number of the first row of all; rows to leave out,
-# empty for none. No named tuple: what was compiled would be lost with the name, and
-# loading it fail.
-Look: TypeAlias = tuple[Int, Ints, Int, Flags]
+# What a scan is told of the rows, beside the codes: words to a row; number of the
+# first row of all; rows to leave out, empty for none. No named tuple: what was
+# compiled would be lost with the name, and loading it fail.
+Look: TypeAlias = tuple[Int, Int, Flags]
 
 BLOCK_BYTES = 16384  # half of a usual first-level cache
 ENOUGH = 12  # queries for which rows of several words are laid out word by word
@@ -125,13 +123,3 @@ def lay_out(rows: Flat, start: Int, stop: Int, words: Int, planes: Flat) -> None
         for i in range(np.uint64(stop - start)):
             place = (np.uint64(start) + i) * np.uint64(words) + word
             planes[word * apart + i] = rows[place]
-
-
-@compiled
-def gather(rows: Flat, words: Int, places: Ints, gathered: Flat) -> None:
-    """Copy the rows at these places."""
-    for i in range(places.shape[0]):
-        # A place beyond the rows can only come from a damaged file.
-        place = min(places[i], rows.shape[0] // words - 1)
-        for word in range(words):
-            gathered[i * words + word] = rows[place * words + word]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fdch.index.engines import Engine, scan_engine
 from fdch.index.gallery import Part
 from fdch.index.keys import NOTHING
-from fdch.index.rows import Rows, flat, frozen, row_length
+from fdch.index.rows import Rows, flat, row_length
 from fdch.index.threads import ranges, share, threads_for
 
 Keys = NDArray[np.int64]
@@ -23,7 +23,6 @@ QUERIES_TO_SHARE = 8  # queries a thread needs to make good use of a block in ca
 WHOLE = 128  # rows that the loops look at together
 FIRST_ROOM = 256  # keys of a radius search before anything is known
 MOST_ROOM = 1 << 22  # keys of several queries together when their number is known
-NO_NUMBERS: NDArray[np.int64] = frozen(np.empty(0, dtype=np.int64))
 
 # Told a range of queries, room for keys of each, and where to count them, whether
 # there is room or not.
@@ -57,13 +56,13 @@ def nearest_in_part(
     if scan.count == 0 or scan.queries == 0:
         return np.full((scan.queries, k), NOTHING, dtype=np.int64)
     threads = scan.threads(threads)
-    is_backward = scan.is_lone and next(part.turns)
+    is_backward = scan.queries == 1 and next(part.turns)
     if threads == 1:  # single queries take so little time that every line counts
         keys = np.empty((scan.queries, k), dtype=np.int64)
         keys.fill(NOTHING)
         everything = scan.arguments(0, scan.count, 0, scan.queries)
         scan.engine.nearest_rows(*everything, limits, bits, keys, is_backward)
-        return keys
+        return part.named(keys)
     by_rows = scan.pieces_of_rows(threads)
     found = np.full((by_rows, scan.queries, k), NOTHING, dtype=np.int64)
 
@@ -79,7 +78,7 @@ def nearest_in_part(
 
     scan.share(work, by_rows, threads)
     together = found.transpose(1, 0, 2).reshape(scan.queries, -1)
-    return together if by_rows == 1 else merge(together, k)
+    return part.named(together if by_rows == 1 else merge(together, k))
 
 
 def within_part(
@@ -106,7 +105,10 @@ def within_part(
     for (_, first), found in sorted(results.items(), key=lambda item: item[0]):
         for query, keys in enumerate(found, start=first):
             pieces[query].append(keys)
-    return [some[0] if len(some) == 1 else np.concatenate(some) for some in pieces]
+    return [
+        part.named(some[0] if len(some) == 1 else np.concatenate(some))
+        for some in pieces
+    ]
 
 
 def merge(keys: Keys, k: int) -> Keys:
@@ -121,24 +123,11 @@ class _Scan:
         self.engine = scan_engine(engine)
         self.words = row_length(bits)
         self.first = part.first
-        self.rows = part.flat_rows
+        self.rows = part.flat_rows if part.grouping is None else flat(part.ordered())
         self.asked = flat(queries)
         self.queries = len(queries)
-        self.numbers = self.places = NO_NUMBERS
-        self.count, picked = len(part), part.picked
-        if part.grouping is not None and picked is None:
-            picked = np.arange(len(part))
-        if picked is not None:
-            self.numbers = self.places = frozen(picked)
-            self.count = len(picked)
-        if part.grouping is not None:
-            self.places = frozen(part.grouping.places[picked].astype(np.int64))
+        self.count = len(part)
         self.dead = part.flat_dead
-
-    @property
-    def is_lone(self) -> bool:
-        """Whether there is one query, which goes through all rows as they lie."""
-        return self.queries == 1 and self.numbers is NO_NUMBERS
 
     def threads(self, threads: int) -> int:
         """Say how many of the threads shall share the work."""
@@ -170,8 +159,7 @@ class _Scan:
         """Give what every loop is told first."""
         asked = self.asked[first_query * self.words : last_query * self.words]
         return (
-            self.rows, self.words, self.numbers, self.places, start, stop,
-            self.first, self.dead, asked,
+            self.rows, self.words, start, stop, self.first, self.dead, asked,
         )  # fmt: skip
 
     def within(

@@ -94,7 +94,9 @@ class Allowed:
 def _bytes(gallery: Gallery) -> int:
     """Count what tells which rows may be found."""
     return sum(
-        (part.flat_dead if part.picked is None else part.picked).nbytes
+        part.flat_dead.nbytes
+        if part.numbers is None
+        else part.numbers.nbytes + part.rows.nbytes
         for part in gallery.parts
     )
 

@@ -8,8 +8,9 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError
+from fdch.errors import DamagedIndex, DataError
 from fdch.index.bucketed import Buckets
+from fdch.index.keys import NOTHING, NUMBER_MASK
 from fdch.index.partitioned import Grouping
 from fdch.index.rows import (
     Rows,
@@ -40,7 +41,7 @@ class Part:
             none is.
         grouping: Blocks with bounds, after compaction.
         buckets: Tables for small radii, after compaction.
-        picked: Rows that may be found, counted from the first, rising; None for all.
+        numbers: Of the rows, rising, where they do not simply follow the first.
     """
 
     rows: Rows
@@ -48,7 +49,7 @@ class Part:
     dead: NDArray[np.bool_] | None = None
     grouping: Grouping | None = None
     buckets: Buckets | None = None
-    picked: NDArray[np.int64] | None = None
+    numbers: NDArray[np.int64] | None = None
 
     @cached_property
     def flat_rows(self) -> Rows:
@@ -70,22 +71,41 @@ class Part:
         """Give, search after search, whether to go through the rows backward."""
         return cycle((False, True))
 
-    @property
-    def searched(self) -> int:
-        """How many rows a search goes through, or rules out."""
-        return len(self) if self.picked is None else len(self.picked)
-
     def only(self, picked: NDArray[np.int64]) -> "Part":
         """Give a part of which only some rows may be found.
 
         Args:
             picked: These rows, counted from the first, rising.
         """
-        if len(picked) * BROAD < len(self):
-            return replace(self, picked=frozen(picked))
-        dead = np.ones(len(self), dtype=np.bool_)
-        dead[picked] = False if self.dead is None else self.dead[picked]
-        return replace(self, dead=dead)
+        if len(picked) * BROAD >= len(self):
+            dead = np.ones(len(self), dtype=np.bool_)
+            dead[picked] = False if self.dead is None else self.dead[picked]
+            return replace(self, dead=dead)
+        living = picked if self.dead is None else picked[~self.dead[picked]]
+        return Part(self.ordered(living), self.first, numbers=self.first + living)
+
+    def ordered(self, picked: NDArray[np.int64] | None = None) -> Rows:
+        """Give a copy of rows, of all if none are picked, in the order of numbers."""
+        if self.grouping is None:
+            return self.rows[slice(None) if picked is None else picked].copy()
+        places = self.grouping.places
+        if picked is not None:
+            places = places[picked]
+        if places.max(initial=0) >= len(self):
+            raise DamagedIndex(
+                "a grouping names rows that are not there; compact the index again."
+            )
+        return self.rows[places]
+
+    def named(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give keys of a search in these rows their own numbers."""
+        if self.numbers is None:
+            return keys
+        named = keys.copy()
+        found = keys != NOTHING
+        places = (keys[found] & NUMBER_MASK) - self.first
+        named[found] = (keys[found] & ~NUMBER_MASK) | self.numbers[places]
+        return named
 
     def __len__(self) -> int:
         return self.rows.shape[0]
@@ -134,11 +154,6 @@ class Gallery:
             if len(picked):
                 parts.append(part.only(picked))
         return Gallery(self.bits, tuple(parts))
-
-    @property
-    def searched(self) -> int:
-        """How many rows a search goes through, or rules out."""
-        return sum(part.searched for part in self.parts)
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))

@@ -64,7 +64,7 @@ def collect_nearest(
         and one past the last that they are from: fewer than asked for where too
         many are near, or at the end no whole stretches are left.
     """
-    words, _, _, dead = look
+    words, _, dead = look
     _, held_counts, states, k = held
     length = stretch_rows(rows, words, stop - start)
     if length == 0 or states[query, 2] <= 0:

@@ -48,7 +48,7 @@ def nearest(
     """
     _check(gallery, queries, k)
     threads = threads or usable_cores()
-    engine = settled(engine, gallery.searched * len(queries))
+    engine = settled(engine, len(gallery) * len(queries))
     return _nearest(gallery, queries, gallery.bits, k, threads, engine)
 
 
@@ -73,7 +73,7 @@ def within(
     """
     _check(gallery, queries, 1 if most is None else most)
     threads = threads or usable_cores()
-    engine = settled(engine, gallery.searched * len(queries))
+    engine = settled(engine, len(gallery) * len(queries))
     radius = min(max(radius, -1), gallery.bits)
     step = KEYS_AT_A_TIME // FIRST_ROOM
     found: list[Found] = []
@@ -129,7 +129,7 @@ def _nearest(
     gallery: Gallery, queries: Codes, radius: int, k: int, threads: int, engine: Engine
 ) -> list[Found]:
     """Find the k nearest items no farther than the radius."""
-    seen, rows = gallery.searched, row_words(queries)
+    seen, rows = len(gallery), row_words(queries)
     room = max(1, min(k, seen))
     # What the loops hold for a query: keys found, some more, and counts.
     step = max(1, KEYS_AT_A_TIME // (3 * room + gallery.bits))
@@ -155,7 +155,7 @@ def _nearest_keys(
     held: Keys | None = None
     for part in gallery.parts:
         grouping = uses_grouping(part, engine)
-        if part.picked is None and grouping is not None:
+        if grouping is not None:
             keys = nearest_in_groups(
                 part, grouping, gallery.bits, queries, limits, k, threads
             )
@@ -181,7 +181,7 @@ def _within(
     engine: Engine,
 ) -> list[Found]:
     """Find all items no farther than the radius, and then cut to the nearest."""
-    rows, seen = row_words(queries), gallery.searched
+    rows, seen = row_words(queries), len(gallery)
     found = [
         within_any(part, gallery.bits, rows, radius, threads, engine)
         for part in gallery.parts

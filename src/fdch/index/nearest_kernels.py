@@ -12,7 +12,6 @@ from fdch.compiled import compiled
 from fdch.index.block_kernels import (
     Look,
     block_rows,
-    gather,
     lay_out,
     next_in_block,
     room_for_planes,
@@ -38,7 +37,6 @@ def _show_block(
     planes: Flat,
     start: Int,
     stop: Int,
-    base: Int,
     look: Look,
     queries: Flat,
     chosen: Ints,
@@ -46,7 +44,7 @@ def _show_block(
     near: Ints,
 ) -> None:
     """Show one block of rows to all queries."""
-    words, numbers, first, dead = look
+    words, first, dead = look
     keys, counts, states, k = held
     for place in range(chosen.shape[0]):
         j = chosen[place]
@@ -56,9 +54,7 @@ def _show_block(
             end = min(i - i % SLICE + SLICE, stop)
             for at in range(collect(rows, i, end, queries, j, words, limit, near)):
                 far = near[at] >> NUMBER_BITS
-                number = base + (near[at] & NUMBER_MASK)
-                if numbers.shape[0]:
-                    number = numbers[number]
+                number = near[at] & NUMBER_MASK
                 if far < limit and (dead.shape[0] == 0 or not dead[number]):
                     limit = keep(keys, counts, states, k, j, far, first + number)
             i = next_in_block(rows, planes, start, end, stop, queries, j, words, limit)
@@ -79,14 +75,15 @@ def _show_to_one(
 ) -> Int:
     """Show a range of rows to a lone query; give where a few at its end are left."""
     keys, counts, states, k = held
-    first, dead, query, begin = look[2], look[3], chosen[0], start
+    _, first, dead = look
+    query, begin = chosen[0], start
     if dead.shape[0] or states[query, 2] > counts.shape[1] - 2:  # there was no guess
         begin = min(start + FIRST_SHOWN, stop)
-        _show_block(rows, planes, start, begin, 0, look, queries, chosen, held, near)
+        _show_block(rows, planes, start, begin, look, queries, chosen, held, near)
     found, left, right = collect_nearest(
         rows, begin, stop, look, queries, query, held, is_backward
     )
-    _show_block(rows, planes, begin, left, 0, look, queries, chosen, held, near)
+    _show_block(rows, planes, begin, left, look, queries, chosen, held, near)
     for i in range(min(found.shape[0], k)):
         far = found[i] >> NUMBER_BITS
         if far < states[query, 2]:
@@ -98,7 +95,6 @@ def _show_to_one(
 @compiled
 def _show_range(
     rows: Flat,
-    places: Ints,
     start: Int,
     stop: Int,
     look: Look,
@@ -107,38 +103,27 @@ def _show_range(
     held: Held,
     is_backward: Int,
 ) -> None:
-    """Show a range of rows, or of the numbered ones, to all queries, in blocks."""
-    words, is_picked = look[0], look[1].shape[0] > 0
+    """Show a range of rows to all queries, in blocks."""
+    words = look[0]
     near = np.empty(SLICE, np.int64)
     planes = room_for_planes(rows, words, chosen.shape[0])
     block = block_rows(rows, words, planes)
-    gathered = np.empty(block * words if is_picked else 0, rows.dtype)
     begin = start
-    if chosen.shape[0] == 1 and not is_picked and planes.shape[0] == 0:
+    if chosen.shape[0] == 1 and planes.shape[0] == 0:
         begin = _show_to_one(
             rows, planes, start, stop, look, queries, chosen, held, near, is_backward
         )
         block = max(stop - begin, 1)  # nobody to share a block with
     for left in range(begin, stop, block):
         right = min(left + block, stop)
-        if is_picked:
-            gather(rows, words, places[left:right], gathered)
-            lay_out(gathered, 0, right - left, words, planes)
-            _show_block(
-                gathered, planes, 0, right - left, left, look,
-                queries, chosen, held, near,
-            )  # fmt: skip
-        else:
-            lay_out(rows, left, right, words, planes)
-            _show_block(rows, planes, left, right, 0, look, queries, chosen, held, near)
+        lay_out(rows, left, right, words, planes)
+        _show_block(rows, planes, left, right, look, queries, chosen, held, near)
 
 
 @compiled
 def nearest_rows(
     rows: Flat,
     words: Int,
-    numbers: Ints,
-    places: Ints,
     start: Int,
     stop: Int,
     first: Int,
@@ -154,10 +139,7 @@ def nearest_rows(
     Args:
         rows: Codes, flat.
         words: Words to a row.
-        numbers: Of the rows to look at, counted from the first, rising; empty for
-            all.
-        places: Where these rows are stored.
-        start: First row, or place in numbers, to look at.
+        start: First row to look at.
         stop: One past the last.
         first: Number of the first row of all.
         dead: Rows to leave out; empty for none.
@@ -169,12 +151,12 @@ def nearest_rows(
             sees last the next one, shown them the other way, still has in a cache.
     """
     count, k = found.shape
-    look = words, numbers, first, dead
+    look = words, first, dead
     keys = np.empty((count, 2 * k + 32), np.int64)
     counts = np.zeros((count, bits + 2), np.int64)
     states = np.zeros((count, 3), np.int64)
     held = keys, counts, states, k
-    may_guess = numbers.shape[0] == 0 and dead.shape[0] == 0
+    may_guess = dead.shape[0] == 0
     for j in range(count):
         limit = min(limits[j], bits + 1)
         if limit > 0 and may_guess:
@@ -182,7 +164,7 @@ def nearest_rows(
             limit = min(limit, guess)
         states[j, 2] = limit
     everyone = np.arange(count)
-    _show_range(rows, places, start, stop, look, queries, everyone, held, is_backward)
+    _show_range(rows, start, stop, look, queries, everyone, held, is_backward)
     missed = np.empty(count, np.int64)
     misses = 0
     for j in range(count):
@@ -194,6 +176,6 @@ def nearest_rows(
             misses += 1
     if misses:
         again = missed[:misses]
-        _show_range(rows, places, start, stop, look, queries, again, held, is_backward)
+        _show_range(rows, start, stop, look, queries, again, held, is_backward)
     for j in range(count):
         sort_held(keys[j], states[j, 0], bits, found[j])

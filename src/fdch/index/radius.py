@@ -43,7 +43,7 @@ def has_quick_lookup(
         engine: What compares.
     """
     buckets = uses_buckets(part, engine)
-    if buckets is None or part.picked is not None or radius < 0:
+    if buckets is None or radius < 0:
         return False
     return may_take(part, buckets, radius, _scan_time(part, queries, threads))
 
@@ -70,8 +70,7 @@ def within_any(
     scan = _scan_time(part, len(queries), threads)
     if not has_quick_lookup(part, len(queries), radius, threads, engine):
         buckets = None
-    is_plain = buckets is None and grouping is None
-    if part.picked is not None or radius < 0 or is_plain:
+    if radius < 0 or (buckets is None and grouping is None):
         return within_part(part, bits, queries, radius, threads, engine)
     found: list[Keys | None] = [None] * len(queries)
 

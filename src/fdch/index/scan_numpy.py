@@ -16,8 +16,6 @@ ROWS_AT_A_TIME = 1 << 17
 def nearest_rows(
     rows: Rows,
     words: int,
-    numbers: Ints,
-    places: Ints,
     start: int,
     stop: int,
     first: int,
@@ -35,7 +33,7 @@ def nearest_rows(
     k = found.shape[1]
     for j, query in enumerate(queries.reshape(-1, words)):
         held, limit = np.empty(0, dtype=np.int64), int(limits[j])
-        for keys in _keys_below(rows, words, numbers, places, start, stop, dead, query):
+        for keys in _keys_below(rows, words, start, stop, dead, query):
             near = keys[keys < (limit << NUMBER_BITS)]
             held = np.concatenate([held, near + first])
             if held.size > k:
@@ -48,8 +46,6 @@ def nearest_rows(
 def rows_within(
     rows: Rows,
     words: int,
-    numbers: Ints,
-    places: Ints,
     start: int,
     stop: int,
     first: int,
@@ -64,7 +60,7 @@ def rows_within(
     Where `found` has too little room, `sizes` still counts all of them.
     """
     for j, query in enumerate(queries.reshape(-1, words)):
-        for keys in _keys_below(rows, words, numbers, places, start, stop, dead, query):
+        for keys in _keys_below(rows, words, start, stop, dead, query):
             near = keys[keys < (limit << NUMBER_BITS)]
             room = found[j, sizes[j] : sizes[j] + near.size]
             room[:] = near[: room.size] + first
@@ -74,8 +70,6 @@ def rows_within(
 def _keys_below(
     rows: Rows,
     words: int,
-    numbers: Ints,
-    places: Ints,
     start: int,
     stop: int,
     dead: Flags,
@@ -85,8 +79,7 @@ def _keys_below(
     table = rows.reshape(-1, words)
     for left in range(start, stop, ROWS_AT_A_TIME):
         right = min(left + ROWS_AT_A_TIME, stop)
-        seen = numbers[left:right] if numbers.size else np.arange(left, right)
-        block = table[places[left:right]] if numbers.size else table[left:right]
-        distances = np.bitwise_count(block ^ query).sum(axis=1, dtype=np.int64)
-        keys: Ints = (distances << NUMBER_BITS) | seen
-        yield keys[~dead[seen]] if dead.size else keys
+        differing = table[left:right] ^ query
+        distances = np.bitwise_count(differing).sum(axis=1, dtype=np.int64)
+        keys: Ints = (distances << NUMBER_BITS) | np.arange(left, right)
+        yield keys[~dead[left:right]] if dead.size else keys

@@ -12,7 +12,6 @@ from fdch.compiled import compiled
 from fdch.index.block_kernels import (
     Look,
     block_rows,
-    gather,
     lay_out,
     next_in_block,
     room_for_planes,
@@ -39,7 +38,6 @@ def _show_block(
     planes: Flat,
     start: Int,
     stop: Int,
-    base: Int,
     look: Look,
     queries: Flat,
     limit: Int,
@@ -48,15 +46,13 @@ def _show_block(
     near: Ints,
 ) -> None:
     """Show one block to all queries, and take up what is nearer than the limit."""
-    words, numbers, first, dead = look
+    words, first, dead = look
     for j in range(sizes.shape[0]):
         i = next_in_block(rows, planes, start, start, stop, queries, j, words, limit)
         while i < stop:
             end = min(i - i % SLICE + SLICE, stop)
             for at in range(collect(rows, i, end, queries, j, words, limit, near)):
-                number = base + (near[at] & NUMBER_MASK)
-                if numbers.shape[0]:
-                    number = numbers[number]
+                number = near[at] & NUMBER_MASK
                 if dead.shape[0] and dead[number]:
                     continue
                 if sizes[j] < found.shape[1]:
@@ -81,7 +77,7 @@ def _show_stretches(
 
     Gives where it stopped, since too few rows are left, or too many are near.
     """
-    words, _, first, dead = look
+    words, first, dead = look
     length, left = stretch_rows(rows, words, stop - start), start
     if length == 0 or limit <= 0:
         return start
@@ -108,8 +104,6 @@ def _show_stretches(
 def rows_within(
     rows: Flat,
     words: Int,
-    numbers: Ints,
-    places: Ints,
     start: Int,
     stop: Int,
     first: Int,
@@ -124,25 +118,14 @@ def rows_within(
     Told as `nearest_rows` is. Where `found` has too little room, `sizes` still
     counts all of them.
     """
-    look = words, numbers, first, dead
+    look = words, first, dead
     near = np.empty(SLICE, np.int64)
     planes = room_for_planes(rows, words, sizes.shape[0])
     block = block_rows(rows, words, planes)
-    gathered = np.empty(block * words if numbers.shape[0] else 0, rows.dtype)
     begin = start
-    if sizes.shape[0] == 1 and numbers.shape[0] == 0 and planes.shape[0] == 0:
+    if sizes.shape[0] == 1 and planes.shape[0] == 0:
         begin = _show_stretches(rows, start, stop, look, queries, limit, found, sizes)
     for left in range(begin, stop, block):
         right = min(left + block, stop)
-        if numbers.shape[0]:
-            gather(rows, words, places[left:right], gathered)
-            lay_out(gathered, 0, right - left, words, planes)
-            _show_block(
-                gathered, planes, 0, right - left, left, look,
-                queries, limit, found, sizes, near,
-            )  # fmt: skip
-        else:
-            lay_out(rows, left, right, words, planes)
-            _show_block(
-                rows, planes, left, right, 0, look, queries, limit, found, sizes, near
-            )
+        lay_out(rows, left, right, words, planes)
+        _show_block(rows, planes, left, right, look, queries, limit, found, sizes, near)
