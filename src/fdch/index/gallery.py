@@ -84,13 +84,11 @@ class Part:
         living = picked if self.dead is None else picked[~self.dead[picked]]
         return Part(self.ordered(living), self.first, numbers=self.first + living)
 
-    def ordered(self, picked: NDArray[np.int64] | None = None) -> Rows:
-        """Give a copy of rows, of all if none are picked, in the order of numbers."""
+    def ordered(self, picked: NDArray[np.int64] | slice = slice(None)) -> Rows:
+        """Give some rows, all if none are picked, in the order of numbers."""
         if self.grouping is None:
-            return self.rows[slice(None) if picked is None else picked].copy()
-        places = self.grouping.places
-        if picked is not None:
-            places = places[picked]
+            return self.rows[picked]
+        places = self.grouping.places[picked]
         if places.max(initial=0) >= len(self):
             raise DamagedIndex(
                 "a grouping names rows that are not there; compact the index again."
