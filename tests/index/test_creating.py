@@ -103,6 +103,7 @@ def test_what_is_no_folder_in_the_making_is_left_alone(run, tmp_path):
     CodeFolder.create(tmp_path / "index", 32, "model").close()
     assert drafts(tmp_path) == before
     assert (run / "run.json").exists()
+    assert (run / LOCK).read_text() == "words"
 
 
 def test_an_index_that_never_got_its_model_is_told(tmp_path):
