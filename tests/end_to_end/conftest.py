@@ -9,7 +9,7 @@ from tests.trained_scenes import training_task
 
 from fdch import Index, Searcher
 from fdch.experiment import train_run
-from fdch.index.opening import drop_store, is_server
+from fdch.index.milvus import MilvusStore
 
 
 @pytest.fixture(autouse=True)
@@ -49,5 +49,5 @@ def searcher(request, scenes, shared_cache, tmp_path_factory):
         with Index.create(name, scenes.run) as index:
             index.add(scenes.pairs)
             yield Searcher(index)
-    if is_server(name):
-        drop_store(name)
+    if request.param == "milvus":
+        MilvusStore.drop(name)

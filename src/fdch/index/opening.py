@@ -1,7 +1,5 @@
 """From what a user calls an index to its store: a folder, or a Milvus collection."""
 
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -35,13 +33,15 @@ def create_store(
     model: "str | WriteModel",
     facts: Mapping[str, object] | None = None,
 ) -> IndexStore:
-    """Make an empty store where there is none yet; a folder whole or not at all.
+    """Make an empty store where there is none yet, whole or not at all.
 
     It is a folder, or milvus://host:port/collection. The rest is as `create_folder`
     takes it.
     """
     if is_server(name):
-        return _create_on_server(str(name), bits, model, facts or {})
+        from fdch.index.milvus import MilvusStore
+
+        return MilvusStore.create(str(name), bits, model, facts)
     from fdch.index.folder import CodeFolder
 
     return CodeFolder.create(Path(name), bits, model, facts)
@@ -59,25 +59,6 @@ def require_free(name: str | Path) -> None:
         free_place(Path(name))
 
 
-def _create_on_server(
-    name: str, bits: int, model: "str | WriteModel", facts: Mapping[str, object]
-) -> IndexStore:
-    from fdch.index.milvus import MilvusStore
-
-    with tempfile.TemporaryDirectory(prefix="fdch-model-") as place:
-        files = Path(place) / "model"
-        made_by = model(files) if callable(model) else model
-        store = MilvusStore.create(name, bits, made_by, facts)
-        try:
-            if callable(model):
-                store.keep_model(files)
-        except BaseException:
-            store.close()
-            drop_store(name)
-            raise
-    return store
-
-
 def open_store(name: str | Path, writable: bool = False) -> IndexStore:
     """Open a store that was created before.
 
@@ -92,16 +73,6 @@ def open_store(name: str | Path, writable: bool = False) -> IndexStore:
     from fdch.index.folder import CodeFolder
 
     return CodeFolder.open(Path(name), writable=writable)
-
-
-def drop_store(name: str | Path) -> None:
-    """Take away a store that was just created, and all that is in it."""
-    if is_server(name):
-        from fdch.index.milvus import MilvusStore
-
-        MilvusStore.drop(str(name))
-    else:
-        shutil.rmtree(name, ignore_errors=True)
 
 
 def store_info(store: IndexStore) -> dict[str, object]:

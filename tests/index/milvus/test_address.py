@@ -1,7 +1,7 @@
 import pytest
 
 from fdch.errors import SettingError
-from fdch.index.milvus import Address, names_milvus
+from fdch.index.milvus import Address
 
 
 def test_an_address_is_read_with_its_options():
@@ -48,9 +48,3 @@ def test_passwords_in_an_address_are_refused_and_not_repeated(who):
     with pytest.raises(SettingError, match="FDCH_MILVUS_TOKEN") as caught:
         Address.parse(f"milvus://{who}db/photos")
     assert "secret" not in str(caught.value)
-
-
-def test_only_milvus_addresses_are_recognised():
-    assert names_milvus("milvus://db/photos")
-    assert not names_milvus("photos.index")
-    assert not names_milvus("./milvus:/x")

@@ -1,5 +1,9 @@
 """A model kept on a real server."""
 
+import os
+import stat
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -19,9 +23,13 @@ FILES = {
 
 @pytest.fixture
 def store(milvus_url):
-    made = MilvusStore.create(milvus_url, 16, "model")
-    yield made
-    made.close()
+    with MilvusStore.create(milvus_url, 16, write_files) as made:
+        yield made
+
+
+def write_files(folder):
+    write(folder, FILES)
+    return "a model"
 
 
 def write(folder, files):
@@ -53,54 +61,79 @@ def change(store, ending, content):
     store._connection.call("upsert", collection, [row])
 
 
-@pytest.mark.slow
-def test_a_model_is_kept_replaced_and_checked(store, tmp_path, milvus_url):
-    with pytest.raises(DamagedIndex, match="it was never saved"):
-        store.model_folder()
-    store.keep_model(write(tmp_path / "first", FILES))
+def test_a_model_is_kept_beside_the_codes(store, milvus_url):
     other = MilvusStore.open(milvus_url)
+    assert other.model == "a model"
     folder = other.model_folder()
     assert read(folder) == FILES
     assert other.model_folder() == folder
+    assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
     other.close()
-    assert not folder.exists()
+    assert not folder.parent.exists()
 
-    store.keep_model(write(tmp_path / "second", {"run.json": b"new"}))
-    store.load_model(tmp_path / "loaded")
-    assert read(tmp_path / "loaded") == {"run.json": b"new"}
 
-    assert len(pieces(store)) == 2  # the list and one piece; the first model is gone
+def test_an_index_without_a_model_says_so(milvus_url):
+    with (
+        MilvusStore.create(milvus_url, 16, "a model") as store,
+        pytest.raises(DamagedIndex, match=r"it was never saved\. Create the index ag"),
+    ):
+        store.model_folder()
 
+
+@pytest.mark.slow
+def test_a_model_is_checked(store, tmp_path):
     change(store, "/run.json/0", "bmV4")
     with pytest.raises(DamagedIndex, match=r"'run.json' is not as it was written"):
         store.load_model(tmp_path / "damaged")
-    assert read(tmp_path / "damaged") == {}
+    assert "run.json" not in read(tmp_path / "damaged")
     change(store, "/run.json/0", "?")
     with pytest.raises(DamagedIndex, match=r"piece of 'run.json' is missing or dam"):
         store.load_model(tmp_path / "damaged")
     for listed, message in [
-        ('{"generation": "x", "files": [["../evil", 1, ""]]}', "list of files"),
-        ('{"generation": "x", "files": [["a", 99999999999999, ""]]}', "claims more"),
-        ('{"generation": "x", "files": [["a", -1, ""]]}', "list of files"),
-        ('{"generation": "x", "files": [["a"]]}', "list of files"),
-        ('{"generation": "x", "files": []}', "list of files"),
+        ('[["../evil", 1, ""]]', "list of files"),
+        ('[["a", 99999999999999, ""]]', "claims more"),
+        ('[["a", -1, ""]]', "list of files"),
+        ('[["a"]]', "list of files"),
+        ("[]", "list of files"),
+        ("5", "list of files"),
         ("[" * 9000, "list of files"),
     ]:
-        change(store, "files", listed)
+        change(store, "/files", listed)
         with pytest.raises(DamagedIndex, match=message):
             store.model_folder()
+
+
+@pytest.mark.slow
+def test_a_copy_that_a_killed_process_left_is_cleared_away(
+    store, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    script = (
+        "import os, signal\n"
+        "from fdch.index.milvus.copies import passing_folder\n"
+        "with passing_folder() as folder:\n"
+        "    folder.mkdir()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    places = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], env=places, check=False)
+    (left,) = tmp_path.iterdir()
+    folder = store.model_folder()
+    assert list(tmp_path.iterdir()) == [folder.parent] != [left]
+    store.close()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", [".hidden", "a b", "é", "x" * 101])
 def test_odd_names_are_refused(name, tmp_path):
     folder = write(tmp_path / "odd", {name: b""})
     with pytest.raises(IndexFolderError, match="no plain file with a plain name"):
-        save_model(NOBODY, folder)
+        save_model(NOBODY, "12ab", folder)
 
 
 def test_folders_and_nothing_are_refused(tmp_path):
     with pytest.raises(IndexFolderError, match="has 0 files"):
-        save_model(NOBODY, tmp_path)
+        save_model(NOBODY, "12ab", tmp_path)
     (tmp_path / "checkpoints").mkdir()
     with pytest.raises(IndexFolderError, match="'checkpoints' is no plain file"):
-        save_model(NOBODY, tmp_path)
+        save_model(NOBODY, "12ab", tmp_path)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fdch.codes import binarize
-from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.errors import DamagedIndex, DataError, IndexFolderError
 from fdch.index.milvus import Address
 from fdch.index.milvus.collection import BATCH_BYTES, BATCH_ROWS, sized
 from fdch.index.milvus.schema import (
@@ -65,6 +65,26 @@ def test_rows_of_another_program_are_damage(change):
         read_item({**make_row(Item("x"), 7, b"\0"), **change})
 
 
+@pytest.mark.parametrize(
+    ("item", "advice"),
+    [
+        (Item("x", text="y" * 65_536), "at most 65,535. Shorten it, or use an index"),
+        (Item("x", labels=("y",) * 1_025), "of an item. Leave some out, or use an"),
+    ],
+)
+def test_what_to_do_with_items_too_large_is_told(item, advice):
+    with pytest.raises(DataError, match=advice):
+        make_row(item, 7, b"\0")
+
+
+def test_what_to_do_with_items_that_do_not_fit_is_told():
+    codes = binarize([[1] * 8, [-1] * 8])
+    with pytest.raises(DataError, match=r"given 2 codes\. Give one code to each item"):
+        make_rows([Item("a")], codes, 1)
+    with pytest.raises(DataError, match=r"2 times .*\. Give each item an id"):
+        make_rows([Item("a"), Item("a")], codes, 1)
+
+
 def test_batches_stay_below_the_servers_limits():
     small = [make_row(Item(str(i)), i, b"\0") for i in range(BATCH_ROWS + 1)]
     assert [len(batch) for batch in sized(small)] == [BATCH_ROWS, 1]
@@ -78,13 +98,15 @@ def test_batches_stay_below_the_servers_limits():
 
 
 def test_a_description_is_read_back():
-    written = write_description(16, "model", {"method": "fdch"})
+    written = write_description(16, "model", {"method": "fdch"}, "12ab")
     read = read_description(ADDRESS, written)
-    assert (read["bits"], read["model"], read["facts"]) == (
-        16,
-        "model",
-        {"method": "fdch"},
-    )
+    assert read == {
+        "fdch": 1,
+        "bits": 16,
+        "model": "model",
+        "facts": {"method": "fdch"},
+        "generation": "12ab",
+    }
 
 
 @pytest.mark.parametrize(
@@ -95,6 +117,7 @@ def test_a_description_is_read_back():
         ("[" * 5000, IndexFolderError, "not made by fdch"),
         ('{"fdch": 2}', IndexFolderError, "format 2; this fdch reads"),
         ('{"fdch": 1, "bits": "16"}', DamagedIndex, "damaged"),
+        ('{"fdch": 1, "bits": 16, "model": "", "facts": {}}', DamagedIndex, "damaged"),
     ],
 )
 def test_strange_descriptions_are_refused(description, error, message):

@@ -90,11 +90,6 @@ class Address:
         )
 
 
-def names_milvus(place: object) -> bool:
-    """Tell whether a place names a Milvus collection rather than a folder."""
-    return isinstance(place, str) and place.lower().startswith(f"{SCHEME}://")
-
-
 def _collection(path: str) -> str:
     name = path.strip("/")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or len(name) > MOST_NAME:

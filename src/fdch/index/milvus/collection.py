@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fdch.errors import IndexFolderError
 from fdch.index.milvus.address import CONSISTENCY
 from fdch.index.milvus.connection import Connection
 from fdch.index.milvus.expressions import (
@@ -37,17 +38,16 @@ class Collection:
 
     def create(self, bits: int, description: str) -> None:
         """Make it, with an index on the codes, ready to search."""
-        from pymilvus import MilvusClient
-
-        index = MilvusClient.prepare_index_params()
-        index.add_index(CODE, index_type=INDEX_TYPE, metric_type=METRIC)
-        schema = make_schema(bits, description)
         self.call(
             "create_collection",
-            schema=schema,
-            index_params=index,
+            schema=make_schema(bits, description),
+            index_params=index_on(CODE),
             num_shards=self.connection.address.shards,
         )
+
+    def load(self) -> None:
+        """Have the server load it, so that it can be searched."""
+        load_collection(self.connection, self.name, CODE)
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """Write rows, in place of those with the same ids."""
@@ -127,6 +127,26 @@ class Collection:
             **options,
         )
         return list(rows)
+
+
+def index_on(vector: str) -> Any:
+    """Describe the index on a field of vectors."""
+    from pymilvus import MilvusClient
+
+    index = MilvusClient.prepare_index_params()
+    index.add_index(vector, index_type=INDEX_TYPE, metric_type=METRIC)
+    return index
+
+
+def load_collection(connection: Connection, name: str, vector: str) -> None:
+    """Have the server load a collection, whose maker may have been killed early."""
+    try:
+        connection.call("load_collection", name)
+    except IndexFolderError:
+        if connection.call("list_indexes", name):
+            raise
+        connection.call("create_index", name, index_params=index_on(vector))
+        connection.call("load_collection", name)
 
 
 def sized(rows: Sequence[Row]) -> Iterator[list[Row]]:

@@ -1,8 +1,8 @@
 """The model's files in a collection beside the codes, in pieces under checksums.
 
-Milvus has no files: each piece is a row of text. New pieces are written under a
-new generation, then one row, the list of files, points to them; so a reader finds
-the old model or the new one, never a mixture.
+Milvus has no files: each piece is a row of text. A model is sent under a generation
+of its own, which the collection of codes names. What others sent, and were killed
+before they made theirs, is nobody's and goes once ours is made.
 """
 
 import base64
@@ -10,7 +10,6 @@ import binascii
 import hashlib
 import json
 import re
-import secrets
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -18,15 +17,17 @@ from typing import Any, NamedTuple
 
 from fdch.errors import DamagedIndex, IndexFolderError
 from fdch.files import write_whole
+from fdch.index.milvus.collection import index_on, load_collection
 from fdch.index.milvus.connection import Connection
 from fdch.index.milvus.expressions import literal
-from fdch.index.milvus.searching import METRIC, batches
+from fdch.index.milvus.searching import batches
 
 MARK = "fdch model, format 1"
 PIECE_BYTES = 48_000  # 64,000 letters; Milvus takes 65,535
 MOST_BYTES = 2 * 2**30
 MOST_FILES = 64
 LIST = "files"
+VECTOR = "unused"  # Milvus demands one in every collection
 SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 PIECES_A_REQUEST = 100
 
@@ -39,8 +40,33 @@ class Kept(NamedTuple):
     digest: str
 
 
-def save_model(connection: Connection, folder: Path) -> None:
-    """Keep the files of a folder, in place of any kept before.
+def is_ours(connection: Connection) -> bool:
+    """Tell whether there is a collection for the model that fdch made."""
+    collection = connection.address.model_collection
+    if not connection.call("has_collection", collection):
+        return False
+    described = connection.call("describe_collection", collection)
+    return bool(described.get("description") == MARK)
+
+
+def require_usable(connection: Connection) -> None:
+    """Refuse another program's collection in the model's place.
+
+    Raises:
+        IndexFolderError: There is one.
+    """
+    address = connection.address
+    collection = address.model_collection
+    if connection.call("has_collection", collection) and not is_ours(connection):
+        raise IndexFolderError(
+            f"collection '{collection}' at {address.server}, where the model would be "
+            "kept, was not made by fdch. Choose another name; fdch leaves this one "
+            "alone."
+        )
+
+
+def save_model(connection: Connection, generation: str, folder: Path) -> None:
+    """Send the files of a folder, to be found by their generation.
 
     Raises:
         IndexFolderError: The folder has folders, odd names or too many bytes.
@@ -49,17 +75,14 @@ def save_model(connection: Connection, folder: Path) -> None:
     collection = connection.address.model_collection
     if not connection.call("has_collection", collection):
         _create(connection, collection)
-    _load(connection, collection)
-    generation = secrets.token_hex(8)
+    load_collection(connection, collection, VECTOR)
     kept = [_send(connection, generation, path) for path in paths]
-    listed = json.dumps({"generation": generation, "files": kept})
-    connection.call("upsert", collection, [_row(LIST, generation, listed)])
-    others = f"key != {literal(LIST)} and generation != {literal(generation)}"
-    connection.call("delete", collection, filter=others)
+    row = _row(_list_key(generation), generation, json.dumps(kept))
+    connection.call("upsert", collection, [row])
 
 
-def load_model(connection: Connection, into: Path) -> None:
-    """Write the files kept into a folder.
+def load_model(connection: Connection, generation: str, into: Path) -> None:
+    """Write the files of a generation into a folder.
 
     Raises:
         DamagedIndex: There are none, or they are not as they were written.
@@ -67,15 +90,36 @@ def load_model(connection: Connection, into: Path) -> None:
     collection = connection.address.model_collection
     if not connection.call("has_collection", collection):
         raise _lost(connection, "it was never saved")
-    described = connection.call("describe_collection", collection)
-    if described.get("description") != MARK:
+    if not is_ours(connection):
         raise _lost(connection, f"'{collection}' was not made by fdch")
-    _load(connection, collection)
-    generation, files = _read_list(connection)
+    load_collection(connection, collection, VECTOR)
+    files = _read_list(connection, generation)
     into.mkdir(parents=True, exist_ok=True)
     for kept in files:
         receive = partial(_receive, connection, generation, kept)
         write_whole(into / kept.name, receive)
+
+
+def is_saved(connection: Connection, generation: str) -> bool:
+    """Tell whether the files of a generation have all been sent, and are there."""
+    key = _list_key(generation)
+    return is_ours(connection) and key in _contents(connection, [key])
+
+
+def forget_model(connection: Connection, generation: str) -> None:
+    """Delete the files of one generation."""
+    _delete(connection, f"generation == {literal(generation)}")
+
+
+def forget_others(connection: Connection, generation: str) -> None:
+    """Delete the files of all generations but one."""
+    _delete(connection, f"generation != {literal(generation)}")
+
+
+def drop_models(connection: Connection) -> None:
+    """Take the whole collection away, if fdch made it."""
+    if is_ours(connection):
+        connection.call("drop_collection", connection.address.model_collection)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -102,15 +146,9 @@ def _create(connection: Connection, collection: str) -> None:
     schema.add_field("key", DataType.VARCHAR, is_primary=True, max_length=200)
     schema.add_field("generation", DataType.VARCHAR, max_length=32)
     schema.add_field("content", DataType.VARCHAR, max_length=65_535)
-    # Milvus demands a vector in every collection.
-    schema.add_field("unused", DataType.BINARY_VECTOR, dim=8)
-    index = MilvusClient.prepare_index_params()
-    index.add_index("unused", index_type="BIN_FLAT", metric_type=METRIC)
+    schema.add_field(VECTOR, DataType.BINARY_VECTOR, dim=8)
+    index = index_on(VECTOR)
     connection.call("create_collection", collection, schema=schema, index_params=index)
-
-
-def _load(connection: Connection, collection: str) -> None:
-    connection.call("load_collection", collection)
 
 
 def _send(connection: Connection, generation: str, path: Path) -> Kept:
@@ -135,13 +173,18 @@ def _upsert(connection: Connection, rows: list[dict[str, Any]]) -> None:
         connection.call("upsert", connection.address.model_collection, rows)
 
 
-def _read_list(connection: Connection) -> tuple[str, list[Kept]]:
-    contents = _contents(connection, [LIST])
+def _delete(connection: Connection, rows: str) -> None:
+    if is_ours(connection):
+        collection = connection.address.model_collection
+        connection.call("delete", collection, filter=rows)
+
+
+def _read_list(connection: Connection, generation: str) -> list[Kept]:
+    key = _list_key(generation)
+    contents = _contents(connection, [key])
     try:
-        listed = json.loads(contents[LIST])
-        files = [Kept(*entry) for entry in listed["files"]]
-        generation = listed["generation"]
-        plain = isinstance(generation, str) and all(
+        files = [Kept(*entry) for entry in json.loads(contents[key])]
+        plain = all(
             type(kept.size) is int and kept.size >= 0 and SAFE_NAME.fullmatch(kept.name)
             for kept in files
         )
@@ -151,7 +194,7 @@ def _read_list(connection: Connection) -> tuple[str, list[Kept]]:
         raise _lost(connection, "its list of files is missing or damaged")
     if sum(kept.size for kept in files) > MOST_BYTES:
         raise _lost(connection, f"it claims more than {MOST_BYTES:,} bytes")
-    return generation, files
+    return files
 
 
 def _receive(connection: Connection, generation: str, kept: Kept, path: Path) -> None:
@@ -195,17 +238,23 @@ def _key(generation: str, name: str, number: int) -> str:
     return f"{generation}/{name}/{number}"
 
 
+def _list_key(generation: str) -> str:
+    return f"{generation}/{LIST}"
+
+
 def _row(key: str, generation: str, content: str) -> dict[str, Any]:
     return {
         "key": key,
         "generation": generation,
         "content": content,
-        "unused": b"\0",
+        VECTOR: b"\0",
     }
 
 
 def _lost(connection: Connection, reason: str) -> DamagedIndex:
+    address = connection.address
     return DamagedIndex(
-        f"the model of {connection.address} cannot be used: {reason}. Create the index "
-        "again, or save the model again from its run."
+        f"the model of {address} cannot be used: {reason}. Create the index again "
+        f"under another name, or delete the collections '{address.collection}' and "
+        f"'{address.model_collection}' first."
     )

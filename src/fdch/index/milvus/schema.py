@@ -36,9 +36,12 @@ ITEM_FIELDS = ["id", "text", LABELS, CELLS, "about"]
 Row = dict[str, Any]
 
 
-def write_description(bits: int, model: str, facts: Mapping[str, object]) -> str:
+def write_description(
+    bits: int, model: str, facts: Mapping[str, object], generation: str
+) -> str:
     """Mark a collection as ours; the description cannot be changed later."""
     document = {"fdch": FORMAT, "bits": bits, "model": model, "facts": dict(facts)}
+    document["generation"] = generation
     return json.dumps(document, ensure_ascii=True, allow_nan=False)
 
 
@@ -61,7 +64,7 @@ def read_description(address: Address, description: str) -> dict[str, Any]:
             f"collection '{address.collection}' has format {version}; this fdch reads "
             f"format {FORMAT}. Upgrade fdch to open it."
         )
-    kinds = {"bits": int, "model": str, "facts": dict}
+    kinds = {"bits": int, "model": str, "facts": dict, "generation": str}
     if any(type(document.get(name)) is not kind for name, kind in kinds.items()):
         raise DamagedIndex(
             f"the description of collection '{address.collection}' is damaged. "
@@ -100,10 +103,16 @@ def make_rows(items: Sequence[Item], codes: Codes, first: int) -> list[Row]:
         DataError: One cannot be stored, or an id is there twice.
     """
     if len(items) != len(codes):
-        raise DataError(f"{len(items)} items were given {len(codes)} codes.")
+        raise DataError(
+            f"{len(items)} items were given {len(codes)} codes. Give one code to each "
+            "item."
+        )
     for name, count in Counter(item.id for item in items).most_common(1):
         if count > 1:
-            raise DataError(f"id '{name}' stands {count} times among the items to add.")
+            raise DataError(
+                f"id '{name}' stands {count} times among the items to add. Give each "
+                "item an id of its own."
+            )
     return [
         make_row(item, first + row, codes.packed[row].tobytes())
         for row, item in enumerate(items)
@@ -134,7 +143,8 @@ def make_row(item: Item, number: int, code: bytes) -> Row:
     if len(item.labels) > MOST_LABELS:
         raise DataError(
             f"item '{item.id}' has {len(item.labels):,} labels; an index on Milvus "
-            f"holds at most {MOST_LABELS:,} of an item."
+            f"holds at most {MOST_LABELS:,} of an item. Leave some out, or use an "
+            "index folder."
         )
     return {
         "id": item.id,
@@ -209,5 +219,5 @@ def _require_bytes(name: str, part: str, text: str, most: int) -> None:
     if size > most:
         raise DataError(
             f"{part} of item '{name[:100]}' has {size:,} bytes; an index on Milvus "
-            f"holds at most {most:,}."
+            f"holds at most {most:,}. Shorten it, or use an index folder."
         )

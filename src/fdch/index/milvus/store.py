@@ -6,14 +6,13 @@ clocks; one batch is on the server's log, not on this machine's disk.
 """
 
 import logging
-import shutil
-import tempfile
 import time
 import weakref
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -21,18 +20,19 @@ from fdch.codes import Codes
 from fdch.errors import (
     DataError,
     FdchError,
-    IndexFolderError,
     ModelMismatch,
     SettingError,
     StoreAway,
 )
 from fdch.index.filters import require_columns
-from fdch.index.milvus import model as models
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.collection import INDEX_TYPE, STRONG, Collection
 from fdch.index.milvus.connection import PATIENCE_SECONDS, Connection
 from fdch.index.milvus.contents import contents
+from fdch.index.milvus.copies import passing_folder
 from fdch.index.milvus.expressions import expression
+from fdch.index.milvus.making import drop_index, make_index, require_free
+from fdch.index.milvus.model import load_model
 from fdch.index.milvus.schema import (
     CODE,
     ITEM_FIELDS,
@@ -40,10 +40,12 @@ from fdch.index.milvus.schema import (
     make_rows,
     read_description,
     read_item,
-    write_description,
 )
 from fdch.index.milvus.searching import MOST_HITS, Search, answer, as_bytes
 from fdch.index.store import LABEL, Added, Answer, Condition, Contents, Item
+
+if TYPE_CHECKING:
+    from fdch.index.creating import WriteModel
 
 _log = logging.getLogger(__name__)
 ITEM_IDS = 200  # texts of 64 KiB: 26 MB at most
@@ -69,17 +71,18 @@ class MilvusStore:
         cls,
         url: str,
         bits: int,
-        model: str,
+        model: "str | WriteModel",
         facts: Mapping[str, object] | None = None,
         *,
         patience: float = PATIENCE_SECONDS,
     ) -> Self:
-        """Make an empty collection.
+        """Make an empty collection and that of its model, whole or not at all.
 
         Args:
             url: milvus://host:port/collection.
             bits: Length of the codes, up to 256.
-            model: Fingerprint of the model that makes the codes.
+            model: Fingerprint of the model that makes the codes; or what writes the
+                model's files, to be kept beside them, and gives the fingerprint.
             facts: What else to tell of the index; plain values for JSON.
             patience: Seconds for which a call is tried again.
         """
@@ -87,12 +90,12 @@ class MilvusStore:
             raise SettingError(
                 f"codes of {bits} bits; an index on Milvus takes 1 to {MOST_BITS}."
             )
-        address = Address.parse(url)
-        description = write_description(bits, model, facts or {})
-        connection = Connection(address, patience)
-        _require_absent(connection)
-        Collection(connection).create(bits, description)
-        return cls(connection, read_description(address, description))
+        with ExitStack() as stack:
+            connection = Connection(Address.parse(url), patience)
+            stack.callback(connection.close)
+            described = make_index(connection, bits, model, facts or {})
+            stack.pop_all()
+        return cls(connection, described)
 
     @classmethod
     def open(
@@ -118,27 +121,21 @@ class MilvusStore:
         store = cls(connection, facts)
         if model is not None:
             store.require_model(model)
-        connection.call("load_collection", address.collection)
+        store._collection.load()
         store._collection.count(STRONG)
         return store
 
     @staticmethod
     def require_free(url: str) -> None:
-        """Refuse an address where there is a collection already."""
-        connection = Connection(Address.parse(url))
-        try:
-            _require_absent(connection)
-        finally:
-            connection.close()
+        """Refuse an address where `create` could not make a collection."""
+        with closing(Connection(Address.parse(url))) as connection:
+            require_free(connection)
 
-    @classmethod
-    def drop(cls, url: str) -> None:
+    @staticmethod
+    def drop(url: str) -> None:
         """Delete a collection made by `create`, with its model."""
-        store = cls.open(url)
-        address = store._connection.address
-        for name in (address.collection, address.model_collection):
-            store._connection.call("drop_collection", name)
-        store.close()
+        with closing(Connection(Address.parse(url))) as connection:
+            drop_index(connection)
 
     @property
     def name(self) -> str:
@@ -210,7 +207,7 @@ class MilvusStore:
             DataError: Naming the ids that are not there.
         """
         rows = self._collection.fetch(ids, ["id", CODE])
-        _require_all(ids, rows)
+        self._require_all(ids, rows)
         return self._codes(rows[name] for name in ids)
 
     def known(self, ids: Sequence[str]) -> tuple[list[Item], Codes]:
@@ -220,7 +217,7 @@ class MilvusStore:
             DataError: Naming the ids that are not there.
         """
         rows = self._collection.fetch(ids, [*ITEM_FIELDS, CODE], ITEM_IDS)
-        _require_all(ids, rows)
+        self._require_all(ids, rows)
         codes = self._codes(rows[name] for name in ids)
         return [read_item(rows[name]) for name in ids], codes
 
@@ -272,25 +269,22 @@ class MilvusStore:
             "facts": self.facts,
         }
 
-    def keep_model(self, folder: Path) -> None:
-        """Keep the files that lie in a folder, in place of any kept before."""
-        models.save_model(self._connection, folder)
-
     def load_model(self, into: Path) -> None:
         """Write the files kept into a folder.
 
         Raises:
             DamagedIndex: There are none, or they are not as they were written.
         """
-        models.load_model(self._connection, into)
+        load_model(self._connection, self._described["generation"], into)
 
     def model_folder(self) -> Path:
         """Give a folder with the files kept; it lives until `close`."""
         if self._model_folder is None:
-            folder = Path(tempfile.mkdtemp(prefix="fdch-model-"))
-            # Also deleted where the store is forgotten, or the program ends.
-            self._forget_model = weakref.finalize(self, shutil.rmtree, folder, True)
-            self.load_model(folder)
+            with ExitStack() as stack:
+                folder = stack.enter_context(passing_folder())
+                self.load_model(folder)
+                # Also deleted where the store is forgotten, or the program ends.
+                self._forget_model = weakref.finalize(self, stack.pop_all().close)
             self._model_folder = folder
         return self._model_folder
 
@@ -342,22 +336,15 @@ class MilvusStore:
         if codes.bits != self.bits:
             raise ModelMismatch(
                 f"index {self._connection.address} holds codes of {self.bits} bits "
-                f"(model {self.model}); these have {codes.bits}."
+                f"(model {self.model}); these have {codes.bits}. Encode with the "
+                "index's own model, or make a new index."
             )
 
-
-def _require_absent(connection: Connection) -> None:
-    address = connection.address
-    if connection.call("has_collection", address.collection):
-        raise IndexFolderError(
-            f"there is a collection '{address.collection}' at {address.server} "
-            "already. Open it, or choose another name."
-        )
-
-
-def _require_all(ids: Sequence[str], known: Container[str]) -> None:
-    missing = [name for name in ids if name not in known]
-    if missing:
-        raise DataError(
-            f"{len(missing)} ids are not in the index, such as '{missing[0]}'."
-        )
+    def _require_all(self, ids: Sequence[str], known: Container[str]) -> None:
+        missing = [name for name in ids if name not in known]
+        if missing:
+            raise DataError(
+                f"{len(missing)} of {len(ids)} ids are not in index {self.name}, such "
+                f"as '{missing[0]}'. Check the spelling; searching by words shows the "
+                "ids of what is found."
+            )
