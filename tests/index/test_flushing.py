@@ -9,6 +9,7 @@ from tests.index.store_samples import random_codes, sample_items
 
 from fdch.index.acknowledged import acknowledged
 from fdch.index.folder import CodeFolder
+from fdch.index.layout import SEAL
 from fdch.index.verification import verify_folder
 
 FULLY = 51  # what macOS calls F_FULLFSYNC
@@ -74,3 +75,17 @@ def test_sqlite_flushes_fully_too(tmp_path):
     ):
         assert view.connection.execute("PRAGMA fullfsync").fetchone() == (1,)
         assert view.connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_what_is_sealed_is_not_sealed_again(tmp_path):
+    path = tmp_path / "index"
+    commit(path)
+    seal = (path / SEAL).stat()
+    with CodeFolder.open(path, writable=True):
+        pass
+    after = (path / SEAL).stat()
+    assert (after.st_ino, after.st_mtime_ns) == (seal.st_ino, seal.st_mtime_ns)
+    with CodeFolder.open(path, writable=True) as folder:
+        folder.remove(["item 4"])
+    assert (path / SEAL).stat().st_mtime_ns > seal.st_mtime_ns
+    assert verify_folder(path).is_clean

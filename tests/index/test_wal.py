@@ -1,11 +1,13 @@
 import shutil
 import sqlite3
+import tracemalloc
 
 import pytest
 
 from fdch.index.layout import CATALOGUE, WAL
 from fdch.index.seal import Seal
 from fdch.index.wal import EMPTY, read_log
+from fdch.index.wal_mending import mends_of_log
 
 UID = bytes(range(16))
 
@@ -52,7 +54,10 @@ def test_no_log_and_a_cut_header_are_empty(tmp_path):
 
 
 @pytest.mark.parametrize("place", range(0, 20000, 499))
-def test_a_flipped_byte_ends_our_trust_where_it_ends_sqlites(logged, place):
+def test_a_flipped_byte_ends_our_trust_where_it_ends_sqlites(
+    logged, place, monkeypatch
+):
+    monkeypatch.setattr("fdch.index.wal._BLOCK_FRAMES", 1 + place % 3)
     content = bytearray((logged / WAL).read_bytes())
     content[place] ^= 1 << place % 8
     (logged / WAL).write_bytes(content)
@@ -61,6 +66,60 @@ def test_a_flipped_byte_ends_our_trust_where_it_ends_sqlites(logged, place):
         len(words(logged.parent / shutil.copytree(logged, logged.parent / "c")))
         == (commits[read_log(logged / WAL).trusted])
     )
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 256])
+def test_what_is_cut_off_ends_our_trust(logged, monkeypatch, block):
+    monkeypatch.setattr("fdch.index.wal._BLOCK_FRAMES", block)
+    whole = (logged / WAL).read_bytes()
+    for size, trusted in [
+        (31, 0),
+        (32, 0),
+        (4151, 0),
+        (4152, 4152),
+        (8271, 4152),
+        (8273, 8272),
+        (16512, 8272),
+        (len(whole) - 1, 8272),
+        (len(whole), len(whole)),
+    ]:
+        (logged / WAL).write_bytes(whole[:size])
+        assert read_log(logged / WAL).trusted == trusted
+
+
+@pytest.mark.parametrize("block", [1, 2, 256])
+def test_damaged_bytes_are_mended_block_by_block(logged, monkeypatch, block):
+    monkeypatch.setattr("fdch.index.wal._BLOCK_FRAMES", block)
+    content = bytearray((logged / WAL).read_bytes())
+    mends = [(place, content[place]) for place in (9, 36, 5000, 8280, 13000, 16530)]
+    for place, byte in mends:
+        content[place] = byte ^ 90
+    (logged / WAL).write_bytes(content + b"and a tail")
+    assert mends_of_log(logged / WAL) == mends
+
+
+def test_a_long_log_is_not_held_in_memory(tmp_path):
+    connection = sqlite3.connect(tmp_path / CATALOGUE, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute("CREATE TABLE words (word BLOB)")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    Seal.of(tmp_path, UID, 4096).write(tmp_path)
+    connection.execute("INSERT INTO words VALUES (zeroblob(20000000))")
+    seal, size = Seal.read(tmp_path), (tmp_path / WAL).stat().st_size
+    tracemalloc.start()
+    try:
+        foretold = seal.after(tmp_path)
+        mends = mends_of_log(tmp_path / WAL)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    assert size > 20_000_000
+    assert peak < size / 2
+    assert mends == []
+    assert Seal.of(tmp_path, UID, 4096) == foretold
 
 
 def test_the_seal_after_the_log_is_that_of_the_settled_database(logged):

@@ -157,10 +157,12 @@ class Catalogue:
         if self._writer is None:
             return
         self._require_same_file()
-        seal = Seal.read(self.folder).after(self.folder)
+        before = Seal.read(self.folder)
+        seal = before.after(self.folder)
         self._owes_seal = True
         self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        seal.write(self.folder)
+        if seal != before:
+            seal.write(self.folder)
         self._owes_seal = False
         # Whoever reads an older state keeps the log long, but makes nobody wait.
         self._writer.execute("PRAGMA busy_timeout = 0")

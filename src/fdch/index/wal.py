@@ -5,9 +5,11 @@ it. Both must be known to say whether every byte of the database is as written.
 """
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 HEADER = 32
 FRAME = 24
 _MAGIC = 0x377F0682
+_BLOCK_FRAMES = 256
 _STEP = np.array([[1, 1], [1, 2]], dtype=np.uint32)  # one step of the checksum
 
 
@@ -41,14 +44,12 @@ EMPTY = WriteAheadLog(0, 0, {}, 0)
 def read_log(path: Path) -> WriteAheadLog:
     """Read a log up to its last commit whose checksums hold."""
     try:
-        content = np.fromfile(path, dtype=np.uint8)
+        with path.open("rb") as file:
+            header = file.read(HEADER)
+            known = read_header(header)
+            return EMPTY if known is None else _committed(file, header, *known)
     except FileNotFoundError:
         return EMPTY
-    known = read_header(content[:HEADER].tobytes())
-    if known is None or len(content) < HEADER + FRAME + known[0]:
-        return EMPTY
-    page_size, order = known
-    return _committed(content, frames_of(content, page_size), order, page_size)
 
 
 def read_header(header: bytes) -> tuple[int, str] | None:
@@ -65,10 +66,21 @@ def read_header(header: bytes) -> tuple[int, str] | None:
     return (page_size, order) if (state == fields[24:].view(">u4")).all() else None
 
 
-def frames_of(content: NDArray[np.uint8], page_size: int) -> NDArray[np.uint8]:
-    """Give the whole frames of a log, one in a row."""
-    count = (len(content) - HEADER) // (FRAME + page_size)
-    return content[HEADER : HEADER + count * (FRAME + page_size)].reshape(count, -1)
+def begin_of(header: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Give the salts that every frame repeats, and the checksum they go on from."""
+    fields = np.frombuffer(header, dtype=">u4").astype(np.uint32)
+    return fields[4:6], fields[6:8]
+
+
+def blocks(file: BinaryIO, page_size: int) -> Iterator[NDArray[np.uint8]]:
+    """Read the whole frames that follow, one in a row, some at a time.
+
+    A log may be as long as the database; no more of it is held than a block.
+    """
+    size = FRAME + page_size
+    while len(content := bytearray(file.read(_BLOCK_FRAMES * size))) >= size:
+        count = len(content) // size
+        yield np.frombuffer(content, np.uint8, count * size).reshape(count, size)
 
 
 def summed(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -77,32 +89,40 @@ def summed(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _committed(
-    content: NDArray[np.uint8], frames: NDArray[np.uint8], order: str, page_size: int
+    file: BinaryIO, header: bytes, page_size: int, order: str
 ) -> WriteAheadLog:
-    heads = np.ascontiguousarray(frames[:, :FRAME]).view(">u4")  # (frames, 6)
-    salts_differ = (heads[:, 2:4] != content[16:24].view(">u4")).any(axis=1)
-    usable = int(np.argmax(salts_differ)) if salts_differ.any() else len(frames)
-    start = content[24:32].view(">u4").astype(np.uint32)
-    fails = (sums(summed(frames[:usable]), order, start) != heads[:usable, 4:6]).any(
-        axis=1
-    )
-    usable = int(np.argmax(fails)) if fails.any() else usable
-    commits = np.flatnonzero(heads[:usable, 1])
+    heads = _sound_heads(file, header, page_size, order)
+    commits = np.flatnonzero(heads[:, 1])
     if not len(commits):
         return EMPTY
     last = int(commits[-1])
     size = FRAME + page_size
-    places = {
-        int(page): HEADER + frame * size + FRAME
-        for frame, page in enumerate(heads[: last + 1, 0])
-    }
     pages = int(heads[last, 1])
-    return WriteAheadLog(
-        page_size,
-        pages,
-        {page: place for page, place in places.items() if page <= pages},
-        HEADER + (last + 1) * size,
-    )
+    places = {
+        page: HEADER + frame * size + FRAME
+        for frame, page in enumerate(heads[: last + 1, 0].tolist())
+        if page <= pages
+    }
+    return WriteAheadLog(page_size, pages, places, HEADER + (last + 1) * size)
+
+
+def _sound_heads(
+    file: BinaryIO, header: bytes, page_size: int, order: str
+) -> NDArray[np.uint32]:
+    """Give page and size of database of the frames up to the first that fails."""
+    salts, state = begin_of(header)
+    sound = [np.empty((0, 2), dtype=np.uint32)]
+    for frames in blocks(file, page_size):
+        heads = np.ascontiguousarray(frames[:, :FRAME]).view(">u4")  # (frames, 6)
+        found = sums(summed(frames), order, state)
+        fails = (heads[:, 2:4] != salts).any(axis=1)
+        fails |= (heads[:, 4:6] != found).any(axis=1)
+        usable = int(np.argmax(fails)) if fails.any() else len(frames)
+        sound.append(heads[:usable, :2].astype(np.uint32))
+        if usable < len(frames):
+            break
+        state = found[-1]
+    return np.concatenate(sound)
 
 
 def sums(

@@ -4,7 +4,10 @@ The checksum of a frame is linear in its words, so that the byte which explains
 a wrong one is computed for all places at once.
 """
 
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +15,8 @@ from numpy.typing import NDArray
 from fdch.index.wal import (
     FRAME,
     HEADER,
-    frames_of,
+    begin_of,
+    blocks,
     read_header,
     summed,
     sums,
@@ -26,24 +30,46 @@ Mend = tuple[int, int]  # place in the file, the byte that was written there
 def mends_of_log(path: Path) -> list[Mend]:
     """Find the bytes to be changed for the checksums of a log to hold."""
     try:
-        content = np.fromfile(path, dtype=np.uint8)
+        with path.open("rb") as file:
+            return list(islice(_mends(file), _MOST_MENDS))
     except FileNotFoundError:
         return []
-    mends: list[Mend] = []
-    while len(mends) < _MOST_MENDS:
-        mend = _header_mend(content) or _frame_mend(content)
-        if mend is None:
-            break
-        content[mend[0]] = mend[1]
-        mends.append(mend)
-    return mends
 
 
-def _header_mend(content: NDArray[np.uint8]) -> Mend | None:
-    header = bytearray(content[:HEADER].tobytes())
+def _mends(file: BinaryIO) -> Iterator[Mend]:
+    """Mend one frame after the other, up to the first that cannot be mended."""
+    header = bytearray(file.read(HEADER))
+    mend = _header_mend(header)
+    if mend is not None:
+        header[mend[0]] = mend[1]
+        yield mend
+    known = read_header(bytes(header))
+    if known is None:
+        return
+    page_size, order = known
+    salts, state = begin_of(bytes(header))
+    begin = HEADER
+    for frames in blocks(file, page_size):
+        while True:
+            found = sums(summed(frames), order, state)
+            expected = _expected(salts, found)
+            wrong = (frames[:, 8:FRAME] != expected).any(axis=1)
+            if not wrong.any():
+                break
+            row = int(np.argmax(wrong))
+            mend = _frame_mend(frames[row], expected[row], order)
+            if mend is None:
+                return
+            frames[row, mend[0]] = mend[1]
+            yield begin + row * frames.shape[1] + mend[0], mend[1]
+        state = found[-1]
+        begin += frames.size
+
+
+def _header_mend(header: bytearray) -> Mend | None:
     if len(header) < HEADER or read_header(bytes(header)):
         return None
-    for place, byte in enumerate(header):
+    for place, byte in enumerate(bytes(header)):
         for trial in range(256):
             header[place] = trial
             if read_header(bytes(header)):
@@ -52,36 +78,34 @@ def _header_mend(content: NDArray[np.uint8]) -> Mend | None:
     return None
 
 
-def _frame_mend(content: NDArray[np.uint8]) -> Mend | None:
-    """Find the byte that is wrong in the first frame that is not right."""
-    known = read_header(content[:HEADER].tobytes())
-    if known is None:
+def _expected(
+    salts: NDArray[np.uint32], found: NDArray[np.uint32]
+) -> NDArray[np.uint8]:
+    """Give the bytes that frames have where salts and checksums stand, (frames, 16)."""
+    words = np.concatenate([np.broadcast_to(salts, found.shape), found], axis=1)
+    return words.astype(">u4").view(np.uint8)
+
+
+def _frame_mend(
+    frame: NDArray[np.uint8], expected: NDArray[np.uint8], order: str
+) -> Mend | None:
+    """Find the byte that is wrong in a frame that is not right."""
+    differ = frame[8:FRAME] != expected
+    if differ.sum() == 1:
+        place = int(np.argmax(differ))
+        return 8 + place, int(expected[place])
+    if differ[:8].any():
         return None
-    page_size, order = known
-    frames = frames_of(content, page_size)
-    start = content[24:32].view(">u4").astype(np.uint32)
-    found = sums(summed(frames), order, start)
-    checks = found.astype(">u4").view(np.uint8)
-    salts = np.broadcast_to(content[16:24], (len(frames), 8))
-    expected = np.concatenate([salts, checks], axis=1)  # (frames, 16)
-    differ = frames[:, 8:FRAME] != expected
-    wrong = np.flatnonzero(differ.any(axis=1))
-    if not len(wrong):
-        return None
-    frame = int(wrong[0])
-    begin = HEADER + frame * (FRAME + page_size)
-    if differ[frame].sum() == 1:
-        place = int(np.argmax(differ[frame]))
-        return begin + 8 + place, int(expected[frame, place])
-    if differ[frame, :8].any():
-        return None
-    stored = np.ascontiguousarray(frames[frame, 16:FRAME]).view(">u4")
-    gap = stored.astype(np.uint32) - found[frame]
-    inside = _explained(summed(frames[frame : frame + 1])[0], order, gap)
+    gap = _words(frame[16:FRAME]) - _words(expected[8:])
+    inside = _explained(summed(frame[None])[0], order, gap)
     if inside is None:
         return None
     place, byte = inside
-    return begin + (place if place < 8 else place + FRAME - 8), byte
+    return place if place < 8 else place + FRAME - 8, byte
+
+
+def _words(content: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    return np.ascontiguousarray(content).view(">u4").astype(np.uint32)
 
 
 def _explained(
