@@ -245,3 +245,29 @@ def test_a_changed_cell_is_found_and_mended(path, sound):
     done = repair_folder(path)
     assert not done.lost
     require_rest_kept(path, sound, done)
+
+
+def test_a_reader_that_stayed_open_sees_what_the_repair_left(tmp_path):
+    path = tmp_path / "index"
+    with CodeFolder.create(path, 32, "model") as folder:
+        folder.add_numbered(random_codes(100))
+        folder.remove([str(i) for i in range(0, 100, 7)])
+        folder.compact()
+        folder.add(sample_items(5), random_codes(5))
+        folder.remove(["1", "2", "50"])
+        folder.remove(["97", "99"])
+    with CodeFolder.open(path) as reader:
+        assert len(reader.sample(1000)[0]) == len(reader) == 85
+        (numbers,) = (path / "codes").glob("*.numbers")
+        numbers.unlink()
+        repair_folder(path)
+        require_same(reader, path)
+        with CodeFolder.open(path, writable=True) as folder:
+            folder.remove(["item 3"])
+        require_same(reader, path)
+
+
+def require_same(reader, path):
+    with CodeFolder.open(path) as fresh:
+        assert sorted(reader.sample(1000)[0]) == sorted(fresh.sample(1000)[0])
+        assert len(reader.sample(1000)[0]) == len(reader)

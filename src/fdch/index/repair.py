@@ -232,6 +232,8 @@ def _drop(
     (dead,) = connection.execute("SELECT count(*) FROM removed").fetchone()
     total = sum(part.record.rows for part in snapshot.parts)
     set_fact(connection, "items", total - dead)
+    # whoever has the index open must not go on with files and lists of before
+    set_fact(connection, "generation", snapshot.generation + 1)
 
 
 def _within(numbers: NDArray[np.int64], window: Window) -> NDArray[np.int64]:
