@@ -1,3 +1,4 @@
+import shutil
 import sqlite3
 
 import pytest
@@ -6,7 +7,7 @@ from tests.index.store_samples import random_codes
 
 from fdch.errors import DamagedIndex
 from fdch.index.folder import CodeFolder
-from fdch.index.layout import CATALOGUE, DRAFT
+from fdch.index.layout import CATALOGUE, DRAFT, WAL
 from fdch.index.repair import repair_folder
 from fdch.index.store import Item
 from fdch.index.verification import verify_folder
@@ -146,3 +147,33 @@ def test_a_kill_while_the_catalogue_is_swapped_loses_nothing(
     assert not done.unnamed
     assert contents(path) == before
     assert verify_folder(path).is_clean
+
+
+def test_each_repair_keeps_what_it_found_damaged(path):
+    found = []
+    for _ in range(3):
+        overwrite(path, leaves(path, "items")[0], wiped)
+        found.append((path / CATALOGUE).read_bytes())
+        repair_folder(path)
+    aside = path / "damaged"
+    names = [CATALOGUE, f"{CATALOGUE}.2", f"{CATALOGUE}.3"]
+    assert [(aside / name).read_bytes() for name in names] == found
+    assert verify_folder(path).is_clean
+
+
+def test_a_log_is_kept_beside_its_catalogue(path):
+    kept = []
+    for name in ("new", "newer"):
+        with CodeFolder.open(path, writable=True) as folder:
+            folder.add([Item(name)], random_codes(1))
+            left = shutil.copytree(path, path.with_name(name))  # as a kill leaves it
+        overwrite(left, leaves(path, "items")[0], wiped)
+        shutil.rmtree(path)
+        left.rename(path)
+        kept.append((path / WAL).read_bytes())
+        repair_folder(path)
+    aside = path / "damaged"
+    assert (aside / WAL).read_bytes() == kept[0]
+    assert (aside / f"{CATALOGUE}.2-wal").read_bytes() == kept[1]
+    with CodeFolder.open(path) as folder:
+        assert None not in folder.items(["new", "newer"])

@@ -6,6 +6,8 @@ INDEX/acknowledged.log  number of the last commits that were acknowledged
 INDEX/codes/*.rows      the codes, appended to; with .numbers, .grouping, .buckets
 INDEX/model/            what encodes queries
 INDEX/writer.lock       held by the one writer
+INDEX/damaged/          what repairs put aside
+INDEX/rebuilt/          a catalogue that a repair is about to put in place
 """
 
 import errno
@@ -152,6 +154,15 @@ def digest(
 def part_file(folder: Path, part: int, kind: str) -> Path:
     """Name the file of a part, such as codes/00000003.rows."""
     return folder / CODES / f"{part:08d}.{kind}"
+
+
+def free_path(path: Path) -> Path:
+    """Give a path that nothing has yet: with a number behind it where it is taken."""
+    free, count = path, 1
+    while free.exists():
+        count += 1
+        free = path.with_name(f"{path.name}.{count}")
+    return free
 
 
 def sync(handle: int, *, is_in_place: bool = False) -> None:

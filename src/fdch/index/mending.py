@@ -13,7 +13,7 @@ from fdch.index.access import View, read_facts
 from fdch.index.catalogue import Catalogue
 from fdch.index.changes import put_chunks
 from fdch.index.kept_files import file_digest
-from fdch.index.layout import ASIDE, CODES, sync_folder
+from fdch.index.layout import ASIDE, CODES, free_path, sync_folder
 from fdch.index.numbering import Window, mend_numbers
 from fdch.index.parts import OpenPart, PartRecord, Place, read_parts
 from fdch.index.restoring import MOST_WOUNDS, restored, write_at
@@ -122,11 +122,7 @@ def _count_sound(
 
 def _moved(path: Path, folder: Path, ending: str) -> Path:
     """Rename a file to a name that is free."""
-    free = folder / f"{path.name}{ending}"
-    count = 1
-    while free.exists():
-        count += 1
-        free = folder / f"{path.name}{ending}.{count}"
+    free = free_path(folder / f"{path.name}{ending}")
     path.rename(free)
     return free
 

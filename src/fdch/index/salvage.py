@@ -23,6 +23,7 @@ from fdch.index.layout import (
     PARTIAL,
     SEAL,
     WAL,
+    free_path,
     is_damage,
     sync_folder,
 )
@@ -125,17 +126,24 @@ def rebuild(folder: Path, found: Salvaged) -> None:
     Seal.of(draft, uid, PAGE_BYTES).write(draft)
     sync_folder(draft / CATALOGUE)  # files too
     sync_folder(draft)
-    aside = folder / ASIDE
-    aside.mkdir(exist_ok=True)
-    for name in _OLD:
-        (aside / name).unlink(missing_ok=True)
-        with suppress(FileNotFoundError):
-            shutil.copy2(folder / name, aside / name)
-            sync_folder(aside / name)
-    sync_folder(aside)
+    _keep_aside(folder)
     os.rename(draft, folder / DRAFT)
     sync_folder(folder)
     finish_rebuilding(folder)
+
+
+def _keep_aside(folder: Path) -> None:
+    """Copy the damaged catalogue and its log to names that fit and are free."""
+    aside = folder / ASIDE
+    aside.mkdir(exist_ok=True)
+    free = free_path(aside / CATALOGUE)
+    for name in _OLD:
+        copy = free.with_name(free.name + name.removeprefix(CATALOGUE))
+        copy.unlink(missing_ok=True)  # by a repair that was killed at it
+        with suppress(FileNotFoundError):
+            shutil.copy2(folder / name, copy)
+            sync_folder(copy)
+    sync_folder(aside)
 
 
 def finish_rebuilding(folder: Path) -> None:
