@@ -89,6 +89,23 @@ os.kill(os.getpid(), signal.SIGKILL)
         assert len(folder) == 2
 
 
+def test_a_child_that_outlives_its_parent_has_no_lock(path):
+    lines = """
+told, tell = os.pipe()
+if not os.fork():
+    os.close(tell)
+    os.read(told, 1)  # until the parent is gone
+    with CodeFolder.open(path, writable=True) as own:
+        add(own, "new")
+    sys.exit(0)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    run(path, lines, -signal.SIGKILL)
+    assert verify_folder(path).is_clean
+    with CodeFolder.open(path) as folder:
+        assert len(folder) == 2
+
+
 def test_a_child_is_told_to_open_the_index_itself(path):
     lines = """
 if not (child := os.fork()):

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import weakref
 from pathlib import Path
 
 from fdch.errors import IndexBusy, IndexFolderError
@@ -26,6 +27,7 @@ class WriterLock:
         except BaseException:
             os.close(self._handle)
             raise
+        _held.add(self)
 
     def release(self) -> None:
         """Let the next writer in."""
@@ -39,6 +41,20 @@ class WriterLock:
         finally:
             os.close(self._handle)
             self._handle = -1
+
+
+_held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
+
+
+def _disinherit() -> None:
+    """Let go in a forked child, so that the lock dies with the parent alone."""
+    for lock in _held:
+        lock.release()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disinherit)
 
 
 def lock_problem(folder: Path) -> str | None:
