@@ -91,6 +91,17 @@ def test_of_two_at_once_the_first_to_finish_stays(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["index"]
 
 
+def test_a_parent_that_is_taken_away_meanwhile_is_told(tmp_path):
+    def write(folder):
+        shutil.rmtree(tmp_path / "new")
+        return "model"
+
+    told = refusal(tmp_path / "new" / "index", write)
+    assert "could not be made: " in told
+    assert "repair" not in told
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_parent_that_may_not_be_written_is_told():
     with tempfile.TemporaryDirectory() as place:
         parent = Path(place)

@@ -5,8 +5,8 @@ import json
 import os
 import sqlite3
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from fdch.errors import IndexFolderError
@@ -46,7 +46,7 @@ def create_folder(
         raise IndexFolderError(f"codes have 1 to {MOST_BITS} bits; got {bits}.")
     target = free_place(path)
     uid = uuid.uuid4()
-    with told(path):
+    with told(path), _staying(path):
         make_folders(target.parent)
         clear_drafts(target.parent)
         with draft_of(target, uid.hex) as draft:
@@ -56,6 +56,18 @@ def create_folder(
                 files = settle_model(draft / MODEL)
             _fill(draft, _kept(uid, bits, model, facts), files)
             _put_in_place(draft, target, path)
+
+
+@contextmanager
+def _staying(path: Path) -> Iterator[None]:
+    """Tell what is lost of an index that is not there yet, and cannot be repaired."""
+    try:
+        yield
+    except FileNotFoundError as problem:
+        raise IndexFolderError(
+            f"'{path}' could not be made: '{problem.filename}' is not there. Check "
+            "that files can be made beside it and stay, or choose another path."
+        ) from problem
 
 
 def free_place(path: Path) -> Path:
