@@ -16,7 +16,7 @@ from fdch.index.verification import verify_folder
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
 BEGIN = """
-import os, signal, sys
+import os, signal, sys, time
 from pathlib import Path
 from tests.index.store_samples import random_codes
 from fdch.errors import IndexFolderError
@@ -75,10 +75,10 @@ add(folder, "after")
 def test_a_child_that_outlives_its_parent_leaves_the_log(path):
     lines = """
 add(folder, "before")
-told, tell = os.pipe()
+parent = os.getpid()
 if not os.fork():
-    os.close(tell)
-    os.read(told, 1)  # until the parent is gone
+    while os.getppid() == parent:  # until it is gone, and its files are closed
+        time.sleep(0.01)
     sys.exit(0)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -91,10 +91,10 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_a_child_that_outlives_its_parent_has_no_lock(path):
     lines = """
-told, tell = os.pipe()
+parent = os.getpid()
 if not os.fork():
-    os.close(tell)
-    os.read(told, 1)  # until the parent is gone
+    while os.getppid() == parent:  # until it is gone, and its files are closed
+        time.sleep(0.01)
     with CodeFolder.open(path, writable=True) as own:
         add(own, "new")
     sys.exit(0)
