@@ -117,8 +117,8 @@ class Catalogue:
         """
         if reader.still is not None and reader.still != _state(self.path):
             raise IndexBusy(
-                f"index '{self.folder}' was written while it was being read, by a user "
-                "who may not write in it. Try again."
+                f"index '{self.folder}' was written while this process read it, which "
+                "may not lock it (the folder is read-only here). Try again."
             )
 
     @contextmanager
