@@ -8,6 +8,7 @@ from torch import nn
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.alternating import AlternatingStage
 from fdch.training.batches import TrainingPairs
+from fdch.training.two_stage import FusionStage, ModalityStage
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +51,32 @@ def table_stage():
 
 
 @pytest.fixture(scope="session")
+def fusion_stage():
+    """A maker of FDCH's first stage, whose network is a table of H."""
+
+    def make(toy, weights, reduction="paper"):
+        add = WeightedSum(reduction, len(toy["Y"]))
+        stage = FusionStage(Rows(toy["Y"]), Table(toy["H"]), weights, add)
+        # B is of an earlier H while an epoch lasts
+        stage.B = torch.tensor(toy["B"])
+        return stage
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def modality_stage():
+    """A maker of FDCH's second stage, whose networks are tables of F and G."""
+
+    def make(toy, weights, reduction="paper"):
+        pairs, add = Rows(toy["Y"]), WeightedSum(reduction, len(toy["Y"]))
+        networks = Table(toy["F"]), Table(toy["G"])
+        return ModalityStage(pairs, *networks, torch.tensor(toy["B"]), weights, add)
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def batch_gradient():
     """The gradient that a batch of one side of a stage gets."""
 
@@ -63,13 +90,13 @@ def batch_gradient():
 
 
 class Table(nn.Module):
-    """Outputs that are looked up by row."""
+    """Outputs that are looked up by row, the same for an image and its text."""
 
     def __init__(self, values):
         super().__init__()
         self.values = nn.Parameter(torch.tensor(values))
 
-    def forward(self, rows):
+    def forward(self, rows, *others):
         return self.values[rows]
 
 

@@ -1,18 +1,20 @@
-"""Sections 1 and 2 of the loss, against finite differences in float64.
+"""The losses of FDCH's two stages, against finite differences in float64.
 
-Plain transcriptions of the full formulas stand on the left; the weights are not
-1, because with weights of 1 some misprints of the paper cannot be seen.
+What training takes is compared with plain transcriptions of the full formulas;
+networks are tables of outputs. The weights are not 1, because with weights of 1
+some misprints of the paper cannot be seen.
 """
 
 import numpy as np
 import pytest
 import torch
 
-from fdch.objectives.balance import balance_loss
-from fdch.objectives.classification import classification_loss, fit_label_map
+from fdch.objectives.classification import fit_label_map
 from fdch.objectives.pairwise import pairwise_loss, shares_label
-from fdch.objectives.quantization import binary, quantization_loss
+from fdch.objectives.quantization import binary
+from fdch.training.two_stage import FusionWeights, ModalityWeights
 
+PAIRS = 0.8
 LAMBDA, ETA, GAMMA, BETA, ALPHA = 0.7, 0.3, 1.3, 0.6, 0.2
 N, BITS, CLASSES = 9, 5, 4
 
@@ -28,23 +30,19 @@ def toy():
     return values | {"B": B, "Y": Y}
 
 
-def likelihood(left, right, Y):
+def likelihood(left, right, Y, other_Y=None):
     """Σ_ij log(1 + e^Θ) − s Θ as two loops."""
+    other_Y = Y if other_Y is None else other_Y
     total = 0.0
-    for i in range(N):
-        for j in range(N):
-            theta = 0.5 * left[i] @ right[j]
-            s = float((Y[i] * Y[j]).sum() > 0)
-            total += np.logaddexp(0, theta) - s * theta
+    for x, y in zip(left, Y, strict=True):
+        for x_, y_ in zip(right, other_Y, strict=True):
+            theta = 0.5 * x @ x_
+            total += np.logaddexp(0, theta) - float((y * y_).sum() > 0) * theta
     return total
 
 
-def stage_one(H, toy):
-    return (
-        likelihood(H, H, toy["Y"])
-        + LAMBDA * ((toy["B"] - H) ** 2).sum()
-        + ETA * (H.sum(axis=0) ** 2).sum()
-    )
+def squares(X):
+    return (X**2).sum()
 
 
 def stage_two(F, G, W1, W2, toy):
@@ -87,21 +85,40 @@ def batch_gradient(loss, values, rows):
     return batch.grad.numpy()
 
 
+def divisors(reduction, batch):
+    """What sums over pairs, and sums over items, are divided by."""
+    return N * batch, batch if reduction == "per_term" else N * batch
+
+
+def moved(table, rows):
+    """Take a table's rows away from what a stage remembers of them."""
+    with torch.no_grad():
+        table.values[rows] += torch.linspace(-0.5, 0.8, BITS, dtype=torch.float64)
+    return table.values.detach().numpy().copy()
+
+
+@pytest.mark.parametrize("reduction", ["paper", "per_term"])
 @pytest.mark.parametrize("rows", [[0, 3, 7], list(range(N))])
-def test_stage_one_batch_gradient_is_the_full_formulas(toy, rows):
-    expected = finite_differences(lambda H: stage_one(H, toy), toy["H"])[rows]
-    t = tensors(toy)
-    rest = t["H"].sum(dim=0) - t["H"][rows].sum(dim=0)
+def test_stage_one_gives_a_batch_its_part_of_the_full_formula(
+    toy, rows, reduction, fusion_stage
+):
+    stage = fusion_stage(toy, FusionWeights(LAMBDA, ETA), reduction)
+    H = moved(stage.network, rows)
+    over_pairs, over_items = divisors(reduction, len(rows))
 
-    def loss(H):
-        S = shares_label(t["Y"][rows], t["Y"])
-        return (
-            2 * pairwise_loss(H, t["H"], S)
-            + LAMBDA * quantization_loss(H, t["B"][rows])
-            + ETA * balance_loss(H, rest)
-        )
+    def full(H):
+        pairwise = likelihood(H, H, toy["Y"]) + ETA * squares(H.sum(axis=0))
+        return pairwise / over_pairs + LAMBDA * squares(toy["B"] - H) / over_items
 
-    assert relative_error(batch_gradient(loss, t["H"], rows), expected) < 1e-6
+    loss, _ = stage.loss(torch.tensor(rows))
+    loss.backward()
+    found = stage.network.values.grad.numpy()
+    assert relative_error(found[rows], finite_differences(full, H)[rows]) < 1e-6
+    # a pair with the batch stands in the formula from either side
+    value = 2 * likelihood(H[rows], H, toy["Y"][rows], toy["Y"])
+    value = (value + ETA * squares(H.sum(axis=0))) / over_pairs
+    value += LAMBDA * squares(toy["B"][rows] - H[rows]) / over_items
+    assert loss.item() == pytest.approx(value, rel=1e-12)
 
 
 def test_stage_one_without_the_doubling_is_wrong(toy):
@@ -113,28 +130,53 @@ def test_stage_one_without_the_doubling_is_wrong(toy):
     assert relative_error(2 * once, expected) < 1e-6
 
 
+@pytest.mark.parametrize("reduction", ["paper", "per_term"])
 @pytest.mark.parametrize("side", ["F", "G"])
 @pytest.mark.parametrize("rows", [[1, 2, 8], list(range(N))])
-def test_stage_two_batch_gradient_is_the_full_formulas(toy, side, rows):
-    other, W = ("G", "W1") if side == "F" else ("F", "W2")
+def test_stage_two_gives_a_batch_its_part_of_the_full_formula(
+    toy, side, rows, reduction, modality_stage
+):
+    stage = modality_stage(toy, ModalityWeights(PAIRS, GAMMA, BETA, ALPHA), reduction)
+    other, network, loss_of = {
+        "F": ("G", stage.image_network, stage.image_loss),
+        "G": ("F", stage.text_network, stage.text_loss),
+    }[side]
+    # maps of the outputs that the stage was made with, not of the moved ones
+    W = np.linalg.solve(toy["Y"].T @ toy["Y"] + np.eye(CLASSES), toy["Y"].T @ toy[side])
+    X, others, Y, B = moved(network, rows), toy[other], toy["Y"], toy["B"]
+    over_pairs, over_items = divisors(reduction, len(rows))
+
+    def part(X, batch):
+        """The formula's terms of this side, those of single items in a batch."""
+        chosen = X[batch]
+        pairwise = PAIRS * likelihood(chosen, others, Y[batch], Y)
+        items = GAMMA * squares(B[batch] - chosen)
+        items += BETA * squares(chosen - Y[batch] @ W)
+        balance = ALPHA * squares(X.sum(axis=0))
+        return (pairwise + balance) / over_pairs + items / over_items
+
+    loss, _ = loss_of(torch.tensor(rows))
+    loss.backward()
+    expected = finite_differences(lambda X: part(X, list(range(N))), X)[rows]
+    assert relative_error(network.values.grad.numpy()[rows], expected) < 1e-6
+    assert loss.item() == pytest.approx(part(X, rows), rel=1e-12)
+
+
+@pytest.mark.parametrize("side", ["F", "G"])
+def test_stage_two_in_full_is_the_printed_objective(toy, side, modality_stage):
+    stage = modality_stage(toy, ModalityWeights(1.0, GAMMA, BETA, ALPHA))
+    is_image = side == "F"
+    network = stage.image_network if is_image else stage.text_network
+    loss, _ = (stage.image_loss if is_image else stage.text_loss)(torch.arange(N))
+    loss.backward()
+    maps = stage.W1.numpy(), stage.W2.numpy()
 
     def full(X):
         values = {"F": toy["F"], "G": toy["G"], side: X}
-        return stage_two(values["F"], values["G"], toy["W1"], toy["W2"], toy)
+        return stage_two(values["F"], values["G"], *maps, toy) / N**2
 
-    expected = finite_differences(full, toy[side])[rows]
-    t = tensors(toy)
-    rest = t[side].sum(dim=0) - t[side][rows].sum(dim=0)
-
-    def loss(X):
-        return (
-            pairwise_loss(X, t[other], shares_label(t["Y"][rows], t["Y"]))
-            + GAMMA * quantization_loss(X, t["B"][rows])
-            + BETA * classification_loss(X, t["Y"][rows], t[W])
-            + ALPHA * balance_loss(X, rest)
-        )
-
-    assert relative_error(batch_gradient(loss, t[side], rows), expected) < 1e-6
+    expected = finite_differences(full, toy[side])
+    assert relative_error(network.values.grad.numpy(), expected) < 1e-6
 
 
 def test_label_map_has_zero_gradient_and_the_printed_one_has_not(toy):
