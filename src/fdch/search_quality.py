@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.encoding import real_outputs
 from fdch.errors import DataError, RunError, SettingError
+from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration import Calibration, calibration_error
 from fdch.preparation import read_pairs
 from fdch.results import Demand
@@ -58,7 +59,7 @@ def search_quality(
     Returns:
         Plain values: precision of the first ten, average precision of the first
         hundred (mean over queries), and the calibration error of the first ten,
-        each without and with re-ranking.
+        each without and with re-ranking; and what random codes would score.
     """
     if queries < 1:
         raise SettingError(f"give 1 query or more; got {queries}.")
@@ -106,8 +107,19 @@ def search_quality(
         "data": pairs.fingerprint,
         "queries": len(asked),
         "gallery": len(gallery),
-        "chance": float(relevant.mean()),
+        "chance": _chance(relevant),
         "turns": turns,
+    }
+
+
+def _chance(relevant: NDArray[np.bool_]) -> dict[str, float]:
+    """Give what random codes score, by the names that `_figures` has."""
+    answers = relevant.sum(axis=1, keepdims=True, dtype=np.int64)
+    counts = Histograms(np.full_like(answers, relevant.shape[1]), answers)
+    averages = np.nan_to_num(chance(counts, LONG))  # 0 where nothing is relevant
+    return {
+        f"precision_at_{TOP}": float(relevant.mean()),
+        f"map_at_{LONG}": float(averages.mean()),
     }
 
 

@@ -28,6 +28,11 @@ def test_the_macro_average_counts_an_empty_ball_as_zero():
     assert curve.recall == pytest.approx((1 / 4, (1 + 1 / 2) / 2, 1))
 
 
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_chance_is_the_share_of_relevant_items(average):
+    assert lookup_curve(HAND, average).chance == pytest.approx(3 / 8)
+
+
 def test_the_macro_average_can_skip_an_empty_ball():
     curve = lookup_curve(HAND, "macro", "skip")
     assert curve.precision == pytest.approx((1, (1 / 2 + 1) / 2, (1 / 4 + 1 / 2) / 2))

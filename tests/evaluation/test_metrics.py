@@ -141,8 +141,28 @@ def test_a_perfect_ranking_scores_one():
 
 def test_codes_all_alike_score_near_chance():
     counts = counted([2] * 10_000, [1, 0, 0, 1] * 2500)
-    assert chance(counts)[0] == 0.5
-    assert average_precision(counts)[0] == pytest.approx(0.5, abs=1e-3)
+    assert average_precision(counts)[0] == chance(counts)[0]
+    assert chance(counts)[0] == pytest.approx(0.5, abs=1e-3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rankings, st.one_of(st.none(), st.integers(1, 8)))
+def test_chance_is_the_mean_over_all_orders_of_the_database(ranking, cutoff):
+    distances, relevant = ranking
+    alike = [0] * len(distances), relevant
+    values = enumerated(alike, lambda r: slow_average_precision(r, cutoff))
+    found = chance(counted(*ranking), cutoff)[0]
+    assert found == pytest.approx(np.mean(values), abs=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("items", "relevant", "cutoff", "expected"),
+    [(1000, 100, 10, 0.219), (50, 2, None, 0.109), (18_015, 900, None, 0.0505)],
+)
+def test_chance_lies_above_the_share_in_short_lists(items, relevant, cutoff, expected):
+    counts = Histograms(np.array([[items]]), np.array([[relevant]]))
+    places = 4 if expected < 0.1 else 3
+    assert round(chance(counts, cutoff)[0], places) == expected
 
 
 def test_queries_without_answers_have_no_score():
@@ -152,6 +172,7 @@ def test_queries_without_answers_have_no_score():
         average_precision(counts, cutoff=1),
         precision_at(counts, 1),
         chance(counts),
+        chance(counts, cutoff=1),
     ):
         assert np.isnan(values).tolist() == [True, False]
 

@@ -44,7 +44,9 @@ def test_the_document_has_the_promised_shape():
     assert document["protocol"]["relevance"] == "shared label"
     assert document["protocol"]["ties"] == "expected"
     assert document["protocol"]["cutoff"] is None
-    assert document["chance"] == pytest.approx(1 / 3)
+    # 10 of 30 are relevant; (1 + relevant ones ahead) / rank, mean over all ranks
+    at_random = np.mean([(1 + (j - 1) * 9 / 29) / j for j in range(1, 31)])
+    assert document["chance"] == pytest.approx(at_random)
     for gallery in ("modality", "unified"):
         for direction in ("image_to_text", "text_to_image"):
             part = document["scores"][gallery][direction]
@@ -147,6 +149,19 @@ def test_measures_choose_ranks_and_averages():
     assert (part.lookup.average, part.lookup.empty) == ("macro", "skip")
 
 
+@pytest.mark.parametrize("cutoff", [None, 50])
+def test_random_codes_score_chance(cutoff):
+    rng = np.random.default_rng(0)
+    labels = np.eye(20)[rng.integers(20, size=4000)]
+    codes = binarize(rng.normal(size=(4000, 16)))
+    asked = codes[2000:], labels[:2000], labels[2000:]
+    found = score(codes[:2000], *asked, cutoff=cutoff)
+    assert found.map == pytest.approx(found.chance, rel=0.08)
+    assert found.precision_at[100] == pytest.approx(found.lookup.chance, rel=0.08)
+    assert found.lookup.chance == pytest.approx(0.05, abs=0.002)
+    assert found.chance > (1.03 if cutoff is None else 1.8) * 0.05
+
+
 def test_progress_is_told_the_queries_done():
     told: list[Update] = []
     query, database = QUERIES.image, DATABASE.text
@@ -160,7 +175,7 @@ def test_progress_is_told_the_queries_done():
 
 def test_the_printed_table_says_how_it_was_made():
     printed = str(scored())
-    assert "fdch, 8 bits; chance 0.3333" in printed
+    assert "fdch, 8 bits; chance 0.4022" in printed
     assert "image → text" in printed and "P@10" in printed
     assert "6 queries, 30 in the database, 20 for training" in printed
     assert "seed 3" in printed and "whole database" in printed

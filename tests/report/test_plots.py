@@ -64,6 +64,19 @@ def test_radii_that_fetch_nothing_have_no_point(evaluation):
     ElementTree.fromstring(lookup_plot(replace(scores, scores=changed)))
 
 
+@pytest.mark.parametrize("drawn", [lookup_plot, precision_plot])
+def test_the_line_of_chance_is_a_precision_not_a_map(drawn, evaluation):
+    scores = evaluation.scores
+    parts = scores.scores["unified"].items()
+    lucky = {name: replace(part, chance=0.99) for name, part in parts}
+    plain, changed = (
+        replace(scores, scores={"unified": found})
+        for found in (scores.scores["unified"], lucky)
+    )
+    assert changed.chance == pytest.approx(0.99)
+    assert drawn(changed) == drawn(plain)
+
+
 def test_a_missing_package_is_told(plot, evaluation, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match=r"fdch\[report\]"):

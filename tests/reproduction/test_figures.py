@@ -53,6 +53,12 @@ def test_every_panel_has_every_method_and_chance(panels):
     assert len(legend.get_texts()) == 4
 
 
+def test_chance_is_where_every_curve_ends(panels):
+    for panel in panels:
+        for points in panel.curves.values():
+            assert points[-1] == pytest.approx((1, panel.chance))
+
+
 def test_each_method_is_searched_as_its_authors_do(few, panels):
     scores = few.scores("fdch", 16)
     curves = [run.scores["unified"]["image_to_text"].lookup for run in scores]

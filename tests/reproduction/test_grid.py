@@ -76,7 +76,7 @@ def test_each_column_of_a_gallery_has_its_best(grid):
             assert best == [mean == max(means) for mean in means]
 
 
-def test_chance_is_the_share_of_relevant_items(few, grid):
+def test_chance_is_the_mean_over_seeds(few, grid):
     scores = few.scores("cmfh", 16)
     expected = sum(s.scores["unified"]["image_to_text"].chance for s in scores) / 2
     assert grid.chance["unified"][0] == pytest.approx(expected)

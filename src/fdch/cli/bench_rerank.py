@@ -49,10 +49,11 @@ def table(result: dict[str, Any]) -> "Table":
         for turn, ways in result["turns"].items()
         for (way, name), found in zip(names.items(), ways.values(), strict=True)
     )
+    chances = result["chance"].values()
     notes = (
         f"{result['method']}, {result['bits']} bits, model {result['model'][:12]}; "
         f"{result['queries']:,} queries, {result['gallery']:,} items, none of them "
-        f"seen in training; chance {result['chance']:.4f}",
+        f"seen in training; chance {' and '.join(map('{:.4f}'.format, chances))}",
         "said: mean probability of the first 10, to be compared with their precision",
     )
     header = ("", "", "precision@10", "mAP@100", "said", "calibration error")

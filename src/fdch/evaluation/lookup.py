@@ -38,6 +38,11 @@ class LookupCurve:
     average: Average = "micro"
     empty: Empty = "zero"
 
+    @property
+    def chance(self) -> float | None:
+        """Precision of random codes: that of the whole database, at the last radius."""
+        return self.precision[-1] if self.precision else None
+
     def to_json(self) -> dict[str, Any]:
         """Give lists of numbers; a point without a precision is null."""
         return {

@@ -83,17 +83,25 @@ def precision_at(counts: Histograms, k: int) -> Floats:
     taken = np.clip(k - groups.ahead, 0, groups.items)
     hits = taken * groups.relevant / np.maximum(groups.items, 1)
     shown = np.minimum(k, counts.items.sum(axis=1))
-    return _valid_only(counts, hits.sum(axis=1) / np.maximum(shown, 1))
+    shares = hits.sum(axis=1) / np.maximum(shown, 1)
+    return np.where(counts.relevant.sum(axis=1) > 0, shares, np.nan)
 
 
-def chance(counts: Histograms) -> Floats:
-    """Give the share of relevant items in the database: what random codes score."""
-    size = np.maximum(counts.items.sum(axis=1), 1)
-    return _valid_only(counts, counts.relevant.sum(axis=1) / size)
+def chance(counts: Histograms, cutoff: int | None = None) -> Floats:
+    """Give the average precision expected of a random order of the database.
 
+    It lies above the share of relevant items, and the more so the shorter the list:
+    a relevant item that luck puts first counts in full.
 
-def _valid_only(counts: Histograms, values: Floats) -> Floats:
-    return np.where(counts.relevant.sum(axis=1) > 0, values, np.nan)
+    >>> counts = Histograms(np.array([[40, 10]]), np.array([[0, 2]]))
+    >>> chance(counts).round(3).tolist()  # where the share is 2 of 50, or 0.04
+    [0.109]
+    """
+    whole = Histograms(
+        counts.items.sum(axis=1, keepdims=True),
+        counts.relevant.sum(axis=1, keepdims=True),
+    )
+    return average_precision(whole, "expected", cutoff)
 
 
 def _groups(counts: Histograms) -> Groups:

@@ -29,7 +29,7 @@ class DirectionScores:
         map_best: The same in the best order of tied items.
         map_worst: The same in the worst order.
         precision_at: Expected precision among the first k, by k.
-        chance: Mean share of relevant items: the score of random codes.
+        chance: What `map` is for random codes, with the same cut-off.
         queries: Valid queries, which have a relevant item in the database.
         skipped: Queries left out because they have none.
         lookup: Precision and recall by radius.
@@ -116,7 +116,7 @@ class Scores:
 
     @property
     def chance(self) -> float:
-        """Mean share of relevant items over all directions."""
+        """The mAP of random codes, mean over all directions."""
         return sum(part.chance for part in self._parts()) / len(self._parts())
 
     @property

@@ -177,7 +177,7 @@ def _per_query(
             counts.stable,
             average_precision(counts, "best", cutoff),
             average_precision(counts, "worst", cutoff),
-            chance(counts),
+            chance(counts, cutoff),
             *(precision_at(counts, k) for k in measures.precision_at),
         ]
     )

@@ -13,6 +13,7 @@ from fdch.data.decoding import FORMATS
 from fdch.data.images import ImageFeatures, Pictures
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
+from fdch.evaluation import Histograms, chance
 
 MOST_PATTERNS = 4096
 SAMPLED_QUERIES = 2000
@@ -41,13 +42,12 @@ class Range:
 
 @dataclass(frozen=True)
 class Chance:
-    """What a random ranking scores: the share of pairs that share a label.
+    """What a random ranking scores where each labelled pair asks for all others.
 
     Args:
-        map: Mean, over labelled pairs, of the share of all others that share
-            a label with it.
-        queries: Pairs that the mean is over.
-        exact: Whether these are all labelled pairs, not a sample.
+        map: Mean average precision of random rankings.
+        queries: Pairs that the mean is over: those that share a label with another.
+        exact: Whether these are all such pairs, not a sample.
     """
 
     map: float
@@ -139,13 +139,14 @@ def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
 def label_chance(
     labels: NDArray[np.uint8], random: np.random.Generator
 ) -> Chance | None:
-    """Measure how often two labelled pairs share a label.
+    """Let labelled pairs ask for one another, each without itself, at random.
 
     Pairs with equal labels share everything, so patterns of labels are compared
-    in place of pairs: all of them, or a sample where there are very many.
+    in place of pairs: all of them, or a sample where there are very many. None
+    where no two pairs share a label.
 
     >>> label_chance(np.eye(2, dtype=np.uint8)[[0, 0, 1]], np.random.default_rng(0))
-    Chance(map=0.3333333333333333, queries=3, exact=True)
+    Chance(map=0.75, queries=2, exact=True)
     """
     if len(labels) < 2:
         return None
@@ -156,9 +157,13 @@ def label_chance(
         asking = labels[random.choice(len(labels), SAMPLED_QUERIES, replace=False)]
         weights = np.ones(len(asking), dtype=members.dtype)
     shares = (asking.astype(np.float32) @ patterns.T.astype(np.float32)) > 0
-    others = (shares @ members) - 1
-    mean = float(weights @ others / weights.sum() / (len(labels) - 1))
-    return Chance(mean, int(weights.sum()), exact)
+    relevant = (shares @ members) - 1
+    others = np.full_like(relevant, len(labels) - 1)
+    weights = weights * (relevant > 0)
+    if not weights.any():
+        return None
+    scores = np.nan_to_num(chance(Histograms(others[:, None], relevant[:, None])))
+    return Chance(float(weights @ scores / weights.sum()), int(weights.sum()), exact)
 
 
 def _label_counts(pairs: PairedSet) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 import io
 import re
+import statistics
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,16 @@ def _line(axes: "Axes", points: Any, gallery: str, direction: str, colour: str) 
 
 
 def _chance_line(axes: "Axes", scores: Scores) -> None:
-    axes.axhline(scores.chance, color=INK, linewidth=1, linestyle=":", label="chance")
+    """Draw the precision of random codes, the same at every rank and radius."""
+    known = [
+        curve.chance
+        for curves in scores.lookup.values()
+        for curve in curves.values()
+        if curve.chance is not None
+    ]
+    if known:
+        level = statistics.fmean(known)
+        axes.axhline(level, color=INK, linewidth=1, linestyle=":", label="chance")
 
 
 def page_svg(

@@ -59,10 +59,9 @@ def _panel(
         runs = [run.scores[searched] for run in found.scores(method, bits)]
         if runs:
             curves[method] = mean_curve([run[direction].lookup for run in runs])
-            chances += [run[direction].chance for run in runs]
-    return Panel(
-        bits, direction, curves, statistics.fmean(chances) if chances else None
-    )
+            chances += [run[direction].lookup.chance for run in runs]
+    known = [chance for chance in chances if chance is not None]
+    return Panel(bits, direction, curves, statistics.fmean(known) if known else None)
 
 
 def mean_curve(curves: list[LookupCurve]) -> tuple[Point, ...]:

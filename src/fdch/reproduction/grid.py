@@ -76,7 +76,7 @@ class Grid:
         recipe: What was asked for.
         columns: Direction and code length of each column.
         sections: Lines by gallery.
-        chance: Score of random codes by gallery, to each column.
+        chance: mAP of random codes by gallery, to each column.
         failures: Why cells have no score; notes are numbered from 1.
         notes: How the scores were made.
         seeds: Of the runs that each score is the mean of.
@@ -204,16 +204,16 @@ def _line(
 def _chance(
     scores: list[Scores], gallery: str, columns: tuple[tuple[str, int], ...]
 ) -> tuple[float | None, ...]:
-    """Give the mean share of relevant items; it does not depend on the codes."""
+    """Give the mAP of random codes; it follows from labels and split alone."""
     by_direction: dict[str, float] = {}
     for direction in DIRECTIONS:
-        shares = {
+        chances = {
             run.protocol.seed: run.scores[gallery][direction].chance
             for run in scores
             if gallery in run.scores
         }
-        if shares:
-            by_direction[direction] = statistics.fmean(shares.values())
+        if chances:
+            by_direction[direction] = statistics.fmean(chances.values())
     return tuple(by_direction.get(direction) for direction, _ in columns)
 
 
