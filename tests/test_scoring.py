@@ -1,9 +1,13 @@
 """A method or a run in; codes and scores out."""
 
 import json
+import tracemalloc
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from fdch import scoring
 from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedRun, DataError, RunError
 from fdch.run_files import DESCRIPTION
@@ -75,3 +79,25 @@ def test_validation_averages_both_halves(task, trained):
     for direction, value in found["modality"].items():
         assert value == pytest.approx((one[direction].map + two[direction].map) / 2)
     assert validate(trained.method, pairs[:0]) == {}
+
+
+def test_halves_without_a_label_in_common_have_no_score(task, trained):
+    pairs = PairedSet.read(task.source)
+    alone = pairs.labels * (pairs.labels.sum(axis=1, keepdims=True) == 1)
+    first, second = (np.flatnonzero(alone[:, i])[:4] for i in (0, 1))
+    assert validate(trained.method, pairs[np.ravel([first, second], "F")]) == {}
+
+
+def test_many_validation_pairs_are_not_compared_all_with_all(
+    task, trained, factor_pairs, monkeypatch
+):
+    nothing = SimpleNamespace(scores=SimpleNamespace(scores={}))
+    monkeypatch.setattr(scoring, "score_method", lambda *_, **__: nothing)
+    pairs = factor_pairs(6000)
+    tracemalloc.start()
+    try:
+        validate(trained.method, pairs)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 3000**2

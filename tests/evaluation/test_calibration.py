@@ -1,5 +1,7 @@
 """Probabilities that mean what they say and never rise with the distance."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -123,6 +125,44 @@ def test_rows_taken_some_at_a_time_give_the_same(monkeypatch):
     parts = fit_calibration(outputs, labels)
     assert whole is not None and parts is not None
     assert whole.to_json() == parts.to_json()
+
+
+def test_of_many_pairs_some_are_drawn_the_same_each_time(monkeypatch):
+    monkeypatch.setattr(calibration_fit, "MOST_PAIRS", 120)
+    labels = drawn_labels(400, 1)
+    outputs = {"image": noisy_outputs(labels, 2), "text": noisy_outputs(labels, 3)}
+    found = fit_calibration(outputs, labels)
+    again = fit_calibration(outputs, labels)
+    assert found is not None and again is not None
+    assert found.pairs == 120
+    assert found.to_json() == again.to_json()
+    # rows of outputs and labels stay together: near is more probable than far
+    for curves in found.curves.values():
+        for curve in curves.values():
+            assert curve.plain[0] > curve.plain[-1] + 0.2
+
+
+def test_as_many_pairs_as_may_be_are_all_taken(monkeypatch):
+    labels = drawn_labels(120, 1)
+    outputs = {"image": noisy_outputs(labels, 2)}
+    free = fit_calibration(outputs, labels)
+    monkeypatch.setattr(calibration_fit, "MOST_PAIRS", 120)
+    bound = fit_calibration(outputs, labels)
+    assert free is not None and bound is not None
+    assert free.to_json() == bound.to_json()
+
+
+def test_memory_does_not_grow_with_the_square_of_the_pairs(monkeypatch):
+    monkeypatch.setattr(calibration_fit, "ROWS_AT_A_TIME", 16)
+    labels = drawn_labels(3000, 1)
+    outputs = {"image": noisy_outputs(labels, 2)}
+    tracemalloc.start()
+    try:
+        fit_calibration(outputs, labels)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 3000**2
 
 
 counted = st.tuples(st.integers(0, 1000), st.integers(0, 1000)).map(sorted)

@@ -24,6 +24,8 @@ FEWEST = 200  # comparisons that a point of a curve rests on
 # a user sees a few results of each query: queries amid a crowd of equal codes must
 # not drown the others
 MOST_PER_DISTANCE = 3
+# all ask for all, and more of them would hardly move a curve
+MOST_PAIRS = 5000
 ROWS_AT_A_TIME = 512
 
 
@@ -31,6 +33,8 @@ def fit_calibration(
     outputs: Mapping[str, NDArray[Any]], labels: NDArray[Any]
 ) -> Calibration | None:
     """Let held-out pairs ask for one another, each without itself.
+
+    Of very many pairs some are drawn, whose number `Calibration.pairs` then tells.
 
     Args:
         outputs: Real outputs of the same pairs in the same rows, (pairs, bits), by
@@ -41,21 +45,22 @@ def fit_calibration(
     Returns:
         None where there are fewer than two pairs, or none that share a label.
     """
+    if len(labels) > MOST_PAIRS:
+        rows = _drawn_rows(len(labels))
+        labels = labels[rows]
+        outputs = {kind: values[rows] for kind, values in outputs.items()}
     known = labels.astype(np.float32)
-    relevant = (known @ known.T) > 0
-    np.fill_diagonal(relevant, False)
-    pairs = len(relevant)
-    if pairs < 2 or not relevant.any():
+    if not (np.count_nonzero(known, axis=0) > 1).any():
         return None
     codes = {kind: binarize(values) for kind, values in outputs.items()}
     curves = {
         asking: {
-            kind: _fit_curve(values, codes[asking], codes[kind], relevant)
+            kind: _fit_curve(values, codes[asking], codes[kind], known)
             for kind in codes
         }
         for asking, values in outputs.items()
     }
-    return Calibration(next(iter(codes.values())).bits, pairs, curves)
+    return Calibration(next(iter(codes.values())).bits, len(known), curves)
 
 
 def falling(relevant: NDArray[Any], total: NDArray[Any]) -> Share:
@@ -81,21 +86,29 @@ def falling(relevant: NDArray[Any], total: NDArray[Any]) -> Share:
     return np.round(np.repeat(shares, [int(width) for *_, width in pools]), DECIMALS)
 
 
+def _drawn_rows(pairs: int) -> NDArray[np.int64]:
+    """Draw some of the pairs, the same ones at every call."""
+    drawn = np.random.default_rng(0).choice(pairs, MOST_PAIRS, replace=False)
+    return np.sort(drawn)
+
+
 def _fit_curve(
-    outputs: NDArray[Any], asking: Codes, asked: Codes, relevant: NDArray[np.bool_]
+    outputs: NDArray[Any], asking: Codes, asked: Codes, labels: NDArray[np.float32]
 ) -> Curve:
     bits = asking.bits
     plain, weighted = np.zeros((2, bits + 1)), np.zeros((2, STEPS * bits + 1))
     for start in range(0, len(asking), ROWS_AT_A_TIME):
         rows = slice(start, start + ROWS_AT_A_TIME)
-        others = np.ones_like(relevant[rows])
+        relevant = labels[rows] @ labels.T > 0
+        others = np.ones_like(relevant)
         others[np.arange(len(others)), np.arange(len(others)) + start] = False
+        relevant &= others
         for counts, distances, most in (
             (plain, hamming_distances(asking[rows], asked), MOST_PER_DISTANCE),
             (weighted, weighted_distances(outputs[rows], asked), 1),
         ):
             places = places_of(distances, bits, counts is weighted)
-            counts += _counts(places, relevant[rows], others, counts.shape[1], most)
+            counts += _counts(places, relevant, others, counts.shape[1], most)
     return Curve(falling(*plain), falling(*weighted))
 
 
