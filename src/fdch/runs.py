@@ -110,7 +110,7 @@ def save_run(
         "format": FORMAT,
         "method": name,
         "settings": settings,
-        "fingerprint": _model_fingerprint(name, settings, checksums[STATE]),
+        "fingerprint": _model_fingerprint(name, settings, checksums),
         **facts,
         "versions": _versions(),
         "files": checksums,
@@ -160,9 +160,16 @@ def open_run(folder: str | Path, context: Context = PLAIN) -> Run:
 
 
 def _model_fingerprint(
-    name: str, settings: Mapping[str, Any], state: Mapping[str, Any]
+    name: str, settings: Mapping[str, Any], checksums: Mapping[str, Any]
 ) -> str:
-    text = json.dumps([name, settings["bits"], state], sort_keys=True)
+    """Tell models apart by what they learned and by all their settings.
+
+    Some settings count in encoding alone, so that two models with one state can
+    have different codes. It is made once: runs keep the one they were saved with.
+    """
+    weights = checksums.get(settings["image_weights"])
+    others = {key: settings[key] for key in settings if key != "image_weights"}
+    text = json.dumps([name, others, checksums[STATE], weights], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
