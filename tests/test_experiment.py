@@ -34,6 +34,7 @@ def test_a_run_is_trained_saved_and_scored(task):
     assert (facts["train"], facts["validation"]) == (108, 12)
     assert facts["data"]["source"] == task.source
     assert facts["data"]["pairs"] == 240
+    assert facts["device"] == str(Context().torch_device())
     assert facts["labels"] == [f"label{i}" for i in range(6)]
     assert run.method.trained_on == 108
     assert run.calibration is not None
@@ -82,6 +83,42 @@ def test_unfinished_training_of_other_settings_is_refused(task, monkeypatch):
         train_run(replace(task, seed=5), resume=True)
 
 
+def test_unfinished_training_with_other_weights_is_refused(task, monkeypatch):
+    monkeypatch.setattr("fdch.training.checkpoints.Checkpoints.due", lambda _: True)
+    weights = task.out.parent / "weights.mat"
+    weights.write_bytes(b"one")
+    settings = {**task.settings, "image_weights": str(weights)}
+    weighted = replace(task, settings=settings)
+    with pytest.raises(Stop):
+        train_run(weighted, context=Context(stop_at("stage 1", 3)))
+    weights.write_bytes(b"two")
+    with pytest.raises(RunError, match="belongs to other data or settings"):
+        train_run(weighted, resume=True)
+    moved = weights.with_name("moved.mat")
+    moved.write_bytes(b"one")
+    settings["image_weights"] = str(moved)
+    train_run(weighted, resume=True)
+    weights.write_bytes(b"two")
+    settings["image_weights"] = str(weights)
+    with pytest.raises(RunError, match="trained otherwise: image_weights is"):
+        train_run(weighted, resume=True)
+
+
+def test_what_the_caller_says_of_the_work_reaches_the_method(task, monkeypatch):
+    told = []
+
+    def fit(self, pairs, validation, *, context):
+        told.append(context)
+        raise Stop
+
+    monkeypatch.setattr("fdch.methods.fdch.FDCH.fit", fit)
+    context = Context(device="cpu", remember=False)
+    with pytest.raises(Stop):
+        train_run(task, context=context)
+    assert replace(told[0], checkpoints=None) == context
+    assert told[0].checkpoints is not None
+
+
 def test_a_finished_run_is_not_trained_again(task, trained):
     with pytest.raises(RunError, match="already holds a trained run"):
         train_run(task)
@@ -105,6 +142,29 @@ def test_a_finished_run_of_other_settings_is_not_given_for_these(
 ):
     with pytest.raises(RunError, match=f"trained otherwise.*{named}"):
         train_run(replace(task, **changes), resume=True)
+
+
+def test_a_finished_run_of_other_data_is_not_given_for_these(
+    task, trained, tmp_path, factor_pairs, write_features
+):
+    other = write_features(tmp_path / "other.npz", factor_pairs(240, seed=5))
+    known = trained.facts["data"]["fingerprint"]
+    with pytest.raises(RunError, match=f"trained otherwise: data is {known}, not"):
+        train_run(replace(task, source=other), resume=True)
+    with pytest.raises(DataError, match="nowhere"):
+        train_run(replace(task, source="nowhere.npz"), resume=True)
+
+
+def test_a_finished_run_of_another_split_is_not_given_for_this(task, trained, tmp_path):
+    sizes = SplitSizes(query=30, train=60)
+    named = f"trained otherwise: split is {trained.facts['split']}, not"
+    with pytest.raises(RunError, match=named):
+        train_run(replace(task, sizes=sizes), resume=True)
+    Split.draw(PairedSet.read(task.source), 0, sizes).save(tmp_path / "split.json")
+    with pytest.raises(RunError, match=named):
+        train_run(replace(task, split=tmp_path / "split.json"), resume=True)
+    own = replace(task, split=task.out / "split.json")
+    assert train_run(own, resume=True).fingerprint == trained.fingerprint
 
 
 def test_settings_are_checked_before_data_is_read(task):

@@ -4,8 +4,9 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from fdch import methods
 from fdch.data.pairs import Broken, PairedSet
@@ -13,12 +14,12 @@ from fdch.data.splits import Parts, Split, SplitSizes
 from fdch.encoding import calibrate
 from fdch.errors import RunError, SettingError
 from fdch.methods._base import HashMethod
-from fdch.methods._settings import configure
+from fdch.methods._settings import configure, identifying
 from fdch.methods.fdch import FDCH
 from fdch.preparation import require_free_folder, require_ready, require_sides
 from fdch.run_files import CHECKPOINTS, is_finished
 from fdch.runs import Run, open_run, save_run
-from fdch.scoring import validate
+from fdch.scoring import training_facts, validate
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context
 
@@ -64,7 +65,7 @@ def train_run(
     Args:
         task: What to train.
         resume: Go on with unfinished training in the task's folder; a finished
-            run of the same settings is opened and given back.
+            run of the same settings, data and split is opened and given back.
         context: Device and progress; its checkpoints are the run's own.
         announce: Told of the data and its split before training begins.
     """
@@ -72,7 +73,7 @@ def train_run(
         methods.load(task.method), task.settings, bits=task.bits, seed=task.seed
     )
     if is_finished(task.out) and resume:
-        return _finished_run(method, task.out, context)
+        return _finished_run(method, task, context)
     require_free_folder(task.out, resume)
     require_ready(method, context)
     if task.stage_one is not None:
@@ -84,7 +85,7 @@ def train_run(
     method.fit(
         parts.train,
         parts.validation,
-        context=Context(context.progress, context.device, checkpoints),
+        context=replace(context, checkpoints=checkpoints),
     )
     facts = {
         "data": {
@@ -99,6 +100,7 @@ def train_run(
         "split": split.fingerprint,
         "train": len(parts.train),
         "validation": len(parts.validation),
+        "device": str(context.torch_device()),
         "seconds": round(time.monotonic() - began, 1),
         "validation_map": validate(method, parts.validation, context),
     }
@@ -122,21 +124,29 @@ def read_parts(
     return pairs, split.parts(pairs), split
 
 
-def _finished_run(method: HashMethod, folder: Path, context: Context) -> Run:
+def _finished_run(method: HashMethod, task: TrainingTask, context: Context) -> Run:
     """Open a finished run, unless it is another than was asked for."""
-    run = open_run(folder, context)
-    asked = {"method": method.name, **asdict(method)}
-    there = {"method": run.name, **asdict(run.method)}
-    # the run has a copy of the weights under its own name
-    names = [name for name in asked if name != "image_weights"]
-    wrong = [name for name in names if there.get(name) != asked[name]]
+    run = open_run(task.out, context)
+    require_ready(method, context)
+    asked = {"method": method.name, **identifying(method)}
+    _require_same(run, {"method": run.name, **identifying(run.method)}, asked)
+    # the settings first: the data may take long to read
+    known = training_facts(run)
+    pairs, _, split = read_parts(task, context)
+    asked = {"data": pairs.fingerprint, "split": split.fingerprint}
+    there = {"data": known["fingerprint"], "split": run.facts.get("split")}
+    _require_same(run, there, asked)
+    return run
+
+
+def _require_same(run: Run, there: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    wrong = [name for name in asked if there.get(name) != asked[name]]
     if wrong:
         told = [f"{name} is {there.get(name)}, not {asked[name]}" for name in wrong]
         raise RunError(
-            f"the run in '{folder}' is finished, but was trained otherwise: "
-            f"{'; '.join(told)}. Choose another folder, or the same settings."
+            f"the run in '{run.folder}' is finished, but was trained otherwise: "
+            f"{'; '.join(told)}. Choose another folder, or the same settings and data."
         )
-    return run
 
 
 def _take_stage_one(method: HashMethod, folder: Path, context: Context) -> None:
@@ -151,6 +161,6 @@ def _take_stage_one(method: HashMethod, folder: Path, context: Context) -> None:
 
 def _fingerprint(method: HashMethod, split: Split) -> str:
     """Tell one training task from another, so that checkpoints are not mixed."""
-    task = [method.name, asdict(method), split.data, split.fingerprint]
+    task = [method.name, identifying(method), split.data, split.fingerprint]
     text = json.dumps(task, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

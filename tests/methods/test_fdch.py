@@ -163,6 +163,21 @@ def test_a_stage_one_of_other_pairs_is_refused(pairs, fitted):
         other.fit(pairs[:100])
 
 
+def test_a_stage_one_is_known_by_its_weights_and_not_by_their_place(pairs, tmp_path):
+    one, moved = tmp_path / "one.mat", tmp_path / "moved.mat"
+    one.write_bytes(b"one")
+    donor = FDCH(**SMALL, image_weights=str(one)).fit(pairs)
+    one.rename(moved)
+    one.write_bytes(b"two")
+    other = FDCHI(**SMALL, image_weights=str(one))
+    other.share_stage_one(donor)
+    with pytest.raises(SettingError, match="other pairs or with other settings"):
+        other.fit(pairs)
+    same = FDCHI(**SMALL, image_weights=str(moved))
+    same.share_stage_one(donor)
+    assert same.fit(pairs).encode_pairs(pairs) == donor.encode_pairs(pairs)
+
+
 def test_settings_of_stage_two_may_differ(pairs, fitted):
     other = FDCH(**(SMALL | {"stage_two_epochs": 1}), imitation_weight=3.0)
     other.share_stage_one(fitted)

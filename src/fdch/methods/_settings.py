@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from fdch.errors import SettingError, suggestion
 from fdch.methods._base import HashMethod
+from fdch.run_files import checksum
 
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -14,6 +16,20 @@ TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 def setting_names(method: type[HashMethod]) -> list[str]:
     """List the settings of a method that may be changed, in order."""
     return [field.name for field in fields(method) if field.init]
+
+
+def identifying(method: HashMethod) -> dict[str, Any]:
+    """Give all settings of a method, a file of weights by what is in it.
+
+    Its path would tell one file from itself elsewhere, and not from another file
+    that was put in its place.
+    """
+    settings = asdict(method)
+    weights = Path(method.image_weights)
+    # one that is not there is refused where it is needed
+    if weights.is_file():
+        settings["image_weights"] = checksum(weights)["blake2b"]
+    return settings
 
 
 def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ that trains well on frozen features; `preset=paper` states the printed one.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from fdch.data.pairs import PairedSet
 from fdch.errors import SettingError
 from fdch.methods._base import About, Array
 from fdch.methods._deep import RELEASED, DeepMethod
+from fdch.methods._settings import identifying
 from fdch.networks.fusion import FusionNetwork
 from fdch.networks.pair import PairNetwork
 from fdch.objectives.reduction import WeightedSum
@@ -156,7 +157,7 @@ class FDCH(DeepMethod):
             "label_weight",
             "modality_balance_weight",
         }
-        settings = {k: v for k, v in asdict(self).items() if k not in later}
+        settings = {k: v for k, v in identifying(self).items() if k not in later}
         text = json.dumps([settings, pairs.fingerprint], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

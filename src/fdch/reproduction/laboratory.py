@@ -4,7 +4,6 @@ import hashlib
 import json
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from fdch.data.splits import Parts, Split
 from fdch.errors import FdchError
 from fdch.evaluation import Protocol, Scores
 from fdch.methods._base import HashMethod
+from fdch.methods._settings import identifying
 from fdch.methods.fdch import FDCH
 from fdch.preparation import read_pairs, require_ready, require_sides
 from fdch.progress import Progress, silent
@@ -73,7 +73,7 @@ class Laboratory:
         """Say everything that a cell's scores depend on."""
         return {
             "method": cell.method,
-            "settings": asdict(self.study.method(cell)),
+            "settings": identifying(self.study.method(cell)),
             "data": self.pairs.fingerprint,
             "split": self.split(cell.seed).fingerprint,
             "version": __version__,
@@ -198,6 +198,7 @@ class Laboratory:
             "split": split.fingerprint,
             "train": len(parts.train),
             "validation": len(parts.validation),
+            "device": str(self.context.torch_device()),
             "validation_map": {},
         }
 
