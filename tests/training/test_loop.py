@@ -15,6 +15,8 @@ from fdch.training.context import Context
 from fdch.training.loop import Schedule, Sweep, train
 from fdch.training.randomness import derive_seed, private_randomness
 
+CPU = torch.device("cpu")
+
 
 def schedule(**changes):
     settings: dict[str, Any] = {
@@ -248,11 +250,43 @@ def test_private_randomness_repeats_and_leaves_no_trace():
     before = torch.get_rng_state()
     draws = []
     for purpose in ("a", "a", "b"):
-        with private_randomness(0, purpose, 1):
+        with private_randomness(CPU, 0, purpose, 1):
             draws.append(torch.rand(3))
     assert torch.equal(draws[0], draws[1])
     assert not torch.equal(draws[0], draws[2])
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_private_randomness_draws_what_torchs_own_seed_gives():
+    with private_randomness(CPU, 3, "stage 1", 7):
+        drawn = torch.rand(5), torch.randperm(50)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive_seed(3, "stage 1", 7))
+        assert torch.equal(drawn[0], torch.rand(5))
+        assert torch.equal(drawn[1], torch.randperm(50))
+
+
+def test_work_on_the_cpu_wakes_no_accelerator(monkeypatch):
+    woken: list[str] = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    for name in ("get_rng_state", "set_rng_state", "manual_seed", "manual_seed_all"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_, name=name: woken.append(name))
+    with private_randomness(CPU, 0, "a"):
+        torch.rand(3)
+    assert not woken
+
+
+@pytest.mark.device
+def test_work_on_a_device_draws_what_torchs_own_seed_gives():
+    device = torch.device("cuda")
+    before = torch.cuda.get_rng_state(device)
+    with private_randomness(device, 3, "stage 1", 7):
+        drawn = torch.rand(5, device=device), torch.rand(5)
+    assert torch.equal(torch.cuda.get_rng_state(device), before)
+    with torch.random.fork_rng([device]):
+        torch.manual_seed(derive_seed(3, "stage 1", 7))
+        assert torch.equal(drawn[0], torch.rand(5, device=device))
+        assert torch.equal(drawn[1], torch.rand(5))
 
 
 def test_seeds_of_purposes_are_fixed_numbers():

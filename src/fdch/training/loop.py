@@ -107,8 +107,9 @@ def train(stage: Stage, schedule: Schedule, seed: int, context: Context) -> None
         for sweep in sweeps
     ]
     first = _resume(stage, optimizers, context)
+    device = context.torch_device()
     for epoch in range(first, schedule.epochs):
-        with private_randomness(seed, stage.name, epoch):
+        with private_randomness(device, seed, stage.name, epoch):
             terms = _run_epoch(stage, schedule, epoch, sweeps, optimizers)
         terms |= stage.end_epoch()
         _require_finite(terms, stage.name, epoch)

@@ -14,8 +14,20 @@ def derive_seed(seed: int, *purpose: str | int) -> int:
 
 
 @contextmanager
-def private_randomness(seed: int, *purpose: str | int) -> Iterator[None]:
-    """Seed torch inside a block, and leave the state outside as it was."""
-    with torch.random.fork_rng():
-        torch.manual_seed(derive_seed(seed, *purpose))
+def private_randomness(
+    device: torch.device, seed: int, *purpose: str | int
+) -> Iterator[None]:
+    """Seed the CPU and a device inside a block, and leave no trace outside.
+
+    Other accelerators are not even woken: each would take memory for it.
+    """
+    own = derive_seed(seed, *purpose)
+    forked = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(forked, device_type="cuda"):
+        torch.default_generator.manual_seed(own)
+        if device.type == "cuda":
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(own)
+        elif device.type != "cpu":
+            torch.manual_seed(own)  # of accelerators of other makers, all there are
         yield
