@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fdch import methods
+from fdch.data.contents import image_digests
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.splits import Parts, Split, SplitSizes
 from fdch.encoding import calibrate
@@ -80,6 +81,7 @@ def train_run(
         _take_stage_one(method, task.stage_one, context)
     pairs, parts, split = read_parts(task, context)
     announce(pairs, split)
+    seen = seen_images(parts)
     checkpoints = Checkpoints(task.out / CHECKPOINTS, _fingerprint(method, split))
     began = time.monotonic()
     method.fit(
@@ -105,7 +107,7 @@ def train_run(
         "validation_map": validate(method, parts.validation, context),
     }
     calibration = calibrate(method, parts.validation, context)
-    run = save_run(task.out, task.method, method, split, facts, calibration)
+    run = save_run(task.out, task.method, method, split, facts, calibration, seen)
     checkpoints.clear()
     return run
 
@@ -122,6 +124,13 @@ def read_parts(
     else:
         split = Split.draw(pairs, task.seed, task.sizes)
     return pairs, split.parts(pairs), split
+
+
+def seen_images(parts: Parts) -> list[bytes]:
+    """Give the hashes of all images that are learned from, sorted."""
+    learned = (parts.train.images, parts.validation.images)
+    digests = {digest for part in learned for digest in image_digests(part)}
+    return sorted(digests - {b""})
 
 
 def _finished_run(method: HashMethod, task: TrainingTask, context: Context) -> Run:

@@ -15,7 +15,15 @@ from fdch.errors import (
 from fdch.evaluation.histograms import MOST_BITS
 from fdch.methods._base import HashMethod
 from fdch.networks import image as image_networks
-from fdch.run_files import CALIBRATION, CHECKPOINTS, SPLIT, STATE, WEIGHTS, is_finished
+from fdch.run_files import (
+    CALIBRATION,
+    CHECKPOINTS,
+    SEEN,
+    SPLIT,
+    STATE,
+    WEIGHTS,
+    is_finished,
+)
 from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import READY
 
@@ -73,7 +81,7 @@ def require_free_folder(out: Path, resume: bool) -> None:
             f"'{out}' holds unfinished training. Add --resume to go on with it, or "
             "choose another folder."
         )
-    own = {STATE, SPLIT, CALIBRATION, CHECKPOINTS}
+    own = {STATE, SPLIT, SEEN, CALIBRATION, CHECKPOINTS}
     there = [path.name for path in out.iterdir()] if out.exists() else []
     there = [name for name in there if Path(name).stem != WEIGHTS]
     others = [n for n in there if n not in own and not n.endswith(".partial")]

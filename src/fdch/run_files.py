@@ -3,12 +3,13 @@
 RUN/run.json             what was trained, on what, by which versions; checksums
 RUN/state.safetensors    everything the method learned
 RUN/split.json           the ids of each part of the data
+RUN/seen.npy             hashes of the images it has learned from
 RUN/calibration.json     how probable a result at a distance is
 RUN/image_weights.*      a copy of the image network's weights, if not packaged
 RUN/scores.json          the last evaluation, once there was one
 RUN/checkpoints/         unfinished training, gone when it ends
 
-The model inside an index is such a folder without split.json.
+The model inside an index is such a folder without split.json and seen.npy.
 """
 
 import hashlib
@@ -27,6 +28,7 @@ FORMAT = 1
 DESCRIPTION = "run.json"
 STATE = "state.safetensors"
 SPLIT = "split.json"
+SEEN = "seen.npy"
 CALIBRATION = "calibration.json"
 SCORES = "scores.json"
 CHECKPOINTS = "checkpoints"
@@ -150,7 +152,7 @@ def read_calibration(
 
 def _known_files(files: Mapping[str, Any]) -> bool:
     """No name in a description may lead out of the folder."""
-    others = set(files) - {STATE, SPLIT, CALIBRATION}
+    others = set(files) - {STATE, SPLIT, SEEN, CALIBRATION}
     plain = all(
         Path(name).name == name and Path(name).stem == WEIGHTS for name in others
     )

@@ -4,13 +4,15 @@ import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
@@ -24,6 +26,7 @@ from fdch.run_files import (
     CALIBRATION,
     DESCRIPTION,
     FORMAT,
+    SEEN,
     SPLIT,
     STATE,
     WEIGHTS,
@@ -71,6 +74,25 @@ class Run:
             )
         return Split.read(self.folder / SPLIT)
 
+    def seen_images(self) -> frozenset[bytes] | None:
+        """Read the hashes of all images that it has learned from.
+
+        None for runs of before they were kept.
+        """
+        if SEEN not in self.facts["files"]:
+            return None
+        path = self.folder / SEEN
+        try:
+            found = np.load(path, allow_pickle=False)
+            if found.dtype != np.uint8 or found.ndim != 2:
+                raise ValueError(f"it holds {found.dtype} of shape {found.shape}")
+        except (ValueError, EOFError, OSError) as problem:
+            raise DamagedRun(
+                f"'{path}' does not hold hashes of images ({problem}). Train the run "
+                "again."
+            ) from problem
+        return frozenset(row.tobytes() for row in found)
+
 
 def save_run(
     folder: Path,
@@ -79,6 +101,7 @@ def save_run(
     split: Split | None,
     facts: Mapping[str, Any],
     calibration: Calibration | None = None,
+    seen: Sequence[bytes] = (),
 ) -> Run:
     """Write a run, its description last, so that a run is whole or absent.
 
@@ -89,6 +112,7 @@ def save_run(
         split: The split it was trained under; None for the model of an index.
         facts: What else to keep, such as the data's name and fingerprint.
         calibration: How probable a result at a distance is.
+        seen: Hashes of the images that it has learned from, 16 bytes each.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = [STATE]
@@ -96,6 +120,10 @@ def save_run(
     if split is not None:
         written.append(SPLIT)
         write_whole(folder / SPLIT, split.save)
+    if seen:
+        written.append(SEEN)
+        hashes = np.frombuffer(b"".join(seen), np.uint8).reshape(len(seen), -1)
+        write_whole(folder / SEEN, lambda path: _save_array(path, hashes))
     if calibration is not None:
         written.append(CALIBRATION)
         write_json(folder / CALIBRATION, calibration.to_json())
@@ -122,9 +150,8 @@ def save_run(
 def copy_model(run: Run, folder: Path) -> Run:
     """Write what encodes, byte for byte, and leave out what training needed."""
     folder.mkdir(parents=True, exist_ok=True)
-    kept = {
-        name: checksum for name, checksum in run.facts["files"].items() if name != SPLIT
-    }
+    files = run.facts["files"].items()
+    kept = {name: checksum for name, checksum in files if name not in (SPLIT, SEEN)}
     for name in kept:
         write_whole(folder / name, partial(shutil.copyfile, run.folder / name))
         require_intact(folder / name, kept[name])
@@ -171,6 +198,12 @@ def _model_fingerprint(
     others = {key: settings[key] for key in settings if key != "image_weights"}
     text = json.dumps([name, others, checksums[STATE], weights], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _save_array(path: Path, values: NDArray[np.uint8]) -> None:
+    # numpy would add an ending to the name of a file, not to an open one
+    with path.open("wb") as file:
+        np.save(file, values, allow_pickle=False)
 
 
 def _versions() -> dict[str, str]:

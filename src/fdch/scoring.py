@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from fdch.data.contents import learned_from, shared_pairs
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.splits import Split
 from fdch.encoding import EncodedPairs, encode_pairs
-from fdch.errors import DamagedRun, LabelError, RunError
+from fdch.errors import DamagedRun, DataError, LabelError, RunError
 from fdch.evaluation import GALLERIES, Protocol, Scores, evaluate_codes
 from fdch.methods._base import HashMethod
 from fdch.preparation import read_pairs
@@ -38,9 +39,10 @@ def evaluate(
     Args:
         method: A fitted method.
         query: Pairs to search with, each modality in turn.
-        database: Pairs to search.
+        database: Pairs to search; none of them may be one of the queries.
         cutoff: Rank after which rankings are cut; None for the whole database.
     """
+    _require_apart(query, database)
     protocol = _own_protocol(method, query, database, cutoff)
     return score_method(method, query, database, protocol).scores
 
@@ -59,7 +61,8 @@ def evaluate_run(
     Args:
         run: An opened run.
         source: Data; None takes the data the run was trained on. Other data is
-            split anew, with the run's seed.
+            split anew, with the run's seed; pairs of it that the run has learned
+            from do not ask.
         galleries: "modality", "unified" or both.
         cutoff: Rank after which rankings are cut.
         broken: Whether broken rows and pictures are refused or skipped; None does
@@ -78,7 +81,7 @@ def evaluate_run(
             "Name the data to evaluate on: fdch evaluate RUN DATA."
         )
     else:
-        split = Split.draw(pairs, run.method.seed)
+        pairs, split = _split_anew(run, pairs)
     rows = split.rows(pairs)
     protocol = Protocol(
         data=pairs.fingerprint,
@@ -89,6 +92,7 @@ def evaluate_run(
         validation=run.facts["validation"],
         cutoff=cutoff,
         seed=run.method.seed,
+        trained_on=known["fingerprint"],
     )
     return score_method(
         run.method,
@@ -98,6 +102,20 @@ def evaluate_run(
         galleries,
         context,
     )
+
+
+def _split_anew(run: Run, pairs: PairedSet) -> tuple[PairedSet, Split]:
+    """Split other data; pairs that the run has learned from do not ask."""
+    own = run.split()
+    ids = {*own.train, *own.validation}
+    barred = {*pairs.ids[learned_from(pairs, ids, run.seen_images())]}
+    if barred:
+        note = (
+            f"the run has learned from {len(barred):,} of the {len(pairs):,} pairs; "
+            "they are searched, but do not ask."
+        )
+        pairs = replace(pairs, notes=(*pairs.notes, note))
+    return pairs, Split.draw(pairs, run.method.seed, barred=barred)
 
 
 def validate(
@@ -154,6 +172,16 @@ def score_method(
         progress=context.progress,
     )
     return Evaluation(scores, query, database, query_codes, database_codes)
+
+
+def _require_apart(query: PairedSet, database: PairedSet) -> None:
+    found = shared_pairs(query, database)
+    if found:
+        raise DataError(
+            f"{len(found):,} of the {len(query):,} queries lie in the database too, "
+            f"such as '{found[0]}': each would find itself. Take them out of one of "
+            "the two; PairedSet.split draws queries that are not in the database."
+        )
 
 
 def _require_labels(pairs: PairedSet, what: str) -> None:

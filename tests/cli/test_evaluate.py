@@ -3,12 +3,13 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from fdch.evaluation import Scores
 
 PROTOCOL = {"data", "split", "queries", "database", "train", "relevance", "ties"}
-PROTOCOL |= {"cutoff", "seed"}
+PROTOCOL |= {"cutoff", "seed", "trained_on"}
 
 
 @pytest.fixture
@@ -74,6 +75,17 @@ def test_other_data_is_split_anew(fdch, on_features, features, copied, tmp_path)
     protocol = json.loads(result.stdout)["protocol"]
     assert (protocol["queries"], protocol["database"]) == (8, 72)
     assert not (copied / "scores.json").exists()
+
+
+def test_pairs_that_were_learned_from_are_counted(fdch, on_features, tmp_path):
+    with np.load(on_features.data) as arrays:
+        rows = {name: array[1:] for name, array in arrays.items()}
+    np.savez(tmp_path / "shorter.npz", **rows)
+    result = fdch("evaluate", on_features.run, tmp_path / "shorter.npz")
+    assert result.exit_code == 0, result.stderr
+    assert "note: the run has learned from " in result.stderr
+    assert " of the 119 pairs; they are searched, but do not ask." in result.stderr
+    assert "6 for validation of data " in result.stdout
 
 
 def test_the_same_data_elsewhere_is_the_same_data(fdch, on_features, tmp_path):

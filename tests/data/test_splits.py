@@ -163,6 +163,20 @@ def test_parts_that_overlap_are_refused():
         Split(0, "", query=("1", "1"), train=("2",), validation=())
 
 
+def test_barred_pairs_are_not_drawn_as_queries():
+    pairs = numbered(40)
+    plain = Split.draw(pairs, seed=3)
+    assert Split.draw(pairs, seed=3, barred={"elsewhere"}) == plain
+    barred = {*plain.query[:2], "7"}
+    found = Split.draw(pairs, seed=3, barred=barred)
+    assert not barred & set(found.query)
+    assert set(plain.query) - barred <= set(found.query)
+    assert len(found.query) == len(plain.query) == 4
+    few = {str(number) for number in range(3, 40)}
+    with pytest.raises(DataError, match=r"37 must not ask.*; 3 are left.* 4 queries"):
+        Split.draw(pairs, seed=3, barred=few)
+
+
 def document(**changes):
     split = Split(0, "data", ("1",), ("2",), ("3",))
     whole = {"format": 1, "fingerprint": split.fingerprint, "seed": 0, "data": "data"}

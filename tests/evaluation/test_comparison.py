@@ -77,6 +77,30 @@ def test_different_protocols_are_refused_with_both_values():
     assert "over_seeds" not in message
 
 
+def test_runs_trained_on_different_data_are_told_apart():
+    here, there = scores(trained_on="d0"), scores("dcmh", trained_on="d7")
+    with pytest.raises(ProtocolMismatch, match="trained_on 'd0' and 'd7'"):
+        comparison([here, there])
+    table = comparison([here, there], allow_mixed=True)
+    assert "data d7" not in str(table.rows[0][-1])
+    assert "0 for validation of data d7;" in str(table.rows[1][-1])
+
+
+def test_scores_that_do_not_tell_their_training_data_hide_no_difference():
+    untold, here = scores("imh"), scores(trained_on="d0")
+    assert len(comparison([untold, here]).rows) == 2
+    with pytest.raises(ProtocolMismatch, match="trained_on"):
+        comparison([untold, here, scores("dcmh", trained_on="d7")])
+
+
+def test_a_protocol_of_before_does_not_tell_its_training_data():
+    document = PROTOCOL.to_json()
+    assert document.pop("trained_on") == ""
+    assert Protocol.from_json(document) == PROTOCOL
+    told = Protocol.from_json(document | {"trained_on": "d7"})
+    assert told.trained_on == told.to_json()["trained_on"] == "d7"
+
+
 def test_a_different_seed_is_refused_with_the_way_out():
     with pytest.raises(ProtocolMismatch, match="over_seeds=True"):
         comparison([scores(), scores(seed=1, split="s1")])

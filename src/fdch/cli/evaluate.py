@@ -59,7 +59,8 @@ def command(
     """Score a run: pictures find texts, and texts find pictures.
 
     Without DATA the queries of the run's own split are asked, and the scores
-    are kept in RUN/scores.json. Other DATA is split anew with the run's seed.
+    are kept in RUN/scores.json. Other DATA is split anew with the run's seed;
+    pairs of it that the run has learned from do not ask.
     """
     if report is not None:
         require_place(report)

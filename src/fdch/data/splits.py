@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -110,7 +110,11 @@ class Split:
 
     @classmethod
     def draw(
-        cls, pairs: PairedSet, seed: int = 0, sizes: SplitSizes | None = None
+        cls,
+        pairs: PairedSet,
+        seed: int = 0,
+        sizes: SplitSizes | None = None,
+        barred: Collection[str] = (),
     ) -> "Split":
         """Draw a split at random; the order of the rows does not matter.
 
@@ -122,6 +126,7 @@ class Split:
             seed: Equal seeds draw equal splits.
             sizes: How many; the benchmark's sizes when not given, or a tenth
                 (at most 2,000) for queries and half (at most 5,000) for training.
+            barred: Ids that are not drawn as queries.
         """
         if seed < 0:
             raise SettingError(f"a seed is 0 or more; got {seed}.")
@@ -133,14 +138,17 @@ class Split:
         _require_enough(wanted, len(usable), len(pairs))
         names = np.array(sorted(pairs.ids[usable]), dtype=object)
         np.random.default_rng(seed).shuffle(names)
+        free = [name for name in names if name not in barred]
+        _require_queries(wanted, len(free), len(names), pairs.name)
+        drawn = [*free, *(name for name in names if name in barred)]
         first, last = wanted.query, wanted.query + wanted.train
         middle = last - wanted.held_out
         return cls(
             seed=seed,
             data=pairs.fingerprint,
-            query=tuple(names[:first]),
-            train=tuple(names[first:middle]),
-            validation=tuple(names[middle:last]),
+            query=tuple(drawn[:first]),
+            train=tuple(drawn[first:middle]),
+            validation=tuple(drawn[middle:last]),
         )
 
     @property
@@ -242,6 +250,16 @@ def _require_enough(wanted: SplitSizes, usable: int, there: int) -> None:
             f"and label ({wanted.query:,} queries and {wanted.train:,} for training); "
             f"of {there:,} pairs {usable:,} have all three. Give more pairs, or "
             "smaller sizes."
+        )
+
+
+def _require_queries(wanted: SplitSizes, free: int, usable: int, name: str) -> None:
+    if wanted.query > free:
+        raise DataError(
+            f"of the {usable:,} pairs of '{name}' with image, text and label "
+            f"{usable - free:,} must not ask, because they were learned from; {free:,} "
+            f"are left, and the split needs {wanted.query:,} queries. Give data with "
+            "more pairs that are new."
         )
 
 

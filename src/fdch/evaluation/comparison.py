@@ -128,8 +128,9 @@ def _rows(scores: Sequence[Scores], over_seeds: bool, allow_mixed: bool) -> list
 
 
 def _check_protocols(scores: Sequence[Scores], besides: tuple[str, ...]) -> None:
-    first = scores[0]
-    for other in scores[1:]:
+    # one that knows what it was trained on finds every difference
+    first = next((part for part in scores if part.protocol.trained_on), scores[0])
+    for other in scores:
         differing = first.protocol.differences(other.protocol, besides=besides)
         if not differing:
             continue

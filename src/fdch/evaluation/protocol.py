@@ -21,6 +21,8 @@ class Protocol:
         ties: How tied items are ranked.
         cutoff: Rank after which a ranking is cut, None for the whole database.
         seed: Seed of the split and the training.
+        trained_on: Fingerprint of the pairs that training drew from; empty where
+            that is not known, as in scores of before it was kept.
     """
 
     data: str
@@ -33,11 +35,17 @@ class Protocol:
     ties: str = "expected"
     cutoff: int | None = None
     seed: int = 0
+    trained_on: str = ""
 
     def differences(
         self, other: "Protocol", *, besides: tuple[str, ...] = ()
     ) -> dict[str, tuple[Any, Any]]:
-        """Name the fields in which two protocols differ, with both values."""
+        """Name the fields in which two protocols differ, with both values.
+
+        What one of them does not know of its training is no difference.
+        """
+        if not self.trained_on or not other.trained_on:
+            besides = (*besides, "trained_on")
         mine, theirs = asdict(self), asdict(other)
         return {
             name: (mine[name], theirs[name])
@@ -49,10 +57,12 @@ class Protocol:
         """Say it in a line; what belongs to one seed can be left out."""
         cut = "whole database" if self.cutoff is None else f"cut at {self.cutoff}"
         drawn = f", split {self.split[:12]}, seed {self.seed}" if of_a_seed else ""
+        elsewhere = self.trained_on not in ("", self.data)
+        origin = f" of data {self.trained_on[:12]}" if elsewhere else ""
         return (
             f"data {self.data[:12]}{drawn}; "
             f"{self.queries:,} queries, {self.database:,} in the database, "
-            f"{self.train:,} for training, {self.validation:,} for validation; "
+            f"{self.train:,} for training, {self.validation:,} for validation{origin}; "
             f"relevance: {self.relevance}; ties: {self.ties}; {cut}"
         )
 
@@ -78,4 +88,5 @@ class Protocol:
             ties=given.text("ties"),
             cutoff=given.whole("cutoff", 1) if given.has("cutoff") else None,
             seed=given.whole("seed"),
+            trained_on=given.text("trained_on") if given.has("trained_on") else "",
         )

@@ -13,6 +13,7 @@ from fdch.data.pairs import PairedSet
 from fdch.data.splits import Parts, Split
 from fdch.errors import FdchError
 from fdch.evaluation import Protocol, Scores
+from fdch.experiment import seen_images
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import identifying
 from fdch.methods.fdch import FDCH
@@ -151,7 +152,8 @@ class Laboratory:
         if keep:
             facts = self._facts(split, parts) | {"seconds": figures["training_seconds"]}
             whole = for_pictures(method, self.pairs, context)
-            save_run(run, cell.method, whole, split, facts)
+            seen = seen_images(split.parts(self.pairs))
+            save_run(run, cell.method, whole, split, facts, seen=seen)
             checkpoints.clear()
         return scores, figures
 
@@ -181,6 +183,7 @@ class Laboratory:
             train=len(parts.train),
             validation=len(parts.validation),
             seed=split.seed,
+            trained_on=self.pairs.fingerprint,
         )
 
     def _facts(self, split: Split, parts: Parts) -> dict[str, Any]:
