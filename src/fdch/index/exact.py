@@ -21,7 +21,8 @@ Flags = NDArray[np.bool_]
 
 QUERIES_TO_SHARE = 8  # queries a thread needs to make good use of a block in cache
 WHOLE = 128  # rows that the loops look at together
-FIRST_ROOM = 256  # keys of a radius search before anything is known
+FIRST_ROOM = 256  # keys of a radius search, at least, before anything is known
+ROOM_OF_FEW = 1 << 13  # that a few queries share: as much as is at hand at once
 MOST_ROOM = 1 << 22  # keys of several queries together when their number is known
 
 # Told a range of queries, room for keys of each, and where to count them, whether
@@ -188,33 +189,34 @@ def find_room(search: Search, start: int, stop: int) -> list[Keys]:
 
 def find_some(search: Search, start: int, stop: int) -> list[Keys | None]:
     """Do as `find_room`, with None where the search counts less than nothing."""
-    found = np.empty((stop - start, FIRST_ROOM), dtype=np.int64)
+    first_room = max(FIRST_ROOM, ROOM_OF_FEW // max(stop - start, 1))
+    found = np.empty((stop - start, first_room), dtype=np.int64)
     counted = np.zeros(stop - start, dtype=np.int64)
     search(start, stop, found, counted)
     sizes = counted.tolist()
     collected = [found[i, :size] if size >= 0 else None for i, size in enumerate(sizes)]
-    for first, last in _runs(sizes):
+    for first, last in _runs(sizes, first_room):
         shape = last - first, max(sizes[first:last])
         room, again = np.empty(shape, np.int64), np.zeros(shape[0], np.int64)
         search(start + first, start + last, room, again)
         for i in range(first, last):
-            if sizes[i] > FIRST_ROOM:
+            if sizes[i] > first_room:
                 collected[i] = room[i - first, : sizes[i]].copy()
     return collected
 
 
-def _runs(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _runs(sizes: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
     """Give ranges of queries that hold all those with too little room.
 
     They are searched together, which takes less time than one after another, as
     long as all may have the room of the largest.
 
-    >>> list(_runs([3, 300, 5, 900, 2]))
+    >>> list(_runs([3, 300, 5, 900, 2], 256))
     [(1, 4)]
     """
     first, last, largest = 0, 0, 0
     for i, size in enumerate(sizes):
-        if size <= FIRST_ROOM:
+        if size <= room:
             continue
         if last and (i + 1 - first) * max(largest, size) > MOST_ROOM:
             yield first, last
