@@ -1,12 +1,14 @@
 """SCM against plain n x n forms: the label correlation, both solvers, the fill."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import linalg
 from scipy.sparse import csr_array
 
+from fdch.data.images import ImageFeatures
 from fdch.errors import SettingError
 from fdch.methods.scm_orth import SCMOrth, orthogonal_directions
 from fdch.methods.scm_seq import SCMSeq, sequential_directions
@@ -148,6 +150,20 @@ def test_no_bit_is_constant_on_the_training_pairs(make, bits, factor_pairs):
 def test_bits_that_the_data_cannot_carry_are_refused(factor_pairs):
     with pytest.raises(SettingError, match="only 24 related directions, too few"):
         SCMOrth(bits=64).fit(factor_pairs(100))
+
+
+@pytest.mark.parametrize("make", [SCMOrth, SCMSeq])
+@pytest.mark.parametrize("value", [0.0, 0.1])
+def test_pictures_that_are_all_alike_are_refused(make, value, factor_pairs):
+    pairs = factor_pairs(60)
+    alike = ImageFeatures(np.full_like(pairs.images.values, value))
+    with pytest.raises(SettingError, match=r"only 0 related directions.*more varied"):
+        make(bits=8).fit(replace(pairs, images=alike))
+
+
+def test_sequential_learning_stops_where_nothing_is_left(views, labels):
+    found = sequential_directions(views, 0 * labels, 4)
+    assert (found.Wx.shape, found.Wz.shape) == ((9, 0), (8, 0))
 
 
 @pytest.mark.parametrize("make", [SCMOrth, SCMSeq])

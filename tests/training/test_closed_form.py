@@ -75,6 +75,31 @@ def test_ridge_residuals_are_what_the_weights_leave(n, d, seed):
     )
 
 
+@pytest.mark.parametrize("shape", [(60, 120), (120, 60), (50, 50)])
+@pytest.mark.parametrize("scale", [1e5, 1e9])
+def test_a_ridge_lost_in_round_off_is_raised_until_it_counts(shape, scale):
+    X = centred(scale * normal(0, shape[0], 3) @ normal(1, 3, shape[1]))[0]
+    B = X @ normal(2, shape[1], 2) / scale
+    ridge = Ridge(X, 1e-9)
+    np.testing.assert_allclose(X @ ridge.weights(B), B, atol=1e-6 * np.abs(B).max())
+    left = ridge.residuals(B)
+    assert np.abs(left).max() < 1e-6 * np.abs(B).max()
+    np.testing.assert_allclose(ridge.residual_matrix() @ B, left, atol=1e-6)
+
+
+def test_a_ridge_that_counts_is_taken_as_it_is():
+    X, B = normal(0, 9, 4), normal(1, 9, 2)
+    gram = X.T @ X
+    gram[np.diag_indices(4)] += 1e-3
+    expected = linalg.cho_solve(linalg.cho_factor(gram), X.T @ B)
+    np.testing.assert_array_equal(Ridge(X, 1e-3).weights(B), expected)
+
+
+def test_nothing_has_no_singular_pair():
+    p, value, q = top_singular_pair(np.zeros((4, 2)), normal(0, 3, 2))
+    assert value == 0 and not p.any() and not q.any()
+
+
 def test_whitened_columns_are_uncorrelated_with_variance_one():
     X = normal(0, 50, 6) @ normal(1, 6, 6)
     white = Whitening(X, 0.0)

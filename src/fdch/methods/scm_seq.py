@@ -53,7 +53,8 @@ def sequential_directions(
 
     Cxz ← Cxz - (Xᵀ sgn(Xwx))(Zᵀ sgn(Zwz))ᵀ is kept whitened and in factors that
     grow by one column with each bit. It ends early, as the authors' release does,
-    when a bit would explain more than the one before it.
+    when a bit would explain more than the one before it; and when it would explain
+    nothing at all.
     """
     A, B = white_correlation(views, Y, bits)
     columns_x: list[Matrix] = []
@@ -61,7 +62,7 @@ def sequential_directions(
     last = np.inf
     for bit in range(bits):
         p, theta, q = top_singular_pair(A, B)
-        if theta > last:
+        if theta > last or theta == 0:
             break
         last = theta
         columns_x.append(views.white_x.directions(p))
@@ -71,4 +72,6 @@ def sequential_directions(
         A = np.column_stack([A, -views.white_x.whiten(views.X.T @ signs_x)])
         B = np.column_stack([B, views.white_z.whiten(views.Z.T @ signs_z)])
         progress(Update("bits", bit + 1, bits, "bit", {"theta": theta}))
+    if not columns_x:
+        return Directions(*(np.zeros((V.shape[1], 0)) for V in (views.X, views.Z)))
     return Directions(np.column_stack(columns_x), np.column_stack(columns_z))

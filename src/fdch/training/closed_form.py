@@ -81,7 +81,8 @@ class Ridge:
 
     Args:
         X: Rows to regress from, (n, d).
-        ridge: δ > 0, the weight of the penalty on the weights.
+        ridge: δ > 0, the weight of the penalty on the weights; more is taken where
+            the system could not be solved with it.
 
     >>> Ridge(np.array([[1.0], [2.0]]), ridge=5.0).weights(np.array([[2.0], [4.0]]))
     array([[1.]])
@@ -90,9 +91,14 @@ class Ridge:
     def __init__(self, X: Matrix, ridge: float) -> None:
         self._X, self._ridge = X, ridge
         self._is_primal = X.shape[1] <= X.shape[0]
-        gram = X.T @ X if self._is_primal else X @ X.T
-        gram[np.diag_indices_from(gram)] += ridge
-        self._factor = linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
+        gram = self._gram()
+        least = _round_off(gram)
+        try:
+            self._factor = _factored(gram, ridge)
+        except linalg.LinAlgError:
+            # beside features of this size the ridge is nothing
+            self._ridge = max(ridge, least)
+            self._factor = _factored(self._gram(), self._ridge)
 
     def weights(self, B: Matrix, products: Matrix | None = None) -> Matrix:
         """Give (XᵀX + δI)⁻¹XᵀB, (d, k).
@@ -123,8 +129,25 @@ class Ridge:
         identity -= white.T @ white
         return identity
 
+    def _gram(self) -> Matrix:
+        return self._X.T @ self._X if self._is_primal else self._X @ self._X.T
+
     def _solve(self, right: Matrix) -> Matrix:
         return linalg.cho_solve(self._factor, right, check_finite=False)
+
+
+def _factored(gram: Matrix, ridge: float) -> tuple[Matrix, bool]:
+    """Factor the sum of a Gram matrix, which is overwritten, and a ridge."""
+    gram[np.diag_indices_from(gram)] += ridge
+    return linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
+
+
+def _round_off(gram: Matrix) -> float:
+    """Give the least ridge that counts.
+
+    Round-off alone may make the Gram matrix of dependent columns indefinite.
+    """
+    return float(np.finfo(np.float64).eps) * len(gram) * float(gram.max())
 
 
 class Whitening:
@@ -140,9 +163,7 @@ class Whitening:
         gram = X.T @ X
         if is_relative:
             ridge *= float(np.trace(gram)) / len(gram)
-        # round-off alone may make the Gram matrix of dependent columns indefinite
-        least = float(np.finfo(np.float64).eps) * len(gram) * float(gram.max())
-        gram[np.diag_indices_from(gram)] += max(ridge, least)
+        gram[np.diag_indices_from(gram)] += max(ridge, _round_off(gram))
         self._R = linalg.cholesky(gram, overwrite_a=True, check_finite=False)
 
     def whiten(self, C: Matrix) -> Matrix:
@@ -175,13 +196,16 @@ def top_singular_pair(A: Matrix, B: Matrix) -> tuple[Matrix, float, Matrix]:
     """Give the first singular vectors and value of ABᵀ: (d,), value, (e,).
 
     Gram matrices of the factors suffice for the first pair, and cost less than
-    the orthogonal bases that the last ones would need.
+    the orthogonal bases that the last ones would need. All are 0 where ABᵀ is.
     """
     Ra, Rb = _gram_root(A), _gram_root(B)
     U, values, Vt = linalg.svd(Ra @ Rb.T, check_finite=False)
     value = float(values[0])
     p, q = A @ (Rb.T @ Vt[0]), B @ (Ra.T @ U[:, 0])
-    return p / np.linalg.norm(p), value, q / np.linalg.norm(q)
+    lengths = np.linalg.norm(p), np.linalg.norm(q)
+    if not all(lengths):
+        return np.zeros_like(p), 0.0, np.zeros_like(q)
+    return p / lengths[0], value, q / lengths[1]
 
 
 def _gram_root(A: Matrix) -> Matrix:

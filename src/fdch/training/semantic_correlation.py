@@ -118,7 +118,7 @@ def fill_with_cca(
         raise SettingError(
             f"images of {views.X.shape[1]} columns and texts of {views.Z.shape[1]} "
             f"have only {Wx.shape[1]} related directions, too few for {bits} bits. "
-            "Ask for fewer bits."
+            "Ask for fewer bits, or give more varied pairs."
         )
     return Directions(
         np.hstack([found.Wx, Wx[:, have:]]), np.hstack([found.Wz, Wz[:, have:]])
