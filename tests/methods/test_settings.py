@@ -129,6 +129,12 @@ def test_every_preset_of_every_method_can_be_made(name):
 
 
 @pytest.mark.parametrize("name", methods.names())
+def test_no_preset_refuses_ready_features(name):
+    for values in methods.load(name).presets.values():
+        assert not {"finetune", "image_network", "image_weights"} & set(values)
+
+
+@pytest.mark.parametrize("name", methods.names())
 def test_every_default_can_be_written_as_text(name):
     method = methods.load(name)
     texts = {key: str(getattr(method(), key)) for key in setting_names(method)}

@@ -2,7 +2,8 @@
 
 One network per modality, tied by the pairwise likelihood between the modalities
 and by a code that both share while training. The defaults are a recipe that
-trains well on frozen features; `preset=paper` states the authors' MATLAB release.
+trains well on frozen features; `preset=paper` states the authors' MATLAB release, but
+for the image network, which it trains too: that takes `finetune=true`.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,8 @@
 
 Stage 1 learns one code per training pair through a fusion network; stage 2 lets
 those codes teach an image network and a text network. The defaults are a recipe
-that trains well on frozen features; `preset=paper` states the printed one.
+that trains well on frozen features; `preset=paper` states the printed one, but for
+the image network, which the paper trains too: that takes `finetune=true`.
 """
 
 import hashlib

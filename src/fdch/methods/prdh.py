@@ -2,7 +2,8 @@
 
 DCMH with pairwise terms inside each modality too, and with bits that are kept
 from varying together. The authors published no code; weights and divisors are
-read from their equations. `preset=paper` states weights of 1 and DCMH's schedule.
+read from their equations. `preset=paper` states weights of 1 and DCMH's schedule, on
+a frozen image network as there.
 """
 
 from collections.abc import Mapping
