@@ -16,7 +16,7 @@ class Protocol:
         queries: Pairs that ask.
         database: Pairs that are searched.
         train: Pairs trained on, without the validation part.
-        validation: Pairs that training was watched on.
+        validation: Pairs held out for choosing settings and for calibration.
         relevance: When a database item answers a query.
         ties: How tied items are ranked.
         cutoff: Rank after which a ranking is cut, None for the whole database.

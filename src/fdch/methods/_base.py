@@ -82,6 +82,7 @@ class HashMethod(ABC):
     about: ClassVar[About]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     _inputs: ClassVar[Inputs | None] = None
+    _least_pairs: ClassVar[int] = 1
 
     def fit(
         self,
@@ -94,13 +95,12 @@ class HashMethod(ABC):
 
         Args:
             pairs: Pairs with both modalities and, for supervised methods, labels.
-            validation: Held-out pairs for choices made while learning.
+            validation: Held-out pairs, for methods that make choices while learning.
+                Those of this package make none, and learn the same without them.
             context: Device, progress and checkpoints.
         """
         self.check()
-        pairs.require_training(
-            batch=getattr(self, "batch_size", 1), needs_labels=self.about.needs_labels
-        )
+        pairs.require_training(self._least_pairs, self.about.needs_labels)
         inputs = Inputs.fit(
             pairs,
             self.image_network,
