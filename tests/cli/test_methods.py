@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 
 from fdch import methods
-from fdch.cli.methods import setting_descriptions
-from fdch.methods._settings import setting_names
+from fdch.cli.methods import describe, setting_descriptions
+from fdch.methods._settings import configure, setting_names
 
 
 def test_every_method_has_a_row(fdch):
@@ -34,6 +34,17 @@ def test_json_holds_the_same(fdch):
         "default": 64,
         "description": "Length of the codes.",
     }
+
+
+def test_presets_are_told_as_they_are_taken():
+    for name in methods.names():
+        method = methods.load(name)
+        for preset, values in describe(method)["presets"].items():
+            made = configure(method, {"preset": preset})
+            assert {key: getattr(made, key) for key in values} == values, name
+            assert set(values) <= set(setting_names(method)), name
+    assert "label_weight" in describe(methods.load("fdch"))["presets"]["paper"]
+    assert "label_weight" not in describe(methods.load("fdch_i"))["presets"]["paper"]
 
 
 def test_every_setting_has_a_meaning():

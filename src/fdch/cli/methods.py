@@ -38,6 +38,8 @@ def describe(method: "type[HashMethod]") -> dict[str, Any]:
     """Give what there is to know of a method."""
     told = setting_descriptions(method)
     about = method.about
+    settings = [field for field in fields(method) if field.init]
+    names = {field.name for field in settings}
     return {
         "paper": about.paper,
         "supervision": about.supervision,
@@ -49,10 +51,13 @@ def describe(method: "type[HashMethod]") -> dict[str, Any]:
                 "default": None if field.default is MISSING else field.default,
                 "description": told.get(field.name, ""),
             }
-            for field in fields(method)
-            if field.init
+            for field in settings
         ],
-        "presets": {name: dict(values) for name, values in method.presets.items()},
+        # a variant takes over a preset, but not what it holds at another value
+        "presets": {
+            preset: {name: value for name, value in values.items() if name in names}
+            for preset, values in method.presets.items()
+        },
     }
 
 

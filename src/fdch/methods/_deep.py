@@ -1,11 +1,12 @@
 """What methods with an image network and a text network share."""
 
+import logging
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -29,6 +30,7 @@ from fdch.training.inputs import Inputs
 from fdch.training.loop import Schedule
 from fdch.training.randomness import derive_seed
 
+logger = logging.getLogger(__name__)
 SIZES = ("_width", "_hidden", "batch_size", "learning_rate")
 WEIGHTS = ("_weight", "epochs", "weight_decay", "backbone_rate")
 SHARES = ("_dropout",)
@@ -40,7 +42,9 @@ RULES: tuple[tuple[str, tuple[str, ...], Callable[[float], bool]], ...] = (
     ("these must not be negative", WEIGHTS, lambda x: x >= 0),
     ("these must be at least 0, below 1", SHARES, lambda x: 0 <= x < 1),
 )
-# what the releases of this family of methods do, as a preset states it
+# What the releases of this family of methods do, as a preset states it. They train
+# the image network too; that is left to be asked for, as with `finetune` a preset
+# would refuse ready features.
 RELEASED: Mapping[str, Any] = {
     "text_hidden": 8192,
     "reduction": "paper",
@@ -63,13 +67,14 @@ class DeepMethod(HashMethod):
     Args:
         text_hidden: Hidden units of the text networks.
         reduction: "per_term" or "paper": see `objectives/reduction.py`.
-        batch_size: Pairs in a batch.
+        batch_size: Pairs in a batch; all of them where there are fewer.
         optimizer: "adamw" or "sgd".
         learning_rate: Rate of the first epoch, of each stage where there are two.
         final_learning_rate: Rate of the last.
         weight_decay: Decay of all weights.
         initialization: Of new layers: "torch", "he", or "normal" for N(0, 0.01²).
-        standardize: Scale image features by training mean and deviation.
+        standardize: Scale image features by training mean and deviation; of no
+            effect with `finetune`, where features change while training.
         image_dropout: Share of image features dropped while training.
         word_dropout: Share of words dropped while training.
         finetune: Train the image network too, instead of freezing it.
@@ -89,6 +94,8 @@ class DeepMethod(HashMethod):
     word_dropout: float = 0.5
     finetune: bool = False
     backbone_rate: float = 0.1
+
+    _least_pairs: ClassVar[int] = 2  # they learn how alike two pairs are
 
     def check(self) -> None:
         """Refuse settings outside their range."""
@@ -133,6 +140,13 @@ class DeepMethod(HashMethod):
         context: Context,
     ) -> None:
         device = context.torch_device()
+        if len(pairs) < self.batch_size:
+            logger.warning(
+                "%d training pairs are fewer than one batch of %d; "
+                "each step takes all of them.",
+                len(pairs),
+                self.batch_size,
+            )
         images = inputs.images(pairs.images, context, keep=True)
         texts = inputs.texts(pairs.texts)
         self._networks = self._build(inputs, self._generator())
