@@ -216,6 +216,21 @@ def test_label_maps_are_refitted_at_the_end_of_an_epoch(data):
     assert torch.equal(stage.W2, fit_label_map(data.labels, stage.G))
 
 
+def test_labels_are_factored_once(data, monkeypatch):
+    factored: list[torch.Tensor] = []
+    cholesky = torch.linalg.cholesky
+
+    def counted(gram):
+        factored.append(gram)
+        return cholesky(gram)
+
+    monkeypatch.setattr(torch.linalg, "cholesky", counted)
+    stage = modality_stage(data)
+    for _ in range(3):
+        stage.end_epoch()
+    assert len(factored) == 1
+
+
 def test_stage_two_never_changes_B_nor_the_networks_of_stage_one(data):
     first = fusion_stage(data)
     train(first, PLAN, 0, Context())

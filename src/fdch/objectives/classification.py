@@ -15,7 +15,13 @@ def classification_loss(F: Tensor, Y: Tensor, W: Tensor) -> Tensor:
     return (F - Y @ W).square().sum()
 
 
-def fit_label_map(Y: Tensor, F: Tensor) -> Tensor:
+def factor_labels(Y: Tensor) -> Tensor:
+    """Give the Cholesky factor of YᵀY + I, (classes, classes), which stays the same."""
+    gram = Y.T @ Y + torch.eye(Y.shape[1], dtype=Y.dtype, device=Y.device)
+    return torch.linalg.cholesky(gram)
+
+
+def fit_label_map(Y: Tensor, F: Tensor, factor: Tensor | None = None) -> Tensor:
     """Give the W that minimises Eq. 8 with its ridge (Eq. 13 and 14).
 
     The paper multiplies the solution by β. With the ridge inside the weighted
@@ -24,10 +30,9 @@ def fit_label_map(Y: Tensor, F: Tensor) -> Tensor:
     Args:
         Y: Labels of all training items, (n, classes).
         F: Their outputs, (n, bits).
+        factor: What `factor_labels` gives of Y, where it is at hand already.
 
     Returns:
         W, (classes, bits).
     """
-    gram = Y.T @ Y + torch.eye(Y.shape[1], dtype=Y.dtype, device=Y.device)
-    factor = torch.linalg.cholesky(gram)
-    return torch.cholesky_solve(Y.T @ F, factor)
+    return torch.cholesky_solve(Y.T @ F, factor_labels(Y) if factor is None else factor)

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from fdch.objectives.balance import balance_loss
-from fdch.objectives.classification import classification_loss, fit_label_map
+from fdch.objectives.classification import (
+    classification_loss,
+    factor_labels,
+    fit_label_map,
+)
 from fdch.objectives.pairwise import pairwise_loss, shares_label
 from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
@@ -138,6 +142,7 @@ class ModalityStage:
         self.G = pairs.outputs(
             lambda rows: text_network(pairs.texts(rows)), [text_network]
         )
+        self._factor = factor_labels(pairs.labels)
         self.W1, self.W2 = self._label_maps()
 
     def sweeps(self) -> Sequence[Sweep]:
@@ -175,7 +180,8 @@ class ModalityStage:
 
     def _label_maps(self) -> tuple[Tensor, Tensor]:
         Y = self.pairs.labels
-        return fit_label_map(Y, self.F), fit_label_map(Y, self.G)
+        W1, W2 = (fit_label_map(Y, part, self._factor) for part in (self.F, self.G))
+        return W1, W2
 
     def _loss(
         self,
