@@ -11,6 +11,7 @@ from fdch.data.texts import Sentences
 from fdch.encoding import encode_pairs, lacks_known_words
 from fdch.methods.fdch import FDCH
 from fdch.methods.scm_seq import SCMSeq
+from fdch.training.inputs import Inputs
 
 SMALL = FDCH(
     bits=10,
@@ -71,6 +72,19 @@ def test_a_missing_side_has_no_code_and_the_other_side_speaks_for_the_pair(
     assert codes.unified[[0, 3]] == whole
     assert codes.unified[1] == fitted.encode_texts(files.texts[1])
     assert codes.unified[2] == fitted.encode_images(files.images[2])
+
+
+def test_each_picture_is_read_once(fitted, files, monkeypatch):
+    read: list[int] = []
+    images = Inputs.images
+
+    def counted(self, asked, *rest, **options):
+        read.append(len(asked))
+        return images(self, asked, *rest, **options)
+
+    monkeypatch.setattr(Inputs, "images", counted)
+    encode_pairs(fitted, files)
+    assert sum(read) == 3
 
 
 def test_labels_go_with_the_rows_that_have_a_code(fitted, files):

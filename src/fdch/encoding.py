@@ -1,11 +1,14 @@
 """Pairs to codes: of each modality present, and unified ones; what those mean."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from fdch.codes import Codes
+from fdch.codes import Codes, binarize
 from fdch.data.pairs import PairedSet
 from fdch.evaluation import Coded, CodedPairs
 from fdch.evaluation.calibration import Calibration
@@ -47,17 +50,21 @@ def encode_pairs(
 ) -> EncodedPairs:
     """Encode every row of a set by whatever it has."""
     has_image, has_text = pairs.images.present, pairs.texts.present
-    image = method.encode_images(pairs.images[has_image], context)
     text = method.encode_texts(pairs.texts[has_text], context)
-    unified = None
-    if method.about.unified:
-        both = has_image & has_text
-        packed = np.zeros((len(pairs), image.packed.shape[1]), dtype=np.uint8)
-        packed[has_image] = image.packed
-        packed[has_text & ~has_image] = text.packed[~has_image[has_text]]
-        packed[both] = method.encode_pairs(pairs[both], context).packed
-        unified = Codes(packed, method.bits)
-    return EncodedPairs(image, text, unified, has_image, has_text)
+    if not method.about.unified:
+        image = method.encode_images(pairs.images[has_image], context)
+        return EncodedPairs(image, text, None, has_image, has_text)
+    both, alone = has_image & has_text, has_image & ~has_text
+    images = np.zeros((len(pairs), text.packed.shape[1]), dtype=np.uint8)
+    images[alone] = method.encode_images(pairs.images[alone], context).packed
+    unified = images.copy()
+    unified[has_text & ~has_image] = text.packed[~has_image[has_text]]
+    whole = np.flatnonzero(both)
+    for part, pictures, texts in _input_parts(method, pairs[both], context):
+        images[whole[part]] = binarize(method.image_outputs(pictures)).packed
+        unified[whole[part]] = binarize(method.pair_outputs(pictures, texts)).packed
+    image, pair = (Codes(part, method.bits) for part in (images[has_image], unified))
+    return EncodedPairs(image, text, pair, has_image, has_text)
 
 
 def real_outputs(
@@ -68,17 +75,25 @@ def real_outputs(
     Returns:
         "image", "text" and, where the method has unified codes, "pair".
     """
-    inputs = method.inputs
-    at_a_time = PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME
     found: dict[str, list[NDArray[np.float32]]] = {}
-    for start in range(0, len(pairs), at_a_time):
-        part = pairs[start : start + at_a_time]
-        images, texts = inputs.images(part.images, context), inputs.texts(part.texts)
+    for _, images, texts in _input_parts(method, pairs, context):
         found.setdefault("image", []).append(method.image_outputs(images))
         found.setdefault("text", []).append(method.text_outputs(texts))
         if method.about.unified:
             found.setdefault("pair", []).append(method.pair_outputs(images, texts))
     return {side: np.concatenate(parts) for side, parts in found.items()}
+
+
+def _input_parts(
+    method: HashMethod, pairs: PairedSet, context: Context
+) -> Iterator[tuple[slice, NDArray[Any], csr_array]]:
+    """Give the rows of whole pairs, some at a time, each picture read once."""
+    inputs = method.inputs
+    at_a_time = PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME
+    for start in range(0, len(pairs), at_a_time):
+        rows = slice(start, start + at_a_time)
+        part = pairs[rows]
+        yield rows, inputs.images(part.images, context), inputs.texts(part.texts)
 
 
 def calibrate(
