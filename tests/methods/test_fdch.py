@@ -19,6 +19,7 @@ from fdch.progress import Update
 from fdch.runs import open_run, save_run
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
+from fdch.training.inputs import Inputs
 
 SMALL: dict[str, Any] = {
     "bits": 16,
@@ -163,7 +164,12 @@ def test_a_stage_one_of_other_pairs_is_refused(pairs, fitted):
         other.fit(pairs[:100])
 
 
-def test_a_stage_one_is_known_by_its_weights_and_not_by_their_place(pairs, tmp_path):
+def test_a_stage_one_is_known_by_its_weights_and_not_by_their_place(
+    pairs, tmp_path, monkeypatch
+):
+    # ready features stand in for those of a network with such weights
+    ready = Inputs.fit(pairs)
+    monkeypatch.setattr(Inputs, "fit", lambda *_: ready)
     one, moved = tmp_path / "one.mat", tmp_path / "moved.mat"
     one.write_bytes(b"one")
     donor = FDCH(**SMALL, image_weights=str(one)).fit(pairs)
@@ -267,9 +273,25 @@ def test_settings_outside_their_range_are_refused_before_work(pairs, settings, n
         FDCH(**(SMALL | settings)).fit(pairs)
 
 
-def test_fewer_pairs_than_a_batch_are_refused(pairs):
-    with pytest.raises(DataError, match="fewer than one batch of 40"):
-        FDCH(**SMALL).fit(pairs[:30])
+@pytest.mark.parametrize("items", [2, 30, 39])
+def test_fewer_pairs_than_a_batch_are_one_batch(pairs, caplog, items):
+    few = pairs[:items]
+    fitted = FDCH(**SMALL).fit(few)
+    told = f"{items} training pairs are fewer than one batch of 40; each step takes"
+    assert told in caplog.text
+    whole = FDCH(**(SMALL | {"batch_size": items})).fit(few)
+    same_codes = whole.encode_pairs(few) == fitted.encode_pairs(few)
+    assert np.all(same_codes)
+
+
+def test_one_pair_is_refused(pairs):
+    with pytest.raises(DataError, match="needs at least 2"):
+        FDCH(**SMALL).fit(pairs[:1])
+
+
+def test_a_full_batch_is_nothing_to_tell_of(pairs, caplog):
+    FDCH(**SMALL).fit(pairs[:40])
+    assert not caplog.text
 
 
 def test_an_unknown_device_is_refused_before_work(pairs):

@@ -88,6 +88,11 @@ def test_a_network_for_ready_features_is_refused(factor_pairs, settings):
         Inputs.fit(factor_pairs(20), **settings)
 
 
+def test_weights_of_a_network_for_ready_features_are_refused(factor_pairs):
+    with pytest.raises(SettingError, match=r"ready image features.*'vgg\.mat'"):
+        Inputs.fit(factor_pairs(20), image_weights="vgg.mat")
+
+
 def test_ready_features_are_not_made_of_pictures(scenes):
     with pytest.raises(SettingError, match="this data has pictures"):
         Inputs.fit(scenes, "features")

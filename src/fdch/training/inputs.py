@@ -57,6 +57,11 @@ class Inputs:
 
         The dataset's own vocabulary is used where it has one.
         """
+        if image_weights and isinstance(pairs.images, ImageFeatures):
+            raise SettingError(
+                "the data has ready image features, so that image_weights "
+                f"'{image_weights}' cannot be used. Leave it out, or give pictures."
+            )
         name, width = _choose_network(pairs.images, image_network, finetune)
         vocabulary = None
         if isinstance(pairs.texts, Sentences):
