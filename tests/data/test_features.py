@@ -58,6 +58,19 @@ def test_repeated_ids_are_refused(tmp_path):
         PairedSet.read(saved(tmp_path, ids=np.array([1, 2, 1])))
 
 
+def test_of_many_repeated_ids_the_file_and_their_number_are_told(tmp_path):
+    many = {name: np.ones((9, 2)) for name in ("image", "text", "labels")}
+    path = saved(tmp_path, ids=np.zeros(9, int), **many)
+    with pytest.raises(DataError, match=r"features\.npz'.*rows 1 and 6 and 3 more\."):
+        PairedSet.read(path)
+
+
+def test_a_file_without_rows_is_refused_as_an_empty_manifest_is(tmp_path):
+    none = {name: np.zeros((0, 2)) for name in ("image", "text", "labels")}
+    with pytest.raises(DataError, match="no rows to use"):
+        PairedSet.read(saved(tmp_path, **none))
+
+
 def test_a_gallery_may_lack_labels_and_training_may_not(tmp_path):
     pairs = PairedSet.read(saved(tmp_path, labels=None))
     assert pairs.labels.shape == (3, 0)
@@ -89,6 +102,9 @@ def test_labels_of_truth_values_and_real_numbers_are_taken(tmp_path):
         ({"labels": np.array([[0], [2], [0]])}, "0 or 1.*got 2 in row 1"),
         ({"labels": np.array([[0.5], [1], [0]])}, r"got 0\.5 in row 0"),
         ({"labels": np.array([[np.nan], [1], [0]])}, "got nan in row 0"),
+        ({"image": np.zeros((3, 0))}, "'image' has no columns; .*savez"),
+        ({"text": np.zeros((3, 0))}, "'text' has no columns"),
+        ({"ids": np.array(["a", "", " "])}, "2 empty names, the first in row 1. Name"),
     ],
 )
 def test_arrays_that_cannot_be_used_are_named(tmp_path, changes, message):
@@ -132,6 +148,50 @@ def test_arrays_over_the_limit_are_refused_before_loading(tmp_path, monkeypatch)
     monkeypatch.setattr(features, "MOST_BYTES", 100)
     monkeypatch.setattr(np, "load", None)
     with pytest.raises(DataError, match="at most 100 are read"):
+        PairedSet.read(saved(tmp_path))
+
+
+def packed_zeros(folder, image, text, labels):
+    path = folder / "features.npz"
+    image, text, labels = (np.zeros(s, np.uint8) for s in (image, text, labels))
+    np.savez_compressed(path, image=image, text=text, labels=labels)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ([(10_000_001, 1)] * 3, "10,000,001 rows; at most 10,000,000 are read. Split"),
+        ([(1, 1), (1, 1), (1, 100_001)], "100,001 columns of labels; at most 100,000"),
+    ],
+)
+def test_small_files_of_very_many_rows_or_labels_are_refused_before_loading(
+    tmp_path, monkeypatch, shapes, message
+):
+    path = packed_zeros(tmp_path, *shapes)
+    assert path.stat().st_size < 100_000
+    monkeypatch.setattr(np, "load", None)
+    with pytest.raises(DataError, match=message):
+        PairedSet.read(path)
+
+
+def test_what_grows_over_the_free_memory_is_refused_before_loading(
+    tmp_path, monkeypatch
+):
+    path = packed_zeros(tmp_path, (1000, 1000), (1000, 1000), (1000, 1))
+    monkeypatch.setattr(features, "available_memory", lambda: 10**7)
+    monkeypatch.setattr(np, "load", None)
+    with pytest.raises(DataError, match=r"about 12,201,000 bytes.*10,000,000 are free"):
+        PairedSet.read(path)
+
+
+@pytest.mark.parametrize("where", ["_load", "_finite", "_ids"])
+def test_memory_that_runs_out_all_the_same_is_told(tmp_path, monkeypatch, where):
+    def exhaust(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(features, where, exhaust)
+    with pytest.raises(DataError, match=r"features\.npz' does not fit into memory"):
         PairedSet.read(saved(tmp_path))
 
 

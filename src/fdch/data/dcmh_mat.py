@@ -8,6 +8,7 @@ taken in the same way, unless its pictures are pairs x height x width x 3.
 """
 
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from scipy import sparse
 from fdch.data.images import ImageFeatures, Images, PictureArray, PictureLimits
 from fdch.data.mat_files import Variable, open_variables
 from fdch.data.pairs import Broken, PairedSet
+from fdch.data.rows import MOST_LABELS, MOST_ROWS
 from fdch.data.texts import WordVectors
 from fdch.errors import BrokenPicture, DataError, LabelError
 
@@ -82,7 +84,9 @@ def read(
     images, tags, labels = (
         _choose(path, variables, names) for names in (IMAGES, TAGS, LABELS)
     )
+    _require_values(path, (images, tags, labels))
     rows, layouts = _find_rows(path, (images, tags, labels))
+    _require_size(path, rows, prod(labels.shape) // rows)
     bits = _labels(labels, layouts[2])
     return PairedSet(
         ids=np.array([str(number) for number in range(1, rows + 1)], dtype=object),
@@ -106,6 +110,23 @@ def _choose(
         f"'{path}' has {there}, but none of {', '.join(names)}. Pictures, tags and "
         "labels must lie in one file."
     )
+
+
+def _require_values(path: Path, variables: tuple[Variable, ...]) -> None:
+    for one in variables:
+        if 0 in one.shape:
+            raise DataError(
+                f"'{path}': '{one.name}' is empty, {' x '.join(map(str, one.shape))}. "
+                "Save it with a row per pair and at least one column."
+            )
+
+
+def _require_size(path: Path, rows: int, classes: int) -> None:
+    if rows > MOST_ROWS or classes > MOST_LABELS:
+        raise DataError(
+            f"'{path}' has {rows:,} pairs with {classes:,} labels; at most "
+            f"{MOST_ROWS:,} pairs and {MOST_LABELS:,} labels are read."
+        )
 
 
 def _find_rows(

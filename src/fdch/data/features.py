@@ -1,5 +1,6 @@
 """Read ready features: an .npz file with image, text, labels and perhaps ids."""
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,15 @@ from scipy import sparse
 
 from fdch.data.array_files import DAMAGE, ArrayHeader, array_headers
 from fdch.data.images import ImageFeatures
-from fdch.data.pairs import PairedSet
+from fdch.data.pairs import PairedSet, repeated
+from fdch.data.rows import MOST_LABELS, MOST_ROWS
 from fdch.data.texts import WordVectors
 from fdch.errors import DataError, LabelError, suggestion
+from fdch.machine import available_memory
 
 MOST_BYTES = 64 * 2**30
+_VALUE_BYTES = 5  # beside a value as it lies in the file: as float32, and a mark
+_ROW_BYTES = 200  # of a name, where it is kept and looked up
 _NEEDED = ("image", "text")
 _READ = ("image", "text", "labels", "ids")
 _WRITING = (
@@ -29,11 +34,18 @@ def read(path: Path) -> PairedSet:
     gallery may lack `labels`.
     """
     try:
-        arrays = _load(path)
+        return _pairs(path, _load(path))
+    except MemoryError:
+        raise DataError(
+            f"'{path}' does not fit into memory. Give fewer rows or columns."
+        ) from None
     except DAMAGE as error:
         raise DataError(
             f"'{path}' is not a whole .npz file: {error}. {_WRITING}"
         ) from None
+
+
+def _pairs(path: Path, arrays: dict[str, NDArray[Any]]) -> PairedSet:
     rows = len(arrays["image"])
     image = _finite(path, "image", arrays["image"])
     text = _finite(path, "text", arrays["text"])
@@ -53,6 +65,7 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
     there, headers = array_headers(path, _READ)
     _require_arrays(path, there)
     _require_shapes(path, headers)
+    _require_size(path, headers)
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in headers}
 
@@ -89,10 +102,50 @@ def _require_shapes(path: Path, headers: dict[str, ArrayHeader]) -> None:
                 f"'{path}': array '{name}' has {header.shape[0]} rows; 'image' has "
                 f"{rows[0]}. Row by row they must be of the same pairs."
             )
+
+
+def _require_size(path: Path, headers: dict[str, ArrayHeader]) -> None:
+    """Refuse no pairs, no features, and more than can be held."""
+    rows = headers["image"].shape[0]
+    if rows == 0:
+        raise DataError(f"'{path}' has no rows to use. {_WRITING}")
+    empty = [name for name in _NEEDED if headers[name].shape[1] == 0]
+    if empty:
+        raise DataError(
+            f"'{path}': array '{empty[0]}' has no columns; nothing can be learned "
+            f"from it. {_WRITING}"
+        )
+    if rows > MOST_ROWS:
+        raise DataError(
+            f"'{path}' has {rows:,} rows; at most {MOST_ROWS:,} are read. Split it "
+            "into several."
+        )
+    classes = headers["labels"].shape[1] if "labels" in headers else 0
+    if classes > MOST_LABELS:
+        raise LabelError(
+            f"'{path}' has {classes:,} columns of labels; at most {MOST_LABELS:,} are "
+            "read. Give a column per class."
+        )
+    _require_memory(path, headers)
+
+
+def _require_memory(path: Path, headers: dict[str, ArrayHeader]) -> None:
+    """Count what unpacking takes, as the size of the file tells little of it.
+
+    A file of zeros grows a thousandfold, and so nearly do honest counts of words.
+    """
     total = sum(header.declared for header in headers.values())
     if total > MOST_BYTES:
         raise DataError(
             f"'{path}' declares {total:,} bytes; at most {MOST_BYTES:,} are read."
+        )
+    values = sum(prod(headers[name].shape) for name in _NEEDED)
+    needed = total + _VALUE_BYTES * values + _ROW_BYTES * headers["image"].shape[0]
+    free = available_memory()
+    if free is not None and needed > free:
+        raise DataError(
+            f"'{path}' needs about {needed:,} bytes of memory once it is unpacked; "
+            f"{free:,} are free. Give fewer rows or columns."
         )
 
 
@@ -132,4 +185,18 @@ def _ids(path: Path, values: NDArray[Any] | None, rows: int) -> NDArray[np.objec
         except UnicodeDecodeError:
             raise DataError(f"'{path}': array 'ids' is not UTF-8 text.") from None
     ids[:] = [str(value) for value in values]
+    _require_names(path, ids)
     return ids
+
+
+def _require_names(path: Path, ids: NDArray[np.object_]) -> None:
+    empty = np.flatnonzero([not name.strip() for name in ids])
+    if len(empty):
+        raise DataError(
+            f"'{path}': array 'ids' has {len(empty):,} empty names, the first in row "
+            f"{empty[0]}. Name every pair, or leave 'ids' out to number them."
+        )
+    if len(set(ids)) != len(ids):
+        raise DataError(
+            f"'{path}': ids must be unique; {repeated(ids)}. Name every pair once."
+        )

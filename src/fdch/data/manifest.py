@@ -10,13 +10,11 @@ from fdch.data.images import PictureFiles, PictureLimits
 from fdch.data.manifest_cells import KNOWN, Pair, Unusable, name_of, pair
 from fdch.data.manifest_rows import OPENERS, Row, Table
 from fdch.data.pairs import Broken, PairedSet, Skipped
-from fdch.data.rows import objects
+from fdch.data.rows import MOST_LABELS, MOST_ROWS, objects
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError, LabelError, suggestion
 
 ENDINGS = tuple(OPENERS)
-MOST_ROWS = 10_000_000
-MOST_LABELS = 100_000
 _LABEL_BYTES = 8 * 2**30
 _NAMED = 5
 _ADVICE = "Correct the row, or skip broken rows (--broken skip)."

@@ -190,11 +190,14 @@ def require_broken(broken: str) -> None:
 
 
 def repeated(ids: Sequence[str] | NDArray[np.object_]) -> str:
-    """Name the first few ids that occur twice, with their rows from 1."""
+    """Name the first few ids that occur twice, with their rows from 1; count others."""
     first: dict[str, int] = {}
     found: list[str] = []
+    more = 0
     for row, name in enumerate(ids, start=1):
         if name in first and len(found) < _NAMED:
             found.append(f"'{name}' in rows {first[name]} and {row}")
+        elif name in first:
+            more += 1
         first.setdefault(name, row)
-    return ", ".join(found)
+    return ", ".join(found) + (f" and {more:,} more" if more else "")

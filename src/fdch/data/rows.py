@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 
 from fdch.errors import DataError
 
+# of one file
+MOST_ROWS = 10_000_000
+MOST_LABELS = 100_000
+
 
 def chosen(rows: Any, count: int) -> NDArray[np.intp]:
     """Turn an index, a slice, an index array or a mask into row numbers.
