@@ -31,16 +31,27 @@ def piped(clock):
     return stream, ProgressPrinter(stream, clock)
 
 
-def test_each_epoch_has_its_line(piped, clock):
+def test_slow_epochs_have_their_line_each(piped, clock):
     stream, progress = piped
     for epoch in range(1, 4):
         progress(Update("stage 1", epoch, 3, "epoch", {"pairwise": 1 / epoch}))
-        clock.now += 2
+        clock.now += 6
     assert stream.getvalue().splitlines() == [
         "stage 1: 1/3 epochs; pairwise 1",
-        "stage 1: 2/3 epochs, 2.0 s/epoch, 2 s left; pairwise 0.5",
-        "stage 1: 3/3 epochs, 2.0 s/epoch, 0 s left; pairwise 0.333",
+        "stage 1: 2/3 epochs, 6.0 s/epoch, 6 s left; pairwise 0.5",
+        "stage 1: 3/3 epochs, 6.0 s/epoch, 0 s left; pairwise 0.333",
     ]
+
+
+def test_of_quick_epochs_the_first_the_last_and_some_between_have_a_line(piped, clock):
+    stream, progress = piped
+    for stage in ("stage 1", "stage 2"):
+        for epoch in range(1, 1001):
+            progress(Update(stage, epoch, 1000, "epoch", {"pairwise": 0.5}))
+            clock.now += 0.01
+    told = [line.partition(" epochs")[0] for line in stream.getvalue().splitlines()]
+    counts = ["1/1,000", "501/1,000", "1,000/1,000"]
+    assert told == [f"stage {stage}: {count}" for stage in (1, 2) for count in counts]
 
 
 def test_pictures_have_a_line_every_five_seconds_and_a_last_one(piped, clock):

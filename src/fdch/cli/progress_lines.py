@@ -10,7 +10,8 @@ from typing import Any, Self, TextIO
 from fdch.progress import Update
 
 BETWEEN_LINES = 5.0  # seconds
-LINED = ("epoch", "case")  # units that always have their line
+LINED = ("case",)  # units that always have their line
+SHOWN = (*LINED, "epoch")  # units of which the first has one, were it the only one
 SIDES = ("image ", "text ")
 OF_OUTPUTS = re.compile(r"^(mean|imbalance) \|?[A-Z]\|?$")
 SHORT = {"mean": "|output|", "imbalance": "imbalance"}
@@ -35,7 +36,7 @@ class ProgressPrinter:
         """Take an update."""
         if self._is_new(update):
             self._shown.close()
-            if update.done < update.total or update.unit in LINED:
+            if update.done < update.total or update.unit in SHOWN:
                 self._shown.begin(update)
         self._last = update
         self._shown.step(update)
@@ -116,18 +117,20 @@ class _Lines:
         self._stream, self._clock = stream, clock
         self._begun: tuple[float, int] | None = None
         self._written = 0.0
+        self._is_due = False
 
     def begin(self, update: Update) -> None:
         self._begun = self._clock(), update.done
         self._written = self._clock()
+        self._is_due = update.unit in SHOWN
 
     def step(self, update: Update) -> None:
         if self._begun is None:
             return
         now, is_last = self._clock(), update.done >= update.total
-        due = now - self._written >= BETWEEN_LINES
-        if due or is_last or update.unit in LINED:
-            self._written = now
+        is_due = self._is_due or now - self._written >= BETWEEN_LINES
+        if is_due or is_last or update.unit in LINED:
+            self._written, self._is_due = now, False
             self._stream.write(self._line(update, now) + "\n")
             self._stream.flush()
         if is_last:
