@@ -87,7 +87,7 @@ def damaged(change):
     def words(world, tiny):
         shutil.copytree(world.run, world.folder / "run")
         change(world.folder / "run")
-        return ("evaluate", world.folder / "run", "--report", world.out)
+        return ("evaluate", world.folder / "run", "--report", world.folder / "a.html")
 
     return words
 
@@ -149,9 +149,9 @@ CASES = {
         train(lambda world: world.csv([{**row, "labels": "a"} for row in world.rows])),
         "the only label is 'a', so nothing can be told apart",
     ),
-    "fewer pairs than the batch": (
-        train(lambda world: world.features(pairs=60), "--set", "batch_size=128"),
-        "27 training pairs are fewer than one batch of 128",
+    "one training pair": (
+        train(lambda world: world.features(pairs=3)),
+        "too few pairs to train on: 1, where the method needs at least 2",
     ),
     "duplicate ids": (
         train(lambda world: world.csv([*world.rows, world.rows[3]])),
@@ -160,7 +160,7 @@ CASES = {
     "NaN features": (train(not_numbers), "no finite numbers.* row 7"),
     "text with no known word": (
         lambda world, tiny: (
-            *("encode", world.run, "--out", world.out),
+            *("encode", world.run, "--out", world.folder / "codes.npz"),
             world.csv([{**world.rows[0], "text": "qwertz"}]),
         ),
         "the text of 'scene0' has no word that the run knows: 'qwertz'",

@@ -98,3 +98,11 @@ def test_a_file_too_large_for_scores_is_not_read(fdch, tmp_path, monkeypatch):
     file = tmp_path / "large.json"
     file.write_text("x" * 11)
     assert "no scores are" in fdch("compare", file).stderr
+
+
+def test_scores_cannot_command_the_terminal(fdch, scores):
+    for form in ("text", "csv", "latex"):
+        result = fdch("compare", scores("a", "\x1b[31mevil"), "--format", form)
+        assert result.exit_code == 0
+        assert "\x1b" not in result.stdout
+        assert "[31mevil" in result.stdout

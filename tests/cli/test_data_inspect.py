@@ -77,3 +77,14 @@ def test_notes_of_the_reader_are_passed_on(fdch, photo_rows, manifest, tmp_path)
     assert result.exit_code == 0
     assert "with a label       0 (0 labels)" in result.stdout
     assert "chance mAP" not in result.stdout
+
+
+def test_a_page_does_not_take_the_place_of_data(fdch, photo_rows, manifest, tmp_path):
+    data = manifest(tmp_path / "pairs.csv", photo_rows[:5])
+    before = data.read_bytes()
+    (tmp_path / "page.html").symlink_to(data)
+    for page, told in ((data, "ends in .html"), (tmp_path / "page.html", "is read by")):
+        result = fdch("data", "inspect", data, "--page", page)
+        assert result.exit_code == 1
+        assert told in result.stderr
+    assert data.read_bytes() == before

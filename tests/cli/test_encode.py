@@ -131,6 +131,37 @@ def test_an_earlier_file_survives_a_failure(fdch, on_scenes, tmp_path):
     assert out.read_text() == "precious"
 
 
+def test_a_manifest_is_not_written_over(
+    fdch, on_scenes, photo_rows, manifest, tmp_path
+):
+    data = manifest(tmp_path / "pairs.csv", photo_rows[:3])
+    before = data.read_bytes()
+    result = fdch("encode", on_scenes.run, data, "--out", data)
+    assert result.exit_code == 1
+    assert "is to be a file that ends in .npz" in result.stderr
+    assert data.read_bytes() == before
+
+
+def test_features_are_not_written_over(fdch, on_features, features, tmp_path):
+    data = features(tmp_path / "features.npz")
+    before = data.read_bytes()
+    result = fdch("encode", on_features.run, data, "--out", data)
+    assert result.exit_code == 1
+    assert "is read by this command" in result.stderr
+    assert data.read_bytes() == before
+
+
+def test_codes_are_written_through_a_link(fdch, on_features, tmp_path):
+    link = tmp_path / "link.npz"
+    link.symlink_to("codes.npz")
+    result = fdch("encode", on_features.run, on_features.data, "--out", link, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["codes"] == str(link)
+    assert link.is_symlink()
+    with np.load(tmp_path / "codes.npz") as file:
+        assert len(file["ids"]) == 120
+
+
 def test_a_place_that_cannot_be_written_is_told_first(fdch, tmp_path):
     result = fdch("encode", "no-run", "scenes:60", "--out", tmp_path)
     assert result.exit_code == 1

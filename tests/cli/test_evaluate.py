@@ -134,3 +134,21 @@ def test_a_report_without_a_place_is_refused_before_any_work(fdch, tmp_path):
     result = fdch("evaluate", "no-run", "--report", tmp_path / "a" / "b.html")
     assert result.exit_code == 1
     assert "there is no folder" in result.stderr
+
+
+def test_scores_that_cannot_be_kept_are_told_all_the_same(fdch, on_features, copied):
+    (copied / "scores.json").unlink()
+    (copied / "scores.json.partial").mkdir()  # nothing can be written there
+    result = fdch("evaluate", copied)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == on_features.scored.stdout
+    assert "scores were not kept: '" in result.stderr
+    assert not (copied / "scores.json").exists()
+
+
+def test_a_report_that_fails_comes_after_the_scores(fdch, on_features, tmp_path):
+    (tmp_path / "a.html.partial").mkdir()
+    result = fdch("evaluate", on_features.run, "--report", tmp_path / "a.html")
+    assert result.exit_code == 1
+    assert result.stdout == on_features.scored.stdout
+    assert "a.html' could not be written" in result.stderr

@@ -1,10 +1,12 @@
 """What is printed, and how."""
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdch.cli.output import count, plain, require_place
+from fdch.cli.output import count, plain, require_place, say
 from fdch.errors import RunError
 
 
@@ -42,3 +44,50 @@ def test_a_file_needs_a_folder_to_lie_in(tmp_path):
         require_place(tmp_path / "file" / "page.html")
     with pytest.raises(RunError, match="no folder"):
         require_place(tmp_path / "missing" / "page.html")
+
+
+def test_a_folder_that_may_not_be_written_is_told_before_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
+    with pytest.raises(RunError, match="may not be written to"):
+        require_place(tmp_path / "page.html")
+
+
+def test_what_is_no_ordinary_file_is_left_alone(tmp_path):
+    os.mkfifo(tmp_path / "pipe.html")
+    (tmp_path / "round.html").symlink_to(tmp_path / "round.html")
+    (tmp_path / "link.html").symlink_to(tmp_path / "pipe.html")
+    for name in ("pipe.html", "round.html", "link.html"):
+        with pytest.raises(RunError, match=f"{name}' is not an ordinary file"):
+            require_place(tmp_path / name)
+
+
+def test_a_link_gives_way_to_what_it_leads_to(tmp_path):
+    (tmp_path / "codes.npz").touch()
+    for name in ("codes.npz", "later.npz"):
+        (tmp_path / f"to-{name}").symlink_to(name)
+        assert require_place(tmp_path / f"to-{name}") == tmp_path / name
+    (tmp_path / "astray").symlink_to(tmp_path / "missing" / "codes.npz")
+    with pytest.raises(RunError, match="no folder"):
+        require_place(tmp_path / "astray")
+
+
+def test_a_name_ends_as_its_kind_of_file_does(tmp_path):
+    assert require_place(tmp_path / "A.HTM", ".html", ".htm").name == "A.HTM"
+    with pytest.raises(RunError, match=r"ends in .html; .*pairs.html"):
+        require_place(tmp_path / "pairs.csv", ".html", ".htm")
+
+
+def test_what_is_read_is_not_written_over(tmp_path):
+    data = tmp_path / "data.npz"
+    data.touch()
+    (tmp_path / "link.npz").symlink_to(data)
+    require_place(data, ".npz", inputs=["scenes:60", "dcmh-mat:other.mat", ""])
+    for name in (str(data), f"dcmh-mat:{data}"):
+        for out in (data, tmp_path / "link.npz"):
+            with pytest.raises(RunError, match="is read by this command"):
+                require_place(out, ".npz", inputs=[name])
+
+
+def test_results_cannot_command_a_terminal(capsys):
+    say("\x1b[31mevil\nsecond line")
+    assert capsys.readouterr().out == "\\x1b[31mevil\nsecond line\n"

@@ -60,7 +60,7 @@ def command(
     from fdch.reproduction.workload import Workload
 
     if plot is not None:
-        require_place(plot)
+        plot = require_place(plot)
         plot_format(plot)
         scaling = scaling or USUAL_SCALING
     asked = Sizes(

@@ -36,7 +36,7 @@ def command(data: str, page: Path | None, broken: "Broken", as_json: bool) -> No
     share a label with a pair. A method is worth what it scores above it.
     """
     if page is not None:
-        require_place(page)
+        page = require_place(page, ".html", ".htm", inputs=[data])
     from fdch.data.pairs import PairedSet
     from fdch.report.inspection import inspect_pairs
 

@@ -45,7 +45,7 @@ def command(
     rows have that side, the codes of the others being 0. A row may lack its
     picture or its text, but a text must have a word that the run knows.
     """
-    require_place(out)
+    target = require_place(out, ".npz", inputs=[data])
     from fdch.cli.data_notes import tell_data
     from fdch.encoding import encode_pairs
     from fdch.files import write_whole
@@ -60,7 +60,7 @@ def command(
         pairs = usable_rows(opened.method, pairs, broken)
         codes = encode_pairs(opened.method, pairs, context)
     tell_data(pairs)
-    write_whole(out, lambda path: _save(path, opened, pairs, codes))
+    write_whole(target, lambda path: _save(path, opened, pairs, codes))
     document = describe(opened, pairs, out)
     if as_json:
         say_json(document)

@@ -16,6 +16,7 @@ from fdch.cli.options import (
 )
 from fdch.cli.output import note, require_place, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.errors import RunError
 
 if TYPE_CHECKING:
     from fdch.evaluation import Scores
@@ -63,10 +64,8 @@ def command(
     pairs of it that the run has learned from do not ask.
     """
     if report is not None:
-        require_place(report)
+        report = require_place(report, ".html", ".htm", inputs=[data or ""])
     from fdch.cli.data_notes import tell_data
-    from fdch.files import write_json
-    from fdch.run_files import SCORES
     from fdch.runs import open_run
     from fdch.scoring import evaluate_run
     from fdch.training.context import Context
@@ -80,16 +79,16 @@ def command(
     tell_data(found.query)
     document = describe(opened, found)
     if is_full(opened, found, gallery):
-        write_json(run / SCORES, document)
+        keep_scores(run, document)
+    if as_json:
+        say_json(document)
+    else:
+        say_scores(document, found.scores)
     if report is not None:
         from fdch.report.page import write_report
 
         write_report(report, opened, found)
         note(f"report: {report}")
-    if as_json:
-        say_json(document)
-    else:
-        say_scores(document, found.scores)
 
 
 def describe(run: "Run", found: "Evaluation") -> dict[str, Any]:
@@ -113,6 +112,17 @@ def is_full(run: "Run", found: "Evaluation", gallery: str) -> bool:
     protocol = found.scores.protocol
     is_own = protocol.data == run.facts["data"]["fingerprint"]
     return is_own and gallery == "both" and protocol.cutoff is None
+
+
+def keep_scores(run: Path, document: dict[str, Any]) -> None:
+    """Write the scores into the run's folder, which others may own."""
+    from fdch.files import write_json
+    from fdch.run_files import SCORES
+
+    try:
+        write_json(run / SCORES, document)
+    except RunError as problem:
+        note(f"scores were not kept: {problem}")
 
 
 def say_scores(document: dict[str, Any], scores: "Scores") -> None:
