@@ -209,7 +209,7 @@ def test_pictures_found_whole_are_not_decoded_again(photos):
 
 
 def test_sound_pairs_may_be_trained_on():
-    small().require_training(batch=6)
+    small().require_training(least=6)
     vectors = WordVectors(sparse.csr_array(np.eye(6)))
     small(texts=vectors).require_training()
 
@@ -221,18 +221,14 @@ def test_labels_are_asked_for_only_where_they_are_needed():
         unlabelled.require_training()
 
 
-def refused(pairs, message, batch=1):
+def refused(pairs, message, least=1):
     with pytest.raises(DataError, match=message) as caught:
-        pairs.require_training(batch)
+        pairs.require_training(least)
     return caught.type
 
 
-def test_fewer_pairs_than_a_batch_are_refused():
-    message = (
-        r"27 training pairs are fewer than one batch of 128; "
-        r"give more pairs or set batch_size"
-    )
-    refused(small(27), message, batch=128)
+def test_fewer_pairs_than_a_method_needs_are_refused():
+    refused(small(1), "too few pairs to train on: 1, .* at least 2", least=2)
     refused(small(0), "no pairs to train on")
 
 

@@ -171,16 +171,16 @@ class PairedSet:
             self[kept], skipped=self.skipped + skipped, benchmark=self.benchmark
         )
 
-    def require_training(self, batch: int = 1, needs_labels: bool = True) -> None:
+    def require_training(self, least: int = 1, needs_labels: bool = True) -> None:
         """Refuse pairs that a method cannot learn from, saying why.
 
         Args:
-            batch: Pairs that one training step takes.
+            least: The fewest pairs that the method can learn from.
             needs_labels: Whether the method learns from labels.
         """
         from fdch.data.requirements import require_training
 
-        require_training(self, batch, needs_labels)
+        require_training(self, least, needs_labels)
 
 
 def require_broken(broken: str) -> None:

@@ -11,20 +11,20 @@ from fdch.errors import DataError, LabelError, suggestion
 _NAMED = 5
 
 
-def require_training(pairs: PairedSet, batch: int, needs_labels: bool) -> None:
+def require_training(pairs: PairedSet, least: int, needs_labels: bool) -> None:
     """Refuse pairs that a method cannot learn from, saying why."""
     if not len(pairs):
         raise DataError(f"'{pairs.name}' has no pairs to train on.")
+    if len(pairs) < least:
+        raise DataError(
+            f"'{pairs.name}' has too few pairs to train on: {len(pairs)}, where the "
+            f"method needs at least {least}. Give more pairs."
+        )
     _require_cells(pairs, "image", pairs.images.present)
     _require_cells(pairs, "text", pairs.texts.present)
     if needs_labels:
         _require_labels(pairs)
     _require_finite(pairs)
-    if len(pairs) < batch:
-        raise DataError(
-            f"{len(pairs)} training pairs are fewer than one batch of {batch}; "
-            "give more pairs or set batch_size."
-        )
 
 
 def _require_cells(pairs: PairedSet, what: str, present: NDArray[np.bool_]) -> None:

@@ -67,7 +67,7 @@ class DeepMethod(HashMethod):
     Args:
         text_hidden: Hidden units of the text networks.
         reduction: "per_term" or "paper": see `objectives/reduction.py`.
-        batch_size: Pairs in a batch; all of them where there are fewer.
+        batch_size: Pairs in a batch.
         optimizer: "adamw" or "sgd".
         learning_rate: Rate of the first epoch, of each stage where there are two.
         final_learning_rate: Rate of the last.
