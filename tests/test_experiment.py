@@ -13,6 +13,7 @@ from fdch.run_files import CHECKPOINTS, DESCRIPTION
 from fdch.runs import open_run
 from fdch.scoring import evaluate_run
 from fdch.training.context import Context
+from fdch.training.inputs import Inputs
 
 
 class Stop(Exception):
@@ -85,6 +86,9 @@ def test_unfinished_training_of_other_settings_is_refused(task, monkeypatch):
 
 def test_unfinished_training_with_other_weights_is_refused(task, monkeypatch):
     monkeypatch.setattr("fdch.training.checkpoints.Checkpoints.due", lambda _: True)
+    # ready features stand in for those of a network with such weights
+    ready = Inputs.fit(read_parts(task)[1].train)
+    monkeypatch.setattr(Inputs, "fit", lambda *_: ready)
     weights = task.out.parent / "weights.mat"
     weights.write_bytes(b"one")
     settings = {**task.settings, "image_weights": str(weights)}
