@@ -164,7 +164,7 @@ def trained(original, task):
     shutil.copytree(original / "run", task.out)
     path = task.out / DESCRIPTION
     facts = json.loads(path.read_text())
-    facts["data"]["source"] = task.source
+    facts["data"] |= {"source": task.source, "location": task.source}
     path.write_text(json.dumps(facts))
     return open_run(task.out)
 

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from fdch import scoring
 from fdch.data.pairs import PairedSet
-from fdch.errors import DamagedRun, DataError, RunError
+from fdch.errors import DamagedRun, MissingFile, RunError
+from fdch.experiment import train_run
 from fdch.run_files import DESCRIPTION
 from fdch.runs import open_run
 from fdch.scoring import evaluate, evaluate_run, validate
@@ -36,8 +38,23 @@ def test_a_run_is_usable_after_its_data_is_gone(task, trained, tmp_path, factor_
     (tmp_path / "features.npz").unlink()
     opened = open_run(task.out)
     assert opened.method.encode_pairs(pairs) == before
-    with pytest.raises(DataError, match=r"features\.npz"):
+    gone = r"run' was trained on is no longer at '.*features\.npz'. Name it: fdch eval"
+    with pytest.raises(MissingFile, match=gone):
         evaluate_run(opened)
+
+
+def test_data_named_from_one_folder_is_found_from_another(task, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = train_run(replace(task, source="features.npz"))
+    assert run.facts["data"]["source"] == "features.npz"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    expected = PairedSet.read(task.source).fingerprint
+    assert evaluate_run(run).scores.protocol.data == expected
+    # moved, and named as it was from where it now lies
+    (tmp_path / "features.npz").rename(elsewhere / "features.npz")
+    assert evaluate_run(run).scores.protocol.data == expected
 
 
 @pytest.mark.parametrize(

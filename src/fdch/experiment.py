@@ -11,6 +11,7 @@ from typing import Any
 from fdch import methods
 from fdch.data.contents import image_digests
 from fdch.data.pairs import Broken, PairedSet
+from fdch.data.readers import located
 from fdch.data.splits import Parts, Split, SplitSizes
 from fdch.encoding import calibrate
 from fdch.errors import RunError, SettingError
@@ -92,6 +93,7 @@ def train_run(
     facts = {
         "data": {
             "source": task.source,
+            "location": located(task.source),
             "name": pairs.name,
             "fingerprint": pairs.fingerprint,
             "pairs": len(pairs),

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from fdch.data.contents import learned_from, shared_pairs
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.splits import Split
 from fdch.encoding import EncodedPairs, encode_pairs
-from fdch.errors import DamagedRun, DataError, LabelError, RunError
+from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError
 from fdch.evaluation import GALLERIES, Protocol, Scores, evaluate_codes
 from fdch.methods._base import HashMethod
 from fdch.preparation import read_pairs
@@ -70,8 +71,10 @@ def evaluate_run(
         context: Device and progress.
     """
     known = training_facts(run)
-    as_trained: Broken = "refuse" if source else known.get("broken", "refuse")
-    pairs = read_pairs(source or known["source"], broken or as_trained, context)
+    if source:
+        pairs = read_pairs(source, broken or "refuse", context)
+    else:
+        pairs = read_own_pairs(run, broken, context)
     if pairs.fingerprint == known["fingerprint"]:
         split = run.split()
     elif source is None:
@@ -101,6 +104,22 @@ def evaluate_run(
         protocol,
         galleries,
         context,
+    )
+
+
+def read_own_pairs(
+    run: Run, broken: Broken | None = None, context: Context = PLAIN
+) -> PairedSet:
+    """Read the data a run was trained on: where it lay, or else as it was named."""
+    known = training_facts(run)
+    # runs of before the location was kept have the name alone
+    sources = [known.get("location", known["source"]), known["source"]]
+    for source in dict.fromkeys(map(str, sources)):
+        with suppress(MissingFile):
+            return read_pairs(source, broken or known.get("broken", "refuse"), context)
+    raise MissingFile(
+        f"the data that '{run.folder}' was trained on is no longer at "
+        f"'{sources[0]}'. Name it: fdch evaluate RUN DATA."
     )
 
 

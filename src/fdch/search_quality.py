@@ -16,10 +16,9 @@ from fdch.encoding import real_outputs
 from fdch.errors import DataError, RunError, SettingError
 from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration import Calibration, calibration_error
-from fdch.preparation import read_pairs
 from fdch.results import Demand
 from fdch.runs import Run
-from fdch.scoring import training_facts
+from fdch.scoring import read_own_pairs, training_facts
 from fdch.training.context import PLAIN, Context
 
 TOP, LONG = 10, 100
@@ -64,7 +63,7 @@ def search_quality(
     if queries < 1:
         raise SettingError(f"give 1 query or more; got {queries}.")
     known = training_facts(run)
-    pairs = read_pairs(known["source"], known.get("broken", "refuse"), context)
+    pairs = read_own_pairs(run, context=context)
     if pairs.fingerprint != known["fingerprint"]:
         raise RunError(
             f"the data '{known['source']}' has changed since '{run.folder}' was "

@@ -8,6 +8,7 @@ import pytest
 
 from fdch.data.decoding import PictureLimits
 from fdch.data.pairs import PairedSet
+from fdch.data.readers import located
 from fdch.errors import DataError, MissingFile, SettingError
 
 
@@ -99,3 +100,11 @@ def test_broken_rows_are_refused_or_skipped_and_nothing_else(tmp_path):
     wrong: Any = "ignore"
     with pytest.raises(SettingError, match="'refuse' or 'skip'; got 'ignore'"):
         PairedSet.read(tmp_path / "pairs.csv", broken=wrong)
+
+
+def test_data_is_named_so_that_it_is_found_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert located("pairs.csv") == str(tmp_path / "pairs.csv")
+    assert located("dcmh-mat:a.mat") == f"dcmh-mat:{tmp_path / 'a.mat'}"
+    assert located("scenes") == "scenes"
+    assert located("/data/pairs.csv") == "/data/pairs.csv"

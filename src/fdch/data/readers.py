@@ -47,6 +47,22 @@ def read(source: str | Path, *, broken: Broken, limits: PictureLimits) -> Paired
     raise _unknown_ending(path, ending)
 
 
+def located(source: str) -> str:
+    """Name data so that it is found from any folder.
+
+    >>> located("scenes:100")
+    'scenes:100'
+    >>> located("nuswide:/data/nuswide")
+    'nuswide:/data/nuswide'
+    """
+    prefix, colon, argument = source.partition(":")
+    if prefix in _WITHOUT_ARGUMENT:
+        return source
+    if prefix in _NAMED and argument:
+        return f"{prefix}{colon}{Path(argument).absolute()}"
+    return str(Path(source).absolute())
+
+
 def _unknown_ending(path: Path, ending: str) -> DataError:
     if ending == ".mat":
         return DataError(
