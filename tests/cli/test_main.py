@@ -6,6 +6,7 @@ import sys
 
 import click
 import pytest
+import torch
 
 import fdch.cli
 from fdch import __version__
@@ -165,6 +166,39 @@ def test_ctrl_c_ends_with_130_and_a_line(fdch, failing):
     assert result.stderr == "interrupted; nothing was changed.\n"
 
 
+@pytest.mark.parametrize(
+    ("error", "asked"),
+    [
+        (MemoryError(), ""),
+        (MemoryError("Unable to allocate 7.28 TiB for an array"), "; 7.28 TiB were"),
+        (
+            RuntimeError("can't allocate memory: tried to allocate 8 bytes."),
+            "; 8 b",
+        ),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to"), ""),
+    ],
+)
+def test_too_little_memory_is_told_with_what_to_lower(fdch, failing, error, asked):
+    failing(error)
+    result = fdch("methods")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: there is not enough memory{asked}")
+    assert "Lower batch_size" in result.stderr
+
+
+def test_settings_beyond_all_memory_are_told(fdch, on_features, tiny, tmp_path):
+    words = ("train", on_features.data, *tiny, "--out", tmp_path / "run")
+    result = fdch(*words, "--set", "text_hidden=1000000000000000")
+    assert result.exit_code == 1
+    assert "error: there is not enough memory; " in result.stderr
+
+
+def test_another_error_while_running_is_a_bug(fdch, failing):
+    failing(RuntimeError("shapes differ"))
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        fdch("methods")
+
+
 def test_missing_torch_is_told_with_what_to_install(fdch, failing):
     failing(ModuleNotFoundError("No module named 'torch'", name="torch"))
     result = fdch("methods")
@@ -190,6 +224,41 @@ def test_a_reader_that_goes_away_is_no_trouble():
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux alone has it")
+@pytest.mark.parametrize("words", ["methods", "--help", "train --help"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_told_in_a_line(words, unbuffered):
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "fdch", *words.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            check=False,
+        )
+    assert result.returncode == 1
+    told = "error: the result could not be written: No space left on device.\n"
+    assert result.stderr == told
+
+
+def test_trouble_with_other_files_is_a_bug(fdch, failing):
+    failing(OSError(28, "No space left on device"))
+    with pytest.raises(OSError, match="No space left"):
+        fdch("methods")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_trouble(closed):
+    result = subprocess.run(
+        ["sh", "-c", f'"$0" -m fdch methods {closed}', sys.executable],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_threads_are_told_to_wait_quietly(monkeypatch):

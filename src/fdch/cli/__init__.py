@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     logging.basicConfig(level=logging.WARNING, format="warning: %(message)s")
     for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue  # the shell has closed it
         # a terminal that lacks a sign must not end the program
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     cli.main(args=arguments, prog_name="fdch")

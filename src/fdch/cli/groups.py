@@ -2,8 +2,13 @@
 
 import difflib
 import importlib
+import os
+import re
+import sys
+import traceback
 from collections.abc import Mapping
-from typing import IO, Any
+from contextlib import suppress
+from typing import IO, Any, NoReturn
 
 import click
 
@@ -11,6 +16,13 @@ from fdch.cli.output import plain
 from fdch.errors import FdchError, MissingExtra
 
 OF_TRAINING = ("torch", "sklearn")
+# what torch says on each kind of device; not all of it has a class of its own
+SHORTAGE = (
+    "not enough memory",
+    "can't allocate memory",
+    "out of memory",
+    "size calculation overflowed",
+)
 
 
 class Failure(click.ClickException):
@@ -81,6 +93,15 @@ class LazyGroup(click.Group):
 class RootGroup(LazyGroup):
     """The outermost group: turns what a user can act on into plain messages."""
 
+    def main(self, *args: Any, **more: Any) -> Any:
+        """Run the command line, and tell in a line when it cannot be heard."""
+        try:
+            return super().main(*args, **more)
+        except OSError as problem:
+            if not _is_of_output(problem):
+                raise
+            _end_unheard(problem)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; anything but our own errors is a bug and keeps its trace."""
         try:
@@ -91,5 +112,39 @@ class RootGroup(LazyGroup):
             if problem.name not in OF_TRAINING:
                 raise
             raise Failure(str(MissingExtra("this command", "train"))) from problem
+        except (MemoryError, RuntimeError) as problem:
+            if not _is_of_memory(problem):
+                raise
+            raise Failure(_too_much(str(problem))) from problem
         except KeyboardInterrupt:
             raise Interrupted("nothing was changed.") from None
+
+
+def _is_of_memory(problem: MemoryError | RuntimeError) -> bool:
+    said = str(problem)
+    return isinstance(problem, MemoryError) or any(text in said for text in SHORTAGE)
+
+
+def _too_much(said: str) -> str:
+    asked = re.search(r"allocate ([\d.]+ \w+)", said)
+    told = f"; {asked[1]} were asked for at once" if asked else ""
+    return (
+        f"there is not enough memory{told}. Lower batch_size or the widths among the "
+        "settings, take fewer pairs or shorter codes, or free memory."
+    )
+
+
+def _is_of_output(problem: OSError) -> bool:
+    """Tell whether printing failed; other files have messages of their own."""
+    frames = traceback.walk_tb(problem.__traceback__)
+    return any(frame.f_code is click.echo.__code__ for frame, _ in frames)
+
+
+def _end_unheard(problem: OSError) -> NoReturn:
+    reason = problem.strerror or problem
+    with suppress(OSError):
+        click.echo(f"error: the result could not be written: {reason}.", err=True)
+    with suppress(OSError, ValueError):
+        # what is left in the buffer would fail once more when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(Failure.exit_code)
