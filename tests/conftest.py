@@ -16,6 +16,7 @@ from pathlib import Path
 # tests run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import hypothesis
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -24,6 +25,10 @@ from tests.trained_scenes import RUN, make_scenes, open_scenes
 from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import WordVectors
+
+# A machine may be busy: no example is too slow.
+hypothesis.settings.register_profile("fdch", deadline=None)
+hypothesis.settings.load_profile("fdch")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 QUICK = {

@@ -134,10 +134,9 @@ def test_dictionary_closes_the_gap_to_its_dual(seed, atoms, scale):
     D = bounded_dictionary(S, X)
     lengths = np.linalg.norm(D, axis=1)
     assert lengths.max() <= 1 + 1e-12
-    # prices that explain D: 2Sᵀ(X - SD) = 2 diag(price) D where an atom is at 1
+    # prices that explain D: 2Sᵀ(X - SD) = 2 diag(price) D, 0 where an atom is below 1
     pull = S.T @ (X - S @ D)
-    prices = np.where(lengths > 1 - 1e-6, np.einsum("ij,ij->i", pull, D), 0)
-    prices = np.maximum(prices, 0)
+    prices = np.maximum(np.einsum("ij,ij->i", pull, D) / lengths**2, 0)
     gram = S.T @ S + np.diag(prices)
     products = S.T @ X
     dual = (X**2).sum() - np.vdot(products, np.linalg.solve(gram, products))
