@@ -3,6 +3,7 @@
 import json
 import shutil
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,6 +69,18 @@ def test_ready_vectors_ask_where_there_are_no_words(index, pairs):
         searcher.by_texts(["beach", vectors[0]])
     with pytest.raises(DataError, match="ready text vectors"):
         searcher.by_text("beach")
+
+
+def test_what_is_no_query_and_no_pairs_is_told(index):
+    with pytest.raises(DataError, match=r"give a PairedSet; got str\. PairedSet\.read"):
+        index.add("pairs.csv")
+    searcher = Searcher(index)
+    wrong: list[Any] = [None, ["a"], object()]
+    for nothing in wrong:
+        with pytest.raises(DataError, match="search with a text, or a vector of num"):
+            searcher.by_text(nothing)
+        with pytest.raises(DataError, match="search with a picture's path"):
+            searcher.by_image(nothing)
 
 
 def test_items_are_added_some_at_a_time(method, pairs, tmp_path, monkeypatch):

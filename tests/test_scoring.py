@@ -4,13 +4,14 @@ import json
 import tracemalloc
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fdch import scoring
 from fdch.data.pairs import PairedSet
-from fdch.errors import DamagedRun, MissingFile, RunError
+from fdch.errors import DamagedRun, DataError, MissingFile, RunError
 from fdch.experiment import train_run
 from fdch.run_files import DESCRIPTION
 from fdch.runs import open_run
@@ -86,6 +87,14 @@ def test_a_fitted_method_is_scored_directly(task, trained):
     assert scores.method == "fdch"
     same = evaluate(trained.method, pairs[:40], pairs[40:])
     assert scores.to_json() == same.to_json()
+
+
+def test_only_pairs_are_scored(task, trained):
+    pairs = PairedSet.read(task.source)
+    wrong: list[Any] = [(None, pairs), (pairs, "pairs.csv")]
+    for query, database in wrong:
+        with pytest.raises(DataError, match="give a PairedSet; got"):
+            evaluate(trained.method, query, database)
 
 
 def test_validation_averages_both_halves(task, trained):

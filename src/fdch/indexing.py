@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from fdch.codes import Codes
 from fdch.data.images import Pictures
-from fdch.data.pairs import Broken, PairedSet, require_broken
+from fdch.data.pairs import Broken, PairedSet, require_broken, require_pairs
 from fdch.encoded_files import read_encoded
 from fdch.errors import DataError
 from fdch.evaluation.calibration import Calibration
@@ -107,6 +107,7 @@ class Index(OpenIndex):
             progress: Told of the items added.
         """
         require_broken(broken)
+        require_pairs(pairs)
         is_slow = isinstance(pairs.images, Pictures)
         at_a_time = PICTURES_AT_A_TIME if is_slow else ROWS_AT_A_TIME
         context = Context(silent, self.context.device)

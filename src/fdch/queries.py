@@ -137,7 +137,14 @@ def _texts(texts: Sequence[Text]) -> Texts:
         return Sentences(list(map(str, texts)))
     if any(isinstance(text, str) for text in texts):
         raise DataError("give texts or ready vectors, not both at once.")
-    return WordVectors(sparse.csr_array(np.stack([np.ravel(text) for text in texts])))
+    vectors = [np.ravel(np.asarray(text)) for text in texts]
+    for text, vector in zip(texts, vectors, strict=True):
+        if vector.dtype.kind not in "biuf":
+            raise DataError(
+                "search with a text, or a vector of numbers; got "
+                f"{type(text).__name__}."
+            )
+    return WordVectors(sparse.csr_array(np.stack(vectors)))
 
 
 def _parts(pictures: Sequence[Picture]) -> Iterator[Images]:
@@ -154,6 +161,11 @@ def _parts(pictures: Sequence[Picture]) -> Iterator[Images]:
 def _kind(picture: Picture) -> object:
     if isinstance(picture, np.ndarray):
         return picture.shape
+    if not isinstance(picture, str | Path | bytes):
+        raise DataError(
+            "search with a picture's path, its file's content or its pixels as an "
+            f"array; got {type(picture).__name__}."
+        )
     return bytes if isinstance(picture, bytes) else Path
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fdch.data.contents import learned_from, shared_pairs
-from fdch.data.pairs import Broken, PairedSet
+from fdch.data.pairs import Broken, PairedSet, require_pairs
 from fdch.data.splits import Split
 from fdch.encoding import EncodedPairs, encode_pairs
 from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError
@@ -43,6 +43,7 @@ def evaluate(
         database: Pairs to search; none of them may be one of the queries.
         cutoff: Rank after which rankings are cut; None for the whole database.
     """
+    require_pairs(query, database)
     _require_apart(query, database)
     protocol = _own_protocol(method, query, database, cutoff)
     return score_method(method, query, database, protocol).scores

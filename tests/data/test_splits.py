@@ -127,6 +127,9 @@ def test_senseless_sizes_and_seeds_are_refused():
             SplitSizes(*sizes)
     with pytest.raises(SettingError, match="got -1"):
         Split.draw(numbered(10), seed=-1)
+    for seed in ("a", None, 1.5):
+        with pytest.raises(SettingError, match="a seed is a whole number"):
+            numbered(10).split(seed=seed)
 
 
 def test_a_saved_split_reads_back_equal(tmp_path):

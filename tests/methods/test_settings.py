@@ -1,12 +1,13 @@
-"""Settings in text form, checked against a method's own fields."""
+"""Settings, as text or in Python, checked against a method's own fields."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pytest
 
 from fdch import methods
-from fdch.errors import SettingError
+from fdch.errors import DataError, SettingError
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import configure, parse_assignments, setting_names
 
@@ -109,6 +110,42 @@ def test_assignments_are_split_at_the_first_sign():
 def test_texts_that_are_no_assignments_are_all_named():
     with pytest.raises(SettingError, match=r"key=value; got 'epochs', 'weight 3'"):
         parse_assignments(["epochs", "bits=3", "weight 3"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"solver": "guess"}, "setting solver='guess': expected one of newton, grad"),
+        ({"bits": "16"}, "setting bits='16': expected a whole number"),
+        ({"bits": 16.5}, r"setting bits=16\.5: expected a whole number"),
+        ({"bits": None}, "setting bits=None: expected a whole number"),
+        ({"bits": True}, "setting bits=True: expected a whole number"),
+        ({"seed": -1}, "seed must be 0 or more; got -1"),
+        ({"weight": "0.5"}, "setting weight='0.5': expected a number"),
+        ({"weight": float("nan")}, "setting weight=nan: .* and a finite one"),
+        ({"fast": "no"}, "setting fast='no': expected true or false"),
+        ({"image_network": None}, "setting image_network=None: expected a text"),
+        (
+            {"epochs": "3", "fast": 1},
+            r"epochs='3': .*number\. setting fast=1: exp",
+        ),
+    ],
+)
+def test_settings_in_python_are_checked_before_learning(given, message, factor_pairs):
+    with pytest.raises(SettingError, match=message):
+        Toy(**given).fit(factor_pairs(20))
+
+
+def test_numbers_of_numpy_are_numbers():
+    numbers: Any = {"bits": np.int64(16), "weight": np.float32(0.5)}
+    Toy(**numbers).check()
+    Toy(weight=1).check()
+
+
+@pytest.mark.parametrize("given", ["pairs.csv", None])
+def test_only_pairs_are_learned_from(given):
+    with pytest.raises(DataError, match=r"give a PairedSet; got .*PairedSet\.read"):
+        Toy().fit(given)
 
 
 def test_fixed_settings_of_a_variant_are_not_offered():

@@ -189,6 +189,16 @@ def require_broken(broken: str) -> None:
         raise SettingError(f"broken is 'refuse' or 'skip'; got '{broken}'.")
 
 
+def require_pairs(*given: object) -> None:
+    """Refuse anything but pairs, such as the name of a file of them."""
+    for each in given:
+        if not isinstance(each, PairedSet):
+            raise DataError(
+                f"give a PairedSet; got {type(each).__name__}. "
+                "PairedSet.read('pairs.csv') makes one."
+            )
+
+
 def repeated(ids: Sequence[str] | NDArray[np.object_]) -> str:
     """Name the first few ids that occur twice, with their rows from 1; count others."""
     first: dict[str, int] = {}

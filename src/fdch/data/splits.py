@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,8 +129,8 @@ class Split:
                 (at most 2,000) for queries and half (at most 5,000) for training.
             barred: Ids that are not drawn as queries.
         """
-        if seed < 0:
-            raise SettingError(f"a seed is 0 or more; got {seed}.")
+        if not isinstance(seed, Integral) or seed < 0:
+            raise SettingError(f"a seed is a whole number, 0 or more; got {seed!r}.")
         complete = pairs.images.present & pairs.texts.present
         if pairs.labels.any():
             complete &= pairs.labels.any(axis=1)

@@ -11,9 +11,10 @@ from scipy.sparse import csr_array
 
 from fdch.codes import Codes, binarize
 from fdch.data.images import Images
-from fdch.data.pairs import PairedSet
+from fdch.data.pairs import PairedSet, require_pairs
 from fdch.data.texts import Texts
 from fdch.errors import NotFitted, SettingError
+from fdch.methods._ranges import require_kinds, require_not_negative
 from fdch.methods._state import inputs_from_arrays, inputs_to_arrays
 from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import Inputs
@@ -100,6 +101,7 @@ class HashMethod(ABC):
             context: Device, progress and checkpoints.
         """
         self.check()
+        require_pairs(pairs)
         pairs.require_training(self._least_pairs, self.about.needs_labels)
         inputs = Inputs.fit(
             pairs,
@@ -188,8 +190,10 @@ class HashMethod(ABC):
 
     def check(self) -> None:
         """Refuse settings outside their range, before any work."""
+        require_kinds(self)
         if self.bits < 1:
             raise SettingError(f"bits must be positive; got {self.bits}.")
+        require_not_negative(self, "seed")
 
     @abstractmethod
     def image_outputs(self, images: Array) -> NDArray[np.float32]:

@@ -1,8 +1,49 @@
-"""Ranges that settings must lie in."""
+"""Kinds that settings must be of, and ranges that they must lie in."""
 
+import math
 from collections.abc import Iterable
+from dataclasses import fields
+from numbers import Integral, Real
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from fdch.errors import SettingError
+
+# numbers of NumPy are of these too
+_KINDS: dict[Any, tuple[Any, str]] = {
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    str: (str, "a text"),
+}
+
+
+def require_kinds(method: Any) -> None:
+    """Refuse settings of another kind than their fields, all of them at once."""
+    kinds = get_type_hints(type(method))
+    problems = []
+    for field in fields(method):
+        value = getattr(method, field.name)
+        expected = _expected(value, kinds[field.name])
+        if expected:
+            problems.append(f"setting {field.name}={value!r}: expected {expected}.")
+    if problems:
+        raise SettingError(" ".join(problems))
+
+
+def _expected(value: Any, kind: Any) -> str:
+    """Say what a value should be, or nothing where it is that."""
+    if get_origin(kind) is Literal:
+        known = get_args(kind)
+        fits, wanted = value in known, f"one of {', '.join(known)}"
+    elif kind is bool:
+        fits, wanted = isinstance(value, bool), "true or false"
+    elif kind in _KINDS:
+        base, wanted = _KINDS[kind]
+        fits = isinstance(value, base) and not isinstance(value, bool)
+        if fits and isinstance(value, Real) and not math.isfinite(value):
+            fits, wanted = False, f"{wanted}, and a finite one"
+    else:
+        return ""
+    return "" if fits else wanted
 
 
 def require_positive(method: object, *names: str) -> None:
