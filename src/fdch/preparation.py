@@ -71,7 +71,7 @@ def require_sides(pairs: PairedSet, needs_labels: bool = True) -> None:
 
 def require_free_folder(out: Path, resume: bool) -> None:
     """Refuse a folder that holds anything a run would mix with or write over."""
-    _require_writable(out)
+    require_writable(out, "a run")
     if is_finished(out):
         raise RunError(
             f"'{out}' already holds a trained run. Choose another folder, or delete it."
@@ -92,11 +92,11 @@ def require_free_folder(out: Path, resume: bool) -> None:
         )
 
 
-def _require_writable(out: Path) -> None:
+def require_writable(out: Path, what: str) -> None:
     """Find out before training, not after it, and without leaving a trace."""
     there = next(path for path in (out, *out.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise RunError(
-            f"a run cannot be written to '{out}': '{there}' is not a folder that may "
+            f"{what} cannot be written to '{out}': '{there}' is not a folder that may "
             "be written to. Choose another folder."
         )

@@ -13,6 +13,7 @@ from fdch.cli import serve
 from fdch.cli.demo import MARKER
 from fdch.cli.demo_serve import free_port, open_page, serve_demo
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.errors import RunError
 from fdch.indexing import Index
 from fdch.runs import open_run
 from fdch.search import Searcher
@@ -81,6 +82,14 @@ def test_a_demo_that_fails_leaves_the_earlier_one_whole(shown, fdch):
     open_run(out / "run")
 
 
+def test_codes_too_long_for_an_index_are_refused_before_learning(fdch, tmp_path):
+    out = tmp_path / "demo"
+    result = fdch("demo", "--data", "scenes:60", "--bits", 257, "--out", out)
+    assert result.exit_code == 1
+    assert "codes of 1 to 256 bits can be indexed; got 257." in result.stderr
+    assert not out.exists()
+
+
 def test_an_interrupted_demo_can_begin_again(fdch, tiny, tmp_path, monkeypatch):
     def interrupt(self, update):
         if update.task == "stage 2":
@@ -94,6 +103,37 @@ def test_an_interrupted_demo_can_begin_again(fdch, tiny, tmp_path, monkeypatch):
     assert "begin again with the same command" in result.stderr
     assert fdch(*words).exit_code == 0
     assert not (tmp_path / "demo" / "run.unfinished").exists()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RunError("too bad")])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_demo_that_has_not_learned_leaves_nothing(
+    fdch, on_features, tmp_path, monkeypatch, error, is_there
+):
+    def stop(task, announce, **_):
+        announce(None, None)
+        raise error
+
+    out = tmp_path / "demo"
+    if is_there:
+        out.mkdir()
+    monkeypatch.setattr("fdch.cli.data_notes.tell_parts", lambda *_: None)
+    monkeypatch.setattr("fdch.experiment.train_run", stop)
+    result = fdch("demo", "--data", on_features.data, "--out", out)
+    assert result.exit_code == (130 if error is KeyboardInterrupt else 1)
+    assert list(tmp_path.rglob("*")) == ([out] if is_there else [])
+
+
+def test_a_demo_interrupted_at_its_page_says_how_to_go_on(
+    fdch, on_features, tiny, tmp_path, monkeypatch
+):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fdch.report.page.write_report", stop)
+    result = fdch("demo", "--data", on_features.data, "--out", tmp_path / "d", *tiny)
+    assert result.exit_code == 130
+    assert "begin again with the same command" in result.stderr
 
 
 @pytest.mark.parametrize("kind", ["folder", "file"])

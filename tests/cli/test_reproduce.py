@@ -80,12 +80,13 @@ def test_cells_of_other_settings_are_made_anew_with_a_note(reproduce):
     assert json.loads(result.stdout)["ran"] == ["cmfh-8-0"]
 
 
-def test_interrupted_it_tells_how_to_go_on(reproduce, monkeypatch):
+@pytest.mark.parametrize("part", ["reproduce.reproduce", "outputs.write_outputs"])
+def test_interrupted_it_tells_how_to_go_on(reproduce, monkeypatch, part):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fdch.reproduction.reproduce.reproduce", stop)
-    result = reproduce("table2")
+    monkeypatch.setattr(f"fdch.reproduction.{part}", stop)
+    result = reproduce("table2", seeds=1)
     assert result.exit_code == 130
     assert "the same command goes on" in result.stderr
 

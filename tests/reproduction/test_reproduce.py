@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fdch.errors import RunError, SettingError
+from fdch.errors import MissingFile, RunError, SettingError
 from fdch.evaluation import comparison
 from fdch.progress import Update
 from fdch.reproduction.cells import RUN
@@ -144,8 +144,23 @@ def test_no_worker_is_too_few(study):
 
 def test_a_folder_that_cannot_be_made_is_refused(source, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(RunError, match=r"\(Not a directory\)\. Choose another"):
+    told = r"out': '.*file' is not a folder that may be written to\. Choose another"
+    with pytest.raises(RunError, match=told):
         run(Study(source, tmp_path / "file" / "out"))
+
+
+def test_a_folder_of_something_else_is_left_alone(study):
+    study.out.mkdir()
+    (study.out / "run.json").write_text("{}")
+    with pytest.raises(RunError, match=r"other files, such as 'run.json', and no"):
+        run(study)
+    assert [path.name for path in study.out.iterdir()] == ["run.json"]
+
+
+def test_data_that_cannot_be_read_leaves_no_folder(study):
+    with pytest.raises(MissingFile):
+        run(replace(study, source="nothing.csv"))
+    assert not study.out.exists()
 
 
 def test_means_are_those_of_a_comparison(study):

@@ -2,6 +2,8 @@
 
 import shlex
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,20 +92,22 @@ def command(
             raise click.UsageError("give --serve or --json: a service prints no JSON.")
         require_packages()
     from fdch.experiment import TrainingTask
+    from fdch.index.rows import row_type
     from fdch.methods._settings import parse_assignments
     from fdch.training.context import Context
 
+    row_type(bits)  # refuses what cannot be indexed, before anything is learned
     settings = parse_assignments(assignments)
     task = TrainingTask(data, out / UNFINISHED, bits=bits, seed=seed, settings=settings)
     try:
-        with ProgressPrinter() as progress:
+        with _tidied(out), ProgressPrinter() as progress:
             context = Context(progress, device)
             run, found = _train_and_score(task, context)
             searches = index_and_search(out / INDEX, run, found, context)
+        document = _write_page(out, run, found)
     except KeyboardInterrupt:
         advice = "begin again with the same command; image features are kept."
         raise Interrupted(advice) from None
-    document = _write_page(out, run, found)
     if as_json:
         more = {"report": str(out / PAGE), "index": str(out / INDEX)}
         say_json(document | more | {"searches": [one.to_json() for one in searches]})
@@ -168,6 +172,21 @@ def _mark(out: Path) -> None:
         (out / MARKER).write_text("Made by 'fdch demo', which may replace it.\n")
     except OSError as problem:
         raise RunError(f"'{out}' cannot be written: {problem}.") from problem
+
+
+@contextmanager
+def _tidied(out: Path) -> Iterator[None]:
+    """Leave nothing of a demo that ends before it has learned."""
+    is_new = not out.exists()
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(out / UNFINISHED, ignore_errors=True)
+        if out.is_dir() and [path.name for path in out.iterdir()] == [MARKER]:
+            (out / MARKER).unlink()
+            if is_new:
+                out.rmdir()
+        raise
 
 
 def _remove(folder: Path) -> None:

@@ -81,10 +81,10 @@ def command(recipe: str, seeds: int, workers: int | None, **asked: Any) -> None:
                 progress=progress,
                 announce=_announce,
             )
+        files = write_outputs(found)
     except KeyboardInterrupt:
         advice = f"finished cells are kept in '{study.out}'; the same command goes on."
         raise Interrupted(advice) from None
-    files = write_outputs(found)
     say_json(describe(found, files)) if as_json else say_tables(found, files)
     if failures := found.failures():
         raise RunError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError, RunError, SettingError
 from fdch.evaluation import Scores
+from fdch.preparation import require_writable
 from fdch.progress import Progress, Update, silent
 from fdch.reproduction.cells import Record, drop_run
 from fdch.reproduction.crew import Crew, usual_workers
@@ -83,7 +84,7 @@ def reproduce(
         raise SettingError("a reproduction needs a recipe, a seed and a worker.")
     for cell in cells:
         study.method(cell)  # refuses unknown methods and settings before any work
-    _make_folder(study)
+    _require_own(study)
     laboratory = Laboratory(study, progress)
     found = {cell: laboratory.record(cell) for cell in cells}
     announce(laboratory.pairs, [trouble for _, trouble in found.values() if trouble])
@@ -94,6 +95,7 @@ def reproduce(
     ]
     if to_do:
         laboratory.prepare(to_do)
+        _make_folder(study)
     accelerated = laboratory.context.torch_device().type != "cpu"
     number = usual_workers(accelerated) if workers is None else workers
     done = len(cells) - len(to_do)
@@ -120,6 +122,18 @@ def _run(laboratory: Laboratory, jobs: Sequence[Job], workers: int) -> Iterator[
         if trouble:
             laboratory.fail(cell, trouble)
         yield cell
+
+
+def _require_own(study: Study) -> None:
+    """Refuse a folder that holds anything but an earlier reproduction."""
+    require_writable(study.out, "results")
+    if study.out.exists() and not (study.out / CELLS).is_dir():
+        others = [path.name for path in study.out.iterdir()]
+        if others:
+            raise RunError(
+                f"'{study.out}' holds other files, such as '{min(others)}', and no "
+                "cells of a reproduction. Give the results a folder of their own."
+            )
 
 
 def _make_folder(study: Study) -> None:
