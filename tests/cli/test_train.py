@@ -53,6 +53,16 @@ def test_sizes_and_image_network_are_passed_on(fdch, on_features, tiny, tmp_path
     assert facts["settings"]["image_network"] == "features"
 
 
+@pytest.mark.parametrize(("bits", "is_told"), [(256, False), (257, True)])
+def test_codes_too_long_for_an_index_are_told_before_anything_else(
+    fdch, tmp_path, bits, is_told
+):
+    out = tmp_path / "run"
+    result = fdch("train", tmp_path / "no.csv", "--bits", bits, "--out", out)
+    told = f"note: codes of {bits} bits can be scored, but not indexed and searched"
+    assert (told in result.stderr) == is_told
+
+
 def test_a_saved_split_is_used(fdch, on_features, tiny, tmp_path):
     result = fdch(
         *("train", on_features.data, "--bits", 8, "--out", tmp_path / "run", *tiny),

@@ -73,9 +73,15 @@ def command(resume: bool, device: str, as_json: bool, **asked: Any) -> None:
     task = _task(**asked)
     from fdch.cli.data_notes import tell_parts
     from fdch.experiment import train_run
+    from fdch.index.rows import MOST_BITS
     from fdch.run_files import is_finished
     from fdch.training.context import Context
 
+    if task.bits > MOST_BITS:
+        note(
+            f"note: codes of {task.bits} bits can be scored, but not indexed and "
+            f"searched; {MOST_BITS} bits are the most for that."
+        )
     was_finished = resume and is_finished(task.out)
     try:
         with ProgressPrinter() as progress:
