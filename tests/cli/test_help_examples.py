@@ -28,6 +28,7 @@ ORDER = (
     ("reproduce",),
     ("bench", "evaluate"),
     ("bench", "methods"),
+    ("bench", "train"),
     ("bench", "rerank"),
     ("bench", "index"),
     ("bench", "search"),

@@ -9,6 +9,7 @@ command = LazyGroup(
     summaries={
         "evaluate": "Time the evaluation beside a loop of sorts.",
         "methods": "Measure how long the shallow methods learn and encode.",
+        "train": "Time the training of FDCH beside a plain PyTorch loop.",
         "rerank": "Measure what re-ranking adds, and whether probabilities hold.",
         "index": "Measure an index folder: making, opening, searching, filtering.",
         "search": "Time exact search beside FAISS.",

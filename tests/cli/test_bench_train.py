@@ -1,0 +1,41 @@
+"""`fdch bench train`: a table, a document."""
+
+import json
+
+import pytest
+
+SMALL = (
+    *("--pairs", 150, "--image-width", 40, "--words", 30, "--bits", 8),
+    *("--epochs", 2, "--device", "cpu"),
+)
+
+
+def test_a_table_tells_both_stages_and_the_plain_loop(fdch):
+    result = fdch("bench", "train", *SMALL, "--repeats", 1)
+    assert result.exit_code == 0, result.stderr
+    header, *rows = result.stdout.splitlines()
+    assert header.split("  ")[-1].strip() == "pairs/s"
+    named = ("stage 1", "stage 2", "plain loop, stage 1")
+    for row, name in zip(rows, named, strict=False):
+        assert row.startswith(name)
+    assert "150 pairs of 40 image features, 30 words and 24 labels" in result.stdout
+    assert "times as fast as the plain loop" in result.stdout
+
+
+def test_a_document_holds_all_turns(fdch):
+    result = fdch("bench", "train", *SMALL, "--repeats", 2, "--json")
+    document = json.loads(result.stdout)
+    assert document["device"] == "cpu"
+    assert document["threads"] >= 1
+    for stage in document["stages"].values():
+        for told in ("first_epoch_seconds", "epoch_seconds", "pairs_per_second"):
+            assert len(stage[told]["all"]) == 2
+    assert len(document["peer"]["ratio"]["all"]) == 2
+    assert document["peak_device_memory_bytes"] is None
+
+
+@pytest.mark.parametrize("wrong", [("--epochs", 1), ("--repeats", 0), ("--pairs", 0)])
+def test_sizes_that_measure_nothing_are_refused(fdch, wrong):
+    result = fdch("bench", "train", *wrong)
+    assert result.exit_code == 2
+    assert "too small" in result.stderr
