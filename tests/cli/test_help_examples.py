@@ -75,6 +75,12 @@ def test_no_example_is_forgotten():
     assert {*ORDER, *SLOW, *ENDLESS} == set(commands())
 
 
+@pytest.mark.parametrize("words", [(), ("data",), ("index",), ("bench",)])
+def test_a_groups_example_is_that_of_one_of_its_commands(fdch, words):
+    inner = [each for each in commands() if each[: len(words)] == words]
+    assert example_of(fdch, words) in [example_of(fdch, each) for each in inner]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("words", SLOW)
 def test_longer_examples_work_as_they_stand(fdch, tmp_path, monkeypatch, words):

@@ -9,6 +9,7 @@ import click
 
 from fdch import __version__
 from fdch.cli.groups import LazyGroup, RootGroup
+from fdch.cli.options import example
 
 COMMANDS = {
     "demo": "Train, evaluate, index and search generated pictures, in minutes.",
@@ -27,7 +28,12 @@ COMMANDS = {
 }
 
 
-@click.group(cls=RootGroup, modules="fdch.cli.", summaries=COMMANDS)
+@click.group(
+    cls=RootGroup,
+    modules="fdch.cli.",
+    summaries=COMMANDS,
+    epilog=example("fdch demo"),
+)
 @click.version_option(__version__, prog_name="fdch")
 def cli() -> None:
     """Find pictures with words and words with pictures, through learned codes.

@@ -1,10 +1,12 @@
 """`fdch bench`: how fast things are."""
 
 from fdch.cli.groups import LazyGroup
+from fdch.cli.options import example
 
 command = LazyGroup(
     "bench",
     help="Measure how fast fdch is on this machine.",
+    epilog=example("fdch bench evaluate --queries 100 --database 5000 --repeats 1"),
     modules="fdch.cli.bench_",
     summaries={
         "evaluate": "Time the evaluation beside a loop of sorts.",

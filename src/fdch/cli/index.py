@@ -1,10 +1,12 @@
 """`fdch index`: codes of pairs that can be searched."""
 
 from fdch.cli.groups import LazyGroup
+from fdch.cli.options import example
 
 command = LazyGroup(
     "index",
     help="Make an index of pairs, change it and look after it.",
+    epilog=example("fdch index create scenes.index --run runs/first scenes:300"),
     modules="fdch.cli.index_",
     summaries={
         "create": "Make an index for a run's codes, and fill it.",
