@@ -296,7 +296,7 @@ def test_a_line_with_too_many_cells_is_broken(folder):
             b'id,text\n1,"never closed\n2,b\n',
             "unexpected end of data. Look for a double quote",
         ),
-        (b"id,text\n1," + b"x" * (2**20 + 1) + b"\n", "line 2: field larger"),
+        (b"id,text\n1," + b"x" * (2**20 + 1) + b"\n", "line 2: a cell is longer"),
     ],
 )
 def test_a_csv_that_cannot_be_used_says_why(folder, content, message):

@@ -206,8 +206,9 @@ def document(**changes):
 def test_a_file_that_is_no_whole_split_is_refused(tmp_path, content, message):
     path = tmp_path / "split.json"
     path.write_text(content)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=message) as caught:
         Split.read(path)
+    assert str(caught.value).endswith("or draw a new split.")
 
 
 def test_a_missing_split_is_a_missing_file(tmp_path):

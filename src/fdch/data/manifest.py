@@ -72,10 +72,20 @@ def _pairs(
         try:
             if row.trouble:
                 raise Unusable(row.trouble)
+            _require_id(row, "id" in table.columns)
             yield row, pair(row.cells, number, folder, limits)
         except Unusable as reason:
-            name = f" ('{_name(row)}')" if row.cells.get("id") else ""
-            yield row, BrokenRow(f"'{path}', {row.where}{name}: {reason}")
+            name = _name(row)
+            named = "" if name == row.where else f" ('{name}')"
+            yield row, BrokenRow(f"'{path}', {row.where}{named}: {reason}")
+
+
+def _require_id(row: Row, is_named: bool) -> None:
+    """Refuse ids in some rows alone: the number of a row may be another's id."""
+    if is_named and "id" not in row.cells:
+        raise Unusable("it has no 'id', which rows before have.")
+    if not is_named and "id" in row.cells:
+        raise Unusable("it has an 'id', which rows before have not.")
 
 
 def _name(row: Row) -> str:
@@ -103,6 +113,11 @@ def _require_columns(path: Path, columns: tuple[str, ...]) -> None:
     if not columns:
         raise DataError(f"'{path}' is empty; a manifest has columns {_listed(KNOWN)}.")
     hint = suggestion("image", columns) or suggestion("text", columns)
+    near = [name for name in columns if name.lower() in KNOWN and name not in KNOWN]
+    if near:
+        # a suggestion would give the name back that is there
+        renamed = ", ".join(f"'{name[:40]}' to '{name.lower()}'" for name in near)
+        hint = f"; rename {renamed}."
     raise DataError(
         f"'{path}' has neither a column 'image' nor 'text'; it has "
         f"{_listed(columns)}{hint or '.'} Columns are separated by commas."

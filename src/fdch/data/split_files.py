@@ -9,22 +9,22 @@ from fdch.errors import DataError
 
 FORMAT = 1
 _MOST_BYTES = 2**30
-_ADVICE = "Give the split.json of a run."
+ADVICE = "Give the split.json of a run, or draw a new split."
 
 
 def document(path: Path) -> dict[str, Any]:
     """Read the JSON of a split, of the format known here."""
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise DataError(f"split '{path}' is over {_MOST_BYTES:,} bytes.")
+            raise DataError(f"split '{path}' is over {_MOST_BYTES:,} bytes. {ADVICE}")
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise unreadable(path, error) from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"'{path}' is not a split: {error}. {_ADVICE}") from None
+        raise DataError(f"'{path}' is not a split: {error}. {ADVICE}") from None
     if not isinstance(content, dict) or not isinstance(content.get("format"), int):
         raise DataError(
-            f"'{path}' is not a split: it has no number for 'format'. {_ADVICE}"
+            f"'{path}' is not a split: it has no number for 'format'. {ADVICE}"
         )
     if content["format"] != FORMAT:
         raise DataError(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fdch.data.pairs import PairedSet
 from fdch.data.rows import Digest
-from fdch.data.split_files import FORMAT, document, ids, text, whole
+from fdch.data.split_files import ADVICE, FORMAT, document, ids, text, whole
 from fdch.errors import DataError, SettingError
 
 _ID_LISTS = ("query", "train", "validation")
@@ -231,13 +231,14 @@ class Split:
                 **{name: ids(content[name]) for name in _ID_LISTS},
             )
         except KeyError as error:
-            raise DataError(f"split '{path}' has no entry {error}.") from None
+            raise DataError(f"split '{path}' has no entry {error}. {ADVICE}") from None
         except (DataError, TypeError) as error:
-            raise DataError(f"split '{path}' is damaged: {error}") from None
+            raise DataError(f"split '{path}' is damaged: {error} {ADVICE}") from None
         if content.get("fingerprint") != split.fingerprint:
             raise DataError(
                 f"split '{path}' was changed: its ids have the fingerprint "
-                f"{split.fingerprint}, it says {content.get('fingerprint')}."
+                f"{split.fingerprint}, it says {content.get('fingerprint')}. "
+                f"{ADVICE}"
             )
         if pairs is not None:
             split.require_match(pairs, check)

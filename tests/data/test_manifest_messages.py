@@ -1,0 +1,55 @@
+"""What a manifest's errors say: what is wrong, where, and what to do."""
+
+import json
+
+import pytest
+
+from fdch.data.manifest_rows import CELL_BYTES
+from fdch.data.pairs import PairedSet
+from fdch.errors import BrokenRow, DataError
+
+
+def written(folder, content, name="pairs.csv"):
+    path = folder / name
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def lines(folder, *rows):
+    return written(folder, "".join(json.dumps(row) + "\n" for row in rows), "p.jsonl")
+
+
+def test_columns_in_capitals_are_to_be_renamed(tmp_path):
+    path = written(tmp_path, "ID,Image,Text,Labels,Price\n1,a.png,sea,x,2\n")
+    renamed = "'ID' to 'id', 'Image' to 'image', 'Text' to 'text', 'Labels' to 'labels'"
+    with pytest.raises(DataError, match=f"; rename {renamed}[.] Columns") as caught:
+        PairedSet.read(path)
+    assert "did you mean" not in str(caught.value)
+
+
+def test_a_cell_that_is_too_long_is_told_as_such(tmp_path):
+    long = "a" * (CELL_BYTES + 1)
+    path = written(tmp_path, f"id,text\n1,sea\n2,{long}\n")
+    with pytest.raises(DataError, match=r"line 3: a cell .*1,048,576.*Shorten"):
+        PairedSet.read(path)
+
+
+@pytest.mark.parametrize("name", [1.5, "", None])
+def test_a_row_without_a_usable_id_is_told_by_its_place_once(tmp_path, name):
+    path = lines(tmp_path, {"id": name, "text": "sea"})
+    with pytest.raises(BrokenRow, match=r"p\.jsonl', line 1: the id is"):
+        PairedSet.read(path)
+
+
+def test_a_row_lacking_the_id_that_others_have_is_broken(tmp_path):
+    rows = [{"id": "2", "text": "sea"}, {"text": "dog"}, {"id": "c", "text": "cat"}]
+    path = lines(tmp_path, *rows)
+    with pytest.raises(BrokenRow, match="line 2: it has no 'id', which rows before"):
+        PairedSet.read(path)
+    assert PairedSet.read(path, broken="skip").ids.tolist() == ["2", "c"]
+
+
+def test_an_id_where_rows_before_are_numbered_is_broken(tmp_path):
+    path = lines(tmp_path, {"text": "dog"}, {"id": "1", "text": "sea"})
+    with pytest.raises(BrokenRow, match=r"line 2 \('1'\): it has an 'id', which rows"):
+        PairedSet.read(path)
