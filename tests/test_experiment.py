@@ -61,7 +61,7 @@ def test_the_same_seed_gives_the_same_run(task, trained, tmp_path):
 def test_killed_training_goes_on_to_the_same_run(
     task, trained, tmp_path, stage, monkeypatch
 ):
-    monkeypatch.setattr("fdch.training.checkpoints.Checkpoints.due", lambda _: True)
+    monkeypatch.setattr("fdch.training.checkpoints.Checkpoints.due", lambda *_: True)
     killed = replace(task, out=tmp_path / "killed")
     with pytest.raises(Stop):
         train_run(killed, context=Context(stop_at(stage, 3)))
@@ -77,7 +77,7 @@ def test_killed_training_goes_on_to_the_same_run(
 
 
 def test_unfinished_training_of_other_settings_is_refused(task, monkeypatch):
-    monkeypatch.setattr("fdch.training.checkpoints.Checkpoints.due", lambda _: True)
+    monkeypatch.setattr("fdch.training.checkpoints.Checkpoints.due", lambda *_: True)
     with pytest.raises(Stop):
         train_run(task, context=Context(stop_at("stage 1", 3)))
     with pytest.raises(RunError, match="belongs to other data or settings"):
@@ -85,7 +85,7 @@ def test_unfinished_training_of_other_settings_is_refused(task, monkeypatch):
 
 
 def test_unfinished_training_with_other_weights_is_refused(task, monkeypatch):
-    monkeypatch.setattr("fdch.training.checkpoints.Checkpoints.due", lambda _: True)
+    monkeypatch.setattr("fdch.training.checkpoints.Checkpoints.due", lambda *_: True)
     # ready features stand in for those of a network with such weights
     ready = Inputs.fit(read_parts(task)[1].train)
     monkeypatch.setattr(Inputs, "fit", lambda *_: ready)

@@ -82,6 +82,20 @@ def test_a_preset_can_be_chosen(fdch, on_features, tiny, tmp_path):
     assert settings["text_hidden"] == 16
 
 
+def test_fewer_pairs_than_a_batch_are_trained_on(
+    fdch, features, tiny, tmp_path, caplog
+):
+    data, run = features(tmp_path / "features.npz", pairs=60), tmp_path / "run"
+    usual = tiny[: tiny.index("batch_size=16") - 1]  # batches of 128
+    trained = fdch("train", data, "--bits", 8, "--out", run, *usual)
+    assert trained.exit_code == 0, trained.stderr
+    (told,) = caplog.messages
+    assert told.startswith("27 training pairs are fewer than one batch of 128; each")
+    for words in (("evaluate", run), ("index", "create", tmp_path / "i", "--run", run)):
+        result = fdch(*words)
+        assert result.exit_code == 0, result.stderr
+
+
 def test_variants_take_stage_one_from_a_run(fdch, on_features, tiny, tmp_path):
     result = fdch(
         *("train", on_features.data, "--bits", 16, "--out", tmp_path / "run", *tiny),
@@ -136,7 +150,7 @@ def test_resuming_a_finished_run_does_nothing(fdch, on_features, tiny):
 @pytest.fixture
 def stopped(monkeypatch):
     """Let Ctrl-C come at an epoch, with a checkpoint after each one before."""
-    monkeypatch.setattr(Checkpoints, "due", lambda self: True)
+    monkeypatch.setattr(Checkpoints, "due", lambda *_: True)
     tell = ProgressPrinter.__call__
 
     def stop_at(task, done):
@@ -188,7 +202,7 @@ def test_interrupted_training_goes_on_to_the_same_result(
     assert refused.exit_code == 1
     assert "Add --resume" in refused.stderr
     monkeypatch.undo()
-    monkeypatch.setattr(Checkpoints, "due", lambda self: False)
+    monkeypatch.setattr(Checkpoints, "due", lambda *_: False)
     resumed = fdch(*words, "--resume")
     assert resumed.exit_code == 0, resumed.stderr
     assert f"{task}: {epoch}/3" in resumed.stderr

@@ -2,6 +2,7 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -90,17 +91,34 @@ def test_a_checkpoint_of_another_format_is_refused(kept):
         kept.load("s")
 
 
-def test_it_is_due_when_the_time_has_passed(tmp_path):
-    assert Checkpoints(tmp_path, "task", seconds=0).due()
-    assert not Checkpoints(tmp_path, "task", seconds=3600).due()
+@pytest.fixture
+def clock(monkeypatch):
+    """A time that passes when it is told to."""
+    now = SimpleNamespace(seconds=1000.0)
+    monkeypatch.setattr("time.monotonic", lambda: now.seconds)
+    return now
 
 
-def test_a_save_sets_the_time_back(tmp_path):
-    kept = Checkpoints(tmp_path / "c", "task", seconds=3600)
-    kept._last -= 4000
-    assert kept.due()
-    kept.save("s", {"x": torch.zeros(1)}, {})
-    assert not kept.due()
+def waits(kept, clock, name):
+    """Count the seconds until a save is due, and save."""
+    began = clock.seconds
+    while not kept.due(name):
+        clock.seconds += 1
+    kept.save(name, {"x": torch.zeros(1)}, {})
+    return clock.seconds - began
+
+
+def test_first_saves_come_soon_and_later_ones_seldom(tmp_path, clock):
+    kept = Checkpoints(tmp_path / "c", "task")
+    found = [waits(kept, clock, "stage 1") for _ in range(6)]
+    assert found == [5, 10, 20, 40, 60, 60]
+    assert waits(kept, clock, "stage 2") == 5
+
+
+def test_no_wait_is_longer_than_the_one_asked_for(tmp_path, clock):
+    assert waits(Checkpoints(tmp_path / "a", "task", seconds=0), clock, "s") == 0
+    often = Checkpoints(tmp_path / "b", "task", seconds=7)
+    assert [waits(often, clock, "s") for _ in range(3)] == [5, 7, 7]
 
 
 def test_clearing_removes_the_folder(kept):

@@ -1,5 +1,6 @@
 """Epochs over batches: rates, optimizers, and going on after a stop."""
 
+import itertools
 import math
 from typing import Any
 
@@ -207,11 +208,29 @@ def test_a_checkpoint_that_does_not_fit_is_damage(tmp_path, damage):
         train(Regression(), schedule(), 0, Context(checkpoints=kept))
 
 
-def test_an_unfinished_epoch_is_not_kept_before_its_time(tmp_path):
+def test_an_unfinished_epoch_is_not_kept_before_its_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
     kept = Checkpoints(tmp_path / "kept", "task", seconds=3600)
     with pytest.raises(Stop):
         train(Regression(), schedule(), 0, Context(stop_after(2), checkpoints=kept))
     assert kept.load("regression") is None
+
+
+def test_training_stopped_after_seconds_goes_on_from_where_it_was(
+    tmp_path, monkeypatch
+):
+    whole = Regression()
+    train(whole, schedule(), 0, Context())
+    ticks = itertools.count(step=2.0)  # seconds that pass with every look
+    monkeypatch.setattr("time.monotonic", lambda: next(ticks))
+    kept = Checkpoints(tmp_path / "kept", "task")
+    with pytest.raises(Stop):
+        train(Regression(), schedule(), 0, Context(stop_after(3), checkpoints=kept))
+    resumed = Regression()
+    told: list[Update] = []
+    train(resumed, schedule(), 0, Context(told.append, checkpoints=kept))
+    assert [update.done for update in told] == [4]
+    assert_same(snapshot(resumed), snapshot(whole))
 
 
 def test_seeds_change_the_order_and_the_result():

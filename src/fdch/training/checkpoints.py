@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from fdch.errors import DamagedRun, RunError
 from fdch.files import write_whole
 
 FORMAT = "1"
+FIRST_WAIT = 5.0  # seconds; who interrupts often does so early
 UNREADABLE = (SafetensorError, OSError, KeyError, ValueError, RecursionError)
 
 
@@ -26,17 +28,20 @@ class Checkpoints:
         folder: Where the files lie; made when first needed.
         task: Fingerprint of data and settings. A checkpoint of another task is
             refused.
-        seconds: Least time between two saves that are not final.
+        seconds: Least time between two saves that are not final. The first saves
+            of each name come sooner: after 5 seconds, 10 more, 20 more and so on.
     """
 
     folder: Path
     task: str
     seconds: float = 60.0
-    _last: float = field(default_factory=time.monotonic, repr=False)
+    _last: float = field(default_factory=lambda: time.monotonic(), repr=False)
+    _saves: Counter[str] = field(default_factory=Counter, repr=False)
 
-    def due(self) -> bool:
+    def due(self, name: str) -> bool:
         """Tell whether enough time has passed since the last save."""
-        return time.monotonic() - self._last >= self.seconds
+        wait = min(self.seconds, FIRST_WAIT * 2.0 ** min(self._saves[name], 32))
+        return time.monotonic() - self._last >= wait
 
     def save(
         self, name: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]
@@ -53,6 +58,7 @@ class Checkpoints:
 
         write_whole(self._path(name), write)
         self._last = time.monotonic()
+        self._saves[name] += 1
 
     def load(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """Read a checkpoint of this task, or None where there is none."""

@@ -114,8 +114,8 @@ def train(stage: Stage, schedule: Schedule, seed: int, context: Context) -> None
         terms |= stage.end_epoch()
         _require_finite(terms, stage.name, epoch)
         context.progress(Update(stage.name, epoch + 1, schedule.epochs, "epoch", terms))
-        checkpoints = context.checkpoints
-        if checkpoints and (checkpoints.due() or epoch + 1 == schedule.epochs):
+        checkpoints, is_last = context.checkpoints, epoch + 1 == schedule.epochs
+        if checkpoints and (is_last or checkpoints.due(stage.name)):
             checkpoints.save(
                 stage.name,
                 stage.tensors() | _optimizer_tensors(optimizers),
