@@ -45,6 +45,7 @@ def test_the_first_example_finds_boats_on_beaches(tmp_path, monkeypatch):
     found = made["Searcher"](made["index"]).by_text("a boat on the beach", k=5)
     right = [{"boat", "beach"} <= set(each.labels) for each in found]
     assert sum(right) >= 4
+    assert all(each.probability is not None for each in found)
 
 
 @pytest.mark.slow

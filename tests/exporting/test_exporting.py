@@ -1,9 +1,12 @@
 """Exported graphs give torch's codes, and a folder is opened under checks."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +30,7 @@ from fdch.exporting.writing import export_run
 from fdch.networks.cnnf import CNNF
 from fdch.runs import open_run, save_run
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "export.md"
 NEAR_ZERO = 1e-4
 QUICK = {"stage_one_epochs": "1", "stage_two_epochs": "1", "batch_size": "32"}
 FAST = {"text_hidden": 32, "batch_size": 40}
@@ -199,6 +203,18 @@ print(binarize(model.text_outputs(model.inputs.texts(Sentences(["red"])))).bits)
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert found.stdout == "24\n", found.stderr
+
+
+def test_the_examples_of_the_page_give_one_code(folder, tmp_path, monkeypatch):
+    shutil.copytree(folder, tmp_path / "exported")
+    monkeypatch.chdir(tmp_path)
+    page = PAGE.read_text("utf-8")
+    blocks = re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", page, re.MULTILINE)
+    made: list[dict[str, Any]] = [{} for _ in blocks]
+    for code, names in zip(blocks, made, strict=True):
+        exec(compile(textwrap.dedent(code), PAGE.name, "exec"), names)
+    with_fdch, without = made
+    assert with_fdch["codes"].packed.tolist() == without["code"].tolist()
 
 
 def test_exporting_twice_writes_the_same_bytes(scenes_run, folder, tmp_path):
