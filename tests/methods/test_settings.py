@@ -1,5 +1,6 @@
 """Settings, as text or in Python, checked against a method's own fields."""
 
+import json
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -120,6 +121,7 @@ def test_texts_that_are_no_assignments_are_all_named():
         ({"bits": 16.5}, r"setting bits=16\.5: expected a whole number"),
         ({"bits": None}, "setting bits=None: expected a whole number"),
         ({"bits": True}, "setting bits=True: expected a whole number"),
+        ({"epochs": 10**20}, "setting epochs=1.*: expected a whole number up to 9,22"),
         ({"seed": -1}, "seed must be 0 or more; got -1"),
         ({"weight": "0.5"}, "setting weight='0.5': expected a number"),
         ({"weight": float("nan")}, "setting weight=nan: .* and a finite one"),
@@ -138,7 +140,9 @@ def test_settings_in_python_are_checked_before_learning(given, message, factor_p
 
 def test_numbers_of_numpy_are_numbers():
     numbers: Any = {"bits": np.int64(16), "weight": np.float32(0.5)}
-    Toy(**numbers).check()
+    toy = Toy(**numbers)
+    toy.check()
+    assert json.dumps([toy.bits, toy.weight]) == "[16, 0.5]"
     Toy(weight=1).check()
 
 

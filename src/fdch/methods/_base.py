@@ -14,7 +14,7 @@ from fdch.data.images import Images
 from fdch.data.pairs import PairedSet, require_pairs
 from fdch.data.texts import Texts
 from fdch.errors import NotFitted, SettingError
-from fdch.methods._ranges import require_kinds, require_not_negative
+from fdch.methods._ranges import make_plain, require_kinds, require_not_negative
 from fdch.methods._state import inputs_from_arrays, inputs_to_arrays
 from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import Inputs
@@ -190,6 +190,7 @@ class HashMethod(ABC):
 
     def check(self) -> None:
         """Refuse settings outside their range, before any work."""
+        make_plain(self)
         require_kinds(self)
         if self.bits < 1:
             raise SettingError(f"bits must be positive; got {self.bits}.")

@@ -6,14 +6,24 @@ from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from fdch.errors import SettingError
 
-# numbers of NumPy are of these too
+_MOST = 2**63 - 1
 _KINDS: dict[Any, tuple[Any, str]] = {
     int: (Integral, "a whole number"),
     float: (Real, "a number"),
     str: (str, "a text"),
 }
+
+
+def make_plain(method: Any) -> None:
+    """Turn NumPy's numbers into Python's, which can be written down."""
+    for field in fields(method):
+        value = getattr(method, field.name)
+        if isinstance(value, np.generic):
+            setattr(method, field.name, value.item())
 
 
 def require_kinds(method: Any) -> None:
@@ -41,6 +51,8 @@ def _expected(value: Any, kind: Any) -> str:
         fits = isinstance(value, base) and not isinstance(value, bool)
         if fits and isinstance(value, Real) and not math.isfinite(value):
             fits, wanted = False, f"{wanted}, and a finite one"
+        if fits and kind is int and abs(value) > _MOST:
+            fits, wanted = False, f"{wanted} up to {_MOST:,}"
     else:
         return ""
     return "" if fits else wanted
