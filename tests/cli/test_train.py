@@ -226,6 +226,7 @@ import signal
 from fdch.cli import main
 from fdch.cli.progress_lines import ProgressPrinter
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored here
 tell = ProgressPrinter.__call__
 
 def signalled(self, update):
