@@ -195,6 +195,8 @@ def find_some(search: Search, start: int, stop: int) -> list[Keys | None]:
     search(start, stop, found, counted)
     sizes = counted.tolist()
     collected = [found[i, :size] if size >= 0 else None for i, size in enumerate(sizes)]
+    if max(sizes, default=0) <= first_room:
+        return collected
     for first, last in _runs(sizes, first_room):
         shape = last - first, max(sizes[first:last])
         room, again = np.empty(shape, np.int64), np.zeros(shape[0], np.int64)

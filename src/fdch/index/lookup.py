@@ -75,17 +75,15 @@ def within(
     threads = threads or usable_cores()
     engine = settled(engine, len(gallery) * len(queries))
     radius = min(max(radius, -1), gallery.bits)
-    step = KEYS_AT_A_TIME // FIRST_ROOM
-    found: list[Found] = []
-    for start in range(0, len(queries), step):
-        some = queries[start : start + step]
-        if most is not None and not any(
-            has_quick_lookup(part, len(some), radius, threads, engine)
-            for part in gallery.parts
-        ):
-            found += _nearest(gallery, some, radius, most, threads, engine)
-        else:
-            found += _within(gallery, some, radius, most, threads, engine)
+    if most is not None and not any(
+        has_quick_lookup(part, len(queries), radius, threads, engine)
+        for part in gallery.parts
+    ):
+        return _nearest(gallery, queries, radius, most, threads, engine)
+    rows, found = row_words(queries), []
+    for start in range(0, len(rows), KEYS_AT_A_TIME // FIRST_ROOM):
+        some = rows[start : start + KEYS_AT_A_TIME // FIRST_ROOM]
+        found += _within(gallery, some, radius, most, threads, engine)
     return found
 
 
@@ -174,14 +172,14 @@ def _nearest_keys(
 
 def _within(
     gallery: Gallery,
-    queries: Codes,
+    rows: Rows,
     radius: int,
     most: int | None,
     threads: int,
     engine: Engine,
 ) -> list[Found]:
     """Find all items no farther than the radius, and then cut to the nearest."""
-    rows, seen = row_words(queries), len(gallery)
+    seen = len(gallery)
     found = [
         within_any(part, gallery.bits, rows, radius, threads, engine)
         for part in gallery.parts
@@ -190,7 +188,7 @@ def _within(
         return [_found_keys(keys, most, seen) for keys in found[0]]
     return [
         _found_keys(np.concatenate([NO_KEYS, *(keys[i] for keys in found)]), most, seen)
-        for i in range(len(queries))
+        for i in range(len(rows))
     ]
 
 

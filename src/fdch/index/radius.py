@@ -1,5 +1,6 @@
 """All rows of a part within a radius, in whatever way should take least time."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -68,18 +69,19 @@ def within_any(
     """
     buckets, grouping = uses_buckets(part, engine), uses_grouping(part, engine)
     scan = _scan_time(part, len(queries), threads)
-    if not has_quick_lookup(part, len(queries), radius, threads, engine):
+    if buckets is not None and not may_take(part, buckets, radius, scan):
         buckets = None
     if radius < 0 or (buckets is None and grouping is None):
         return within_part(part, bits, queries, radius, threads, engine)
-    found: list[Keys | None] = [None] * len(queries)
 
-    def look(start: int, stop: int) -> None:
+    def look(start: int, stop: int) -> list[Keys | None]:
         some = queries[start:stop]
-        found[start:stop] = _look_up(part, buckets, grouping, bits, some, radius, scan)
+        return _look_up(part, buckets, grouping, bits, some, radius, scan)
 
-    pieces = ranges(0, len(queries), -(-len(queries) // QUERIES_PER_TASK))
-    share([partial(look, *piece) for piece in pieces], threads)
+    if threads == 1 or len(queries) <= QUERIES_PER_TASK:
+        found = look(0, len(queries))  # at once: a lookup takes microseconds
+    else:
+        found = _shared(look, len(queries), threads)
     left = [query for query, keys in enumerate(found) if keys is None]
     if left:
         for query, keys in zip(
@@ -87,6 +89,20 @@ def within_any(
         ):
             found[query] = keys
     return cast("list[Keys]", found)
+
+
+def _shared(
+    look: Callable[[int, int], list[Keys | None]], queries: int, threads: int
+) -> list[Keys | None]:
+    """Let threads share lookups."""
+    found: list[Keys | None] = [None] * queries
+
+    def work(start: int, stop: int) -> None:
+        found[start:stop] = look(start, stop)
+
+    pieces = ranges(0, queries, -(-queries // QUERIES_PER_TASK))
+    share([partial(work, *piece) for piece in pieces], threads)
+    return found
 
 
 def _look_up(
@@ -132,9 +148,11 @@ def _look_up(
 
 def _scan_time(part: Part, queries: int, threads: int) -> int:
     """Estimate how many nanoseconds a scan spends on a query."""
-    width = part.rows.nbytes // max(len(part), 1)
-    sharing = threads_for(len(part), width, queries, threads)
-    return int(len(part) * (ROW_TIME if queries > 1 else LONE_ROW_TIME) / sharing)
+    count = len(part)
+    time = int(count * (ROW_TIME if queries > 1 else LONE_ROW_TIME))
+    if threads == 1 or count == 0:
+        return time
+    return time // threads_for(count, part.rows.nbytes // count, queries, threads)
 
 
 def _scan(
