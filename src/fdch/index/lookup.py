@@ -80,11 +80,16 @@ def within(
         for part in gallery.parts
     ):
         return _nearest(gallery, queries, radius, most, threads, engine)
-    rows, found = row_words(queries), []
-    for start in range(0, len(rows), KEYS_AT_A_TIME // FIRST_ROOM):
-        some = rows[start : start + KEYS_AT_A_TIME // FIRST_ROOM]
-        found += _within(gallery, some, radius, most, threads, engine)
-    return found
+    rows, step = row_words(queries), KEYS_AT_A_TIME // FIRST_ROOM
+    if len(rows) <= step:
+        return _within(gallery, rows, radius, most, threads, engine)
+    return [
+        found
+        for start in range(0, len(rows), step)
+        for found in _within(
+            gallery, rows[start : start + step], radius, most, threads, engine
+        )
+    ]
 
 
 def warm(bits: int) -> None:
@@ -179,15 +184,17 @@ def _within(
     engine: Engine,
 ) -> list[Found]:
     """Find all items no farther than the radius, and then cut to the nearest."""
-    seen = len(gallery)
-    found = [
-        within_any(part, gallery.bits, rows, radius, threads, engine)
-        for part in gallery.parts
+    bits, seen = gallery.bits, len(gallery)
+    if len(gallery.parts) == 1:  # single queries take so little time that it counts
+        found = within_any(gallery.parts[0], bits, rows, radius, threads, engine)
+        return [_found_keys(keys, most, seen) for keys in found]
+    found_in = [
+        within_any(part, bits, rows, radius, threads, engine) for part in gallery.parts
     ]
-    if len(found) == 1:
-        return [_found_keys(keys, most, seen) for keys in found[0]]
     return [
-        _found_keys(np.concatenate([NO_KEYS, *(keys[i] for keys in found)]), most, seen)
+        _found_keys(
+            np.concatenate([NO_KEYS, *(keys[i] for keys in found_in)]), most, seen
+        )
         for i in range(len(rows))
     ]
 

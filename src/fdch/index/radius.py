@@ -73,15 +73,17 @@ def within_any(
         buckets = None
     if radius < 0 or (buckets is None and grouping is None):
         return within_part(part, bits, queries, radius, threads, engine)
-
-    def look(start: int, stop: int) -> list[Keys | None]:
-        some = queries[start:stop]
-        return _look_up(part, buckets, grouping, bits, some, radius, scan)
-
     if threads == 1 or len(queries) <= QUERIES_PER_TASK:
-        found = look(0, len(queries))  # at once: a lookup takes microseconds
+        # At once: a lookup takes microseconds.
+        found = _look_up(part, buckets, grouping, bits, queries, radius, scan)
     else:
-        found = _shared(look, len(queries), threads)
+        found = _shared(
+            lambda start, stop: _look_up(
+                part, buckets, grouping, bits, queries[start:stop], radius, scan
+            ),
+            len(queries),
+            threads,
+        )
     left = [query for query, keys in enumerate(found) if keys is None]
     if left:
         for query, keys in zip(
@@ -125,12 +127,15 @@ def _look_up(
         radius: The largest distance.
         scan: Nanoseconds that a scan spends on a query.
     """
-    found: list[Keys | None] = [None] * len(queries)
-    if buckets is not None:
+    if buckets is None:
+        found: list[Keys | None] = [None] * len(queries)
+    else:
         most = scan if grouping is None else min(scan, QUICK)
         found = within_buckets(part, buckets, bits, flat(queries), radius, most)
+    if grouping is None:
+        return found
     left = [query for query, keys in enumerate(found) if keys is None]
-    if not left or grouping is None:
+    if not left:
         return found
     reached = rows_reached(grouping, bits, queries[left], radius)
     times = (reached * GROUPED_ROW_TIME).astype(np.int64) + GROUPS_TIME
