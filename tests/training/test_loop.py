@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from torch import nn
 from fdch.errors import DamagedRun, FdchError
 from fdch.networks._base import FeatureNetwork
 from fdch.progress import Update
+from fdch.training import checkpoints
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
 from fdch.training.loop import Schedule, Sweep, train
@@ -208,8 +210,13 @@ def test_a_checkpoint_that_does_not_fit_is_damage(tmp_path, damage):
         train(Regression(), schedule(), 0, Context(checkpoints=kept))
 
 
+def set_clock(monkeypatch, clock):
+    """Change the time of checkpoints alone: other threads look at the clock, too."""
+    monkeypatch.setattr(checkpoints, "time", SimpleNamespace(monotonic=clock))
+
+
 def test_an_unfinished_epoch_is_not_kept_before_its_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    set_clock(monkeypatch, lambda: 0.0)
     kept = Checkpoints(tmp_path / "kept", "task", seconds=3600)
     with pytest.raises(Stop):
         train(Regression(), schedule(), 0, Context(stop_after(2), checkpoints=kept))
@@ -222,7 +229,7 @@ def test_training_stopped_after_seconds_goes_on_from_where_it_was(
     whole = Regression()
     train(whole, schedule(), 0, Context())
     ticks = itertools.count(step=2.0)  # seconds that pass with every look
-    monkeypatch.setattr("time.monotonic", lambda: next(ticks))
+    set_clock(monkeypatch, lambda: next(ticks))
     kept = Checkpoints(tmp_path / "kept", "task")
     with pytest.raises(Stop):
         train(Regression(), schedule(), 0, Context(stop_after(3), checkpoints=kept))
