@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 from fdch.errors import DamagedRun, RunError
+from fdch.training import checkpoints
 from fdch.training.checkpoints import Checkpoints
 
 
@@ -95,7 +96,8 @@ def test_a_checkpoint_of_another_format_is_refused(kept):
 def clock(monkeypatch):
     """A time that passes when it is told to."""
     now = SimpleNamespace(seconds=1000.0)
-    monkeypatch.setattr("time.monotonic", lambda: now.seconds)
+    clock = SimpleNamespace(monotonic=lambda: now.seconds)
+    monkeypatch.setattr(checkpoints, "time", clock)
     return now
 
 
