@@ -5,6 +5,7 @@ import pytest
 
 from fdch.codes import Codes
 from fdch.index.benchmark_codes import Source
+from fdch.index.engines import scan_engine
 from fdch.index.gallery import Gallery, Part, row_words
 from fdch.index.lookup import nearest, within
 
@@ -94,3 +95,21 @@ def test_a_lone_query_finds_some_within_a_radius(radius, removed):
         for _ in range(2):
             [ours] = within(gallery, query, radius, most=most, engine="numba")
             assert pairs(ours) == pairs(right)
+
+
+def test_single_queries_scan_forward_and_backward_in_turn(monkeypatch):
+    loops, ways = scan_engine("numba"), []
+    before = loops.nearest_rows
+
+    def record(*arguments):
+        ways.append(arguments[-1])
+        before(*arguments)
+
+    monkeypatch.setattr(loops, "nearest_rows", record)
+    rows = np.arange(100, dtype=np.uint64)
+    gallery = Gallery(64, (Part(rows, 0), Part(rows, 100)))
+    queries = Codes(np.zeros((3, 8), dtype=np.uint8), 64)
+    for some in (queries[:1], queries, queries[1:2], queries[2:]):
+        nearest(gallery, some, 5, threads=1, engine="numba")
+    # Each part by itself, and a batch between changes nothing.
+    assert ways == [False, False, False, False, True, True, False, False]

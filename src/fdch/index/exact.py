@@ -17,7 +17,6 @@ from fdch.index.threads import ranges, share, threads_for
 
 Keys = NDArray[np.int64]
 Counts = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 QUERIES_TO_SHARE = 8  # queries a thread needs to make good use of a block in cache
 WHOLE = 128  # rows that the loops look at together

@@ -107,8 +107,8 @@ def keep_all(
 
 
 @compiled
-def sort_keys(keys: Ints, state: Ints, order: Places, first: Int, found: Ints) -> Int:
-    """Write the first of the held keys in order; give how many are written."""
+def sort_keys(keys: Ints, state: Ints, order: Places, first: Int, found: Ints) -> None:
+    """Write the first of the held keys in order, as many as there is room for."""
     held, limit = state[0], state[2]
     places = np.zeros(limit + 2, np.int64)
     for i in range(held):
@@ -132,7 +132,6 @@ def sort_keys(keys: Ints, state: Ints, order: Places, first: Int, found: Ints) -
             break
         _sort_run(line, start, stop)
     found[:wanted] = line[:wanted]
-    return wanted
 
 
 @compiled

@@ -76,8 +76,8 @@ def _drop_far(keys: Ints, counts: Ints, limit: Int, at_limit: Int) -> Int:
 
 
 @compiled
-def sort_held(keys: Ints, held: Int, bits: Int, found: Ints) -> Int:
-    """Write the first of the held keys in order; give how many are written."""
+def sort_held(keys: Ints, held: Int, bits: Int, found: Ints) -> None:
+    """Write the first of the held keys in order, as many as there is room for."""
     places = np.zeros(bits + 2, np.int64)
     for i in range(held):
         places[(keys[i] >> NUMBER_BITS) + 1] += 1
@@ -88,4 +88,3 @@ def sort_held(keys: Ints, held: Int, bits: Int, found: Ints) -> Int:
         if places[far] < found.shape[0]:
             found[places[far]] = keys[i]
         places[far] += 1
-    return min(held, found.shape[0])
