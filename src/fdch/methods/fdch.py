@@ -36,6 +36,7 @@ from fdch.training.two_stage import (
     FusionWeights,
     ModalityStage,
     ModalityWeights,
+    Rarity,
 )
 
 
@@ -53,6 +54,10 @@ class FDCH(DeepMethod):
         quantization_weight: λ, stage 1.
         balance_weight: η, stage 1.
         pairwise_weight: Weight of stage 2's pairwise term; 1 in the paper.
+        prior_weight: Multiple of the log odds of similar pairs that shifts the
+            likelihood, both stages; 0 in the paper.
+        neighbour_weight: Weight of the neighbour term that goes with each pairwise
+            term; 0 in the paper.
         imitation_weight: γ, stage 2.
         label_weight: β, stage 2.
         modality_balance_weight: α, stage 2.
@@ -62,9 +67,11 @@ class FDCH(DeepMethod):
 
     fusion_width: int = 1024
     fusion_hidden: int = 1024
-    quantization_weight: float = 0.005
+    quantization_weight: float = 0.02
     balance_weight: float = 0.003
-    pairwise_weight: float = 1.0
+    pairwise_weight: float = 3.0
+    prior_weight: float = 1.5
+    neighbour_weight: float = 1.0
     imitation_weight: float = 0.03
     label_weight: float = 0.02
     modality_balance_weight: float = 0.003
@@ -83,6 +90,9 @@ class FDCH(DeepMethod):
             "fusion_width": 2500,
             "fusion_hidden": 4096,
             "quantization_weight": 1.0,
+            "pairwise_weight": 1.0,
+            "prior_weight": 0.0,
+            "neighbour_weight": 0.0,
             "balance_weight": 1.0,
             "imitation_weight": 1.0,
             "label_weight": 1.0,
@@ -129,7 +139,9 @@ class FDCH(DeepMethod):
         self._stage_two(training, B, context)
 
     def _stage_one(self, training: TrainingPairs, context: Context) -> Tensor:
-        weights = FusionWeights(self.quantization_weight, self.balance_weight)
+        weights = FusionWeights(
+            self.quantization_weight, self.balance_weight, self._rarity()
+        )
         add = WeightedSum(self.reduction, training.items)
         donor, self._donor = self._donor, None  # type: ignore[misc]
         if donor is not None:
@@ -168,12 +180,16 @@ class FDCH(DeepMethod):
             self.imitation_weight,
             self.label_weight,
             self.modality_balance_weight,
+            self._rarity(),
         )
         add = WeightedSum(self.reduction, training.items)
         image, text = self._networks["image"], self._networks["text"]
         stage = ModalityStage(training, image, text, B, weights, add)
         schedule = self._schedule(self.stage_two_epochs, 40, training.items)
         train(stage, schedule, self.seed, context)
+
+    def _rarity(self) -> Rarity:
+        return Rarity(self.prior_weight, self.neighbour_weight)
 
     def _learned(self) -> dict[str, Array]:
         task = np.frombuffer(self._stage_one_task.encode(), dtype=np.uint8)

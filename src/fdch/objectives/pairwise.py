@@ -1,7 +1,12 @@
 """Outputs of two items agree with whether the items share a label."""
 
+import math
+
+import torch
 from torch import Tensor
 from torch.nn import functional
+
+COMPARED = 2048
 
 
 def shares_label(Y: Tensor, others: Tensor) -> Tensor:
@@ -17,8 +22,28 @@ def shares_label(Y: Tensor, others: Tensor) -> Tensor:
     return (Y @ others.T > 0).to(Y.dtype)
 
 
-def pairwise_loss(F: Tensor, G: Tensor, S: Tensor) -> Tensor:
+def log_odds(Y: Tensor) -> float:
+    """Give log(m / (1 - m)) of the share m of similar pairs, 0 where it is half.
+
+    Estimated on at most 2,048 items, evenly spaced.
+
+    Args:
+        Y: Labels of all training items, 0 or 1, (n, classes).
+    """
+    count = min(len(Y), COMPARED)
+    some = Y[torch.linspace(0, len(Y) - 1, count, device=Y.device).long()]
+    share = float(shares_label(some, some).mean())
+    rarest = 1 / count**2
+    share = min(max(share, rarest), 1 - rarest)
+    return math.log(share / (1 - share))
+
+
+def pairwise_loss(F: Tensor, G: Tensor, S: Tensor, shift: float = 0.0) -> Tensor:
     """Sum the negative log-likelihood of S given inner products (Eq. 2 and 6).
+
+    The paper has no shift: orthogonal outputs then stand for even odds. Where few
+    pairs are similar that drives dissimilar items to opposite codes, and classes
+    collapse into two groups; shifted by the log odds, orthogonal outputs are right.
 
     Eq. 6 prints the inner product without the half that its own gradients
     (Eq. 11 and 12) need; it is halved here, as in Eq. 1.
@@ -30,10 +55,11 @@ def pairwise_loss(F: Tensor, G: Tensor, S: Tensor) -> Tensor:
         F: Outputs of the batch, (b, bits).
         G: Outputs of all items, (n, bits).
         S: 1 where the pair shares a label, else 0, (b, n).
+        shift: Added to every halved inner product.
 
     Returns:
         The sum over all b x n pairs.
     """
-    theta = F @ G.T / 2  # (b, n)
+    theta = F @ G.T / 2 + shift  # (b, n)
     # softplus stays finite where log(1 + exp(theta)) overflows
     return (functional.softplus(theta) - S * theta).sum()

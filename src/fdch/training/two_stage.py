@@ -11,7 +11,8 @@ from fdch.objectives.classification import (
     factor_labels,
     fit_label_map,
 )
-from fdch.objectives.pairwise import pairwise_loss, shares_label
+from fdch.objectives.neighbours import neighbour_loss
+from fdch.objectives.pairwise import log_odds, pairwise_loss, shares_label
 from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.batches import TrainingPairs
@@ -20,11 +21,25 @@ from fdch.training.stages import network_tensors, output_figures
 
 
 @dataclass(frozen=True)
+class Rarity:
+    """What makes up for similar pairs being rare; the paper has neither.
+
+    Args:
+        prior: Multiple of the log odds of similar pairs that shifts the likelihood.
+        neighbours: Weight of the neighbour term, beside each pairwise term of 1.
+    """
+
+    prior: float = 0.0
+    neighbours: float = 0.0
+
+
+@dataclass(frozen=True)
 class FusionWeights:
     """Weights of stage 1: λ and η of Eq. 2."""
 
     quantization: float
     balance: float
+    rarity: Rarity = Rarity()
 
 
 @dataclass(frozen=True)
@@ -35,6 +50,7 @@ class ModalityWeights:
     imitation: float
     classification: float
     balance: float
+    rarity: Rarity = Rarity()
 
 
 class FusionStage:
@@ -58,6 +74,7 @@ class FusionStage:
     ) -> None:
         self.pairs, self.network, self.weights, self.add = pairs, network, weights, add
         self.items = pairs.items
+        self._shift = weights.rarity.prior * log_odds(pairs.labels)
         self.H = self._outputs()
         self.B = binary(self.H)
 
@@ -72,20 +89,24 @@ class FusionStage:
         Y = self.pairs.labels
         # Each pair stands in Eq. 2 twice; the buffer is fixed, so the gradient
         # reaches one side only and the sum is doubled.
-        pairwise = 2 * pairwise_loss(H, self.H, shares_label(Y[rows], Y))
+        S = shares_label(Y[rows], Y)
+        pairwise = 2 * pairwise_loss(H, self.H, S, self._shift)
         rest = self.H.sum(dim=0) - H.detach().sum(dim=0)
+        over_items = {
+            "quantization": (
+                self.weights.quantization,
+                quantization_loss(H, self.B[rows]),
+            )
+        }
+        if neighbours := 2 * self.weights.rarity.neighbours:
+            over_items["neighbours"] = neighbours, neighbour_loss(H, self.H, S)
         return self.add(
             len(rows),
             over_pairs={
                 "pairwise": (1.0, pairwise),
                 "balance": (self.weights.balance, balance_loss(H, rest)),
             },
-            over_items={
-                "quantization": (
-                    self.weights.quantization,
-                    quantization_loss(H, self.B[rows]),
-                )
-            },
+            over_items=over_items,
         )
 
     def end_epoch(self) -> dict[str, float]:
@@ -135,6 +156,7 @@ class ModalityStage:
         self.pairs, self.weights, self.add = pairs, weights, add
         self.image_network, self.text_network = image_network, text_network
         self.items = pairs.items
+        self._shift = weights.rarity.prior * log_odds(pairs.labels)
         self.B = B
         self.F = pairs.outputs(
             lambda rows: image_network(pairs.images(rows)), [image_network]
@@ -208,8 +230,13 @@ class ModalityStage:
             S = shares_label(Y[rows], Y)
             over_pairs[side + "pairwise"] = (
                 self.weights.pairwise,
-                pairwise_loss(out, other, S),
+                pairwise_loss(out, other, S, self._shift),
             )
+            if neighbours := self.weights.pairwise * self.weights.rarity.neighbours:
+                over_items[side + "neighbours"] = (
+                    neighbours,
+                    neighbour_loss(out, other, S),
+                )
         if self.weights.classification:
             over_items[side + "classification"] = (
                 self.weights.classification,
