@@ -106,7 +106,7 @@ def train_run(
         "validation": len(parts.validation),
         "device": str(context.torch_device()),
         "seconds": round(time.monotonic() - began, 1),
-        "validation_map": validate(method, parts.validation, context),
+        **_validation_facts(validate(method, parts.validation, context)),
     }
     calibration = calibrate(method, parts.validation, context)
     run = save_run(task.out, task.method, method, split, facts, calibration, seen)
@@ -133,6 +133,17 @@ def seen_images(parts: Parts) -> list[bytes]:
     learned = (parts.train.images, parts.validation.images)
     digests = {digest for part in learned for digest in image_digests(part)}
     return sorted(digests - {b""})
+
+
+def _validation_facts(
+    scores: Mapping[str, Mapping[str, Mapping[str, float]]],
+) -> dict[str, Any]:
+    """Say how a method does on validation pairs; mAP alone under its older name."""
+    maps = {
+        gallery: {direction: part["map"] for direction, part in directions.items()}
+        for gallery, directions in scores.items()
+    }
+    return {"validation_map": maps, "validation_scores": scores}
 
 
 def _finished_run(method: HashMethod, task: TrainingTask, context: Context) -> Run:

@@ -19,6 +19,7 @@ from fdch.runs import Run
 from fdch.training.context import PLAIN, Context
 
 KNOWN_DATA = ("source", "fingerprint")
+VALIDATED = ("map", "precision_at_10", "ndcg_at_10")
 
 
 @dataclass(frozen=True)
@@ -140,12 +141,15 @@ def _split_anew(run: Run, pairs: PairedSet) -> tuple[PairedSet, Split]:
 
 def validate(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
-) -> dict[str, dict[str, float]]:
-    """Give the mAP on validation pairs, by gallery and direction.
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Score validation pairs, which settings are chosen by.
 
-    One half of the pairs asks for the other, then the other way round; the two
-    are averaged. It is what settings are chosen by. Empty where the pairs are
-    too few to hold an answer.
+    One half of the pairs is searched with the other, then the other way round; the
+    two are averaged.
+
+    Returns:
+        "map", "precision_at_10" and "ndcg_at_10" by gallery and direction. Empty
+        where the pairs are too few to hold an answer.
     """
     halves = pairs[0::2], pairs[1::2]
     occurring = [half.labels.any(axis=0) for half in halves]
@@ -161,13 +165,14 @@ def validate(
         ).scores.scores
         for query, database in (halves, halves[::-1])
     ]
-    return {
-        gallery: {
-            direction: (turns[0][gallery][direction].map + part.map) / 2
-            for direction, part in directions.items()
-        }
-        for gallery, directions in turns[1].items()
-    }
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for gallery, directions in turns[1].items():
+        for direction, part in directions.items():
+            one, other = turns[0][gallery][direction].means(), part.means()
+            found.setdefault(gallery, {})[direction] = {
+                measure: (one[measure] + other[measure]) / 2 for measure in VALIDATED
+            }
+    return found
 
 
 def score_method(

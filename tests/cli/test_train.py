@@ -41,6 +41,10 @@ def test_json_is_one_document_and_alone(fdch, on_features, tiny, tmp_path):
     assert document["fingerprint"] == open_run(tmp_path / "run").fingerprint
     assert document["data"]["pairs"] == 120
     assert document["settings"]["text_hidden"] == 16
+    for gallery, directions in document["validation_scores"].items():
+        for direction, part in directions.items():
+            assert set(part) == {"map", "precision_at_10", "ndcg_at_10"}
+            assert document["validation_map"][gallery][direction] == part["map"]
 
 
 def test_sizes_and_image_network_are_passed_on(fdch, on_features, tiny, tmp_path):

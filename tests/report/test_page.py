@@ -77,8 +77,15 @@ def test_every_score_is_there(page, evaluation):
         for part in directions.values():
             for value in (part.map, part.map_best, part.map_worst, part.map_stable):
                 assert f"{value:.4f}" in shown
-            for value in part.precision_at.values():
+            for value in (*part.precision_at.values(), *part.ndcg_at.values()):
                 assert f"{value:.4f}" in shown
+            for measure in ("map", "precision_at_10", "ndcg_at_10"):
+                low, high = part.intervals[measure]
+                assert f"{low:.3f} to {high:.3f}" in shown
+    for part in evaluation.scores.partner["modality"].values():
+        assert f"{part.recall_at[10]:.4f}" in shown
+        assert f"{part.median_rank:.1f}" in shown
+    assert "Own partner" in shown
     assert f"chance {evaluation.scores.chance:.3f}" in shown
     assert str(evaluation.scores.protocol) in shown
 
@@ -127,7 +134,9 @@ def test_one_gallery_is_searched_where_only_one_was_scored(
 ):
     path = tmp_path / "report.html"
     write_report(path, run, on_one_gallery)
-    assert "the unified gallery is searched" in "".join(read(path).text)
+    shown = "".join(read(path).text)
+    assert "the unified gallery is searched" in shown
+    assert "Own partner" not in shown
 
 
 def test_equal_evaluations_give_equal_pages(page, run, evaluation):

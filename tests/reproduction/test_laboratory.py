@@ -1,6 +1,7 @@
 """Cells are run once, resumed where they stopped, and never mixed up."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -67,7 +68,8 @@ def test_scores_of_another_cell_do_not_count(laboratory):
     laboratory.run(SHALLOW)
     laboratory.run(Cell("cmfh", 8, 0))
     folder = laboratory.study.folder(SHALLOW)
-    (folder / "scores.json").write_text(scores_of(laboratory, Cell("cmfh", 8, 0)))
+    for name in ("scores.json", "queries.safetensors"):
+        shutil.copy(laboratory.study.folder(Cell("cmfh", 8, 0)) / name, folder)
     record, trouble = laboratory.record(SHALLOW)
     assert record is None
     assert "another cell" in trouble

@@ -79,7 +79,7 @@ def command(
     tell_data(found.query)
     document = describe(opened, found)
     if is_full(opened, found, gallery):
-        keep_scores(run, document)
+        keep_scores(run, found.scores, document)
     if as_json:
         say_json(document)
     else:
@@ -114,13 +114,12 @@ def is_full(run: "Run", found: "Evaluation", gallery: str) -> bool:
     return is_own and gallery == "both" and protocol.cutoff is None
 
 
-def keep_scores(run: Path, document: dict[str, Any]) -> None:
+def keep_scores(run: Path, scores: "Scores", document: dict[str, Any]) -> None:
     """Write the scores into the run's folder, which others may own."""
-    from fdch.files import write_json
-    from fdch.run_files import SCORES
+    from fdch.evaluation.score_files import save_scores
 
     try:
-        write_json(run / SCORES, document)
+        save_scores(run, scores, document)
     except RunError as problem:
         note(f"scores were not kept: {problem}")
 

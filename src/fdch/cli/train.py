@@ -106,12 +106,13 @@ def describe(run: "Run") -> dict[str, Any]:
         "validation",
         "seconds",
         "validation_map",
+        "validation_scores",
     )
     return {
         "run": str(run.folder),
         "bits": run.method.bits,
         "seed": run.method.seed,
-        **{name: facts[name] for name in kept},
+        **{name: facts[name] for name in kept if name in facts},
         "settings": facts["settings"],
     }
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fdch import methods
-from fdch.evaluation import DIRECTIONS, GALLERIES, Scores, comparison
-from fdch.evaluation.comparison import MEASURES
+from fdch.evaluation import DIRECTIONS, GALLERIES, MEASURES, Scores, comparison
 from fdch.evaluation.tables import Spread
 from fdch.reproduction.published import Published
 from fdch.reproduction.recipe import Recipe, label

@@ -1,7 +1,6 @@
 """Tables as files: CSV for programs, text for a terminal."""
 
-from fdch.evaluation import DIRECTIONS
-from fdch.evaluation.comparison import MEASURES
+from fdch.evaluation import DIRECTIONS, MEASURES
 from fdch.evaluation.tables import Cell, Table
 from fdch.reproduction.grid import Grid, Line
 
