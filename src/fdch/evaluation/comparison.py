@@ -34,6 +34,14 @@ def comparison(
 
     Raises:
         ProtocolMismatch: The scores were made under different protocols.
+
+    >>> from fdch.codes import binarize
+    >>> from fdch.evaluation import Coded, CodedPairs, Protocol, evaluate_codes
+    >>> both = Coded(binarize([[1, 1], [-1, -1]]), [[1, 0], [0, 1]])
+    >>> pairs, protocol = CodedPairs(both, both), Protocol("data", "split", 2, 2, 0)
+    >>> runs = [evaluate_codes(name, pairs, pairs, protocol) for name in ("a", "b")]
+    >>> comparison(runs).rows[1]
+    ('b', 'modality', 1.0, 1.0, 0.75)
     """
     if not scores:
         raise DataError("there are no scores to compare; give at least one.")

@@ -78,6 +78,10 @@ def precision_at(counts: Histograms, k: int) -> Floats:
     """Give the expected share of relevant items among the first k of each query.
 
     Where the database has fewer than k items, the share among all of them.
+
+    >>> counts = Histograms(np.array([[1, 4]]), np.array([[1, 2]]))
+    >>> precision_at(counts, 3).round(4).tolist()  # 1 of 1, and half of two more
+    [0.6667]
     """
     if k < 1:
         raise SettingError(f"precision is taken at a rank of 1 or more; got {k}.")

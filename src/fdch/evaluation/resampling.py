@@ -44,7 +44,7 @@ def bootstrap_intervals(
 
     >>> scores = np.random.default_rng(0).random((400, 1))
     >>> bootstrap_intervals(scores).round(2).tolist()
-    [[0.46, 0.52]]
+    [[0.5, 0.56]]
     """
     _require_rows(values)
     random = np.random.default_rng(seed)
