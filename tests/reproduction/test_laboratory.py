@@ -9,6 +9,7 @@ import pytest
 
 from fdch.evaluation import code_health
 from fdch.methods._base import HashMethod
+from fdch.reproduction import laboratory as module
 from fdch.reproduction.cells import RUN
 from fdch.reproduction.features import takes_features
 from fdch.reproduction.laboratory import Laboratory
@@ -62,6 +63,17 @@ def test_another_setting_makes_another_cell(laboratory):
     other.run(SHALLOW)
     assert other.is_done(SHALLOW)
     assert not laboratory.is_done(SHALLOW)
+
+
+def test_a_cell_of_an_older_format_is_run_again_with_a_note(laboratory, monkeypatch):
+    monkeypatch.setattr(module, "CELL_FORMAT", 1)
+    laboratory.run(SHALLOW)
+    assert laboratory.is_done(SHALLOW)
+    monkeypatch.undo()
+    record, trouble = laboratory.record(SHALLOW)
+    assert record is None
+    assert "made with other data, settings or version of fdch" in trouble
+    assert laboratory.run(SHALLOW).state == "done"
 
 
 def test_scores_of_another_cell_do_not_count(laboratory):

@@ -9,8 +9,6 @@ from fdch.evaluation.tables import Cell, Table
 if TYPE_CHECKING:
     from fdch.evaluation.scores import Scores
 
-SHOWN_INTERVALS = (*MAIN, "partner_recall_at_10")
-
 
 def score_tables(scores: "Scores") -> list[Table]:
     """Lay out all that there is of means, partner recall and intervals."""
@@ -92,12 +90,12 @@ def interval_table(scores: "Scores") -> Table:
         (
             gallery,
             DIRECTIONS[name],
-            *(show(gallery, name, measure) for measure in SHOWN_INTERVALS),
+            *(show(gallery, name, measure) for measure in MAIN),
         )
         for gallery, directions in scores.scores.items()
         for name in directions
     )
-    titles = (MEASURES[measure].title for measure in SHOWN_INTERVALS)
+    titles = (MEASURES[measure].title for measure in MAIN)
     return Table(
         ("gallery", "interval", *titles),
         rows,
