@@ -10,6 +10,7 @@ from typing import Any
 
 from fdch import methods
 from fdch.data.contents import image_digests
+from fdch.data.duplicates import Grouping
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.readers import located
 from fdch.data.splits import Parts, Split, SplitSizes
@@ -39,6 +40,7 @@ class TrainingTask:
         settings: Further settings in text form.
         split: A saved split to use; None draws one.
         sizes: Sizes of the split to draw; None takes the usual ones.
+        groups: What the split to draw keeps in one part; None for nothing.
         broken: Whether broken rows and pictures are refused or skipped.
         stage_one: A run whose first stage is taken over, for FDCH's variants.
     """
@@ -51,6 +53,7 @@ class TrainingTask:
     settings: Mapping[str, str] = field(default_factory=dict)
     split: Path | None = None
     sizes: SplitSizes | None = None
+    groups: Grouping | None = None
     broken: Broken = "refuse"
     stage_one: Path | None = None
 
@@ -124,7 +127,7 @@ def read_parts(
     if task.split is not None:
         split = Split.read(task.split, pairs)
     else:
-        split = Split.draw(pairs, task.seed, task.sizes)
+        split = Split.draw(pairs, task.seed, task.sizes, groups=task.groups)
     return pairs, split.parts(pairs), split
 
 

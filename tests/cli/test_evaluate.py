@@ -48,6 +48,14 @@ def test_json_is_the_document_of_the_contract(fdch, on_features):
     for part in document["partner"]["modality"].values():
         assert set(part["recall_at"]) == {"1", "10", "50"}
         assert part["median_rank"] >= 1
+    assert document["duplicates"]["pictures"] == {
+        "groups": 0,
+        "pairs": 0,
+        "largest": 0,
+        "queries_in_training": 0,
+        "queries_in_database": 0,
+    }
+    assert document["duplicates"]["texts"]["pairs"] > 0
     assert document["texts_without_known_word"] == {"queries": 0, "database": 0}
     assert Scores.from_json(document).to_json().items() <= document.items()
 

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from fdch.data.duplicates import QueryDuplicates
 from fdch.errors import DamagedRun, MissingExtra, RunError
 from fdch.report.page import changed_settings, shown_facts, write_report
 
@@ -102,6 +103,19 @@ def test_health_training_and_counts_are_there(page, run):
     ):
         assert told in shown
     assert "weight_decay" not in shown
+
+
+def test_identical_pictures_and_texts_are_told(run, evaluation, tmp_path):
+    counts = {
+        "pictures": QueryDuplicates(0, 0, 0, 0, 0),
+        "texts": QueryDuplicates(3, 1200, 9, None, 7),
+    }
+    path = tmp_path / "report.html"
+    write_report(path, run, replace(evaluation, duplicates=counts))
+    shown = " ".join("".join(read(path).text).split())
+    assert "Identical texts: 1,200 pairs in 3 groups; 7 queries have theirs in" in shown
+    assert "in training" not in shown
+    assert "Identical pictures" not in shown
 
 
 def test_examples_are_marked_in_words_and_said_to_be_random(page):

@@ -188,6 +188,7 @@ class Laboratory:
             validation=len(parts.validation),
             seed=split.seed,
             trained_on=self.pairs.fingerprint,
+            groups=split.groups or "",
         )
 
     def _facts(self, split: Split, parts: Parts) -> dict[str, Any]:
