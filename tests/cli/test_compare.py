@@ -76,7 +76,7 @@ def test_seeds_are_pooled_in_the_paired_test(fdch, scores):
     assert {each["queries"] for each in document["paired"]} == {24}
 
 
-def test_what_cannot_be_paired_is_told_below_the_table(fdch, on_features, scores):
+def test_what_cannot_be_paired_is_reported_below_the_table(fdch, on_features, scores):
     alone = fdch("compare", on_features.run, scores("file", "rival")).stdout
     assert "no paired test of rival 16 and fdch 16: no scores of single" in alone
     apart = scores("apart", "rival", folder=True, split="another")

@@ -184,7 +184,9 @@ def test_barred_pairs_are_not_drawn_as_queries():
     assert set(plain.query) - barred <= set(found.query)
     assert len(found.query) == len(plain.query) == 4
     few = {str(number) for number in range(3, 40)}
-    with pytest.raises(DataError, match=r"37 must not ask.*; 3 are left.* 4 queries"):
+    with pytest.raises(
+        DataError, match=r"37 were learned from.*; 3 are left.* 4 queries"
+    ):
         Split.draw(pairs, seed=3, barred=few)
 
 

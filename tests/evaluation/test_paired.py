@@ -36,8 +36,8 @@ def run(method="fdch", noise=1.0, bits=16, seed=0, unified=False):
         return CodedPairs(code(rows), code(rows), both, (numbers, numbers))
 
     protocol = Protocol("d", f"s{seed}", QUERIES, 100, 50, seed=seed)
-    asking, asked = pairs(slice(QUERIES)), pairs(slice(QUERIES, None))
-    return evaluate_codes(method, asking, asked, protocol)
+    queries, database = pairs(slice(QUERIES)), pairs(slice(QUERIES, None))
+    return evaluate_codes(method, queries, database, protocol)
 
 
 def test_a_difference_is_the_mean_over_the_queries_of_both():
@@ -138,7 +138,7 @@ def test_other_training_does_not_keep_runs_from_being_paired():
     assert len(paired_differences([one, other])[0]) == 2
 
 
-def test_what_cannot_be_paired_is_told_with_the_reason():
+def test_what_cannot_be_paired_is_reported_with_the_reason():
     one, other = run(), run("dcmh")
     _, reasons = paired_differences([one, replace(other, queries=None)])
     assert "no scores of single queries are kept for dcmh (seed 0)" in reasons[0]

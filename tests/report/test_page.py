@@ -105,7 +105,7 @@ def test_health_training_and_counts_are_there(page, run):
     assert "weight_decay" not in shown
 
 
-def test_identical_pictures_and_texts_are_told(run, evaluation, tmp_path):
+def test_identical_pictures_and_texts_are_reported(run, evaluation, tmp_path):
     counts = {
         "pictures": QueryDuplicates(0, 0, 0, 0, 0),
         "texts": QueryDuplicates(3, 1200, 9, None, 7),

@@ -114,11 +114,11 @@ def _facts(found: "Inspection") -> list[tuple[str, str]]:
     if found.picture_bytes is not None:
         facts.append(("picture", f"{found.picture_bytes} bytes (sample)"))
     for side, part in found.duplicates.items():
-        told = "none"
+        shown = "none"
         if part.groups:
-            told = (
+            shown = (
                 f"{part.pairs:,} pairs in {count(part.groups, 'group')}, "
                 f"the largest of {part.largest:,}"
             )
-        facts.append((f"identical {side}", told))
+        facts.append((f"identical {side}", shown))
     return facts

@@ -95,14 +95,14 @@ def count_query_duplicates(
         learned = seen_images if side == "pictures" else None
         if learning is not None:
             learned = {digests[row] for row in learning}
-        asking = [digests[row] for row in query if digests[row]]
+        own = [digests[row] for row in query if digests[row]]
         held = {digests[row] for row in database}
         found[side] = QueryDuplicates(
             **asdict(count_duplicates(digests)),
             queries_in_training=(
-                None if learned is None else sum(each in learned for each in asking)
+                None if learned is None else sum(each in learned for each in own)
             ),
-            queries_in_database=sum(each in held for each in asking),
+            queries_in_database=sum(each in held for each in own),
         )
     return found
 

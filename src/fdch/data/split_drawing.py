@@ -143,7 +143,7 @@ def _require_queries(wanted: "SplitSizes", free: int, usable: int, name: str) ->
     if wanted.query > free:
         raise DataError(
             f"of the {usable:,} pairs of '{name}' with image, text and label "
-            f"{usable - free:,} must not ask, because they were learned from; {free:,} "
+            f"{usable - free:,} were learned from and cannot be queries; {free:,} "
             f"are left, and the split needs {wanted.query:,} queries. Give data with "
             "more pairs that are new."
         )

@@ -122,9 +122,9 @@ def evaluate_codes(
         sides = zip(
             DIRECTIONS, (queries.image, queries.text), held[gallery], strict=True
         )
-        for direction, asking, asked in sides:
+        for direction, own, other in sides:
             part, columns = _score(
-                asking, asked, protocol.cutoff, measures, None, progress
+                own, other, protocol.cutoff, measures, None, progress
             )
             scores.setdefault(gallery, {})[direction] = part
             for measure in part.means():
