@@ -102,8 +102,11 @@ def test_validation_averages_both_halves(task, trained):
     found = validate(trained.method, pairs)
     one = evaluate(trained.method, pairs[0::2], pairs[1::2]).scores["modality"]
     two = evaluate(trained.method, pairs[1::2], pairs[0::2]).scores["modality"]
-    for direction, value in found["modality"].items():
-        assert value == pytest.approx((one[direction].map + two[direction].map) / 2)
+    for direction, values in found["modality"].items():
+        assert list(values) == ["map", "precision_at_10", "ndcg_at_10"]
+        for measure, value in values.items():
+            both = one[direction].means()[measure], two[direction].means()[measure]
+            assert value == pytest.approx(sum(both) / 2)
     assert validate(trained.method, pairs[:0]) == {}
 
 

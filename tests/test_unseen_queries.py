@@ -96,7 +96,7 @@ def test_data_that_was_all_learned_from_is_refused(
 ):
     parts = trained.split().parts(PairedSet.read(task.source))
     known = write_features(tmp_path / "known.npz", joined(parts.train))
-    with pytest.raises(DataError, match="108 must not ask, because they were learned"):
+    with pytest.raises(DataError, match="108 were learned from and cannot be queries"):
         evaluate_run(trained, known)
 
 

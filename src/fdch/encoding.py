@@ -42,6 +42,10 @@ class EncodedPairs:
             Coded(self.image, labels[self.has_image]),
             Coded(self.text, labels[self.has_text]),
             None if self.unified is None else Coded(self.unified, labels),
+            (
+                np.flatnonzero(self.has_text[self.has_image]),
+                np.flatnonzero(self.has_image[self.has_text]),
+            ),
         )
 
 

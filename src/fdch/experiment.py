@@ -10,6 +10,7 @@ from typing import Any
 
 from fdch import methods
 from fdch.data.contents import image_digests
+from fdch.data.duplicates import Grouping
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.readers import located
 from fdch.data.splits import Parts, Split, SplitSizes
@@ -39,6 +40,7 @@ class TrainingTask:
         settings: Further settings in text form.
         split: A saved split to use; None draws one.
         sizes: Sizes of the split to draw; None takes the usual ones.
+        groups: What the split to draw keeps in one part; None for nothing.
         broken: Whether broken rows and pictures are refused or skipped.
         stage_one: A run whose first stage is taken over, for FDCH's variants.
     """
@@ -51,6 +53,7 @@ class TrainingTask:
     settings: Mapping[str, str] = field(default_factory=dict)
     split: Path | None = None
     sizes: SplitSizes | None = None
+    groups: Grouping | None = None
     broken: Broken = "refuse"
     stage_one: Path | None = None
 
@@ -106,7 +109,7 @@ def train_run(
         "validation": len(parts.validation),
         "device": str(context.torch_device()),
         "seconds": round(time.monotonic() - began, 1),
-        "validation_map": validate(method, parts.validation, context),
+        **_validation_facts(validate(method, parts.validation, context)),
     }
     calibration = calibrate(method, parts.validation, context)
     run = save_run(task.out, task.method, method, split, facts, calibration, seen)
@@ -124,7 +127,7 @@ def read_parts(
     if task.split is not None:
         split = Split.read(task.split, pairs)
     else:
-        split = Split.draw(pairs, task.seed, task.sizes)
+        split = Split.draw(pairs, task.seed, task.sizes, groups=task.groups)
     return pairs, split.parts(pairs), split
 
 
@@ -133,6 +136,17 @@ def seen_images(parts: Parts) -> list[bytes]:
     learned = (parts.train.images, parts.validation.images)
     digests = {digest for part in learned for digest in image_digests(part)}
     return sorted(digests - {b""})
+
+
+def _validation_facts(
+    scores: Mapping[str, Mapping[str, Mapping[str, float]]],
+) -> dict[str, Any]:
+    """Say how a method does on validation pairs; mAP alone under its older name."""
+    maps = {
+        gallery: {direction: part["map"] for direction, part in directions.items()}
+        for gallery, directions in scores.items()
+    }
+    return {"validation_map": maps, "validation_scores": scores}
 
 
 def _finished_run(method: HashMethod, task: TrainingTask, context: Context) -> Run:

@@ -7,6 +7,7 @@ RUN/seen.npy             hashes of the images it has learned from
 RUN/calibration.json     how probable a result at a distance is
 RUN/image_weights.*      a copy of the image network's weights, if not packaged
 RUN/scores.json          the last evaluation, once there was one
+RUN/queries.safetensors  the scores of its single queries
 RUN/checkpoints/         unfinished training, gone when it ends
 
 The model inside an index is such a folder without split.json and seen.npy.
@@ -30,7 +31,6 @@ STATE = "state.safetensors"
 SPLIT = "split.json"
 SEEN = "seen.npy"
 CALIBRATION = "calibration.json"
-SCORES = "scores.json"
 CHECKPOINTS = "checkpoints"
 WEIGHTS = "image_weights"
 MOST_DESCRIPTION_BYTES = 16 * 2**20

@@ -1,12 +1,15 @@
 """A method or a run in; codes of queries and database, and their scores, out."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from fdch.data.contents import learned_from, shared_pairs
+from fdch.data.duplicates import QueryDuplicates, count_query_duplicates
 from fdch.data.pairs import Broken, PairedSet, require_pairs
 from fdch.data.splits import Split
 from fdch.encoding import EncodedPairs, encode_pairs
@@ -19,17 +22,28 @@ from fdch.runs import Run
 from fdch.training.context import PLAIN, Context
 
 KNOWN_DATA = ("source", "fingerprint")
+VALIDATED = ("map", "precision_at_10", "ndcg_at_10")
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores with the pairs and codes they were made from."""
+    """Scores with the pairs and codes they were made from.
+
+    Args:
+        scores: Of the codes.
+        query: Pairs searched with.
+        database: Pairs searched.
+        query_codes: Codes of the queries.
+        database_codes: Codes of the database.
+        duplicates: What occurs more than once among the "pictures" and "texts".
+    """
 
     scores: Scores
     query: PairedSet
     database: PairedSet
     query_codes: EncodedPairs
     database_codes: EncodedPairs
+    duplicates: Mapping[str, QueryDuplicates] = field(default_factory=dict)
 
 
 def evaluate(
@@ -97,8 +111,9 @@ def evaluate_run(
         cutoff=cutoff,
         seed=run.method.seed,
         trained_on=known["fingerprint"],
+        groups=split.groups or "",
     )
-    return score_method(
+    found = score_method(
         run.method,
         pairs[rows.query],
         pairs[rows.database],
@@ -106,6 +121,15 @@ def evaluate_run(
         galleries,
         context,
     )
+    is_own = protocol.data == protocol.trained_on
+    duplicates = count_query_duplicates(
+        pairs,
+        rows.query,
+        rows.database,
+        np.concatenate([rows.train, rows.validation]) if is_own else None,
+        None if is_own else run.seen_images(),
+    )
+    return replace(found, duplicates=duplicates)
 
 
 def read_own_pairs(
@@ -135,17 +159,20 @@ def _split_anew(run: Run, pairs: PairedSet) -> tuple[PairedSet, Split]:
             "they are searched, but do not ask."
         )
         pairs = replace(pairs, notes=(*pairs.notes, note))
-    return pairs, Split.draw(pairs, run.method.seed, barred=barred)
+    return pairs, Split.draw(pairs, run.method.seed, barred=barred, groups=own.groups)
 
 
 def validate(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
-) -> dict[str, dict[str, float]]:
-    """Give the mAP on validation pairs, by gallery and direction.
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Score validation pairs, which settings are chosen by.
 
-    One half of the pairs asks for the other, then the other way round; the two
-    are averaged. It is what settings are chosen by. Empty where the pairs are
-    too few to hold an answer.
+    One half of the pairs is searched with the other, then the other way round; the
+    two are averaged.
+
+    Returns:
+        "map", "precision_at_10" and "ndcg_at_10" by gallery and direction. Empty
+        where the pairs are too few to hold an answer.
     """
     halves = pairs[0::2], pairs[1::2]
     occurring = [half.labels.any(axis=0) for half in halves]
@@ -161,13 +188,14 @@ def validate(
         ).scores.scores
         for query, database in (halves, halves[::-1])
     ]
-    return {
-        gallery: {
-            direction: (turns[0][gallery][direction].map + part.map) / 2
-            for direction, part in directions.items()
-        }
-        for gallery, directions in turns[1].items()
-    }
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for gallery, directions in turns[1].items():
+        for direction, part in directions.items():
+            one, other = turns[0][gallery][direction].means(), part.means()
+            found.setdefault(gallery, {})[direction] = {
+                measure: (one[measure] + other[measure]) / 2 for measure in VALIDATED
+            }
+    return found
 
 
 def score_method(

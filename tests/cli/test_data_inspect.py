@@ -36,6 +36,21 @@ def test_features_are_inspected_too(fdch, on_features):
     assert "frequent words" not in shown
 
 
+def test_identical_pictures_and_texts_are_counted(fdch, photo_rows, manifest, tmp_path):
+    rows = [{**photo_rows[i // 2], "id": f"row{i}", "text": "mug"} for i in range(6)]
+    data = manifest(tmp_path / "pairs.csv", [*rows, {**photo_rows[9], "id": "last"}])
+    shown = fdch("data", "inspect", data).stdout
+    assert "identical pictures 6 pairs in 3 groups, the largest of 2" in shown
+    assert "identical texts    6 pairs in 1 group, the largest of 6" in shown
+    document = json.loads(fdch("data", "inspect", data, "--json").stdout)
+    assert document["duplicates"] == {
+        "pictures": {"groups": 3, "pairs": 6, "largest": 2},
+        "texts": {"groups": 1, "pairs": 6, "largest": 6},
+    }
+    alone = manifest(tmp_path / "alone.csv", photo_rows[:1])
+    assert "identical texts    none" in fdch("data", "inspect", alone).stdout
+
+
 def test_broken_rows_are_listed_not_refused(fdch, photo_rows, manifest, tmp_path):
     (tmp_path / "torn.png").write_bytes(b"torn")
     broken = [

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fdch.evaluation import Scores
+from fdch.evaluation.score_files import with_queries
 
 PROTOCOL = {"data", "split", "queries", "database", "train", "relevance", "ties"}
 PROTOCOL |= {"cutoff", "seed", "trained_on"}
@@ -21,7 +22,10 @@ def copied(on_features, tmp_path):
 def test_the_table_has_scores_protocol_and_health(on_features):
     shown = on_features.scored.stdout
     assert shown.startswith("gallery   direction        mAP  stable")
-    assert shown.count("image → text") == shown.count("text → image") == 2
+    assert shown.count("image → text") == shown.count("text → image") == 5
+    assert "P@1 " in shown and "P@10 " in shown and "NDCG@10" in shown
+    assert "own other half among those of 12 query pairs" in shown
+    assert "95% of the means of resampled queries" in shown
     assert "chance 0.2" in shown
     assert "12 queries, 108 in the database, 54 for training" in shown
     assert "database codes  items  distinct" in shown
@@ -37,8 +41,21 @@ def test_json_is_the_document_of_the_contract(fdch, on_features):
             part = document["scores"][gallery][direction]
             assert set(part) >= {"map", "map_stable", "map_best", "map_worst"}
             assert set(part["precision_at"]) == {"1", "10", "100"}
+            assert set(part["ndcg_at"]) == {"10"}
+            assert len(part["intervals"]["map"]) == 2
             curve = document["lookup"][gallery][direction]
             assert curve["radius"] == list(range(17))
+    for part in document["partner"]["modality"].values():
+        assert set(part["recall_at"]) == {"1", "10", "50"}
+        assert part["median_rank"] >= 1
+    assert document["duplicates"]["pictures"] == {
+        "groups": 0,
+        "pairs": 0,
+        "largest": 0,
+        "queries_in_training": 0,
+        "queries_in_database": 0,
+    }
+    assert document["duplicates"]["texts"]["pairs"] > 0
     assert document["texts_without_known_word"] == {"queries": 0, "database": 0}
     assert Scores.from_json(document).to_json().items() <= document.items()
 
@@ -46,6 +63,9 @@ def test_json_is_the_document_of_the_contract(fdch, on_features):
 def test_full_scores_are_kept_in_the_run(on_features, fdch):
     kept = json.loads((on_features.run / "scores.json").read_text("utf-8"))
     assert kept == json.loads(fdch("evaluate", on_features.run, "--json").stdout)
+    found = with_queries(Scores.from_json(kept), on_features.run).queries
+    assert found is not None
+    assert {len(values) for values in found.values.values()} == {12}
 
 
 @pytest.mark.parametrize("options", [["--gallery", "unified"], ["--cutoff", "5"]])

@@ -4,13 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
+import numpy as np
 import pytest
 
 from fdch.cli.progress_lines import ProgressPrinter
 from fdch.run_files import STATE
 from fdch.runs import open_run
 from fdch.training.checkpoints import Checkpoints
+
+PARTS = ("query", "train", "validation")
 
 
 def test_it_says_what_the_data_is_then_where_the_run_is(on_features):
@@ -41,6 +45,10 @@ def test_json_is_one_document_and_alone(fdch, on_features, tiny, tmp_path):
     assert document["fingerprint"] == open_run(tmp_path / "run").fingerprint
     assert document["data"]["pairs"] == 120
     assert document["settings"]["text_hidden"] == 16
+    for gallery, directions in document["validation_scores"].items():
+        for direction, part in directions.items():
+            assert set(part) == {"map", "precision_at_10", "ndcg_at_10"}
+            assert document["validation_map"][gallery][direction] == part["map"]
 
 
 def test_sizes_and_image_network_are_passed_on(fdch, on_features, tiny, tmp_path):
@@ -51,6 +59,46 @@ def test_sizes_and_image_network_are_passed_on(fdch, on_features, tiny, tmp_path
     assert "36 for training, 4 for validation, 20 queries" in result.stderr
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     assert facts["settings"]["image_network"] == "features"
+
+
+def test_pairs_with_the_same_picture_are_kept_in_one_part(
+    fdch, on_features, tiny, tmp_path
+):
+    with np.load(on_features.data) as arrays:
+        doubled: dict[str, Any] = {
+            name: np.repeat(array, 2, axis=0) for name, array in arrays.items()
+        }
+    doubled["ids"] = np.array([f"pair{i}" for i in range(240)])
+    np.savez(tmp_path / "doubled.npz", **doubled)
+    words = "train", tmp_path / "doubled.npz", "--bits", 8, *tiny, "--out"
+    result = fdch(*words, tmp_path / "run", "--groups", "pictures")
+    assert result.exit_code == 0, result.stderr
+    assert "note: pairs with the same pictures are kept in one part" in result.stderr
+    split = json.loads((tmp_path / "run" / "split.json").read_text())
+    assert split["groups"] == "pictures"
+    numbers = {name: {int(i[4:]) // 2 for i in split[name]} for name in PARTS}
+    assert not numbers["query"] & (numbers["train"] | numbers["validation"])
+    scored = fdch("evaluate", tmp_path / "run", "--json")
+    document = json.loads(scored.stdout)
+    assert document["protocol"]["groups"] == "pictures"
+    assert document["duplicates"]["pictures"]["queries_in_training"] == 0
+    assert document["duplicates"]["pictures"]["queries_in_database"] == 0
+    assert document["duplicates"]["pictures"]["pairs"] == 240
+    plain = fdch(*words, tmp_path / "plain")
+    assert plain.exit_code == 0, plain.stderr
+    shown = fdch("evaluate", tmp_path / "plain").stdout
+    assert "identical pictures: 240 pairs in 120 groups; " in shown
+    runs = tmp_path / "run", tmp_path / "plain"
+    refused = fdch("compare", *runs).stderr
+    assert "groups 'pictures' and ''" in refused
+
+
+def test_a_saved_split_brings_its_groups(fdch, on_features, tmp_path):
+    split = on_features.run / "split.json"
+    words = "train", on_features.data, "--out", tmp_path / "run", "--split", split
+    result = fdch(*words, "--groups", "texts")
+    assert result.exit_code == 2
+    assert "leave --groups out" in result.stderr
 
 
 @pytest.mark.parametrize(("bits", "is_told"), [(256, False), (257, True)])

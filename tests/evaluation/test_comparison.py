@@ -3,7 +3,14 @@ from dataclasses import replace
 import pytest
 
 from fdch.errors import DataError, ProtocolMismatch, SettingError
-from fdch.evaluation import DirectionScores, LookupCurve, Protocol, Scores, comparison
+from fdch.evaluation import (
+    DirectionScores,
+    LookupCurve,
+    PartnerScores,
+    Protocol,
+    Scores,
+    comparison,
+)
 
 PROTOCOL = Protocol("d0", "s0", queries=2000, database=18_015, train=5000)
 CURVE = LookupCurve((0, 1), (0.5, 0.5), (0.5, 1.0))
@@ -66,6 +73,40 @@ def test_another_measure_can_be_shown():
     assert "database order" in table.notes[0]
     with pytest.raises(SettingError, match="did you mean 'map_best'"):
         comparison([scores()], measure="map_bst")
+
+
+def test_measures_at_ranks_can_be_shown_with_their_chance():
+    ranked = scores()
+    both = {
+        direction: replace(part, precision_at={10: 0.9}, ndcg_at={10: 0.3})
+        for direction, part in ranked.scores["modality"].items()
+    }
+    found = PartnerScores({10: 0.25}, 40.0, 200)
+    partner = {"modality": dict.fromkeys(both, found)}
+    ranked = replace(ranked, scores={"modality": both}, partner=partner)
+    shown = {
+        measure: comparison([ranked], measure=measure).rows[0][2:]
+        for measure in ("precision_at_10", "ndcg_at_10", "partner_recall_at_10")
+    }
+    assert shown == {
+        "precision_at_10": (0.9, 0.9, 0.5),
+        "ndcg_at_10": (0.3, 0.3, None),
+        "partner_recall_at_10": (0.25, 0.25, 0.05),
+    }
+
+
+def test_scores_of_before_a_measure_show_a_dash_and_say_so():
+    table = comparison([scores()], measure="ndcg_at_10")
+    assert table.rows[0][2:4] == (None, None)
+    assert (
+        "fdch at 16 bits was scored without NDCG@10; score it again" in table.notes[1]
+    )
+
+
+def test_partners_are_looked_for_in_one_gallery():
+    runs = [scores(galleries=("modality", "unified"))]
+    table = comparison(runs, measure="partner_recall_at_10")
+    assert [row[1] for row in table.rows] == ["modality"]
 
 
 def test_different_protocols_are_refused_with_both_values():

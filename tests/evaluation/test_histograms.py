@@ -83,6 +83,47 @@ def test_counts_equal_a_plain_loop(engine, shape):
     assert counted.stable is None
 
 
+def slow_graded(query_codes, database_codes, query_labels, database_labels):
+    distances = hamming_distances(query_codes, database_codes)
+    found: dict[tuple[int, int, int], int] = {}
+    for i in range(len(query_codes)):
+        for j in range(len(database_codes)):
+            shared = int((query_labels[i] & database_labels[j]).sum())
+            key = i, int(distances[i, j]), shared
+            found[key] = found.get(key, 0) + 1
+    return found
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=30, deadline=None)
+@given(sizes)
+def test_numbers_of_shared_labels_equal_a_plain_loop(engine, shape):
+    given_problem = problem(**shape)
+    counted = distance_histograms(*given_problem, engine=engine, graded=True)
+    assert counted.graded is not None
+    places = zip(*np.nonzero(counted.graded), strict=True)
+    found = {tuple(map(int, key)): int(counted.graded[key]) for key in places}
+    assert found == slow_graded(*given_problem)
+    items, relevant = slow_histograms(*given_problem)
+    assert np.array_equal(counted.items, items)
+    assert np.array_equal(counted.relevant, relevant)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_distances_and_grades_may_need_more_than_sixteen_bits(engine, monkeypatch):
+    monkeypatch.setattr(module, "COUNTS_PER_BLOCK", 200_000)
+    given_problem = problem(0, queries=4, bits=700, classes=150, density=1.0)
+    assert relevance.key_type(700, 151) == np.uint32
+    blocks = list(histogram_blocks(*given_problem, engine=engine, graded=True))
+    assert [len(block) for block in blocks] == [1, 1, 1, 1]
+    distances = hamming_distances(*given_problem[:2])
+    for block, row in zip(blocks, distances, strict=True):
+        assert block.graded is not None
+        expected = np.bincount(row, minlength=701)
+        assert np.array_equal(block.graded[0, :, 150], expected)
+        assert block.graded.sum() == 40
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=30, deadline=None)
 @given(sizes, st.one_of(st.none(), st.integers(1, 70)))
@@ -102,8 +143,14 @@ def test_engines_give_identical_integers_over_many_blocks(monkeypatch, bits):
     monkeypatch.setattr(module, "QUERIES_PER_BLOCK", 37)
     monkeypatch.setattr(numpy_engine, "PAIRS_PER_BLOCK", 1500)
     given_problem = problem(1, queries=90, database=2500, bits=bits, classes=70)
-    fast = distance_histograms(*given_problem, engine="numba", stable=True, threads=3)
-    plain = distance_histograms(*given_problem, engine="numpy", stable=True)
+    fast, plain = (
+        distance_histograms(
+            *given_problem, engine=engine, threads=3, stable=True, graded=True
+        )
+        for engine in ("numba", "numpy")
+    )
+    assert fast.graded is not None and plain.graded is not None
+    assert np.array_equal(fast.graded, plain.graded)
     assert np.array_equal(fast.items, plain.items)
     assert np.array_equal(fast.relevant, plain.relevant)
     assert fast.stable is not None and plain.stable is not None

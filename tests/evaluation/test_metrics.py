@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from fdch.codes import binarize
 from fdch.errors import SettingError
 from fdch.evaluation.histograms import Histograms, distance_histograms
-from fdch.evaluation.metrics import average_precision, chance, precision_at
+from fdch.evaluation.metrics import average_precision, chance, ndcg_at, precision_at
 
 
 def counted(distances, relevant, bits=4):
@@ -78,6 +79,62 @@ def test_cut_scores_agree_with_all_permutations(ranking, cutoff):
 def test_precision_at_k_agrees_with_all_permutations(ranking, k):
     values = enumerated(ranking, lambda r: np.mean(r[:k]))
     assert precision_at(counted(*ranking), k)[0] == pytest.approx(np.mean(values))
+
+
+graded_rankings = st.integers(1, 6).flatmap(
+    lambda n: st.tuples(
+        st.lists(st.integers(0, 4), min_size=n, max_size=n),
+        st.lists(st.integers(0, 3), min_size=n, max_size=n).filter(any),
+    )
+)
+
+
+def counted_grades(distances, shared, bits=4):
+    """Histograms of one query, from the distance and shared labels of each item."""
+    graded = np.zeros((1, bits + 1, max(shared) + 1), dtype=np.int64)
+    for distance, number in zip(distances, shared, strict=True):
+        graded[0, distance, number] += 1
+    relevant = graded[:, :, 1:].sum(axis=2)
+    return Histograms(graded.sum(axis=2), relevant, graded=graded)
+
+
+def slow_gain(ranked, k):
+    """The sum of gains over ranks, 2^n - 1 for n shared labels, discounted."""
+    return sum(
+        (2**number - 1) / math.log2(rank + 1)
+        for rank, number in enumerate(ranked[:k], start=1)
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(graded_rankings, st.integers(1, 7))
+def test_ndcg_agrees_with_all_permutations(ranking, k):
+    distances, shared = ranking
+    gains = [slow_gain([shared[i] for i in order], k) for order in orders(distances)]
+    best = slow_gain(sorted(shared, reverse=True), k)
+    found = ndcg_at(counted_grades(*ranking), k)[0]
+    assert found == pytest.approx(np.mean(gains) / best, abs=1e-13)
+
+
+def test_the_best_order_has_an_ndcg_of_one_and_the_worst_less():
+    assert ndcg_at(counted_grades([0, 1, 2], [3, 2, 0]), 10)[0] == pytest.approx(1)
+    assert ndcg_at(counted_grades([2, 1, 0], [3, 2, 0]), 10)[0] < 0.7
+
+
+def test_a_thousand_shared_labels_do_not_overflow():
+    graded = np.zeros((2, 3, 1501), dtype=np.int64)
+    graded[0, 0, 1500] = graded[0, 1, 1499] = 1  # best first: perfect
+    graded[1, 0, 0] = graded[1, 1, 1] = 1  # one label shared, at rank 2
+    counts = Histograms(graded.sum(2), graded[:, :, 1:].sum(2), graded=graded)
+    assert ndcg_at(counts, 10) == pytest.approx([1, 1 / math.log2(3)])
+
+
+def test_ndcg_needs_answers_a_rank_and_graded_counts():
+    assert np.isnan(ndcg_at(counted_grades([0, 1], [0, 0]), 10)[0])
+    with pytest.raises(SettingError, match="got 0"):
+        ndcg_at(counted_grades([0], [1]), 0)
+    with pytest.raises(SettingError, match="graded=True"):
+        ndcg_at(counted([0], [1]), 10)
 
 
 def test_an_extra_answer_inside_the_cut_can_lower_the_score():

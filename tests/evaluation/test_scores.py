@@ -29,7 +29,8 @@ def coded(seed, items, bits=8):
     return Coded(binarize(rng.standard_normal((items, bits))), labels)
 
 
-QUERIES = CodedPairs(coded(0, 6), coded(1, 6))
+BOTH = np.arange(6), np.arange(6)
+QUERIES = CodedPairs(coded(0, 6), coded(1, 6), both=BOTH)
 DATABASE = CodedPairs(coded(2, 30), coded(3, 30), coded(4, 30))
 
 
@@ -52,11 +53,36 @@ def test_the_document_has_the_promised_shape():
             part = document["scores"][gallery][direction]
             assert {"map", "map_stable", "map_best", "map_worst"} <= set(part)
             assert set(part["precision_at"]) == {"1", "10", "100"}
+            assert set(part["ndcg_at"]) == {"10"}
+            low, high = part["intervals"]["ndcg_at_10"]
+            assert low <= part["ndcg_at"]["10"] <= high
+            assert set(part["intervals"]) >= {"map", "precision_at_1"}
             curve = document["lookup"][gallery][direction]
             assert curve["radius"] == list(range(9))
             assert len(curve["precision"]) == len(curve["recall"]) == 9
             assert curve["recall"][-1] == 1
     assert set(document["health"]) == {"image", "text", "unified"}
+    assert document["intervals"]["confidence"] == 0.95
+    assert list(document["partner"]) == ["modality"]
+    for part in document["partner"]["modality"].values():
+        assert set(part["recall_at"]) == {"1", "10", "50"}
+        assert 1 <= part["median_rank"] <= 6
+        assert part["queries"] == 6
+        assert list(part["intervals"]) == [f"recall_at_{k}" for k in (1, 10, 50)]
+
+
+def test_a_document_of_before_has_neither_gains_nor_partners_nor_intervals():
+    document = scored().to_json()
+    del document["partner"], document["intervals"]
+    for directions in document["scores"].values():
+        for part in directions.values():
+            del part["ndcg_at"], part["intervals"]
+    scores = Scores.from_json(document)
+    assert (scores.partner, scores.intervals()) == ({}, {})
+    assert ("modality", "image_to_text", "map") in scores.means()
+    assert ("modality", "image_to_text", "ndcg_at_10") not in scores.means()
+    assert "NDCG" not in str(scores)
+    assert "interval" not in str(scores)
 
 
 def test_a_document_is_read_back_whole():
@@ -177,6 +203,8 @@ def test_the_printed_table_says_how_it_was_made():
     printed = str(scored())
     assert "fdch, 8 bits; chance 0.4022" in printed
     assert "image → text" in printed and "P@10" in printed
+    assert "NDCG@10" in printed and "median rank" in printed
+    assert "95% of the means of resampled queries" in printed
     assert "6 queries, 30 in the database, 20 for training" in printed
     assert "seed 3" in printed and "whole database" in printed
 
@@ -200,6 +228,12 @@ def change(document, path, value):
         ("scores.modality.image_to_text.map", 1.5, "a number from 0 to 1; got 1.5"),
         ("scores.modality.image_to_text.map", math.nan, "got nan"),
         ("scores.modality.image_to_text.precision_at", {"x": 1}, "ranks"),
+        ("scores.modality.image_to_text.ndcg_at", {"10": 2}, "ndcg_at.10 must be"),
+        ("scores.modality.image_to_text.intervals", {"map": [0.1]}, "upper end"),
+        ("scores.modality.image_to_text.intervals", {"map": [1, 0]}, "upper end"),
+        ("partner.modality.image_to_text.median_rank", 7, "from 1 to 6; got 7"),
+        ("partner.modality.image_to_text.recall_at", 3, "recall_at must be"),
+        ("partner.pairs", {}, "unknown gallery or direction 'pairs'"),
         ("lookup.modality.image_to_text.radius", [0, 2], "radius 0, 1, 2"),
         ("lookup.modality.image_to_text.recall", [None] * 9, "recall"),
         ("lookup.modality.image_to_text.average", "median", "micro or macro"),

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from fdch.data.duplicates import QueryDuplicates
 from fdch.errors import DamagedRun, MissingExtra, RunError
 from fdch.report.page import changed_settings, shown_facts, write_report
 
@@ -77,8 +78,15 @@ def test_every_score_is_there(page, evaluation):
         for part in directions.values():
             for value in (part.map, part.map_best, part.map_worst, part.map_stable):
                 assert f"{value:.4f}" in shown
-            for value in part.precision_at.values():
+            for value in (*part.precision_at.values(), *part.ndcg_at.values()):
                 assert f"{value:.4f}" in shown
+            for measure in ("map", "precision_at_10", "ndcg_at_10"):
+                low, high = part.intervals[measure]
+                assert f"{low:.3f} to {high:.3f}" in shown
+    for part in evaluation.scores.partner["modality"].values():
+        assert f"{part.recall_at[10]:.4f}" in shown
+        assert f"{part.median_rank:.1f}" in shown
+    assert "Own partner" in shown
     assert f"chance {evaluation.scores.chance:.3f}" in shown
     assert str(evaluation.scores.protocol) in shown
 
@@ -95,6 +103,19 @@ def test_health_training_and_counts_are_there(page, run):
     ):
         assert told in shown
     assert "weight_decay" not in shown
+
+
+def test_identical_pictures_and_texts_are_reported(run, evaluation, tmp_path):
+    counts = {
+        "pictures": QueryDuplicates(0, 0, 0, 0, 0),
+        "texts": QueryDuplicates(3, 1200, 9, None, 7),
+    }
+    path = tmp_path / "report.html"
+    write_report(path, run, replace(evaluation, duplicates=counts))
+    shown = " ".join("".join(read(path).text).split())
+    assert "Identical texts: 1,200 pairs in 3 groups; 7 queries have theirs in" in shown
+    assert "in training" not in shown
+    assert "Identical pictures" not in shown
 
 
 def test_examples_are_marked_in_words_and_said_to_be_random(page):
@@ -127,7 +148,9 @@ def test_one_gallery_is_searched_where_only_one_was_scored(
 ):
     path = tmp_path / "report.html"
     write_report(path, run, on_one_gallery)
-    assert "the unified gallery is searched" in "".join(read(path).text)
+    shown = "".join(read(path).text)
+    assert "the unified gallery is searched" in shown
+    assert "Own partner" not in shown
 
 
 def test_equal_evaluations_give_equal_pages(page, run, evaluation):

@@ -29,7 +29,9 @@ def coded(labels, bits, noise, random, unified):
         outputs = outputs + share * noise * random.normal(size=outputs.shape)
         return Coded(binarize(outputs), labels)
 
-    return CodedPairs(codes(1), codes(1.3), codes(0.6) if unified else None)
+    rows = np.arange(len(labels))
+    both = codes(0.6) if unified else None
+    return CodedPairs(codes(1), codes(1.3), both, (rows, rows))
 
 
 def scored(pairs, cell, place, queries=40):

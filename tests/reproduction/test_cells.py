@@ -47,6 +47,7 @@ def test_a_record_of_another_task_does_not_count(done, tmp_path):
         ("cell.json", '{"state": "perfect"}'),
         ("scores.json", "{}"),
         ("scores.json", '{"scores": 7}'),
+        ("queries.safetensors", "?"),
     ],
 )
 def test_a_damaged_record_does_not_count(done, tmp_path, file, content):
@@ -62,6 +63,16 @@ def test_scores_that_are_missing_make_a_record_damaged(done, tmp_path):
     (tmp_path / "scores.json").unlink()
     with pytest.raises(DataError, match="cannot be read"):
         Record.read(tmp_path)
+
+
+def test_a_record_keeps_the_scores_of_single_queries(done, tmp_path):
+    done.save(tmp_path)
+    record = Record.read(tmp_path)
+    assert record is not None and record.scores is not None
+    assert record.scores.queries is not None
+    assert record.scores.queries.values.keys() == done.scores.queries.values.keys()
+    (tmp_path / "queries.safetensors").unlink()
+    assert "damaged" in remains(tmp_path, "f")[1]
 
 
 def test_a_score_that_was_tampered_with_is_named(done, tmp_path):

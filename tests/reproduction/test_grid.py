@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from fdch.evaluation import DIRECTIONS, comparison
+from fdch.evaluation import DIRECTIONS, MEASURES, bootstrap_intervals, comparison
 from fdch.evaluation.tables import Spread
 from fdch.reproduction.grid import build_grid, usual_gallery
 from fdch.reproduction.recipe import choose
 from fdch.reproduction.study import Cell
-from fdch.reproduction.tables import score_rows, text_table
+from fdch.reproduction.tables import score_rows, text_table, text_tables
 
 METHODS = ["cmfh", "scm_seq", "fdch"]
 
@@ -29,7 +30,7 @@ def test_columns_are_both_tasks_at_every_length(grid):
     assert grid.columns == tuple((way, bits) for way in DIRECTIONS for bits in (16, 32))
 
 
-@pytest.mark.parametrize("measure", ["map", "map_stable", "map_best", "map_worst"])
+@pytest.mark.parametrize("measure", MEASURES)
 def test_numbers_are_those_of_a_comparison(few, grid, measure):
     scores = [
         run
@@ -42,6 +43,7 @@ def test_numbers_are_those_of_a_comparison(few, grid, measure):
     found = {
         (line.method, gallery): tuple(entry.measures[measure] for entry in line.entries)
         for gallery, line in grid.lines()
+        if gallery in grid.galleries(measure)
     }
     assert found == expected
 
@@ -68,18 +70,39 @@ def test_authors_search_the_gallery_of_their_papers(gallery, methods):
     assert {usual_gallery(method) for method in methods} == {gallery}
 
 
-def test_each_column_of_a_gallery_has_its_best(grid):
+@pytest.mark.parametrize("measure", ["map", "precision_at_10", "ndcg_at_10"])
+def test_each_column_of_a_gallery_has_its_best(grid, measure):
     for lines in grid.sections.values():
         for number in range(len(grid.columns)):
-            means = [line.entries[number].map.mean for line in lines]
-            best = [line.entries[number].is_best for line in lines]
+            entries = [line.entries[number] for line in lines]
+            means = [round(entry.measures[measure].mean, 4) for entry in entries]
+            best = [measure in entry.best for entry in entries]
             assert best == [mean == max(means) for mean in means]
+
+
+def test_intervals_are_over_the_queries_of_all_seeds(few, grid):
+    key = "unified", "image_to_text", "ndcg_at_10"
+    runs = few.scores("cmfh", 16)
+    pooled = np.concatenate([run.queries.known(key) for run in runs])
+    entry = grid.sections["unified"][0].entries[0]
+    low, high = bootstrap_intervals(pooled[:, None])[0]
+    assert entry.intervals["ndcg_at_10"] == pytest.approx((low, high))
+    assert low < entry.measures["ndcg_at_10"].mean < high
+    assert set(entry.intervals) == set(entry.measures)
+
+
+def test_partners_are_looked_for_in_the_modality_gallery(grid):
+    assert grid.galleries("partner_recall_at_10") == ["modality"]
+    table = text_table(grid, "partner_recall_at_10")
+    assert {row[1] for row in table.rows} == {"modality", "modality (own)"}
+    assert table.rows[-1] == ("chance", "modality", *["0.2500"] * 4)  # 10 of 40
 
 
 def test_chance_is_the_mean_over_seeds(few, grid):
     scores = few.scores("cmfh", 16)
     expected = sum(s.scores["unified"]["image_to_text"].chance for s in scores) / 2
-    assert grid.chance["unified"][0] == pytest.approx(expected)
+    assert grid.chance["unified"]["map"][0] == pytest.approx(expected)
+    assert grid.chance["unified"]["ndcg_at_10"] == (None,) * 4
 
 
 def test_a_failed_cell_has_no_mean_and_a_note(failing):
@@ -95,7 +118,8 @@ def test_a_table_of_failures_alone_can_be_written(pairs, imagined):
     found = imagined(pairs, recipes, failed=[Cell("cmfh", 16, 0), Cell("cmfh", 16, 1)])
     grid = build_grid(recipes[0], found)
     assert grid.notes == ()
-    assert "- [1]" in str(text_table(grid))
+    (table,) = text_tables(grid)
+    assert "- [1]" in str(table)
     assert len(score_rows(grid).rows) == 4
 
 
@@ -134,6 +158,18 @@ def test_a_row_of_the_file_holds_every_measure(grid):
     assert row["published"] is None
     header = table.csv().splitlines()[0]
     assert "map,map std,map_stable,map_stable std" in header
+    assert set(table.header) >= {*MEASURES, "ndcg_at_10_low", "ndcg_at_10_high"}
+    assert (row["map_low"], row["map_high"]) == entry.intervals["map"]
+    assert row["partner_recall_at_10"] is row["partner_recall_at_10_low"] is None
+
+
+def test_the_terminal_shows_every_main_measure(grid):
+    tables = text_tables(grid)
+    assert [table.header[0] for table in tables] == [
+        *("mAP", "P@1", "P@10", "NDCG@10", "partner@10")
+    ]
+    entry = grid.sections["unified"][0].entries[0]
+    assert str(entry.measures["ndcg_at_10"]) in str(tables[3].rows[0][2])
 
 
 def test_the_terminals_table_has_chance_stars_and_notes(grid):

@@ -1,6 +1,7 @@
 """Cells are run once, resumed where they stopped, and never mixed up."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from fdch.evaluation import code_health
 from fdch.methods._base import HashMethod
+from fdch.reproduction import laboratory as module
 from fdch.reproduction.cells import RUN
 from fdch.reproduction.features import takes_features
 from fdch.reproduction.laboratory import Laboratory
@@ -63,11 +65,23 @@ def test_another_setting_makes_another_cell(laboratory):
     assert not laboratory.is_done(SHALLOW)
 
 
+def test_a_cell_of_an_older_format_is_run_again_with_a_note(laboratory, monkeypatch):
+    monkeypatch.setattr(module, "CELL_FORMAT", 1)
+    laboratory.run(SHALLOW)
+    assert laboratory.is_done(SHALLOW)
+    monkeypatch.undo()
+    record, trouble = laboratory.record(SHALLOW)
+    assert record is None
+    assert "made with other data, settings or version of fdch" in trouble
+    assert laboratory.run(SHALLOW).state == "done"
+
+
 def test_scores_of_another_cell_do_not_count(laboratory):
     laboratory.run(SHALLOW)
     laboratory.run(Cell("cmfh", 8, 0))
     folder = laboratory.study.folder(SHALLOW)
-    (folder / "scores.json").write_text(scores_of(laboratory, Cell("cmfh", 8, 0)))
+    for name in ("scores.json", "queries.safetensors"):
+        shutil.copy(laboratory.study.folder(Cell("cmfh", 8, 0)) / name, folder)
     record, trouble = laboratory.record(SHALLOW)
     assert record is None
     assert "another cell" in trouble

@@ -7,7 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from fdch.evaluation import MEASURES
 from fdch.reproduction.costs import RESUMED, SHARED, cost_table, health_table
+from fdch.reproduction.grid import build_grid
 from fdch.reproduction.outputs import write_outputs
 from fdch.reproduction.recipe import choose
 from fdch.reproduction.study import Cell, Study
@@ -69,7 +71,7 @@ def test_numbers_in_the_file_are_those_of_the_scores(found, files):
 class Outline(HTMLParser):
     """Which elements are open, and what a page would fetch."""
 
-    VOID = ("meta", "img", "br", "link", "use", "path")
+    VOID = ("meta", "img", "br", "link", "use", "path", "input")
 
     def __init__(self):
         super().__init__()
@@ -108,7 +110,33 @@ def test_the_page_shows_published_numbers_failures_and_chance(page):
     assert "paper 0.7762" in page
     assert "CMFH at 32 bits, seed 0: it takes 99 GB &amp; more" in page
     assert re.search(r'<a href="#table2-1">1</a>', page)
-    assert page.count('class="chance"') == 4
+    # of 2 recipes: 2 galleries for the 4 mAPs and 2 precisions, 1 for partners
+    assert page.count('class="chance"') == 2 * (2 * 6 + 1)
+
+
+def test_every_measure_can_be_chosen_without_a_script(page, found):
+    for name, measure in MEASURES.items():
+        assert page.count(f'value="{name}"') == 2
+        assert page.count(f'<div class="measure of-{name}">') == 2
+        assert page.count(f"<h3>{measure.title}</h3>") == 2
+        rule = f"input[value={name}]:checked) > .measure:not(.of-{name})"
+        assert rule in page
+    assert page.count(" checked> mAP</label>") == 2
+    assert page.count('value="all"') == 2
+    assert "<script" not in page
+    assert "@supports selector(:has(*))" in page  # else all tables are shown
+    assert "@media screen" in page  # on paper too
+
+
+def test_the_page_shows_every_measure_with_its_interval(page, found):
+    grid = build_grid(found.recipes[1], found)
+    entry = grid.sections["modality"][-1].entries[0]
+    assert entry is not None
+    assert set(entry.measures) == set(MEASURES)
+    for measure, spread in entry.measures.items():
+        assert f">{spread.mean:.4f}</span>" in page
+        low, high = entry.intervals[measure]
+        assert f'<span class="ends">{low:.3f} to {high:.3f}</span>' in page
 
 
 def test_the_page_says_which_codes_have_constant_bits(page, few, tmp_path):

@@ -1,7 +1,7 @@
 """`fdch compare`: saved scores in one table."""
 
-import json
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,24 @@ from fdch.cli.options import (
     example,
     json_option,
 )
-from fdch.cli.output import say, say_json
+from fdch.cli.output import note, say, say_json
 from fdch.errors import DataError, MissingFile, ProtocolMismatch
 
 if TYPE_CHECKING:
     from fdch.evaluation import Scores
     from fdch.evaluation.tables import Table
 
-MEASURES = ("map", "map_stable", "map_best", "map_worst")
+MEASURES = (
+    "map",
+    "map_stable",
+    "map_best",
+    "map_worst",
+    "precision_at_1",
+    "precision_at_10",
+    "ndcg_at_10",
+    "partner_recall_at_10",
+)
 WANTED = "a run that 'fdch evaluate' has scored, or a file of its --json"
-MOST_BYTES = 64 * 2**20
 AS_OPTIONS = {
     "over_seeds=True": "--over-seeds",
     "allow_mixed=True": "--mixed-protocols",
@@ -64,13 +72,17 @@ def command(
     """Put the scores of several runs side by side.
 
     Takes run folders that 'fdch evaluate' has scored, or files of its JSON.
-    Scores of different data, splits or cut-offs are refused unless asked for.
+    Scores of different data, splits or cut-offs are refused unless allowed.
+    Below the table each method is compared with the first, query by query.
     """
     if as_json and form != "text":
         raise click.UsageError("choose --json or --format, not both.")
     from fdch.evaluation import comparison
+    from fdch.evaluation.paired import paired_differences, paired_table
 
-    scores = [read_scores(path) for path in runs]
+    scores = [read_run(path) for path in runs]
+    if not over_seeds:
+        scores = tell_apart(scores, runs)
     try:
         table = comparison(
             scores,
@@ -80,16 +92,21 @@ def command(
         )
     except ProtocolMismatch as problem:
         raise ProtocolMismatch(_in_options(str(problem))) from None
+    differences, reasons = paired_differences(scores, measure)
     if as_json:
-        say_json(describe(table, measure))
-    else:
-        say(getattr(table, form)().rstrip("\n"))
+        paired = {"paired": [each.to_json() for each in differences]}
+        say_json(describe(table, measure) | paired | {"not_paired": reasons})
+        return
+    say(getattr(table, form)().rstrip("\n"))
+    if form == "text" and (differences or reasons):
+        say()
+        say(paired_table(differences, reasons))
 
 
-def read_scores(path: Path) -> "Scores":
-    """Read scores from a run's folder or a file."""
-    from fdch.evaluation import Scores
-    from fdch.run_files import DESCRIPTION, SCORES
+def read_run(path: Path) -> "Scores":
+    """Read scores from a run's folder or a file, with what lies beside them."""
+    from fdch.evaluation.score_files import QUERIES, SCORES, read_scores, with_queries
+    from fdch.run_files import DESCRIPTION
 
     file = path / SCORES if path.is_dir() else path
     if not file.is_file():
@@ -97,15 +114,33 @@ def read_scores(path: Path) -> "Scores":
         if (path / DESCRIPTION).is_file():
             advice = f"Score it with 'fdch evaluate {path}'."
         raise MissingFile(f"there are no scores at '{file}'. {advice}")
-    if file.stat().st_size > MOST_BYTES:
-        raise DataError(f"'{file}' is over {MOST_BYTES:,} bytes; no scores are.")
     try:
-        return Scores.from_json(json.loads(file.read_text("utf-8")))
-    except (ValueError, RecursionError, DataError) as problem:
+        scores = read_scores(file)
+    except DataError as problem:
         raise DataError(
             f"'{file}' does not hold the scores that 'fdch evaluate' writes "
             f"({str(problem).rstrip('.')}). Give {WANTED}."
         ) from problem
+    if file.name != SCORES or not (file.parent / QUERIES).exists():
+        return scores
+    try:
+        return with_queries(scores, file.parent)
+    except DataError as problem:
+        note(f"note: {problem}")
+        return scores
+
+
+def tell_apart(scores: list["Scores"], paths: Sequence[Path]) -> list["Scores"]:
+    """Name runs of one method, length and split, such as of other settings, by path."""
+    keys = [
+        (run.method, run.bits, run.protocol.seed, run.protocol.split) for run in scores
+    ]
+    if len({path.resolve() for path in paths}) < len(paths):
+        return scores  # one given twice is refused by the table
+    return [
+        replace(run, method=f"{run.method} {path}") if keys.count(key) > 1 else run
+        for run, path, key in zip(scores, paths, keys, strict=True)
+    ]
 
 
 def describe(table: "Table", measure: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from fdch.cli.options import (
     file_option,
     json_option,
 )
-from fdch.cli.output import NAMED, note, plain, require_place, say, say_json
+from fdch.cli.output import NAMED, count, note, plain, require_place, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
 
 if TYPE_CHECKING:
@@ -113,4 +113,12 @@ def _facts(found: "Inspection") -> list[tuple[str, str]]:
         facts.append(("longer side", f"{found.picture_sizes} pixels (sample)"))
     if found.picture_bytes is not None:
         facts.append(("picture", f"{found.picture_bytes} bytes (sample)"))
+    for side, part in found.duplicates.items():
+        shown = "none"
+        if part.groups:
+            shown = (
+                f"{part.pairs:,} pairs in {count(part.groups, 'group')}, "
+                f"the largest of {part.largest:,}"
+            )
+        facts.append((f"identical {side}", shown))
     return facts

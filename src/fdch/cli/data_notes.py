@@ -35,3 +35,6 @@ def tell_parts(pairs: PairedSet, split: Split) -> None:
         f"{len(pairs) - len(split.query):,} in the database",
     )
     note(f"{pairs.name}: {count(len(pairs), 'pair')}; {', '.join(sizes)}")
+    if split.groups:
+        same = {"both": "pictures or texts"}.get(split.groups, split.groups)
+        note(f"note: pairs with the same {same} are kept in one part")

@@ -196,12 +196,11 @@ def _remove(folder: Path) -> None:
 
 def _write_page(out: Path, run: "Run", found: "Evaluation") -> dict[str, Any]:
     from fdch.cli.evaluate import describe
-    from fdch.files import write_json
+    from fdch.evaluation.score_files import save_scores
     from fdch.report.page import write_report
-    from fdch.run_files import SCORES
 
     document = describe(run, found)
-    write_json(run.folder / SCORES, document)
+    save_scores(run.folder, found.scores, document)
     write_report(out / PAGE, run, found)
     return document
 

@@ -14,7 +14,7 @@ from fdch.cli.options import (
     file_option,
     json_option,
 )
-from fdch.cli.output import note, require_place, say, say_json
+from fdch.cli.output import count, note, require_place, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
 from fdch.errors import RunError
 
@@ -79,7 +79,7 @@ def command(
     tell_data(found.query)
     document = describe(opened, found)
     if is_full(opened, found, gallery):
-        keep_scores(run, document)
+        keep_scores(run, found.scores, document)
     if as_json:
         say_json(document)
     else:
@@ -104,6 +104,7 @@ def describe(run: "Run", found: "Evaluation") -> dict[str, Any]:
         **found.scores.to_json(),
         "model": run.fingerprint,
         "texts_without_known_word": unknown,
+        "duplicates": {side: part.to_json() for side, part in found.duplicates.items()},
     }
 
 
@@ -114,13 +115,12 @@ def is_full(run: "Run", found: "Evaluation", gallery: str) -> bool:
     return is_own and gallery == "both" and protocol.cutoff is None
 
 
-def keep_scores(run: Path, document: dict[str, Any]) -> None:
+def keep_scores(run: Path, scores: "Scores", document: dict[str, Any]) -> None:
     """Write the scores into the run's folder, which others may own."""
-    from fdch.files import write_json
-    from fdch.run_files import SCORES
+    from fdch.evaluation.score_files import save_scores
 
     try:
-        write_json(run / SCORES, document)
+        save_scores(run, scores, document)
     except RunError as problem:
         note(f"scores were not kept: {problem}")
 
@@ -134,8 +134,22 @@ def say_scores(document: dict[str, Any], scores: "Scores") -> None:
             f"texts without a known word: {unknown['queries']:,} of the queries, "
             f"{unknown['database']:,} in the database"
         )
+    for side, part in document["duplicates"].items():
+        if part["groups"]:
+            say(f"identical {side}: {describe_duplicates(part)}")
     say()
     say(health_table(scores))
+
+
+def describe_duplicates(part: dict[str, Any]) -> str:
+    """Say how often the same content occurs, and how many queries have it."""
+    learned = part["queries_in_training"]
+    training = "" if learned is None else f" and {learned:,} in training"
+    return (
+        f"{part['pairs']:,} pairs in {count(part['groups'], 'group')}; "
+        f"{part['queries_in_database']:,} queries have theirs in the database too"
+        f"{training}"
+    )
 
 
 def health_table(scores: "Scores") -> "Table":

@@ -1,7 +1,7 @@
 """`fdch reproduce`: the paper's tables and figures for any data."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from fdch.errors import RunError, SettingError
 
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
+    from fdch.reproduction.grid import Grid
     from fdch.reproduction.recipe import Recipe
     from fdch.reproduction.reproduce import Reproduction
     from fdch.reproduction.study import Study
@@ -67,7 +68,7 @@ def command(recipe: str, seeds: int, workers: int | None, **asked: Any) -> None:
     as_json = asked.pop("as_json")
     if seeds < 1:
         raise SettingError(f"--seeds must be 1 or more; got {seeds}.")
-    from fdch.reproduction.outputs import write_outputs
+    from fdch.reproduction.outputs import build_grids, write_outputs
     from fdch.reproduction.reproduce import reproduce
 
     study, recipes = _study(recipe, **asked)
@@ -81,11 +82,15 @@ def command(recipe: str, seeds: int, workers: int | None, **asked: Any) -> None:
                 progress=progress,
                 announce=_announce,
             )
-        files = write_outputs(found)
+        grids = build_grids(found)
+        files = write_outputs(found, grids)
     except KeyboardInterrupt:
         advice = f"finished cells are kept in '{study.out}'; the same command goes on."
         raise Interrupted(advice) from None
-    say_json(describe(found, files)) if as_json else say_tables(found, files)
+    if as_json:
+        say_json(describe(found, grids, files))
+    else:
+        say_tables(found, grids, files)
     if failures := found.failures():
         raise RunError(
             f"{count(len(failures), 'cell')} of {len(found.records)} failed; "
@@ -93,23 +98,23 @@ def command(recipe: str, seeds: int, workers: int | None, **asked: Any) -> None:
         )
 
 
-def describe(found: "Reproduction", files: Sequence[Path]) -> dict[str, Any]:
+def describe(
+    found: "Reproduction", grids: "Mapping[str, Grid]", files: Sequence[Path]
+) -> dict[str, Any]:
     """Give the document of `--json`."""
     from fdch.evaluation.tables import Spread
-    from fdch.reproduction.grid import build_grid
     from fdch.reproduction.tables import score_rows
 
     tables = {}
-    for recipe in found.recipes:
-        if recipe.kind == "table":
-            table = score_rows(build_grid(recipe, found))
-            tables[recipe.name] = [
-                {
-                    name: asdict(cell) if isinstance(cell, Spread) else cell
-                    for name, cell in zip(table.header, row, strict=True)
-                }
-                for row in table.rows
-            ]
+    for name, grid in grids.items():
+        table = score_rows(grid)
+        tables[name] = [
+            {
+                column: asdict(cell) if isinstance(cell, Spread) else cell
+                for column, cell in zip(table.header, row, strict=True)
+            }
+            for row in table.rows
+        ]
     return {
         "data": {"name": found.pairs.name, "fingerprint": found.pairs.fingerprint},
         "seeds": list(found.seeds),
@@ -129,16 +134,17 @@ def describe(found: "Reproduction", files: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def say_tables(found: "Reproduction", files: Sequence[Path]) -> None:
+def say_tables(
+    found: "Reproduction", grids: "Mapping[str, Grid]", files: Sequence[Path]
+) -> None:
     """Print the tables, then where everything is."""
-    from fdch.reproduction.grid import build_grid
-    from fdch.reproduction.tables import text_table
+    from fdch.reproduction.tables import text_tables
 
-    for recipe in found.recipes:
-        if recipe.kind == "table":
-            say(text_table(build_grid(recipe, found)))
+    for grid in grids.values():
+        for table in text_tables(grid):
+            say(table)
             say()
-    if not any(recipe.kind == "table" for recipe in found.recipes):
+    if not grids:
         for cell, reason in found.failures().items():
             say(f"{cell.name}: {reason}")
     others = ", ".join(path.name for path in files[1:])

@@ -46,6 +46,11 @@ if TYPE_CHECKING:
 )
 @click.option("--query-pairs", type=int, help="Queries to draw, with --train-pairs.")
 @click.option("--train-pairs", type=int, help="Training pairs, validation included.")
+@click.option(
+    "--groups",
+    type=click.Choice(["pictures", "texts", "both"]),
+    help="Keep pairs with the same picture, text or either in one part of the split.",
+)
 @click.option("--image-network", metavar="NAME", help="As --set image_network=NAME.")
 @click.option(
     "--set",
@@ -106,12 +111,13 @@ def describe(run: "Run") -> dict[str, Any]:
         "validation",
         "seconds",
         "validation_map",
+        "validation_scores",
     )
     return {
         "run": str(run.folder),
         "bits": run.method.bits,
         "seed": run.method.seed,
-        **{name: facts[name] for name in kept},
+        **{name: facts[name] for name in kept if name in facts},
         "settings": facts["settings"],
     }
 
@@ -146,6 +152,8 @@ def _task(
         raise click.UsageError("give --query-pairs and --train-pairs together.")
     if query_pairs is not None and same["split"]:
         raise click.UsageError("a saved --split has its sizes; leave theirs out.")
+    if same["groups"] and same["split"]:
+        raise click.UsageError("a saved --split has its groups; leave --groups out.")
     from fdch.data.splits import SplitSizes
     from fdch.experiment import TrainingTask
     from fdch.methods._settings import parse_assignments

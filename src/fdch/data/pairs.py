@@ -16,6 +16,7 @@ from fdch.errors import DataError, LabelError, SettingError
 from fdch.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from fdch.data.duplicates import Grouping
     from fdch.data.splits import SplitSizes
 
 Broken = Literal["refuse", "skip"]
@@ -119,16 +120,25 @@ class PairedSet:
         )
 
     def split(
-        self, seed: int = 0, sizes: "SplitSizes | None" = None
+        self,
+        seed: int = 0,
+        sizes: "SplitSizes | None" = None,
+        groups: "Grouping | None" = None,
     ) -> tuple["PairedSet", "PairedSet", "PairedSet"]:
         """Draw a split and give its training, query and database pairs.
 
         The training pairs lie inside the database and include those that a
         `Split` keeps apart for validation.
+
+        Args:
+            seed: Equal seeds draw equal splits.
+            sizes: How many; the usual sizes when not given.
+            groups: Keep pairs with the same "pictures", "texts" or either ("both")
+                in one part.
         """
         from fdch.data.splits import Split
 
-        rows = Split.draw(self, seed, sizes).rows(self)
+        rows = Split.draw(self, seed, sizes, groups=groups).rows(self)
         learning = np.sort(np.concatenate([rows.train, rows.validation]))
         return self[learning], self[rows.query], self[rows.database]
 

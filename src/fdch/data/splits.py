@@ -12,8 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fdch.data.duplicates import GROUPINGS, Grouping
 from fdch.data.pairs import PairedSet
 from fdch.data.rows import Digest
+from fdch.data.split_drawing import draw_ids
 from fdch.data.split_files import ADVICE, FORMAT, document, ids, text, whole
 from fdch.errors import DataError, SettingError
 
@@ -88,6 +90,8 @@ class Split:
         query: Ids to search with.
         train: Ids to learn from, without those for validation.
         validation: Ids to choose settings by.
+        groups: What pairs of one part may share with no pair of another: "pictures",
+            "texts" or "both"; None where nothing was kept together.
 
     >>> split = Split.draw(PairedSet.read("scenes:100"), seed=0)
     >>> len(split.query), len(split.train), len(split.validation)
@@ -99,8 +103,13 @@ class Split:
     query: tuple[str, ...]
     train: tuple[str, ...]
     validation: tuple[str, ...]
+    groups: Grouping | None = None
 
     def __post_init__(self) -> None:
+        if self.groups not in (None, *GROUPINGS):
+            raise DataError(
+                f"a split is grouped by {', '.join(GROUPINGS)}; got {self.groups!r}."
+            )
         together = [*self.query, *self.train, *self.validation]
         if len(set(together)) != len(together):
             twice = [name for name, count in Counter(together).items() if count > 1]
@@ -116,11 +125,12 @@ class Split:
         seed: int = 0,
         sizes: SplitSizes | None = None,
         barred: Collection[str] = (),
+        groups: Grouping | None = None,
     ) -> "Split":
         """Draw a split at random; the order of the rows does not matter.
 
         Only pairs with an image, a text and a label are drawn; all others go
-        to the database. Where no pair has a label, none is asked for.
+        to the database. Where no pair has a label, none is needed.
 
         Args:
             pairs: What to draw from.
@@ -128,37 +138,24 @@ class Split:
             sizes: How many; the benchmark's sizes when not given, or a tenth
                 (at most 2,000) for queries and half (at most 5,000) for training.
             barred: Ids that are not drawn as queries.
+            groups: Keep pairs with the same "pictures", the same "texts" or linked by
+                either ("both") in one part: query, training, validation or the rest
+                of the database. Parts may then be up to a tenth smaller.
         """
         if not isinstance(seed, Integral) or seed < 0:
             raise SettingError(f"a seed is a whole number, 0 or more; got {seed!r}.")
-        complete = pairs.images.present & pairs.texts.present
-        if pairs.labels.any():
-            complete &= pairs.labels.any(axis=1)
-        usable = np.flatnonzero(complete)
-        wanted = sizes or pairs.benchmark or SplitSizes.usual(len(usable))
-        _require_enough(wanted, len(usable), len(pairs))
-        names = np.array(sorted(pairs.ids[usable]), dtype=object)
-        np.random.default_rng(seed).shuffle(names)
-        free = [name for name in names if name not in barred]
-        _require_queries(wanted, len(free), len(names), pairs.name)
-        drawn = [*free, *(name for name in names if name in barred)]
-        first, last = wanted.query, wanted.query + wanted.train
-        middle = last - wanted.held_out
-        return cls(
-            seed=seed,
-            data=pairs.fingerprint,
-            query=tuple(drawn[:first]),
-            train=tuple(drawn[first:middle]),
-            validation=tuple(drawn[middle:last]),
-        )
+        drawn = draw_ids(pairs, seed, sizes, barred, groups)
+        return cls(seed=seed, data=pairs.fingerprint, groups=groups, **drawn._asdict())
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the lists of ids, whatever their order."""
+        """A hash of the lists of ids, whatever their order, and of the grouping."""
         digest = Digest(b"fdch split 1")
         for names in (self.query, self.train, self.validation):
             for name in (*sorted(names), None):
                 digest.add_text(name)
+        if self.groups:
+            digest.add_text(self.groups)
         return digest.hex()
 
     def parts(self, pairs: PairedSet, check: bool = True) -> Parts:
@@ -228,6 +225,7 @@ class Split:
             split = cls(
                 seed=whole(content["seed"]),
                 data=text(content["data"]),
+                groups=content.get("groups"),
                 **{name: ids(content[name]) for name in _ID_LISTS},
             )
         except KeyError as error:
@@ -243,26 +241,6 @@ class Split:
         if pairs is not None:
             split.require_match(pairs, check)
         return split
-
-
-def _require_enough(wanted: SplitSizes, usable: int, there: int) -> None:
-    if wanted.query + wanted.train > usable:
-        raise DataError(
-            f"the split needs {wanted.query + wanted.train:,} pairs with image, text "
-            f"and label ({wanted.query:,} queries and {wanted.train:,} for training); "
-            f"of {there:,} pairs {usable:,} have all three. Give more pairs, or "
-            "smaller sizes."
-        )
-
-
-def _require_queries(wanted: SplitSizes, free: int, usable: int, name: str) -> None:
-    if wanted.query > free:
-        raise DataError(
-            f"of the {usable:,} pairs of '{name}' with image, text and label "
-            f"{usable - free:,} must not ask, because they were learned from; {free:,} "
-            f"are left, and the split needs {wanted.query:,} queries. Give data with "
-            "more pairs that are new."
-        )
 
 
 def _listed(names: Sequence[str]) -> str:

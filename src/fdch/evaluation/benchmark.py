@@ -54,8 +54,8 @@ def evaluate_benchmark(
 ) -> dict[str, Any]:
     """Time a full evaluation of one direction against a loop of sorts.
 
-    Ours gives expected, best, worst and database-order mAP, precision at k and
-    the lookup curve; the loop gives one mAP in whatever order the sort leaves.
+    Ours gives expected, best, worst and database-order mAP, precision at k, NDCG
+    and the lookup curve; the loop gives one mAP in whatever order the sort leaves.
     The two take turns.
 
     Args:

@@ -5,17 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fdch.errors import DataError, ProtocolMismatch, SettingError, suggestion
-from fdch.evaluation.scores import DIRECTIONS, GALLERIES, Scores
+from fdch.evaluation.measures import DIRECTIONS, GALLERIES, MEASURES, PARTNER
+from fdch.evaluation.scores import Scores
 from fdch.evaluation.tables import Cell, Spread, Table
 
 # What differs between repetitions of one experiment by its nature.
 OF_A_SEED = ("seed", "split")
-MEASURES = {
-    "map": "mAP, expected over the orders of tied items",
-    "map_stable": "mAP, tied items in database order",
-    "map_best": "mAP, best order of tied items",
-    "map_worst": "mAP, worst order of tied items",
-}
 
 
 def comparison(
@@ -32,13 +27,21 @@ def comparison(
         over_seeds: Average runs that differ in seed and split alone, and give
             mean and standard deviation. Every cell must have the same seeds.
         allow_mixed: Accept different protocols; each row then shows its own.
-        measure: "map", "map_stable", "map_best" or "map_worst".
+        measure: One of `MEASURES`, such as "map" or "ndcg_at_10".
 
     Returns:
         The table; its notes say how the scores were made.
 
     Raises:
         ProtocolMismatch: The scores were made under different protocols.
+
+    >>> from fdch.codes import binarize
+    >>> from fdch.evaluation import Coded, CodedPairs, Protocol, evaluate_codes
+    >>> both = Coded(binarize([[1, 1], [-1, -1]]), [[1, 0], [0, 1]])
+    >>> pairs, protocol = CodedPairs(both, both), Protocol("data", "split", 2, 2, 0)
+    >>> runs = [evaluate_codes(name, pairs, pairs, protocol) for name in ("a", "b")]
+    >>> comparison(runs).rows[1]
+    ('b', 'modality', 1.0, 1.0, 0.75)
     """
     if not scores:
         raise DataError("there are no scores to compare; give at least one.")
@@ -47,7 +50,8 @@ def comparison(
         raise SettingError(f"unknown measure {measure!r}{hint}.")
     if not allow_mixed:
         _check_protocols(scores, OF_A_SEED if over_seeds else ())
-    rows = _rows(scores, over_seeds, allow_mixed)
+    galleries = ("modality",) if measure.startswith(PARTNER) else GALLERIES
+    rows = _rows(scores, galleries, over_seeds, allow_mixed)
     _check_once(rows)
     if over_seeds and not allow_mixed:
         _check_seeds(rows)
@@ -56,7 +60,13 @@ def comparison(
         for direction in DIRECTIONS
         for bits in sorted({part.bits for part in scores})
     ]
-    notes = [MEASURES[measure]]
+    notes = [MEASURES[measure].meaning]
+    unknown = [run for row in rows for run in row.runs() if not row.knows(run, measure)]
+    if unknown:
+        notes.append(
+            f"-: {unknown[0].method} at {unknown[0].bits} bits was scored without "
+            f"{MEASURES[measure].title}; score it again with 'fdch evaluate'"
+        )
     if over_seeds:
         notes.append(_spread(scores))
     if not allow_mixed:
@@ -74,7 +84,7 @@ def comparison(
                 row.method,
                 row.gallery,
                 *(row.cell(*column, measure, over_seeds) for column in columns),
-                statistics.fmean(part.chance for part in row.runs()),
+                row.chance(measure),
                 *([row.described(over_seeds)] if allow_mixed else []),
             )
             for row in rows
@@ -99,13 +109,26 @@ class _Row:
         seeds = f"; seeds {_seeds(self.runs())}" if over_seeds else ""
         return self.protocol + seeds
 
-    def cell(self, direction: str, bits: int, measure: str, over_seeds: bool) -> Cell:
-        values = [
-            float(getattr(run.scores[self.gallery][direction], measure))
-            for run in self.by_bits.get(bits, [])
-            if direction in run.scores[self.gallery]
+    def knows(self, run: Scores, measure: str) -> bool:
+        known = run.means()
+        return any((self.gallery, way, measure) in known for way in DIRECTIONS)
+
+    def chance(self, measure: str) -> float | None:
+        chances = [
+            run.chance_of(self.gallery, direction, measure)
+            for run in self.runs()
+            for direction in run.scores[self.gallery]
         ]
-        if not values:
+        known = [chance for chance in chances if chance is not None]
+        return statistics.fmean(known) if known else None
+
+    def cell(self, direction: str, bits: int, measure: str, over_seeds: bool) -> Cell:
+        means = [
+            run.means().get((self.gallery, direction, measure))
+            for run in self.by_bits.get(bits, [])
+        ]
+        values = [mean for mean in means if mean is not None]
+        if not values or len(values) < len(means):  # a mean of some is of other seeds
             return None
         if not over_seeds:
             return values[0]
@@ -113,10 +136,15 @@ class _Row:
         return Spread(statistics.fmean(values), deviation)
 
 
-def _rows(scores: Sequence[Scores], over_seeds: bool, allow_mixed: bool) -> list[_Row]:
+def _rows(
+    scores: Sequence[Scores],
+    galleries: Sequence[str],
+    over_seeds: bool,
+    allow_mixed: bool,
+) -> list[_Row]:
     """Sort the runs into rows: by gallery, then in the order they were given."""
     rows: dict[tuple[str, str, str], _Row] = {}
-    for gallery in GALLERIES:
+    for gallery in galleries:
         for run in scores:
             if gallery not in run.scores:
                 continue

@@ -75,6 +75,22 @@ class Fields:
             for value, number in zip(values, numbers, strict=True)
         ]
 
+    def by_rank(self, name: str) -> dict[int, float]:
+        """Take an object of shares by rank; none where it is missing."""
+        given = self.inner(name) if self.has(name) else Fields({})
+        return {_rank(text, given.place): given.number(text) for text in given.document}
+
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Take an object of intervals by measure; none where it is missing."""
+        given = self.inner("intervals") if self.has("intervals") else Fields({})
+        found = {}
+        for name in given.document:
+            ends = given.numbers(name)
+            if len(ends) != 2 or ends[0] > ends[1]:
+                raise given._wrong(name, "a lower and an upper end", ends)
+            found[name] = ends[0], ends[1]
+        return found
+
     def has(self, name: str) -> bool:
         """Tell whether a member is there and not null."""
         return self.document.get(name) is not None
@@ -94,6 +110,12 @@ def _is_within(value: object, least: float, most: float) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     # Sums in floating point may end a hair outside.
     return is_number and least - ROUNDING <= cast(float, value) <= most + ROUNDING
+
+
+def _rank(text: str, place: str) -> int:
+    if not text.isdecimal() or len(text) > 12 or int(text) < 1:
+        raise DataError(f"{place} is by ranks of 1 or more; got {text[:20]!r}.")
+    return int(text)
 
 
 def _short(value: object) -> str:

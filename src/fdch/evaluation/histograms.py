@@ -1,7 +1,8 @@
 """How many items, and how many relevant ones, lie at each distance of a query.
 
-These two counts are all that most scores need, so nothing is sorted. Numba
-counts them when it is installed (extra "fast"); NumPy gives the same integers.
+These two counts are all that most scores need, so nothing is sorted; graded scores
+need the items by the number of labels they share. Numba counts them when it is
+installed (extra "fast"); NumPy gives the same integers.
 """
 
 import importlib
@@ -16,12 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from fdch.codes import Codes
 from fdch.errors import DataError, LabelError, MissingExtra, SettingError
 from fdch.evaluation import numpy_engine
-from fdch.evaluation.relevance import Packed, pack
+from fdch.evaluation.relevance import Packed, largest_grade, pack
 
 Engine = Literal["auto", "numba", "numpy"]
 
-# Queries counted at a time: small enough that a block's counts stay under 10 MB.
+# Queries counted at a time, and fewer where a block's counts would be over 32 MB.
 QUERIES_PER_BLOCK = 1024
+COUNTS_PER_BLOCK = 4 * 2**20
 MOST_BITS = 32_767  # twice a distance, plus one, fits in 16 bits
 
 
@@ -34,11 +36,14 @@ class Histograms:
         relevant: Relevant ones among them, (queries, bits + 1).
         stable: Average precision of each query with ties in database order, or
             None where it was not asked for; NaN for a query without relevant items.
+        graded: Items at each distance by the number of labels they share with the
+            query, (queries, bits + 1, numbers from 0), or None.
     """
 
     items: NDArray[np.int64]
     relevant: NDArray[np.int64]
     stable: NDArray[np.float64] | None = None
+    graded: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return self.items.shape[0]
@@ -48,9 +53,18 @@ class CountingEngine(Protocol):
     """What both engines offer."""
 
     def count(
-        self, queries: Packed, database: Packed, bits: int, threads: int | None
+        self,
+        queries: Packed,
+        database: Packed,
+        bits: int,
+        grades: int,
+        threads: int | None,
     ) -> NDArray[np.int64]:
-        """Count pairs by query, distance and relevance, (queries, bits + 1, 2)."""
+        """Count pairs by query, distance and grade, (queries, bits + 1, grades).
+
+        The grade is the number of shared labels, `grades` - 1 at most: with two
+        grades it says whether any is shared.
+        """
 
     def stable_sums(
         self,
@@ -75,6 +89,7 @@ def distance_histograms(
     database_labels: ArrayLike,
     *,
     stable: bool = False,
+    graded: bool = False,
     cutoff: int | None = None,
     engine: Engine = "auto",
     threads: int | None = None,
@@ -93,16 +108,19 @@ def distance_histograms(
             query_labels,
             database_labels,
             stable=stable,
+            graded=graded,
             cutoff=cutoff,
             engine=engine,
             threads=threads,
         )
     )
     orders = [block.stable for block in blocks if block.stable is not None]
+    grades = [block.graded for block in blocks if block.graded is not None]
     return Histograms(
         np.concatenate([block.items for block in blocks]),
         np.concatenate([block.relevant for block in blocks]),
         np.concatenate(orders) if orders else None,
+        np.concatenate(grades) if grades else None,
     )
 
 
@@ -113,6 +131,7 @@ def histogram_blocks(
     database_labels: ArrayLike,
     *,
     stable: bool = False,
+    graded: bool = False,
     cutoff: int | None = None,
     engine: Engine = "auto",
     threads: int | None = None,
@@ -125,6 +144,7 @@ def histogram_blocks(
         query_labels: 0/1, (queries, classes).
         database_labels: 0/1, (database, classes).
         stable: Also give average precision with ties in database order.
+        graded: Also count items by the number of labels they share.
         cutoff: Rank after which the stable order is cut; None for all.
         engine: "numba", "numpy", or whichever is there.
         threads: Threads of the numba engine; None for one per usable core.
@@ -136,15 +156,22 @@ def histogram_blocks(
     if cutoff is not None and cutoff < 1:
         raise SettingError(f"a cut-off is a rank, 1 or more; got {cutoff}.")
     chosen = counting_engine(engine)
-    for start in range(0, len(query_codes), QUERIES_PER_BLOCK):
-        block = queries.rows(start, start + QUERIES_PER_BLOCK)
-        counts = chosen.count(block, database, bits, threads)
+    grades = 1 + largest_grade(queries, database) if graded else 2
+    at_a_time = max(1, COUNTS_PER_BLOCK // ((bits + 1) * grades))
+    at_a_time = min(at_a_time, QUERIES_PER_BLOCK)
+    for start in range(0, len(query_codes), at_a_time):
+        block = queries.rows(start, start + at_a_time)
+        counts = chosen.count(block, database, bits, grades, threads)
+        items, relevant = counts.sum(axis=2), counts[:, :, 1:].sum(axis=2)
         order = None
         if stable:
+            by_relevance = np.stack([items - relevant, relevant], axis=2)
             last = cutoff or len(database_codes)
-            sums, hits = chosen.stable_sums(block, database, counts, last, threads)
-            order = _stable_average(sums, hits, counts)
-        yield Histograms(counts.sum(axis=2), counts[:, :, 1].copy(), order)
+            sums, hits = chosen.stable_sums(
+                block, database, by_relevance, last, threads
+            )
+            order = _stable_average(sums, hits, relevant)
+        yield Histograms(items, relevant, order, counts if graded else None)
 
 
 @cache
@@ -191,7 +218,7 @@ def _check_comparable(
 
 
 def _stable_average(
-    sums: NDArray[np.float64], hits: NDArray[np.int64], counts: NDArray[np.int64]
+    sums: NDArray[np.float64], hits: NDArray[np.int64], relevant: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     average = sums / np.maximum(hits, 1)
-    return np.where(counts[:, :, 1].sum(axis=1) > 0, average, np.nan)
+    return np.where(relevant.sum(axis=1) > 0, average, np.nan)

@@ -7,12 +7,14 @@ mean over all of them, the best, or the worst. Average precision is
     AP = (1 / answers) * sum over relevant items of (relevant ones up to it) / rank.
 
 With a cut-off at rank R the sum runs over the first R ranks and is divided by the
-relevant items among these, and is 0 when there are none. Queries without a
-relevant item in the database have no score (NaN) and are left out of means.
+relevant items among these, and is 0 when there are none. Graded scores count the
+labels that an item shares with the query: one that shares n of them gains 2^n - 1.
+Queries without a relevant item in the database have no score (NaN) and are left
+out of means.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +78,10 @@ def precision_at(counts: Histograms, k: int) -> Floats:
     """Give the expected share of relevant items among the first k of each query.
 
     Where the database has fewer than k items, the share among all of them.
+
+    >>> counts = Histograms(np.array([[1, 4]]), np.array([[1, 2]]))
+    >>> precision_at(counts, 3).round(4).tolist()  # 1 of 1, and half of two more
+    [0.6667]
     """
     if k < 1:
         raise SettingError(f"precision is taken at a rank of 1 or more; got {k}.")
@@ -84,6 +90,45 @@ def precision_at(counts: Histograms, k: int) -> Floats:
     hits = taken * groups.relevant / np.maximum(groups.items, 1)
     shown = np.minimum(k, counts.items.sum(axis=1))
     shares = hits.sum(axis=1) / np.maximum(shown, 1)
+    return np.where(counts.relevant.sum(axis=1) > 0, shares, np.nan)
+
+
+def ndcg_at(counts: Histograms, k: int) -> Floats:
+    """Give the expected NDCG of each query's first k items.
+
+    The gain at rank i, 2^n - 1 for n shared labels, is divided by log2(i + 1); the
+    sum over the first k ranks is divided by that of the best order of the database
+    (Järvelin and Kekäläinen, 2002; the gain of Burges et al., 2005).
+
+    Args:
+        counts: Items at each distance, counted with `graded`.
+        k: Ranks that count.
+
+    Returns:
+        One number per query, NaN where nothing in the database is relevant.
+
+    >>> from fdch.codes import binarize
+    >>> from fdch.evaluation.histograms import distance_histograms
+    >>> codes = binarize([[1, 1], [1, -1]])
+    >>> counts = distance_histograms(
+    ...     codes[:1], codes, [[1, 1]], [[1, 0], [1, 1]], graded=True
+    ... )
+    >>> ndcg_at(counts, 10).round(4).tolist()  # (1 + 3 / log2(3)) / (3 + 1 / log2(3))
+    [0.7967]
+    """
+    if k < 1:
+        raise SettingError(f"NDCG is taken at a rank of 1 or more; got {k}.")
+    if counts.graded is None:
+        raise SettingError("NDCG needs counts of shared labels; pass graded=True.")
+    graded = counts.graded.astype(float)
+    grades = np.arange(graded.shape[2])
+    by_grade = graded.sum(axis=1)  # (queries, grades)
+    best = np.where(by_grade > 0, grades, 0).max(axis=1, keepdims=True)
+    # relative to the query's best, so that no number of labels is too large
+    gains = np.exp2(np.minimum(grades, best) - best) - np.exp2(-best)
+    reached = _discounted_sum(counts.items, np.einsum("qdg,qg->qd", graded, gains), k)
+    ideal = _discounted_sum(by_grade[:, ::-1], (by_grade * gains)[:, ::-1], k)
+    shares = np.clip(reached / np.where(ideal > 0, ideal, 1), 0, 1)
     return np.where(counts.relevant.sum(axis=1) > 0, shares, np.nan)
 
 
@@ -102,6 +147,21 @@ def chance(counts: Histograms, cutoff: int | None = None) -> Floats:
         counts.relevant.sum(axis=1, keepdims=True),
     )
     return average_precision(whole, "expected", cutoff)
+
+
+def _discounted_sum(items: NDArray[Any], gains: Floats, k: int) -> Floats:
+    """Sum the discounted gain of the first k ranks, mean over the orders of ties.
+
+    Args:
+        items: Items of each group of tied ones, nearest first, (queries, groups).
+        gains: Sum of their gains, (queries, groups).
+        k: Ranks that count.
+    """
+    discounts = np.concatenate([[0], np.cumsum(1 / np.log2(np.arange(2, k + 2)))])
+    ends = np.cumsum(items, axis=1)
+    last, first = (np.minimum(k, part).astype(int) for part in (ends, ends - items))
+    means = gains / np.maximum(items, 1)
+    return (means * (discounts[last] - discounts[first])).sum(axis=1)
 
 
 def _groups(counts: Histograms) -> Groups:

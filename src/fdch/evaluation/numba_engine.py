@@ -11,23 +11,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled, set_bits
-from fdch.evaluation.relevance import Packed
+from fdch.evaluation.relevance import Packed, key_type
 from fdch.machine import usable_cores
 
 Words = NDArray[np.uint64]
+Keys = NDArray[np.uint16] | NDArray[np.uint32]
 
 ITEMS_PER_BLOCK = 1024  # their codes and labels stay in the first-level cache
 QUERIES_PER_TASK = 16
 
 
 def count(
-    queries: Packed, database: Packed, bits: int, threads: int | None = None
+    queries: Packed,
+    database: Packed,
+    bits: int,
+    grades: int = 2,
+    threads: int | None = None,
 ) -> NDArray[np.int64]:
-    """Count pairs by query, distance and relevance, (queries, bits + 1, 2)."""
-    counts = np.zeros((queries.codes.shape[1], bits + 1, 2), dtype=np.int64)
+    """Count pairs by query, distance and grade, (queries, bits + 1, grades)."""
+    counts = np.zeros((queries.codes.shape[1], bits + 1, grades), dtype=np.int64)
     keyed = counts.reshape(counts.shape[0], -1)
+    keys = np.empty(ITEMS_PER_BLOCK, key_type(bits, grades))
     _share(
-        lambda start, stop: _count(*queries, *database, keyed, start, stop),
+        lambda start, stop: _count(
+            *queries, *database, keyed, grades, keys.copy(), start, stop
+        ),
         counts.shape[0],
         threads,
     )
@@ -79,33 +87,38 @@ def _fill_keys(
     labels: Words,
     query: int,
     start: int,
-    keys: NDArray[np.uint16],
+    grades: int,
+    keys: Keys,
     shared: Words,
 ) -> None:
-    """Write twice the distance, plus one where a label is shared."""
+    """Write `grades` times the distance, plus the number of shared labels.
+
+    Numbers from `grades` on count as the largest grade, so that with two of them
+    the sum is odd where any label is shared.
+    """
     stop = start + keys.shape[0]
+    step, largest = np.uint64(grades), np.uint64(grades - 1)
     # Slices, because an index that might be negative keeps a loop from vectorising.
     code, code_block = query_codes[0, query], codes[0, start:stop]
     label, label_block = query_labels[0, query], labels[0, start:stop]
     if codes.shape[0] == 1 and labels.shape[0] == 1:  # most often: in one go
         for i in range(keys.shape[0]):
-            distance = np.uint16(set_bits(code ^ code_block[i]))
-            is_shared = np.uint16((label & label_block[i]) != 0)
-            keys[i] = distance * np.uint16(2) + is_shared
+            distance = set_bits(code ^ code_block[i])
+            grade = min(set_bits(label & label_block[i]), largest)
+            keys[i] = distance * step + grade
         return
     keys[:] = 0
     for word in range(codes.shape[0]):
         code, code_block = query_codes[word, query], codes[word, start:stop]
         for i in range(keys.shape[0]):
-            distance = np.uint16(set_bits(code ^ code_block[i]))
-            keys[i] += distance * np.uint16(2)
+            keys[i] += set_bits(code ^ code_block[i]) * step
     shared[:] = 0
     for word in range(labels.shape[0]):
         label, label_block = query_labels[word, query], labels[word, start:stop]
         for i in range(keys.shape[0]):
-            shared[i] |= label & label_block[i]
+            shared[i] += set_bits(label & label_block[i])
     for i in range(keys.shape[0]):
-        keys[i] += np.uint16(shared[i] != 0)
+        keys[i] += min(shared[i], largest)
 
 
 @compiled
@@ -115,11 +128,12 @@ def _count(
     codes: Words,
     labels: Words,
     counts: NDArray[np.int64],
+    grades: int,
+    all_keys: Keys,
     start: int,
     stop: int,
 ) -> None:
     """Count the keys of some queries, one block of the database at a time."""
-    all_keys = np.empty(ITEMS_PER_BLOCK, np.uint16)
     all_shared = np.empty(ITEMS_PER_BLOCK, np.uint64)
     size = codes.shape[1]
     for first in range(0, size, ITEMS_PER_BLOCK):
@@ -127,7 +141,15 @@ def _count(
         keys, shared = all_keys[:width], all_shared[:width]
         for query in range(start, stop):
             _fill_keys(
-                query_codes, query_labels, codes, labels, query, first, keys, shared
+                query_codes,
+                query_labels,
+                codes,
+                labels,
+                query,
+                first,
+                grades,
+                keys,
+                shared,
             )
             row = counts[query]
             for i in range(keys.shape[0]):
@@ -156,7 +178,7 @@ def _place(
         keys, placed = all_keys[:width], all_placed[:width]
         for query in range(start, stop):
             _fill_keys(
-                query_codes, query_labels, codes, labels, query, first, keys, placed
+                query_codes, query_labels, codes, labels, query, first, 2, keys, placed
             )
             answers = _advance(places[query], keys, placed)
             total, found = _sum_precision(placed[:answers], last)

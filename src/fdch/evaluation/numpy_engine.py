@@ -5,22 +5,28 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.evaluation.relevance import Packed
+from fdch.evaluation.relevance import Packed, key_type
+
+Keys = NDArray[np.uint16] | NDArray[np.uint32]
 
 # Pairs compared at a time; a pair takes about 40 bytes on the way.
 PAIRS_PER_BLOCK = 2_000_000
 
 
 def count(
-    queries: Packed, database: Packed, bits: int, threads: int | None = None
+    queries: Packed,
+    database: Packed,
+    bits: int,
+    grades: int = 2,
+    threads: int | None = None,
 ) -> NDArray[np.int64]:
-    """Count pairs by query, distance and relevance, (queries, bits + 1, 2)."""
+    """Count pairs by query, distance and grade, (queries, bits + 1, grades)."""
     number = queries.codes.shape[1]
-    counts = np.zeros((number, bits + 1, 2), dtype=np.int64)
+    counts = np.zeros((number, bits + 1, grades), dtype=np.int64)
     for rows, columns in _blocks(number, database.codes.shape[1]):
-        keys = _keys(queries, database, rows, columns)
+        keys = _keys(queries, database, rows, columns, bits, grades)
         part = counts[rows]
-        offsets = np.arange(len(part))[:, None] * (2 * bits + 2)
+        offsets = np.arange(len(part))[:, None] * ((bits + 1) * grades)
         flat = np.bincount((keys + offsets).ravel(), minlength=part.size)
         part += flat.reshape(part.shape)
     return counts
@@ -41,7 +47,8 @@ def stable_sums(
         ranks, found = seen.sum(axis=1), seen[:, 1].copy()
         for start in range(0, size, PAIRS_PER_BLOCK):
             columns = slice(start, start + PAIRS_PER_BLOCK)
-            keys = _keys(queries, database, slice(query, query + 1), columns)[0]
+            row = slice(query, query + 1)
+            keys = _keys(queries, database, row, columns, counts.shape[1] - 1, 2)[0]
             precision = _place(keys, ranks, found, cutoff)
             sums[query] += precision.sum()
             hits[query] += precision.size
@@ -49,7 +56,7 @@ def stable_sums(
 
 
 def _place(
-    keys: NDArray[np.uint16],
+    keys: Keys,
     ranks: NDArray[np.int64],
     found: NDArray[np.int64],
     cutoff: int,
@@ -73,17 +80,27 @@ def _place(
 
 
 def _keys(
-    queries: Packed, database: Packed, rows: slice, columns: slice
-) -> NDArray[np.uint16]:
-    """Give twice the distance, plus one where a label is shared."""
+    queries: Packed,
+    database: Packed,
+    rows: slice,
+    columns: slice,
+    bits: int,
+    grades: int,
+) -> Keys:
+    """Give `grades` times the distance, plus the number of shared labels.
+
+    Numbers from `grades` on count as the largest grade.
+    """
     shape = queries.codes[0, rows].size, database.codes[0, columns].size
-    distances = np.zeros(shape, dtype=np.uint16)
+    kind = key_type(bits, grades)
+    keys, shared = np.zeros(shape, dtype=kind), np.zeros(shape, dtype=kind)
     for left, right in zip(queries.codes, database.codes, strict=True):
-        distances += np.bitwise_count(left[rows, None] ^ right[None, columns])
-    shared = np.zeros(shape, dtype=bool)
+        keys += np.bitwise_count(left[rows, None] ^ right[None, columns])
     for left, right in zip(queries.labels, database.labels, strict=True):
-        shared |= (left[rows, None] & right[None, columns]) != 0
-    return distances * np.uint16(2) + shared
+        shared += np.bitwise_count(left[rows, None] & right[None, columns])
+    keys *= kind.type(grades)
+    keys += np.minimum(shared, kind.type(grades - 1))
+    return keys
 
 
 def _blocks(rows: int, columns: int) -> Iterator[tuple[slice, slice]]:

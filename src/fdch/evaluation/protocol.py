@@ -23,6 +23,8 @@ class Protocol:
         seed: Seed of the split and the training.
         trained_on: Fingerprint of the pairs that training drew from; empty where
             that is not known, as in scores of before it was kept.
+        groups: What pairs of one part of the split share with no pair of another:
+            "pictures", "texts", "both", or empty where nothing was kept together.
     """
 
     data: str
@@ -36,6 +38,7 @@ class Protocol:
     cutoff: int | None = None
     seed: int = 0
     trained_on: str = ""
+    groups: str = ""
 
     def differences(
         self, other: "Protocol", *, besides: tuple[str, ...] = ()
@@ -59,11 +62,13 @@ class Protocol:
         drawn = f", split {self.split[:12]}, seed {self.seed}" if of_a_seed else ""
         elsewhere = self.trained_on not in ("", self.data)
         origin = f" of data {self.trained_on[:12]}" if elsewhere else ""
+        named = {"both": "pictures or texts"}.get(self.groups, self.groups)
+        kept = f"; pairs with the same {named} kept in one part" if named else ""
         return (
             f"data {self.data[:12]}{drawn}; "
             f"{self.queries:,} queries, {self.database:,} in the database, "
-            f"{self.train:,} for training, {self.validation:,} for validation{origin}; "
-            f"relevance: {self.relevance}; ties: {self.ties}; {cut}"
+            f"{self.train:,} for training, {self.validation:,} for validation{origin}"
+            f"{kept}; relevance: {self.relevance}; ties: {self.ties}; {cut}"
         )
 
     def __str__(self) -> str:
@@ -89,4 +94,5 @@ class Protocol:
             cutoff=given.whole("cutoff", 1) if given.has("cutoff") else None,
             seed=given.whole("seed"),
             trained_on=given.text("trained_on") if given.has("trained_on") else "",
+            groups=given.text("groups") if given.has("groups") else "",
         )

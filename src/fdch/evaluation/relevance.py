@@ -61,3 +61,23 @@ def label_words(labels: ArrayLike) -> NDArray[np.uint64]:
         bytes_of_labels = np.packbits(present, axis=1)
         packed[start : start + len(block), : bytes_of_labels.shape[1]] = bytes_of_labels
     return np.ascontiguousarray(packed.view(np.uint64).T)
+
+
+def key_type(bits: int, grades: int) -> np.dtype[np.uint16] | np.dtype[np.uint32]:
+    """Give the smallest type that tells distances and grades apart in one number.
+
+    >>> key_type(64, 2), key_type(512, 200)
+    (dtype('uint16'), dtype('uint32'))
+    """
+    fits = (bits + 1) * grades <= 2**16
+    return np.dtype(np.uint16) if fits else np.dtype(np.uint32)
+
+
+def largest_grade(queries: Packed, database: Packed) -> int:
+    """Give a number of labels that no query shares more of with any item."""
+    most = (int(_label_numbers(part).max()) for part in (queries, database))
+    return max(1, min(most))
+
+
+def _label_numbers(items: Packed) -> NDArray[np.int64]:
+    return np.bitwise_count(items.labels).sum(axis=0, dtype=np.int64)

@@ -4,19 +4,22 @@ A score is only as good as what is known of its making, so the two are one
 object, one JSON document and one printed table.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fdch.errors import DataError
 from fdch.evaluation.fields import Fields
 from fdch.evaluation.health import CodeHealth
 from fdch.evaluation.lookup import LookupCurve
+from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER
+from fdch.evaluation.partner import PartnerScores
 from fdch.evaluation.protocol import Protocol
-from fdch.evaluation.tables import Cell, Table
+from fdch.evaluation.query_scores import Key, QueryScores
+from fdch.evaluation.resampling import CONFIDENCE
+from fdch.evaluation.score_tables import score_tables
 
-DIRECTIONS = {"image_to_text": "image → text", "text_to_image": "text → image"}
-GALLERIES = ("modality", "unified")
+_MAPS = ("map", "map_stable", "map_best", "map_worst")
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class DirectionScores:
         queries: Valid queries, which have a relevant item in the database.
         skipped: Queries left out because they have none.
         lookup: Precision and recall by radius.
+        ndcg_at: Expected NDCG of the first k, graded by shared labels, by k.
+        intervals: Bootstrap intervals over queries, by measure.
     """
 
     map: float
@@ -44,31 +49,40 @@ class DirectionScores:
     queries: int
     skipped: int
     lookup: LookupCurve
+    ndcg_at: Mapping[int, float] = field(default_factory=dict)
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def means(self) -> dict[str, float]:
+        """Give every mean over queries, by the name of its measure."""
+        return {
+            **{name: getattr(self, name) for name in _MAPS},
+            **{f"precision_at_{k}": share for k, share in self.precision_at.items()},
+            **{f"ndcg_at_{k}": share for k, share in self.ndcg_at.items()},
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Give plain numbers, the lookup curve left apart."""
-        given = {
-            item.name: getattr(self, item.name)
-            for item in fields(self)
-            if item.name != "lookup"
-        }
-        return given | {
-            "precision_at": {str(k): v for k, v in self.precision_at.items()}
+        return {
+            **{name: getattr(self, name) for name in _MAPS},
+            "precision_at": {str(k): v for k, v in self.precision_at.items()},
+            "ndcg_at": {str(k): v for k, v in self.ndcg_at.items()},
+            "intervals": {name: list(ends) for name, ends in self.intervals.items()},
+            "chance": self.chance,
+            "queries": self.queries,
+            "skipped": self.skipped,
         }
 
     @classmethod
     def from_json(cls, scores: Fields, lookup: Fields) -> "DirectionScores":
         """Read what `to_json` wrote, with the curve that goes with it."""
-        precision = scores.inner("precision_at")
         return cls(
-            **{
-                name: scores.number(name)
-                for name in ("map", "map_stable", "map_best", "map_worst", "chance")
-            },
-            precision_at={_rank(k): precision.number(k) for k in precision.document},
+            **{name: scores.number(name) for name in (*_MAPS, "chance")},
+            precision_at=scores.by_rank("precision_at"),
             queries=scores.whole("queries", 1),
             skipped=scores.whole("skipped"),
             lookup=LookupCurve.from_json(lookup),
+            ndcg_at=scores.by_rank("ndcg_at"),
+            intervals=scores.intervals(),
         )
 
 
@@ -83,6 +97,8 @@ class Scores:
         scores: By gallery ("modality", "unified") and direction
             ("image_to_text", "text_to_image").
         health: How the codes use their bits, by the name of the set of codes.
+        partner: How well items find their own other halves, by gallery and direction.
+        queries: Every query's own scores, where they are kept.
     """
 
     method: str
@@ -90,13 +106,16 @@ class Scores:
     protocol: Protocol
     scores: Mapping[str, Mapping[str, DirectionScores]]
     health: Mapping[str, CodeHealth] = field(default_factory=dict)
+    partner: Mapping[str, Mapping[str, PartnerScores]] = field(default_factory=dict)
+    queries: QueryScores | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not any(self.scores.values()):
             raise DataError("scores need at least one gallery and one direction.")
         strange = [
             name
-            for gallery, directions in self.scores.items()
+            for part in (self.scores, self.partner)
+            for gallery, directions in part.items()
             for name in (gallery, *directions)
             if name not in (*GALLERIES, *DIRECTIONS)
         ]
@@ -124,6 +143,57 @@ class Scores:
         """Queries without a relevant item, in the direction that has the most."""
         return max(part.skipped for part in self._parts())
 
+    def means(self) -> dict[Key, float]:
+        """Give every mean over queries, by gallery, direction and measure."""
+        return {
+            (gallery, direction, prefix + measure): mean
+            for prefix, gallery, direction, part in self._named_parts()
+            for measure, mean in part.means().items()
+        }
+
+    def intervals(self) -> dict[Key, tuple[float, float]]:
+        """Give the interval of each mean that has one, by the same names."""
+        return {
+            (gallery, direction, prefix + measure): ends
+            for prefix, gallery, direction, part in self._named_parts()
+            for measure, ends in part.intervals.items()
+        }
+
+    def chance_of(self, gallery: str, direction: str, measure: str) -> float | None:
+        """Give what random codes score by a measure, where that is known."""
+        part = self.scores.get(gallery, {}).get(direction)
+        if part is None:
+            return None
+        if measure.startswith("map"):
+            return part.chance
+        if measure.startswith("precision_at_"):
+            return part.lookup.chance
+        if measure.startswith(PARTNER) and direction in self.partner.get(gallery, {}):
+            k = int(measure.rpartition("_")[2])
+            return min(1.0, k / self.partner[gallery][direction].queries)
+        return None
+
+    def with_intervals(self, ends: Mapping[Key, tuple[float, float]]) -> "Scores":
+        """Give the same scores with an interval beside each mean."""
+
+        def fill(parts: Mapping[str, Mapping[str, Any]], prefix: str) -> dict[str, Any]:
+            return {
+                gallery: {
+                    direction: replace(
+                        part,
+                        intervals={
+                            measure: ends[gallery, direction, prefix + measure]
+                            for measure in part.means()
+                        },
+                    )
+                    for direction, part in directions.items()
+                }
+                for gallery, directions in parts.items()
+            }
+
+        scores, partner = fill(self.scores, ""), fill(self.partner, PARTNER)
+        return replace(self, scores=scores, partner=partner)
+
     def to_json(self) -> dict[str, Any]:
         """Give the document that `fdch evaluate --json` writes."""
         return {
@@ -136,6 +206,11 @@ class Scores:
                 gallery: {name: part.to_json() for name, part in directions.items()}
                 for gallery, directions in self.scores.items()
             },
+            "partner": {
+                gallery: {name: part.to_json() for name, part in directions.items()}
+                for gallery, directions in self.partner.items()
+            },
+            "intervals": {"confidence": CONFIDENCE, "over": "queries"},
             "lookup": {
                 gallery: {name: curve.to_json() for name, curve in curves.items()}
                 for gallery, curves in self.lookup.items()
@@ -149,6 +224,7 @@ class Scores:
         given = Fields(document)
         scores, lookup = given.inner("scores"), given.inner("lookup")
         health = given.inner("health") if given.has("health") else Fields({})
+        partner = given.inner("partner") if given.has("partner") else Fields({})
         return cls(
             method=given.text("method"),
             bits=given.whole("bits", 1),
@@ -167,44 +243,28 @@ class Scores:
                 name: CodeHealth.from_json(health.inner(name))
                 for name in health.document
             },
-        )
-
-    def table(self) -> Table:
-        """Lay the scores out, a row to each gallery and direction."""
-        ranks = sorted({k for part in self._parts() for k in part.precision_at})
-        rows: list[tuple[Cell, ...]] = [
-            (
-                gallery,
-                DIRECTIONS[name],
-                part.map,
-                part.map_stable,
-                part.map_best,
-                part.map_worst,
-                *(part.precision_at.get(k) for k in ranks),
-            )
-            for gallery, directions in self.scores.items()
-            for name, part in directions.items()
-        ]
-        header = ("gallery", "direction", "mAP", "stable", "best", "worst")
-        skipped = f"; {self.skipped_queries} queries without an answer left out"
-        return Table(
-            (*header, *(f"P@{k}" for k in ranks)),
-            tuple(rows),
-            (
-                f"{self.method}, {self.bits} bits; chance {self.chance:.4f}"
-                + (skipped if self.skipped_queries else ""),
-                str(self.protocol),
-            ),
+            partner={
+                gallery: {
+                    name: PartnerScores.from_json(partner.inner(gallery).inner(name))
+                    for name in partner.inner(gallery).document
+                }
+                for gallery in partner.document
+            },
         )
 
     def __str__(self) -> str:
-        return str(self.table())
+        return "\n\n".join(map(str, score_tables(self)))
 
     def _parts(self) -> list[DirectionScores]:
         return [part for parts in self.scores.values() for part in parts.values()]
 
-
-def _rank(text: str) -> int:
-    if not text.isdecimal() or len(text) > 12 or int(text) < 1:
-        raise DataError(f"precision is given at ranks of 1 or more; got {text[:20]!r}.")
-    return int(text)
+    def _named_parts(
+        self,
+    ) -> Iterator[tuple[str, str, str, DirectionScores | PartnerScores]]:
+        """Give all parts that have means, with what the names of these begin with."""
+        for gallery, directions in self.scores.items():
+            for direction, part in directions.items():
+                yield "", gallery, direction, part
+        for gallery, partners in self.partner.items():
+            for direction, found in partners.items():
+                yield PARTNER, gallery, direction, found

@@ -1,61 +1,35 @@
 """Scoring: codes and labels in, both directions' scores out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import LabelError, SettingError
+from fdch.evaluation.coded import (
+    DEFAULT_MEASURES,
+    Coded,
+    CodedPairs,
+    Labels,
+    Measures,
+    require_sizes,
+)
 from fdch.evaluation.health import code_health
 from fdch.evaluation.histograms import Histograms, histogram_blocks
-from fdch.evaluation.lookup import Average, Empty, LookupTotals
-from fdch.evaluation.metrics import average_precision, chance, precision_at
+from fdch.evaluation.lookup import LookupTotals
+from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER
+from fdch.evaluation.metrics import average_precision, chance, ndcg_at, precision_at
+from fdch.evaluation.partner import PartnerScores, partner_places
 from fdch.evaluation.protocol import Protocol
-from fdch.evaluation.scores import GALLERIES, DirectionScores, Scores
+from fdch.evaluation.query_scores import Key, QueryScores, Values
+from fdch.evaluation.resampling import mean_intervals
+from fdch.evaluation.scores import DirectionScores, Scores
 from fdch.progress import Progress, Update, silent
 
-Labels = NDArray[np.generic]
-
-
-@dataclass(frozen=True)
-class Measures:
-    """What is reported besides mean average precision.
-
-    Args:
-        precision_at: Ranks at which precision is taken.
-        average: Whether lookup curves pool the queries ("micro") or average them.
-        empty: What a query that retrieves nothing adds to a macro precision.
-    """
-
-    precision_at: tuple[int, ...] = (1, 10, 100)
-    average: Average = "micro"
-    empty: Empty = "zero"
-
-
-DEFAULT_MEASURES = Measures()
-
-
-class Coded(NamedTuple):
-    """Codes with the labels of their items, 0/1, (items, classes)."""
-
-    codes: Codes
-    labels: Labels
-
-
-@dataclass(frozen=True, eq=False)
-class CodedPairs:
-    """The codes of pairs: of each modality, and of the pair where there are any.
-
-    Pairs without a picture have no row among the image codes, those without a
-    text none among the text codes.
-    """
-
-    image: Coded
-    text: Coded
-    unified: Coded | None = None
+# the scores of single queries, (queries,) each, by measure
+Columns = dict[str, NDArray[np.float64]]
+CHANCE = "chance"
 
 
 def score(
@@ -79,33 +53,22 @@ def score(
         cutoff: Rank after which rankings are cut; None for the whole database.
         measures: What is reported besides mean average precision.
         threads: Threads to count with; None for one per core.
-        progress: Told after each block of queries.
+        progress: Called after each block of queries.
 
     Returns:
-        Means over the queries that have a relevant item in the gallery.
+        Means over the queries that have a relevant item in the gallery, without
+        intervals.
 
     >>> from fdch.codes import binarize
     >>> codes, labels = binarize([[1, 1], [-1, -1]]), np.eye(2)
     >>> score(codes, codes, labels, labels).map
     1.0
     """
-    curve = LookupTotals(measures.average, measures.empty)
-    columns: list[NDArray[np.float64]] = []
-    done = 0
-    for block in histogram_blocks(
-        query_codes,
-        database_codes,
-        query_labels,
-        database_labels,
-        stable=True,
-        cutoff=cutoff,
-        threads=threads,
-    ):
-        columns.append(_per_query(block, cutoff, measures))
-        curve.add(block)
-        done += len(block)
-        progress(Update("scoring", done, len(query_codes), "query"))
-    return _means(np.concatenate(columns, axis=1), curve, measures)
+    queries, gallery = (
+        Coded(query_codes, query_labels),
+        Coded(database_codes, database_labels),
+    )
+    return _score(queries, gallery, cutoff, measures, threads, progress)[0]
 
 
 def evaluate_codes(
@@ -121,18 +84,30 @@ def evaluate_codes(
     """Score both directions against each gallery, with the health of the codes.
 
     The "modality" gallery holds codes of the other modality, the "unified" one
-    codes of whole pairs; it is left out where there are none.
+    codes of whole pairs; it is left out where there are none. With the modality
+    gallery, queries also look for their own other halves among all queries.
 
     Args:
         method: Name that the scores carry.
         queries: Codes of the query pairs.
         database: Codes of the database pairs.
         protocol: How the codes were made; its cut-off is applied.
-        galleries: Galleries asked for.
+        galleries: Galleries to score.
         measures: What is reported besides mean average precision.
-        progress: Told after each block of queries.
+        progress: Called after each block of queries.
+
+    Returns:
+        Means over queries with bootstrap intervals, and every query's own scores.
+
+    >>> from fdch.codes import binarize
+    >>> both = Coded(binarize([[1, 1], [-1, -1]]), np.eye(2))
+    >>> pairs = CodedPairs(both, both, both=(np.arange(2), np.arange(2)))
+    >>> protocol = Protocol("data", "split", queries=2, database=2, train=0)
+    >>> found = evaluate_codes("mine", pairs, pairs, protocol)
+    >>> found.partner["modality"]["image_to_text"].recall_at[1]
+    1.0
     """
-    _check_sizes(queries, database, protocol)
+    require_sizes(queries, database, protocol)
     held = {"modality": (database.text, database.image)}
     if database.unified is not None:
         held["unified"] = (database.unified, database.unified)
@@ -141,83 +116,116 @@ def evaluate_codes(
             f"cannot score galleries {', '.join(galleries) or 'of no name'}; "
             f"these codes allow {', '.join(held)}."
         )
-
-    def ask(asking: Coded, asked: Coded) -> DirectionScores:
-        return score(
-            asking.codes,
-            asked.codes,
-            asking.labels,
-            asked.labels,
-            cutoff=protocol.cutoff,
-            measures=measures,
-            progress=progress,
+    scores: dict[str, dict[str, DirectionScores]] = {}
+    values: dict[Key, Values] = {}
+    for gallery in (name for name in held if name in galleries):
+        sides = zip(
+            DIRECTIONS, (queries.image, queries.text), held[gallery], strict=True
         )
-
-    scores = {
-        gallery: {
-            "image_to_text": ask(queries.image, for_images),
-            "text_to_image": ask(queries.text, for_texts),
-        }
-        for gallery, (for_images, for_texts) in held.items()
-        if gallery in galleries
-    }
+        for direction, own, other in sides:
+            part, columns = _score(
+                own, other, protocol.cutoff, measures, None, progress
+            )
+            scores.setdefault(gallery, {})[direction] = part
+            for measure in part.means():
+                values[gallery, direction, measure] = columns[measure].astype("f4")
+    partner: dict[str, dict[str, PartnerScores]] = {}
+    if "modality" in scores:
+        partner = _score_partners(queries, measures, values)
     sets = {"image": database.image, "text": database.text, "unified": database.unified}
     health = {name: code_health(part.codes) for name, part in sets.items() if part}
-    return Scores(method, queries.image.codes.bits, protocol, scores, health)
+    bits, kept = queries.image.codes.bits, QueryScores(values)
+    found = Scores(method, bits, protocol, scores, health, partner, kept)
+    return found.with_intervals(mean_intervals(kept.known_scores()))
 
 
-def _per_query(
+def _score(
+    queries: Coded,
+    gallery: Coded,
+    cutoff: int | None,
+    measures: Measures,
+    threads: int | None,
+    progress: Progress,
+) -> tuple[DirectionScores, Columns]:
+    """Give the means over queries, and the scores of every query."""
+    curve = LookupTotals(measures.average, measures.empty)
+    blocks: list[Columns] = []
+    done = 0
+    for counts in histogram_blocks(
+        queries.codes,
+        gallery.codes,
+        queries.labels,
+        gallery.labels,
+        stable=True,
+        graded=bool(measures.ndcg_at),
+        cutoff=cutoff,
+        threads=threads,
+    ):
+        blocks.append(_score_queries(counts, cutoff, measures))
+        curve.add(counts)
+        done += len(counts)
+        progress(Update("scoring", done, len(queries.codes), "query"))
+    columns = {
+        name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]
+    }
+    return _means(columns, curve, measures), columns
+
+
+def _score_queries(
     counts: Histograms, cutoff: int | None, measures: Measures
-) -> NDArray[np.float64]:
-    """Give every score of every query, (scores, queries)."""
-    assert counts.stable is not None  # it was asked for
-    return np.stack(
-        [
-            average_precision(counts, "expected", cutoff),
-            counts.stable,
-            average_precision(counts, "best", cutoff),
-            average_precision(counts, "worst", cutoff),
-            chance(counts, cutoff),
-            *(precision_at(counts, k) for k in measures.precision_at),
-        ]
-    )
+) -> Columns:
+    """Give every score of every query; NaN where a query has no relevant item."""
+    assert counts.stable is not None  # it was requested
+    return {
+        "map": average_precision(counts, "expected", cutoff),
+        "map_stable": counts.stable,
+        "map_best": average_precision(counts, "best", cutoff),
+        "map_worst": average_precision(counts, "worst", cutoff),
+        CHANCE: chance(counts, cutoff),
+        **{f"precision_at_{k}": precision_at(counts, k) for k in measures.precision_at},
+        **{f"ndcg_at_{k}": ndcg_at(counts, k) for k in measures.ndcg_at},
+    }
 
 
 def _means(
-    columns: NDArray[np.float64], curve: LookupTotals, measures: Measures
+    columns: Columns, curve: LookupTotals, measures: Measures
 ) -> DirectionScores:
-    valid = ~np.isnan(columns[0])
+    valid = ~np.isnan(columns["map"])
     if not valid.any():
         raise LabelError(
             f"none of the {valid.size} queries shares a label with the database, so "
             "there is nothing to score; check that both have the same classes."
         )
-    expected, stable, best, worst, at_random, *precisions = (
-        columns[:, valid].mean(axis=1).tolist()
-    )
+    means = {name: float(values[valid].mean()) for name, values in columns.items()}
     return DirectionScores(
-        map=expected,
-        map_stable=stable,
-        map_best=best,
-        map_worst=worst,
-        precision_at=dict(zip(measures.precision_at, precisions, strict=True)),
-        chance=at_random,
+        map=means["map"],
+        map_stable=means["map_stable"],
+        map_best=means["map_best"],
+        map_worst=means["map_worst"],
+        precision_at={k: means[f"precision_at_{k}"] for k in measures.precision_at},
+        chance=means[CHANCE],
         queries=int(valid.sum()),
         skipped=int((~valid).sum()),
         lookup=curve.curve(),
+        ndcg_at={k: means[f"ndcg_at_{k}"] for k in measures.ndcg_at},
     )
 
 
-def _check_sizes(queries: CodedPairs, database: CodedPairs, protocol: Protocol) -> None:
-    asking = max(len(queries.image.codes), len(queries.text.codes))
-    if asking != protocol.queries:
-        raise SettingError(
-            f"the protocol says {protocol.queries} queries; codes of {asking} came."
-        )
-    parts = [database.image, database.text, database.unified]
-    most = max(len(part.codes) for part in parts if part)
-    if most > protocol.database:
-        raise SettingError(
-            f"the protocol says {protocol.database} pairs in the database; "
-            f"codes of {most} came."
-        )
+def _score_partners(
+    queries: CodedPairs, measures: Measures, values: dict[Key, Values]
+) -> dict[str, dict[str, PartnerScores]]:
+    """Score how queries find their other halves; add every query's own recall."""
+    if queries.both is None or len(queries.both[0]) == 0:
+        return {}
+    images = queries.image.codes[queries.both[0]]
+    texts = queries.text.codes[queries.both[1]]
+    found: dict[str, PartnerScores] = {}
+    for direction, sides in zip(
+        DIRECTIONS, ((images, texts), (texts, images)), strict=True
+    ):
+        places = partner_places(*sides)
+        found[direction] = places.scores(measures.recall_at)
+        for k in measures.recall_at:
+            name = f"{PARTNER}recall_at_{k}"
+            values["modality", direction, name] = places.found_by(k).astype("f4")
+    return {"modality": found}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from fdch.data.decoding import FORMATS
+from fdch.data.duplicates import SIDES, Duplicates, count_duplicates, side_digests
 from fdch.data.images import ImageFeatures, Pictures
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
@@ -77,6 +78,7 @@ class Inspection:
         images: "pictures", or "features of n columns".
         picture_sizes: Over a sample, each picture's longer side in pixels.
         picture_bytes: Over the same sample.
+        duplicates: Pairs with the same content, by side: "pictures" and "texts".
     """
 
     name: str
@@ -96,6 +98,7 @@ class Inspection:
     images: str
     picture_sizes: Range | None
     picture_bytes: Range | None
+    duplicates: dict[str, Duplicates]
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values by name."""
@@ -133,6 +136,9 @@ def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
         images=_kind(pairs),
         picture_sizes=Range.of(sizes),
         picture_bytes=Range.of(weights),
+        duplicates={
+            side: count_duplicates(side_digests(pairs, side)) for side in SIDES
+        },
     )
 
 

@@ -48,6 +48,7 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
         run=run,
         facts=shown_facts(run),
         scores=scores,
+        duplicates=evaluation.duplicates,
         directions=DIRECTIONS,
         changed=dict(changed_settings(run)),
         gallery=gallery,

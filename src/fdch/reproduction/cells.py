@@ -2,6 +2,7 @@
 
 cells/METHOD-BITS-SEED/cell.json      the task's fingerprint, state and figures
 cells/METHOD-BITS-SEED/scores.json    its scores, once it is done
+cells/METHOD-BITS-SEED/queries.safetensors    the scores of its single queries
 cells/METHOD-BITS-SEED/run/           training in progress, or a run that is kept
 """
 
@@ -15,9 +16,16 @@ from typing import Any, Literal, cast
 from fdch.errors import DataError, FdchError
 from fdch.evaluation import Scores
 from fdch.evaluation.fields import Fields
+from fdch.evaluation.score_files import (
+    QUERIES,
+    SCORES,
+    read_scores,
+    save_scores,
+    with_queries,
+)
 from fdch.files import write_json
 
-RECORD, SCORES, RUN = "cell.json", "scores.json", "run"
+RECORD, RUN = "cell.json", "run"
 STATES = ("begun", "done", "failed")
 MOST_BYTES = 64 * 2**20
 State = Literal["begun", "done", "failed"]
@@ -47,7 +55,7 @@ class Record:
         """Write the record, its scores first, so that a cell is done or not."""
         folder.mkdir(parents=True, exist_ok=True)
         if self.scores is not None:
-            write_json(folder / SCORES, self.scores.to_json())
+            save_scores(folder, self.scores)
         write_json(
             folder / RECORD,
             {
@@ -72,7 +80,7 @@ class Record:
         state = cast(State, given.choice("state", *STATES))
         scores = None
         if state == "done":
-            scores = Scores.from_json(_document(folder / SCORES))
+            scores = with_queries(read_scores(folder / SCORES), folder)
         return cls(
             given.text("fingerprint"),
             state,
@@ -103,7 +111,7 @@ def remains(folder: Path, fingerprint: str) -> tuple[Record | None, str]:
 
 def clear(folder: Path) -> None:
     """Delete whatever an attempt at another task has left in a cell's folder."""
-    for name in (RECORD, SCORES):
+    for name in (RECORD, SCORES, QUERIES):
         (folder / name).unlink(missing_ok=True)
     drop_run(folder)
 

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fdch import methods
-from fdch.evaluation import DIRECTIONS, GALLERIES, Scores, comparison
-from fdch.evaluation.comparison import MEASURES
-from fdch.evaluation.tables import Spread
+from fdch.evaluation import DIRECTIONS, GALLERIES, MEASURES, Scores, comparison
+from fdch.reproduction.entries import Entry, Place, entries_of
 from fdch.reproduction.published import Published
 from fdch.reproduction.recipe import Recipe, label
 from fdch.reproduction.reproduce import Reproduction
@@ -18,25 +17,6 @@ SECTIONS = {
     "unified": "Unified gallery: codes of whole pairs are searched",
     "modality": "Modality gallery: codes of the other side alone are searched",
 }
-SHOWN_PLACES = 4
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One score of a table, over all seeds.
-
-    Args:
-        measures: Mean and deviation by measure, such as "map" and "map_best".
-        is_best: Whether no other method is better in this column and gallery.
-    """
-
-    measures: Mapping[str, Spread]
-    is_best: bool
-
-    @property
-    def map(self) -> Spread:
-        """The main score: expected over the orders of tied items."""
-        return self.measures["map"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +56,8 @@ class Grid:
         recipe: What was asked for.
         columns: Direction and code length of each column.
         sections: Lines by gallery.
-        chance: mAP of random codes by gallery, to each column.
+        chance: What random codes score, by gallery and measure, to each column;
+            None where that is not known.
         failures: Why cells have no score; notes are numbered from 1.
         notes: How the scores were made.
         seeds: Of the runs that each score is the mean of.
@@ -85,7 +66,7 @@ class Grid:
     recipe: Recipe
     columns: tuple[tuple[str, int], ...]
     sections: Mapping[str, tuple[Line, ...]]
-    chance: Mapping[str, tuple[float | None, ...]]
+    chance: Mapping[str, Mapping[str, tuple[float | None, ...]]]
     failures: tuple[str, ...]
     notes: tuple[str, ...]
     seeds: tuple[int, ...]
@@ -94,6 +75,15 @@ class Grid:
     def has_published(self) -> bool:
         """Whether the paper prints anything for this data."""
         return any(line.has_published for _, line in self.lines())
+
+    def galleries(self, measure: str) -> list[str]:
+        """List the galleries that have a measure; for mAP, all, failures included."""
+        return [
+            gallery
+            for gallery, lines in self.sections.items()
+            if measure == "map"
+            or any(e and measure in e.measures for line in lines for e in line.entries)
+        ]
 
     def lines(self) -> Iterator[tuple[str, Line]]:
         """Give all lines, each with its gallery."""
@@ -121,100 +111,64 @@ def build_grid(recipe: Recipe, found: Reproduction) -> Grid:
         for run in found.scores(method, bits)
     ]
     published = Published.beside(found.pairs)
-    spreads = _spreads(scores)
+    entries = entries_of(scores)
     failures, marks = _failures(recipe, found)
     sections = {}
     for gallery in SECTIONS:
         named = [m for m in recipe.methods if gallery in _galleries(m)]
-        best = [_best(spreads, named, gallery, column) for column in columns]
         sections[gallery] = tuple(
-            _line(method, gallery, columns, spreads, best, published, marks)
+            _line(method, gallery, columns, entries, published, marks)
             for method in named
         )
     return Grid(
         recipe,
         columns,
         {gallery: lines for gallery, lines in sections.items() if lines},
-        {gallery: _chance(scores, gallery, columns) for gallery in sections},
+        {gallery: _chances(scores, gallery, columns) for gallery in sections},
         failures,
         _notes(scores, recipe, published),
         found.seeds,
     )
 
 
-# (method, gallery, direction, bits) to (measure to spread)
-_Spreads = Mapping[tuple[str, str, str, int], Mapping[str, Spread]]
-
-
-def _spreads(scores: list[Scores]) -> _Spreads:
-    """Take means and deviations as `comparison` gives them."""
-    found: dict[tuple[str, str, str, int], dict[str, Spread]] = {}
-    lengths = sorted({run.bits for run in scores})
-    columns = [(direction, bits) for direction in DIRECTIONS for bits in lengths]
-    for measure in MEASURES if scores else ():
-        for row in comparison(scores, over_seeds=True, measure=measure).rows:
-            method, gallery, cells = str(row[0]), str(row[1]), row[2:]
-            for column, cell in zip(columns, cells, strict=False):
-                if isinstance(cell, Spread):
-                    found.setdefault((method, gallery, *column), {})[measure] = cell
-    return found
-
-
 def _galleries(method: str) -> tuple[str, ...]:
     return GALLERIES if methods.load(method).about.unified else ("modality",)
-
-
-def _best(
-    spreads: _Spreads, named: list[str], gallery: str, column: tuple[str, int]
-) -> float | None:
-    means = [
-        round(spreads[method, gallery, *column]["map"].mean, SHOWN_PLACES)
-        for method in named
-        if (method, gallery, *column) in spreads
-    ]
-    return max(means, default=None)
 
 
 def _line(
     method: str,
     gallery: str,
     columns: tuple[tuple[str, int], ...],
-    spreads: _Spreads,
-    best: list[float | None],
+    entries: Mapping[Place, Entry],
     published: Published,
     marks: Mapping[tuple[str, int], int],
 ) -> Line:
     is_usual = gallery == usual_gallery(method)
-    entries: list[Entry | None] = []
-    for column, top in zip(columns, best, strict=True):
-        measures = spreads.get((method, gallery, *column))
-        if measures is None:
-            entries.append(None)
-            continue
-        is_best = round(measures["map"].mean, SHOWN_PLACES) == top
-        entries.append(Entry(measures, is_best))
+    own = tuple(entries.get((method, gallery, *column)) for column in columns)
     failures = tuple(marks.get((method, bits)) for _, bits in columns)
     printed = tuple(published.value(method, *column) for column in columns)
     nothing = (None,) * len(columns)
-    return Line(
-        method, is_usual, tuple(entries), failures, printed if is_usual else nothing
-    )
+    return Line(method, is_usual, own, failures, printed if is_usual else nothing)
 
 
-def _chance(
+def _chances(
     scores: list[Scores], gallery: str, columns: tuple[tuple[str, int], ...]
-) -> tuple[float | None, ...]:
-    """Give the mAP of random codes; it follows from labels and split alone."""
-    by_direction: dict[str, float] = {}
-    for direction in DIRECTIONS:
-        chances = {
-            run.protocol.seed: run.scores[gallery][direction].chance
-            for run in scores
-            if gallery in run.scores
-        }
-        if chances:
-            by_direction[direction] = statistics.fmean(chances.values())
-    return tuple(by_direction.get(direction) for direction, _ in columns)
+) -> dict[str, tuple[float | None, ...]]:
+    """Give what random codes score; it follows from labels and split alone."""
+    found: dict[str, tuple[float | None, ...]] = {}
+    for measure in MEASURES:
+        by_direction: dict[str, float] = {}
+        for direction in DIRECTIONS:
+            chances = {
+                run.protocol.seed: run.chance_of(gallery, direction, measure)
+                for run in scores
+                if gallery in run.scores
+            }
+            known = [chance for chance in chances.values() if chance is not None]
+            if known:
+                by_direction[direction] = statistics.fmean(known)
+        found[measure] = tuple(by_direction.get(direction) for direction, _ in columns)
+    return found
 
 
 def _failures(

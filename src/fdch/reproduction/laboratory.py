@@ -28,6 +28,9 @@ from fdch.runs import save_run
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
 
+# of what a cell keeps; cells of another are run again
+CELL_FORMAT = 2
+
 _log = logging.getLogger(__name__)
 
 
@@ -78,6 +81,7 @@ class Laboratory:
             "data": self.pairs.fingerprint,
             "split": self.split(cell.seed).fingerprint,
             "version": __version__,
+            "format": CELL_FORMAT,
         }
 
     def record(self, cell: Cell) -> tuple[Record | None, str]:
@@ -184,6 +188,7 @@ class Laboratory:
             validation=len(parts.validation),
             seed=split.seed,
             trained_on=self.pairs.fingerprint,
+            groups=split.groups or "",
         )
 
     def _facts(self, split: Split, parts: Parts) -> dict[str, Any]:

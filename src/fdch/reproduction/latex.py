@@ -3,15 +3,22 @@
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
-from fdch.evaluation import DIRECTIONS
+from fdch.evaluation.measures import DIRECTIONS, MAIN, MEASURES
 from fdch.evaluation.tables import Spread, latex_text
-from fdch.reproduction.grid import SECTIONS, Entry, Grid, Line
+from fdch.reproduction.entries import Entry
+from fdch.reproduction.grid import SECTIONS, Grid, Line
 from fdch.reproduction.published import SOURCE
+
+# captions are read apart from the text, so they spell the paper's measure out
+NAMES = {name: measure.title for name, measure in MEASURES.items()}
+NAMES["map"] = "Mean average precision"
 
 
 def latex_tables(grid: Grid) -> str:
-    """Write two tables: the scores, and how far the order of ties could move them."""
-    return "\n".join([*_comments(grid), *_scores(grid), "", *_ties(grid), ""])
+    """Write a table to each main measure, and how far ties could move mAP."""
+    shown = [measure for measure in MAIN if grid.galleries(measure)]
+    scores = [line for measure in shown for line in (*_scores(grid, measure), "")]
+    return "\n".join([*_comments(grid), *scores, *_ties(grid), ""])
 
 
 def _comments(grid: Grid) -> list[str]:
@@ -22,24 +29,28 @@ def _comments(grid: Grid) -> list[str]:
     return [f"% {line}" for line in lines]
 
 
-def _scores(grid: Grid) -> list[str]:
+def _scores(grid: Grid, measure: str) -> list[str]:
+    with_published = grid.has_published and measure == "map"
     caption = (
-        f"{latex_text(grid.recipe.caption)}. Mean average precision: "
+        f"{latex_text(grid.recipe.caption)}. {latex_text(NAMES[measure])}: "
         f"{_over(grid, 'mean and standard deviation')}, best of a gallery in bold. "
         r"$^\star$: the gallery that the method's authors search."
     )
-    if grid.has_published:
+    if with_published:
         caption += f" Small: as published ({latex_text(SOURCE)})."
     rows = []
-    for gallery, lines in grid.sections.items():
+    for gallery in grid.galleries(measure):
         rows += _section(grid, gallery)
-        for line in lines:
-            rows.append(_row(_name(line), _values(line, _score)))
-            if line.has_published:
+        for line in grid.sections[gallery]:
+            rows.append(_row(_name(line), _values(line, measure, _score)))
+            if with_published and line.has_published:
                 printed = map(_plain, line.published)
                 rows.append(_row(r"\quad\footnotesize published", printed))
-        rows.append(_row(r"\emph{chance}", map(_plain, grid.chance[gallery])))
-    return _table(grid, caption, grid.recipe.name, rows)
+        chances = grid.chance[gallery][measure]
+        if any(chance is not None for chance in chances):
+            rows.append(_row(r"\emph{chance}", map(_plain, chances)))
+    ending = "" if measure == "map" else f"-{measure.replace('_', '-')}"
+    return _table(grid, caption, grid.recipe.name + ending, rows)
 
 
 def _ties(grid: Grid) -> list[str]:
@@ -50,7 +61,7 @@ def _ties(grid: Grid) -> list[str]:
     rows = []
     for gallery, lines in grid.sections.items():
         rows += _section(grid, gallery)
-        rows += [_row(_name(line), _values(line, _bounds)) for line in lines]
+        rows += [_row(_name(line), _values(line, "map", _bounds)) for line in lines]
     return _table(grid, caption, f"{grid.recipe.name}-ties", rows)
 
 
@@ -108,18 +119,19 @@ def _row(name: str, cells: Iterable[str]) -> str:
     return " & ".join([name, *cells]) + r" \\"
 
 
-def _values(line: Line, write: Callable[[Entry], str]) -> list[str]:
+def _values(line: Line, measure: str, write: Callable[[Entry, str], str]) -> list[str]:
     marks = ("--" if mark is None else f"--$^{{{mark}}}$" for mark in line.failures)
     return [
-        mark if entry is None else write(entry)
+        write(entry, measure) if entry and measure in entry.measures else mark
         for entry, mark in zip(line.entries, marks, strict=True)
     ]
 
 
-def _score(entry: Entry) -> str:
-    shown = f"{entry.map.mean:.4f}"
-    mean = rf"\mathbf{{{shown}}}" if entry.is_best else shown
-    return f"${mean}{_deviation(entry.map)}$"
+def _score(entry: Entry, measure: str) -> str:
+    spread = entry.measures[measure]
+    shown = f"{spread.mean:.4f}"
+    mean = rf"\mathbf{{{shown}}}" if measure in entry.best else shown
+    return f"${mean}{_deviation(spread)}$"
 
 
 def _deviation(spread: Spread) -> str:
@@ -130,6 +142,6 @@ def _plain(value: float | None) -> str:
     return "" if value is None else rf"\footnotesize {value:.4f}"
 
 
-def _bounds(entry: Entry) -> str:
+def _bounds(entry: Entry, measure: str) -> str:
     low, high = entry.measures["map_worst"].mean, entry.measures["map_best"].mean
     return f"{low:.4f}--{high:.4f}"

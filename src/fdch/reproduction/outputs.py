@@ -1,6 +1,6 @@
 """Everything a reproduction leaves beside its cells: tables, figures, a page."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,25 @@ REPORT = "report.html"
 SAME_GALLERY = "modality"
 
 
-def write_outputs(found: Reproduction) -> list[Path]:
-    """Write tables, figures and the report page; give their paths, page first."""
-    grids = {
+def build_grids(found: Reproduction) -> dict[str, Grid]:
+    """Give the tables by the names of their recipes."""
+    return {
         recipe.name: build_grid(recipe, found)
         for recipe in found.recipes
         if recipe.kind == "table"
     }
+
+
+def write_outputs(
+    found: Reproduction, grids: Mapping[str, Grid] | None = None
+) -> list[Path]:
+    """Write tables, figures and the report page; give their paths, page first.
+
+    Args:
+        found: What was reproduced.
+        grids: What `build_grids` gives, where it was called already.
+    """
+    grids = build_grids(found) if grids is None else grids
     written = []
     for name, content in _contents(found, grids):
         path = found.study.out / name
@@ -37,7 +49,7 @@ def write_outputs(found: Reproduction) -> list[Path]:
 
 
 def _contents(
-    found: Reproduction, grids: dict[str, Grid]
+    found: Reproduction, grids: Mapping[str, Grid]
 ) -> Iterator[tuple[str, bytes]]:
     for name, grid in grids.items():
         yield f"{name}.csv", score_rows(grid).csv().encode()

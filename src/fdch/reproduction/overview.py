@@ -67,7 +67,7 @@ def _draw_gallery(axes: "Axes", grid: Grid, gallery: str, order: list[str]) -> N
             color=colour,
             label=f"{bits} bits",
         )
-    chances = [chance for chance in grid.chance[gallery] if chance is not None]
+    chances = [chance for chance in grid.chance[gallery]["map"] if chance is not None]
     if chances:
         middle = statistics.fmean(chances)
         axes.axvline(middle, color=INK, linewidth=1, linestyle=":", label="chance")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fdch import __version__
-from fdch.evaluation import DIRECTIONS
+from fdch.evaluation import DIRECTIONS, MEASURES
 from fdch.evaluation.tables import Table
 from fdch.report.render import write_page
 from fdch.reproduction.costs import cost_table, health_table, warnings_of
@@ -40,6 +40,8 @@ def write_page_of(path: Path, found: Reproduction, grids: Sequence[Grid]) -> Non
         title=_title(found),
         grids=grids,
         sections=SECTIONS,
+        measures=MEASURES,
+        shown_first="map",
         directions=DIRECTIONS,
         label=label,
         overviews=[overview_plot(grid) for grid in grids],

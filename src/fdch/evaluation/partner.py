@@ -1,0 +1,135 @@
+"""Partner recall: how often an item's own other half is found among all others.
+
+Labels play no part: image i is compared with the texts of all query pairs, and its
+partner is text i. Tied items count by the mean over their orders: a partner with a
+nearer items and n - 1 others at its own distance takes each rank from a + 1 to
+a + n alike.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.codes import Codes
+from fdch.errors import DataError, SettingError
+from fdch.evaluation.fields import Fields
+from fdch.evaluation.histograms import histogram_blocks
+
+RECALL_AT = (1, 10, 50)
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PartnerScores:
+    """How well queries of one modality find their own other halves.
+
+    Args:
+        recall_at: Share of queries whose partner is among the first k, by k.
+        median_rank: Median over queries of the partner's expected rank.
+        queries: Pairs with both sides, each searched for among all of them.
+        intervals: Bootstrap intervals over queries, by measure.
+    """
+
+    recall_at: Mapping[int, float]
+    median_rank: float
+    queries: int
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def means(self) -> dict[str, float]:
+        """Give every mean over queries, by the name of its measure."""
+        return {f"recall_at_{k}": share for k, share in self.recall_at.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain numbers."""
+        return {
+            "recall_at": {str(k): share for k, share in self.recall_at.items()},
+            "median_rank": self.median_rank,
+            "queries": self.queries,
+            "intervals": {name: list(ends) for name, ends in self.intervals.items()},
+        }
+
+    @classmethod
+    def from_json(cls, given: Fields) -> "PartnerScores":
+        """Read what `to_json` wrote; wrong values are named."""
+        queries = given.whole("queries", 1)
+        return cls(
+            recall_at=given.by_rank("recall_at"),
+            median_rank=given.number("median_rank", 1, queries),
+            queries=queries,
+            intervals=given.intervals(),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PartnerPlaces:
+    """Where each query's partner lies among all that are compared.
+
+    Args:
+        nearer: Items nearer to the query than its partner.
+        tied: Items at the partner's distance, itself included.
+    """
+
+    nearer: Floats
+    tied: Floats
+
+    def ranks(self) -> Floats:
+        """Give the partner's expected rank, from 1."""
+        return self.nearer + (self.tied + 1) / 2
+
+    def found_by(self, k: int) -> Floats:
+        """Give the probability that the partner is among the first k.
+
+        >>> PartnerPlaces(np.array([0.0, 8.0]), np.array([1.0, 4.0])).found_by(10)
+        array([1. , 0.5])
+        """
+        if k < 1:
+            raise SettingError(f"recall is taken at a rank of 1 or more; got {k}.")
+        return np.clip(k - self.nearer, 0, self.tied) / self.tied
+
+    def scores(self, recall_at: Sequence[int] = RECALL_AT) -> PartnerScores:
+        """Take recall and the median rank over all queries."""
+        return PartnerScores(
+            {k: float(self.found_by(k).mean()) for k in recall_at},
+            float(np.median(self.ranks())),
+            len(self.nearer),
+        )
+
+
+def partner_places(
+    query_codes: Codes, partner_codes: Codes, threads: int | None = None
+) -> PartnerPlaces:
+    """Place each query's partner, the same row of the others, among all of them.
+
+    Args:
+        query_codes: Codes of one modality.
+        partner_codes: Codes of the other, row by row of the same pairs.
+        threads: Threads to count with; None for one per core.
+
+    >>> from fdch.codes import binarize
+    >>> images, texts = binarize([[1, 1], [-1, -1]]), binarize([[1, 1], [1, -1]])
+    >>> partner_places(images, texts).ranks().tolist()
+    [1.0, 1.0]
+    """
+    if len(query_codes) != len(partner_codes):
+        raise DataError(
+            f"{len(query_codes)} queries came with {len(partner_codes)} partners; give "
+            "one partner to each query."
+        )
+    differing = query_codes.packed ^ partner_codes.packed
+    own = np.bitwise_count(differing).sum(axis=1, dtype=np.intp)
+    nearer, tied = np.zeros((2, len(own)))
+    alike = np.ones((len(own), 1), dtype=np.uint8)  # every item is counted
+    start = 0
+    for block in histogram_blocks(
+        query_codes, partner_codes, alike, alike, threads=threads
+    ):
+        rows = np.arange(len(block))
+        stop, distance = start + len(block), own[start : start + len(block)]
+        tied[start:stop] = block.items[rows, distance]
+        up_to = np.cumsum(block.items, axis=1)[rows, distance]
+        nearer[start:stop] = up_to - tied[start:stop]
+        start = stop
+    return PartnerPlaces(nearer, tied)
