@@ -14,13 +14,13 @@ from fdch.data.splits import Parts, Split
 from fdch.errors import FdchError
 from fdch.evaluation import Protocol, Scores
 from fdch.experiment import seen_images
+from fdch.extraction import extract, for_pictures, takes_features
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import identifying
 from fdch.methods.fdch import FDCH
 from fdch.preparation import read_pairs, require_ready, require_sides
 from fdch.progress import Progress, silent
 from fdch.reproduction.cells import RUN, Record, clear, drop_run, remains
-from fdch.reproduction.features import extract, for_pictures, takes_features
 from fdch.reproduction.study import Cell, Job, Study
 from fdch.reproduction.trial import measure
 from fdch.run_files import CHECKPOINTS, is_finished
