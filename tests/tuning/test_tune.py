@@ -8,10 +8,11 @@ import pytest
 
 from fdch import extraction
 from fdch.data.pairs import PairedSet
-from fdch.errors import LabelError, RunError, SettingError
+from fdch.errors import LabelError, MissingExtra, RunError, SettingError
 from fdch.experiment import TrainingTask
 from fdch.methods._base import HashMethod
 from fdch.methods.dch import DCH
+from fdch.training.context import Context
 from fdch.tuning import search, tune
 from fdch.tuning.page import write_tuning_page
 from fdch.tuning.settings_file import SettingsFile
@@ -84,6 +85,15 @@ def test_networks_are_judged_while_they_learn(asked, monkeypatch):
     page = task.out.with_suffix(".html").read_text()
     assert "both galleries" in page
     assert "stage_two_epochs" in page
+
+
+@pytest.mark.device
+def test_networks_are_tuned_on_an_accelerator(asked, monkeypatch):
+    monkeypatch.setattr(search, "TRIALS_PER_SETTING", 1 / 8)
+    task = replace(asked, method="fdch", settings=TINY)
+    found, _ = tune_settings(task, 5, context=Context(device="cuda"))
+    assert {trial.state for trial in found.trials} <= {"done", "stopped"}
+    assert {0, 1, 2} <= found.trials[0].marks.keys()
 
 
 def test_what_is_better_is_chosen_and_else_the_defaults(asked, few_trials, monkeypatch):
@@ -159,14 +169,20 @@ def test_a_search_on_other_data_is_refused(
         tune_settings(replace(asked, bits=16), 5)
 
 
-def test_an_earlier_search_is_not_written_over(asked):
+@pytest.mark.parametrize("name", ["settings.toml", "settings.html"])
+def test_what_is_there_is_not_written_over(asked, name):
     require_free_place(asked.out, resume=False)
-    asked.out.touch()
-    with pytest.raises(
-        RunError, match=r"settings.toml' is there already. Add --resume"
-    ):
+    asked.out.with_name(name).touch()
+    with pytest.raises(RunError, match=rf"{name}' is there already. Add --resume"):
         require_free_place(asked.out, resume=False)
     require_free_place(asked.out, resume=True)
+
+
+@pytest.mark.parametrize("package", ["optuna", "matplotlib", "jinja2"])
+def test_a_missing_package_is_told_before_any_work(asked, monkeypatch, package):
+    monkeypatch.setattr(tune, "find_spec", lambda name: name != package)
+    with pytest.raises(MissingExtra, match=r"tuning needs .* 'fdch\[tune\]'"):
+        tune_settings(asked, 5)
 
 
 def test_the_page_shows_every_trial_and_loads_nothing(asked, few_trials):

@@ -15,6 +15,7 @@ from fdch.cli.training_options import build_task, training_options
 from fdch.cli.values import Minutes
 
 if TYPE_CHECKING:
+    from fdch.experiment import TrainingTask
     from fdch.tuning.settings_file import SettingsFile
     from fdch.tuning.tune import Tuning
 
@@ -49,11 +50,16 @@ def command(
     from fdch.cli.data_notes import tell_parts
     from fdch.training.context import Context
     from fdch.tuning.page import write_tuning_page
-    from fdch.tuning.tune import require_free_place, study_folder, tune_settings
+    from fdch.tuning.tune import (
+        page_path,
+        require_free_place,
+        study_folder,
+        tune_settings,
+    )
 
     task = build_task(out=out, **asked)
-    require_place(out, ".toml", inputs=[task.source])
-    page = require_place(out.with_suffix(".html"), ".html", inputs=[task.source])
+    target = require_place(out, ".toml", inputs=[task.source])
+    page = require_place(page_path(out), inputs=[task.source])
     require_free_place(out, resume)
     try:
         with ProgressPrinter() as progress:
@@ -61,8 +67,8 @@ def command(
                 task, minutes, context=Context(progress, device), announce=tell_parts
             )
         file = found.to_file({"name": pairs.name, "source": task.source})
+        file.save(target)
         write_tuning_page(page, found, file)
-        file.save(out)
     except KeyboardInterrupt:
         raise Interrupted(_remains(study_folder(out))) from None
     for text in found.warnings:
@@ -70,7 +76,8 @@ def command(
     if as_json:
         say_json(describe(found, file, out, page))
     else:
-        say_found(found, file, out, page)
+        say_found(found, file, page)
+        say(f"next      {_next_command(task)}")
 
 
 def describe(
@@ -102,13 +109,12 @@ def describe(
     }
 
 
-def say_found(found: "Tuning", file: "SettingsFile", out: Path, page: Path) -> None:
-    """Print what was found and what to do with it."""
+def say_found(found: "Tuning", file: "SettingsFile", page: Path) -> None:
+    """Print what was found."""
     from fdch.tuning.page import shown_value
 
     defaults = statistics.fmean(found.trials[0].scores)
     settings = (f"{name}={shown_value(v)}" for name, v in file.settings.items())
-    name = shlex.quote(str(out))
     say(f"method    {file.method}, {file.bits} bits, seed {file.seed}")
     say(f"trials    {len(found.trials)} in {found.minutes:.1f} minutes")
     say(f"folds     {file.search['folds']} of {found.held_out:,} held-out pairs")
@@ -117,8 +123,21 @@ def say_found(found: "Tuning", file: "SettingsFile", out: Path, page: Path) -> N
     say(f"settings  {', '.join(settings) or 'the defaults'}")
     say(f"          {found.remark}")
     say(f"page      {page} (open it in a browser)")
-    source = shlex.quote(file.data["source"])
-    say(f"next      fdch train {source} --settings {name} --out RUN")
+
+
+def _next_command(task: "TrainingTask") -> str:
+    """Write the command that trains with the settings, on the same split."""
+    words = ["fdch", "train", task.source, "--settings", str(task.out)]
+    if task.seed:
+        words += ["--seed", str(task.seed)]
+    if task.split is not None:
+        words += ["--split", str(task.split)]
+    if task.sizes is not None:
+        words += ["--query-pairs", str(task.sizes.query)]
+        words += ["--train-pairs", str(task.sizes.train)]
+    if task.broken != "refuse":
+        words += ["--broken", task.broken]
+    return shlex.join([*words, "--out", "RUN"])
 
 
 def _remains(folder: Path) -> str:

@@ -13,6 +13,7 @@ from fdch.reproduction.crew import TUNE, WORKER, Crew, usual_workers
 from fdch.reproduction.laboratory import Laboratory
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.study import CELLS, Cell, Job, Study, cells_of, jobs_of
+from fdch.tuning.tune import require_packages
 
 Announce = Callable[[PairedSet, Sequence[str]], None]
 
@@ -82,6 +83,8 @@ def reproduce(
     cells = cells_of(recipes, seeds)
     if not cells or (workers is not None and workers < 1):
         raise SettingError("a reproduction needs a recipe, a seed and a worker.")
+    if study.tune_minutes is not None:
+        require_packages()
     for cell in cells:
         study.method(cell)  # refuses unknown methods and settings before any work
     _require_own(study)

@@ -17,7 +17,7 @@ from fdch.tuning.folds import training_part
 from fdch.tuning.page import write_tuning_page
 from fdch.tuning.records import Records
 from fdch.tuning.task import TuningTask
-from fdch.tuning.tune import study_folder, tune
+from fdch.tuning.tune import page_path, study_folder, tune
 
 SEED = 0  # of the split whose training part is used, and of the trials
 
@@ -72,8 +72,8 @@ def tune_cell(
     context = Context(device=study.device)
     found = tune(task, training_part(pairs, split), path, study.tune_minutes, context)
     file = found.to_file({"name": pairs.name, "source": study.source})
-    write_tuning_page(path.with_suffix(".html"), found, file)
     file.save(path)
+    write_tuning_page(page_path(path), found, file)
 
 
 def _clear_other(study: Study, cell: Cell, task: TuningTask) -> None:

@@ -4,7 +4,7 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 from fdch.methods._space import Choice, Range
-from fdch.report.plots import INK, LINE, SERIES, page_svg
+from fdch.report.plots import INK, SERIES, page_svg
 from fdch.tuning.records import Trial
 from fdch.tuning.tune import Tuning
 
@@ -34,7 +34,7 @@ def progress_plot(found: Tuning) -> str:
             steps.append(best)
         axes.step(range(len(steps)), steps, where="post", color=DONE, label="best yet")
         axes.set(xlabel="trial", ylabel="gain over the defaults")
-        axes.legend(loc="lower right", fontsize=9)
+        figure.legend(loc="outside lower center", ncols=4, fontsize=9)
 
     return page_svg(
         "tuning", "Gain of each trial, and the best so far", (11, 3.4), draw
@@ -71,7 +71,7 @@ def _place(space: Range | Choice, value: Any) -> float:
 def _scatter(axes: "Axes", found: Tuning, places: list[float]) -> None:
     """Draw a dot to each trial: filled where it was measured on all folds."""
     defaults, chosen = found.trials[0], found.chosen
-    axes.axhline(0, color=LINE, linewidth=1)
+    axes.axhline(0, color=INK, linewidth=0.8)
     for state, colour, filled in (("done", DONE, True), ("stopped", STOPPED, False)):
         points = [
             (place, gain)

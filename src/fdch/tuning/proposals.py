@@ -8,7 +8,6 @@ interrupted goes on with the settings that it would have tried.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fdch.errors import MissingExtra
 from fdch.methods._space import Choice, Range
 from fdch.training.randomness import derive_seed
 from fdch.tuning.records import STEPS, Trial, last_step
@@ -34,7 +33,9 @@ def propose(task: TuningTask, trials: Sequence[Trial]) -> dict[str, Any]:
             name: default if firsts[name] is None else firsts[name]
             for name, default in task.defaults.items()
         }
-    optuna = _optuna()
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     distributions = {
         name: _distribution(each, task.defaults[name])
         for name, each in task.space.items()
@@ -71,15 +72,6 @@ def is_promising(trial: Trial, step: int, trials: Sequence[Trial]) -> bool:
     is_fold_end = step == last_step(step // STEPS)
     allowed = len(peers) / 2 if is_fold_end else max(2, 0.75 * len(peers))
     return sum(gain > own for gain in peers) <= allowed
-
-
-def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError as problem:
-        raise MissingExtra("tuning", "tune") from problem
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return optuna
 
 
 def _distribution(space: Range | Choice, default: Any) -> "BaseDistribution":

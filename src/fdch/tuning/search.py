@@ -20,7 +20,7 @@ from fdch.tuning.records import SHARES, STEPS, Records, Trial, last_step
 from fdch.tuning.task import TuningTask
 
 TRIALS_PER_SETTING = 25  # more of them find nothing new
-SHARE = 5  # the defaults get a fifth of the budget, and one fold at least
+SHARE = 8  # the defaults get an eighth of the budget, and one fold at least
 DECIMALS = 6  # of a pair's score
 BETWEEN_SAVES = 1.0  # seconds, the most that a kill can cost beside the fold it hits
 
@@ -101,7 +101,8 @@ class Search:
         except OutOfTime:
             pass
         finally:
-            self._save()
+            if self._count:  # before, there is nothing to go on from
+                self._save()
 
     def _measure_defaults(self) -> None:
         """Measure one fold whatever it takes, then as many as the budget is worth."""

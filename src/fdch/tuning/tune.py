@@ -4,13 +4,14 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from fdch import methods
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split
-from fdch.errors import RunError
+from fdch.errors import MissingExtra, RunError
 from fdch.experiment import TrainingTask, read_parts
 from fdch.extraction import extract, takes_features
 from fdch.methods._settings import configure
@@ -115,9 +116,21 @@ def study_folder(out: Path) -> Path:
     return out.with_name(out.name + ".study")
 
 
+def page_path(out: Path) -> Path:
+    """Give the page beside a settings file."""
+    return out.with_suffix(".html")
+
+
+def require_packages() -> None:
+    """Refuse to begin without what is needed in the end."""
+    if not all(map(find_spec, ("optuna", "matplotlib", "jinja2"))):
+        raise MissingExtra("tuning", "tune")
+
+
 def require_free_place(out: Path, resume: bool) -> None:
     """Refuse to mix with, or write over, an earlier search."""
-    there = [path for path in (study_folder(out), out) if path.exists()]
+    own = (study_folder(out), out, page_path(out))
+    there = [path for path in own if path.exists()]
     if there and not resume:
         raise RunError(
             f"'{there[0]}' is there already. Add --resume to go on with that search, "
@@ -147,6 +160,7 @@ def tune_settings(
     Returns:
         What was found, and the data.
     """
+    require_packages()
     method = configure(
         methods.load(asked.method), asked.settings, bits=asked.bits, seed=asked.seed
     )
