@@ -77,7 +77,7 @@ def test_json_is_one_document_with_every_trial(tune, tmp_path):
     assert 0 < document["search"]["default_score"] <= document["search"]["score"] <= 1
 
 
-def test_a_search_is_gone_on_with_when_asked(tune, tmp_path, monkeypatch):
+def test_resume_continues_a_search(tune, tmp_path, monkeypatch):
     first = json.loads(tune("--json").stdout)
     again = tune()
     assert again.exit_code == 1
@@ -102,7 +102,7 @@ def test_interrupted_it_says_how_to_go_on(tune, tmp_path, monkeypatch):
     monkeypatch.setattr(search, "propose", stop)
     result = tune()
     assert result.exit_code == 130
-    assert "settings.toml.study'. Go on with the same command and --re" in result.stderr
+    assert "settings.toml.study'. Continue with the same command and" in result.stderr
     assert not (tmp_path / "settings.toml").exists()
     monkeypatch.undo()
     monkeypatch.setattr(search, "TRIALS_PER_SETTING", 3)

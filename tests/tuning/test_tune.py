@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fdch import extraction
+from fdch import extraction, methods
 from fdch.data.pairs import PairedSet
 from fdch.errors import LabelError, MissingExtra, RunError, SettingError
 from fdch.experiment import TrainingTask
 from fdch.methods._base import HashMethod
+from fdch.methods._settings import search_space, setting_names
 from fdch.methods.dch import DCH
 from fdch.training.context import Context
 from fdch.tuning import search, tune
@@ -26,6 +27,9 @@ TINY = {
     "fusion_hidden": "16",
     "batch_size": "32",
 }
+
+# every method takes those of these that are among its settings
+SMALL = TINY | {"epochs": "4", "anchors": "30", "atoms": "32", "components": "10"}
 
 
 @pytest.fixture
@@ -85,6 +89,20 @@ def test_networks_are_judged_while_they_learn(asked, monkeypatch):
     page = task.out.with_suffix(".html").read_text()
     assert "both galleries" in page
     assert "stage_two_epochs" in page
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_every_method_with_a_search_space_can_be_tuned(asked, monkeypatch, name):
+    space = search_space(methods.load(name))
+    if not space:
+        pytest.skip(f"{name} declares no search space")
+    monkeypatch.setattr(search, "TRIALS_PER_SETTING", 2 / len(space))
+    monkeypatch.setattr(search, "FOLDS", 1)
+    known = setting_names(methods.load(name))
+    small = {key: value for key, value in SMALL.items() if key in known}
+    found, _ = tune_settings(replace(asked, method=name, settings=small), 5)
+    assert {trial.state for trial in found.trials} <= {"done", "stopped"}
+    assert len(found.trials) == 3
 
 
 @pytest.mark.device

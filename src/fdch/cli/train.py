@@ -50,15 +50,15 @@ def command(
     device: str,
     as_json: bool,
     settings_file: Path | None,
-    **asked: Any,
+    **options: Any,
 ) -> None:
     """Train a method on pairs and save it as a run.
 
     DATA is pairs.csv, pairs.jsonl, pairs.parquet, features.npz,
     mirflickr25k:DIR, nuswide:DIR, dcmh-mat:FILE, scenes or scenes:N.
     """
-    file = read_settings(settings_file, asked) if settings_file else None
-    task = build_task(file=file, **asked)
+    file = read_settings(settings_file, options) if settings_file else None
+    task = build_task(file=file, **options)
     from fdch.cli.data_notes import tell_parts
     from fdch.experiment import train_run
     from fdch.index.rows import MOST_BITS
@@ -74,7 +74,7 @@ def command(
     def announce(pairs: "PairedSet", split: "Split") -> None:
         tell_parts(pairs, split)
         if file is not None:
-            _tell_origin(file, task.bits, pairs, split)
+            _note_origin(file, task.bits, pairs, split)
 
     was_finished = resume and is_finished(task.out)
     try:
@@ -128,7 +128,7 @@ def say_trained(run: "Run") -> None:
     say(f"next         fdch evaluate {shlex.quote(str(run.folder))}")
 
 
-def _tell_origin(
+def _note_origin(
     file: "SettingsFile", bits: int, pairs: "PairedSet", split: "Split"
 ) -> None:
     """Say where settings were found, where that was not quite here."""

@@ -1,4 +1,4 @@
-"""What `fdch train` and `fdch tune` are both told: method, data, split, settings."""
+"""Options that `fdch train` and `fdch tune` share: method, data, split, settings."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +63,7 @@ def build_task(
     file: "SettingsFile | None" = None,
     **same: Any,
 ) -> "TrainingTask":
-    """Put together what is to be trained.
+    """Build the task from the options of a command.
 
     Args:
         data: As on the command line, like all that follows.
@@ -98,20 +98,20 @@ def build_task(
     return TrainingTask(data, settings=settings, sizes=sizes, **same)
 
 
-def read_settings(path: Path, asked: dict[str, Any]) -> "SettingsFile":
+def read_settings(path: Path, options: dict[str, Any]) -> "SettingsFile":
     """Read a settings file; its method and bits count where none were given."""
     from fdch.errors import SettingError
     from fdch.tuning.settings_file import SettingsFile
 
     found = SettingsFile.read(path)
     if not _is_given("method"):
-        asked["method"] = found.method
+        options["method"] = found.method
     if not _is_given("bits"):
-        asked["bits"] = found.bits
-    if asked["method"] != found.method:
+        options["bits"] = found.bits
+    if options["method"] != found.method:
         raise SettingError(
             f"settings file '{path}' is for {found.method}, not for "
-            f"{asked['method']}. Leave out --method, or tune that method."
+            f"{options['method']}. Leave out --method, or tune that method."
         )
     return found
 

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     show_default=True,
     help="Time for the search; reading data and image features come on top.",
 )
-@click.option("--resume", is_flag=True, help="Go on with an earlier search.")
+@click.option("--resume", is_flag=True, help="Continue an earlier search.")
 @json_option
 def command(
-    out: Path, minutes: float, resume: bool, device: str, as_json: bool, **asked: Any
+    out: Path, minutes: float, resume: bool, device: str, as_json: bool, **options: Any
 ) -> None:
     """Find the settings of a method that suit some data.
 
@@ -57,7 +57,7 @@ def command(
         tune_settings,
     )
 
-    task = build_task(out=out, **asked)
+    task = build_task(out=out, **options)
     target = require_place(out, ".toml", inputs=[task.source])
     page = require_place(page_path(out), inputs=[task.source])
     require_free_place(out, resume)
@@ -143,7 +143,7 @@ def _next_command(task: "TrainingTask") -> str:
 def _remains(folder: Path) -> str:
     if folder.exists():
         return (
-            f"finished trials are kept in '{folder}'. Go on with the same command and "
-            "--resume."
+            f"finished trials are kept in '{folder}'. Continue with the same command "
+            "and --resume."
         )
     return "nothing was written; image features found so far are kept in the cache."

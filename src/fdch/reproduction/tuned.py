@@ -2,7 +2,7 @@
 
 tuned/METHOD-BITS.toml      what `fdch tune` would write, and `fdch train` takes
 tuned/METHOD-BITS.html      its page
-tuned/METHOD-BITS.toml.study/    its trials, from which an interrupted search goes on
+tuned/METHOD-BITS.toml.study/    its trials, so that it can be resumed
 """
 
 import shutil
@@ -57,7 +57,7 @@ def is_tuned(study: Study, cell: Cell, task: TuningTask) -> bool:
 def tune_cell(
     study: Study, cell: Cell, task: TuningTask, pairs: PairedSet, split: Split
 ) -> None:
-    """Search, or go on with a search, and write what it has found.
+    """Search, or resume a search, and write the result.
 
     Args:
         study: Where to write, and for how long to search.

@@ -35,10 +35,10 @@ def score_held_out(
         over both galleries.
     """
     coded = encode_pairs(method, pairs, context)
-    asked = [(coded.image, coded.text), (coded.text, coded.image)]
+    searches = [(coded.image, coded.text), (coded.text, coded.image)]
     if coded.unified is not None:
-        asked += [(side, coded.unified) for side in (coded.image, coded.text)]
-    counts = [_count_others(*each, pairs.labels) for each in asked]
+        searches += [(side, coded.unified) for side in (coded.image, coded.text)]
+    counts = [_count_others(*each, pairs.labels) for each in searches]
     scores = np.mean(
         [(average_precision(each) + precision_at(each, FIRST)) / 2 for each in counts],
         axis=0,

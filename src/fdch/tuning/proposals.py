@@ -1,8 +1,8 @@
-"""Which settings to try next, by Optuna; and which trials are worth going on with.
+"""Which settings to try next, by Optuna; and which trials are worth continuing.
 
 Trials are kept by `records.py`, so nothing of Optuna is written to disk. Every
-proposal depends on the seed and the trials before it alone: a search that was
-interrupted goes on with the settings that it would have tried.
+proposal depends only on the seed and the trials before it, so a resumed search tries
+the settings that an uninterrupted one would have tried.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A search on disk: its trials so far, from which it can go on."""
+"""A search on disk: its trials so far, so that it can be resumed."""
 
 import json
 import statistics
@@ -148,7 +148,7 @@ def _read(path: Path) -> dict[str, Any]:
     if found > FORMAT:
         raise NewerRun(
             f"'{path}' has format {found}; this version of fdch reads formats up to "
-            f"{FORMAT}. Upgrade fdch to go on with it."
+            f"{FORMAT}. Upgrade fdch to continue it."
         )
     return dict(document)
 

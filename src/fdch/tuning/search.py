@@ -101,7 +101,7 @@ class Search:
         except OutOfTime:
             pass
         finally:
-            if self._count:  # before, there is nothing to go on from
+            if self._count:  # before, there is nothing to resume
                 self._save()
 
     def _measure_defaults(self) -> None:
@@ -204,7 +204,7 @@ class Search:
         self._records.save()
 
     def _report(self) -> None:
-        """Tell the time that has passed, and what was found in it."""
+        """Report the time that has passed, and the best gain so far."""
         total = max(1, round(self._budget.seconds))
         passed = min(total, int(self._budget.spent))
         if passed <= self._shown:

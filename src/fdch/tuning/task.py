@@ -36,7 +36,7 @@ class TuningTask:
     @cached_property
     def space(self) -> dict[str, Range | Choice]:
         """The settings to search."""
-        return tunable(self.method, self.fixed)
+        return find_space(self.method, self.fixed)
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class TuningTask:
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def tunable(method: HashMethod, fixed: Collection[str]) -> dict[str, Range | Choice]:
+def find_space(method: HashMethod, fixed: Collection[str]) -> dict[str, Range | Choice]:
     """Give what can be searched of a method, fixed settings aside.
 
     Raises:

@@ -22,7 +22,7 @@ from fdch.tuning.folds import Folds, training_part
 from fdch.tuning.records import Records, Trial
 from fdch.tuning.search import Budget, Search
 from fdch.tuning.settings_file import SettingsFile
-from fdch.tuning.task import TuningTask, changed_settings, tunable
+from fdch.tuning.task import TuningTask, changed_settings, find_space
 from fdch.tuning.verdict import SURE, Verdict, choose
 
 Clock = Callable[[], float]
@@ -71,14 +71,14 @@ class Tuning:
                 f"The defaults stand: none of {others} other trials was measured on "
                 "all folds. More minutes allow more."
             )
-        told = (
+        gained = (
             f"gains {verdict.gain:.4f} ± {verdict.error:.4f} over the defaults "
-            f"on held-out pairs"
+            "on held-out pairs"
         )
         if verdict.is_better:
-            return f"Trial {verdict.best.number} of {others} {told}."
+            return f"Trial {verdict.best.number} of {others} {gained}."
         return (
-            f"The defaults stand: the best of {others} trials {told}, not more than "
+            f"The defaults stand: the best of {others} trials {gained}, not more than "
             f"{SURE:g} standard errors."
         )
 
@@ -122,7 +122,7 @@ def page_path(out: Path) -> Path:
 
 
 def require_packages() -> None:
-    """Refuse to begin without what is needed in the end."""
+    """Refuse to start without the packages of the extra."""
     if not all(map(find_spec, ("optuna", "matplotlib", "jinja2"))):
         raise MissingExtra("tuning", "tune")
 
@@ -133,13 +133,13 @@ def require_free_place(out: Path, resume: bool) -> None:
     there = [path for path in own if path.exists()]
     if there and not resume:
         raise RunError(
-            f"'{there[0]}' is there already. Add --resume to go on with that search, "
+            f"'{there[0]}' is there already. Add --resume to continue that search, "
             "or choose another --out."
         )
 
 
 def tune_settings(
-    asked: TrainingTask,
+    training: TrainingTask,
     minutes: float,
     *,
     context: Context = PLAIN,
@@ -149,10 +149,9 @@ def tune_settings(
     """Read data and search settings on its training part.
 
     Args:
-        asked: What would be trained; `out` is the settings file. Its settings are
-            fixed. A search that was begun there goes on.
-        minutes: For the search; reading, and image features that are not in the
-            cache, come on top.
+        training: What would be trained; `out` is the settings file. Its settings are
+            fixed. An unfinished search there is resumed.
+        minutes: For the search; reading data and computing image features is extra.
         context: Device and progress.
         announce: Called with the data and its split before the search.
         clock: Gives the time in seconds.
@@ -162,18 +161,21 @@ def tune_settings(
     """
     require_packages()
     method = configure(
-        methods.load(asked.method), asked.settings, bits=asked.bits, seed=asked.seed
+        methods.load(training.method),
+        training.settings,
+        bits=training.bits,
+        seed=training.seed,
     )
-    fixed = set(asked.settings)
-    tunable(method, fixed)  # refuses what has nothing to tune, before data is read
+    fixed = set(training.settings)
+    find_space(method, fixed)  # refuses a method with nothing to tune, before reading
     require_ready(method, context)
-    pairs, _, split = read_parts(asked, context)
+    pairs, _, split = read_parts(training, context)
     task = TuningTask(method, fixed, pairs.fingerprint, split.fingerprint)
     announce(pairs, split)
     part = training_part(pairs, split)
     if takes_features(method, part):
         part = extract(part, context)
-    return tune(task, part, asked.out, minutes, context, clock), pairs
+    return tune(task, part, training.out, minutes, context, clock), pairs
 
 
 def tune(
@@ -184,7 +186,7 @@ def tune(
     context: Context = PLAIN,
     clock: Clock = time.monotonic,
 ) -> Tuning:
-    """Search settings on a training part, going on with what was begun.
+    """Search settings on a training part, resuming an unfinished search.
 
     Args:
         task: What is searched.

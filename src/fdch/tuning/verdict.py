@@ -56,8 +56,8 @@ def choose(trials: Sequence[Trial]) -> Verdict:
 def _standard_error(gains: Sequence[float], errors: Sequence[float]) -> float:
     """Give the larger of two: as the folds differ, and as their pairs do.
 
-    A few folds may agree by chance, and a single one tells nothing of itself; what
-    varies from training to training, on the other hand, only the folds show.
+    Few folds may agree by chance, and one fold has no spread. Only folds, on the
+    other hand, show how much results vary from training to training.
     """
     over_pairs = math.sqrt(sum(error**2 for error in errors)) / len(errors)
     if len(gains) < 2:
