@@ -47,6 +47,9 @@ def methods_page() -> str:
         for preset, values in about["presets"].items():
             changed = ", ".join(f"`{k}={_plain(v)}`" for k, v in values.items())
             parts.append(f"\n`preset={preset}`: {changed}")
+        if about["search"]:
+            searched = ", ".join(f"`{k}` {v}" for k, v in about["search"].items())
+            parts.append(f"\n`fdch tune` searches: {searched}")
     return "\n".join(parts) + "\n"
 
 

@@ -36,7 +36,7 @@ QUICK = {
     "text_hidden": "48",
     "fusion_hidden": "32",
     "stage_one_epochs": "5",
-    "stage_two_epochs": "5",
+    "stage_two_epochs": "10",
     "batch_size": "40",
     "learning_rate": "2e-2",
 }

@@ -223,7 +223,9 @@ def test_progress_tells_of_every_epoch_with_its_terms(task):
     train_run(task, context=Context(told.append))
     epochs = [update for update in told if update.unit == "epoch"]
     assert [(u.task, u.done) for u in epochs] == [
-        (stage, epoch) for stage in ("stage 1", "stage 2") for epoch in range(1, 6)
+        (stage, epoch)
+        for stage, last in (("stage 1", 5), ("stage 2", 10))
+        for epoch in range(1, last + 1)
     ]
     assert {"pairwise", "quantization", "balance", "mean |H|"} <= set(epochs[0].values)
     assert {"image pairwise", "text imitation", "mean |F|"} <= set(epochs[-1].values)

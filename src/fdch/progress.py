@@ -1,6 +1,8 @@
 """How long work tells that it goes on: library code reports, the command prints."""
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
@@ -28,3 +30,28 @@ Progress = Callable[[Update], None]
 
 def silent(update: Update) -> None:
     """Report nothing: the default of every function that takes a Progress."""
+
+
+class _Collector(logging.Handler):
+    def __init__(self, found: list[str]) -> None:
+        super().__init__(logging.WARNING)
+        self._found = found
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if text not in self._found:
+            self._found.append(text)
+
+
+@contextmanager
+def collect_warnings() -> Iterator[list[str]]:
+    """Gather what methods warn of, each warning once, instead of printing it."""
+    logger, found = logging.getLogger("fdch"), list[str]()
+    collector, before = _Collector(found), logger.propagate
+    logger.addHandler(collector)
+    logger.propagate = False
+    try:
+        yield found
+    finally:
+        logger.removeHandler(collector)
+        logger.propagate = before

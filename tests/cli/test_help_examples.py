@@ -11,6 +11,7 @@ from fdch.cli.groups import LazyGroup
 ORDER = (
     ("methods",),
     ("data", "inspect"),
+    ("tune",),
     ("train",),
     ("evaluate",),
     ("compare",),
@@ -42,7 +43,10 @@ SLOW = (
     ("bench", "hostile"),
 )
 ENDLESS = (("serve",),)  # tests/service runs it
-QUICKER = {"train": "--set stage_one_epochs=1 --set stage_two_epochs=1"}
+QUICKER = {
+    "train": "--set stage_one_epochs=1 --set stage_two_epochs=1",
+    "tune": "--minutes 0.05",
+}
 
 
 def commands(group=cli, above=()):

@@ -65,6 +65,14 @@ def test_pictures_have_a_line_every_five_seconds_and_a_last_one(piped, clock):
     assert len(lines) == 4
 
 
+def test_time_itself_has_no_pace(piped, clock):
+    stream, progress = piped
+    for second in range(10):
+        progress(Update("tuning", second, 60, "second"))
+        clock.now += 1
+    assert stream.getvalue() == "tuning: 5/60 seconds, 55 s left\n"
+
+
 def test_what_was_done_before_does_not_count_to_the_pace(piped, clock):
     stream, progress = piped
     progress(Update("image features", 900, 1000, "picture"))

@@ -120,3 +120,28 @@ def test_a_method_asked_for_by_name_is_shown_in_any_table(reproduce):
     result = reproduce("table1", methods="cmfh")
     assert result.exit_code == 0, result.stderr
     assert "CMFH" in result.stdout
+
+
+def test_tuned_methods_are_shown(reproduce, monkeypatch):
+    from fdch.tuning import search
+
+    monkeypatch.setattr(search, "TRIALS_PER_SETTING", 2)
+    more = ("--tuned", "--tune-minutes", 2, "--json")
+    result = reproduce("table2", *more, methods="dch", seeds=1)
+    assert result.exit_code == 0, result.stderr
+    (row,) = json.loads(result.stdout)["tuned"]
+    assert (row["method"], row["bits"], row["trials"]) == ("dch", 8, 7)
+    assert "tuning: 1/1 methods" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--tune-minutes", 2), "--tune-minutes is for --tuned"),
+        (("--tuned", "--tune-minutes", 0), "0 is no time"),
+    ],
+)
+def test_wrong_times_to_tune_are_wrong_usage(reproduce, more, told):
+    result = reproduce("table2", *more)
+    assert result.exit_code == 2
+    assert told in result.stderr

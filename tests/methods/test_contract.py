@@ -23,6 +23,8 @@ from fdch.errors import DataError, LabelError, NotFitted, SettingError
 from fdch.evaluation import score
 from fdch.methods import _base
 from fdch.methods._base import HashMethod
+from fdch.methods._settings import search_space
+from fdch.methods._space import Choice
 from fdch.progress import Update
 from fdch.runs import open_run, save_run
 from fdch.training import batches
@@ -193,6 +195,19 @@ def test_it_says_where_it_comes_from_and_what_its_settings_are(name):
     for field in fields(kind):
         if field.init:
             assert any(f"{field.name}: " in text for text in documents), field.name
+
+
+def test_what_may_be_tuned_are_settings_and_ranges_hold_their_defaults(name):
+    kind: Any = methods.load(name)
+    defaults: dict[str, Any] = {each.name: each.default for each in fields(kind)}
+    assert kind.search_space.keys() <= defaults.keys()
+    for setting, space in search_space(kind).items():
+        assert defaults[setting] in space, setting
+        assert space.first is None or space.first in space, setting
+        ends = space.values if isinstance(space, Choice) else (space.low, space.high)
+        whole = isinstance(defaults[setting], int) and not isinstance(space, Choice)
+        for value in ends:
+            kind(**{setting: int(value) if whole else value}).check()
 
 
 def test_codes_have_the_length_asked_for(method, name, parts):

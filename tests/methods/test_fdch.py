@@ -64,6 +64,45 @@ def stop_after(task, epochs):
     return progress
 
 
+def test_a_judge_encodes_after_each_epoch_of_stage_two_and_changes_nothing(
+    pairs, fitted
+):
+    method, seen = FDCH(**SMALL), []
+
+    def judge(done, total):
+        codes = method.encode_images(pairs.images)
+        seen.append((done, total, codes))
+
+    assert_same(method.fit(pairs, context=Context(judge=judge)), fitted)
+    assert [(done, total) for done, total, _ in seen] == [(1, 3), (2, 3), (3, 3)]
+    assert seen[0][2] != seen[-1][2] == fitted.encode_images(pairs.images)
+
+
+def test_a_method_whose_training_a_judge_ended_is_not_fitted(pairs):
+    def judge(done, total):
+        raise Stop
+
+    method = FDCH(**SMALL)
+    with pytest.raises(Stop):
+        method.fit(pairs, context=Context(judge=judge))
+    with pytest.raises(NotFitted):
+        method.encode_images(pairs.images)
+
+
+def test_the_epoch_scale_counts_for_given_and_usual_epochs(pairs):
+    half = FDCH(epoch_scale=0.5)
+    assert half._schedule(0, 40, 4500).epochs == 20
+    assert half._schedule(4, 25, 4500).epochs == 2
+    assert FDCH(epoch_scale=0.01)._schedule(4, 25, 4500).epochs == 1
+    told: list[Update] = []
+    small = FDCH(**SMALL, epoch_scale=2.0)
+    small.fit(pairs, context=Context(told.append))
+    assert {(update.task, update.total) for update in told} == {
+        ("stage 1", 6),
+        ("stage 2", 6),
+    }
+
+
 @pytest.mark.parametrize("stage", ["stage 1", "stage 2"])
 @pytest.mark.parametrize("epochs", [0, 1, 2])
 def test_resumed_training_ends_as_uninterrupted(tmp_path, pairs, fitted, stage, epochs):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fdch.evaluation import code_health
+from fdch.extraction import takes_features
 from fdch.methods._base import HashMethod
 from fdch.reproduction import laboratory as module
 from fdch.reproduction.cells import RUN
-from fdch.reproduction.features import takes_features
 from fdch.reproduction.laboratory import Laboratory
 from fdch.reproduction.study import Cell, Study
 from fdch.run_files import is_finished

@@ -240,6 +240,26 @@ def test_training_stopped_after_seconds_goes_on_from_where_it_was(
     assert_same(snapshot(resumed), snapshot(whole))
 
 
+def test_a_judge_sees_every_epoch_and_changes_nothing():
+    plain = Regression()
+    train(plain, schedule(), 0, Context())
+    judged, seen = Regression(), []
+    train(judged, schedule(), 0, Context(judge=lambda *epoch: seen.append(epoch)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert_same(snapshot(judged), snapshot(plain))
+
+
+def test_a_judge_ends_training():
+    def judge(done, total):
+        if done == 2:
+            raise Stop
+
+    stage = Regression()
+    with pytest.raises(Stop):
+        train(stage, schedule(), 0, Context(judge=judge))
+    assert stage.ended == 2
+
+
 def test_seeds_change_the_order_and_the_result():
     results = []
     for seed in (1, 1, 2):

@@ -15,6 +15,7 @@ COMMANDS = {
     "demo": "Train, evaluate, index and search generated pictures, in minutes.",
     "methods": "List the methods, or the settings of one.",
     "data": "Look at data before training.",
+    "tune": "Find the settings of a method that suit some data.",
     "train": "Train a method on pairs and save it as a run.",
     "evaluate": "Score a run: pictures find texts, and texts find pictures.",
     "encode": "Write the codes of pairs to a file.",

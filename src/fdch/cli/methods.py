@@ -36,6 +36,8 @@ def command(name: str | None, as_json: bool) -> None:
 
 def describe(method: "type[HashMethod]") -> dict[str, Any]:
     """Give what there is to know of a method."""
+    from fdch.methods._settings import search_space
+
     told = setting_descriptions(method)
     about = method.about
     settings = [field for field in fields(method) if field.init]
@@ -58,6 +60,7 @@ def describe(method: "type[HashMethod]") -> dict[str, Any]:
             preset: {name: value for name, value in values.items() if name in names}
             for preset, values in method.presets.items()
         },
+        "search": {name: str(each) for name, each in search_space(method).items()},
     }
 
 
@@ -114,6 +117,9 @@ def say_settings(name: str, about: dict[str, Any]) -> None:
     for preset, values in about["presets"].items():
         given = ", ".join(f"{key}={_shown(value)}" for key, value in values.items())
         say(f"\npreset={preset}: {given}")
+    if about["search"]:
+        searched = (f"{key} {each}" for key, each in about["search"].items())
+        say(f"\nfdch tune searches: {', '.join(searched)}")
 
 
 def _shown(value: object) -> str:

@@ -146,7 +146,8 @@ class _Lines:
         parts = [f"{update.task}: {counted}"]
         seconds, steps = now - began, update.done - first
         if seconds > 0 and steps > 0:
-            parts.append(pace(steps / seconds, update.unit))
+            if update.unit != "second":  # time itself has no pace
+                parts.append(pace(steps / seconds, update.unit))
             left = (update.total - update.done) * seconds / steps
             parts.append(f"{duration(left)} left")
         told = ", ".join(parts)

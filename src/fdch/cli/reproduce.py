@@ -13,6 +13,7 @@ from fdch.cli.lists import listed, numbers
 from fdch.cli.options import device_option, example, json_option, refuse_broken
 from fdch.cli.output import count, note, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.values import Minutes
 from fdch.errors import RunError, SettingError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fdch.reproduction.reproduce import Reproduction
     from fdch.reproduction.study import Study
 
+USUAL_MINUTES = 20.0  # of tuning
 RECIPES = ("table1", "table2", "figure2", "figure3", "all")
 
 
@@ -52,6 +54,14 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
 )
 @click.option(
     "--workers", type=int, help="Processes; by cores and memory if not given."
+)
+@click.option(
+    "--tuned", is_flag=True, help="Tune every method first, at each code length."
+)
+@click.option(
+    "--tune-minutes",
+    type=Minutes(),
+    help="Time for each method and length, with --tuned.  [default: 20]",
 )
 @click.option("--keep-runs", is_flag=True, help="Keep every trained run.")
 @refuse_broken
@@ -103,6 +113,7 @@ def describe(
 ) -> dict[str, Any]:
     """Give the document of `--json`."""
     from fdch.evaluation.tables import Spread
+    from fdch.reproduction.page import tuned_rows
     from fdch.reproduction.tables import score_rows
 
     tables = {}
@@ -120,6 +131,7 @@ def describe(
         "seeds": list(found.seeds),
         "recipes": [asdict(recipe) for recipe in found.recipes],
         "tables": tables,
+        "tuned": tuned_rows(found),
         "cells": {
             cell.name: {
                 "state": record.state,
@@ -166,8 +178,12 @@ def _study(
     bits: str | None,
     methods: str | None,
     assignments: tuple[str, ...],
+    tuned: bool,
+    tune_minutes: float | None,
     **same: Any,
 ) -> tuple["Study", list["Recipe"]]:
+    if tune_minutes is not None and not tuned:
+        raise click.UsageError("--tune-minutes is for --tuned; add it.")
     from fdch.methods import load
     from fdch.reproduction.recipe import choose
     from fdch.reproduction.study import Study, settings_by_method
@@ -179,4 +195,5 @@ def _study(
     recipes = choose(recipe, lengths, named)
     chosen = dict.fromkeys(method for each in recipes for method in each.methods)
     settings = settings_by_method(assignments, list(chosen))
-    return Study(data, settings=settings, **same), recipes
+    minutes = (tune_minutes or USUAL_MINUTES) if tuned else None
+    return Study(data, settings=settings, tune_minutes=minutes, **same), recipes

@@ -7,29 +7,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdch.cli.groups import Interrupted
-from fdch.cli.options import (
-    DataName,
-    PathName,
-    device_option,
-    example,
-    json_option,
-    refuse_broken,
-)
+from fdch.cli.options import PathName, example, json_option
 from fdch.cli.output import note, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter, duration
-from fdch.cli.values import seed_option
+from fdch.cli.training_options import build_task, read_settings, training_options
 
 if TYPE_CHECKING:
-    from fdch.experiment import TrainingTask
+    from fdch.data.pairs import PairedSet
+    from fdch.data.splits import Split
     from fdch.runs import Run
+    from fdch.tuning.settings_file import SettingsFile
 
 
 @click.command(
     "train", epilog=example("fdch train scenes:300 --bits 16 --out runs/first")
 )
-@click.argument("data", type=DataName())
-@click.option("--method", default="fdch", show_default=True, help="See 'fdch methods'.")
-@click.option("--bits", default=64, show_default=True, help="Length of the codes.")
+@training_options
 @click.option(
     "--out",
     required=True,
@@ -37,27 +30,12 @@ if TYPE_CHECKING:
     metavar="RUN",
     help="Folder for the trained run.",
 )
-@seed_option("Of the split and of learning.")
 @click.option(
-    "--split",
+    "--settings",
+    "settings_file",
     type=PathName(),
     metavar="FILE",
-    help="Use a saved split, such as another run's split.json.",
-)
-@click.option("--query-pairs", type=int, help="Queries to draw, with --train-pairs.")
-@click.option("--train-pairs", type=int, help="Training pairs, validation included.")
-@click.option(
-    "--groups",
-    type=click.Choice(["pictures", "texts", "both"]),
-    help="Keep pairs with the same picture, text or either in one part of the split.",
-)
-@click.option("--image-network", metavar="NAME", help="As --set image_network=NAME.")
-@click.option(
-    "--set",
-    "assignments",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a setting, or take a preset: preset=paper. Repeatable.",
+    help="Take the settings that 'fdch tune' wrote; --set wins over them.",
 )
 @click.option(
     "--stage-one",
@@ -66,16 +44,21 @@ if TYPE_CHECKING:
     help="Take stage 1 from a run of fdch or of a variant.",
 )
 @click.option("--resume", is_flag=True, help="Go on with interrupted training.")
-@refuse_broken
-@device_option
 @json_option
-def command(resume: bool, device: str, as_json: bool, **asked: Any) -> None:
+def command(
+    resume: bool,
+    device: str,
+    as_json: bool,
+    settings_file: Path | None,
+    **options: Any,
+) -> None:
     """Train a method on pairs and save it as a run.
 
     DATA is pairs.csv, pairs.jsonl, pairs.parquet, features.npz,
     mirflickr25k:DIR, nuswide:DIR, dcmh-mat:FILE, scenes or scenes:N.
     """
-    task = _task(**asked)
+    file = read_settings(settings_file, options) if settings_file else None
+    task = build_task(file=file, **options)
     from fdch.cli.data_notes import tell_parts
     from fdch.experiment import train_run
     from fdch.index.rows import MOST_BITS
@@ -87,11 +70,17 @@ def command(resume: bool, device: str, as_json: bool, **asked: Any) -> None:
             f"note: codes of {task.bits} bits can be scored, but not indexed and "
             f"searched; {MOST_BITS} bits are the most for that."
         )
+
+    def announce(pairs: "PairedSet", split: "Split") -> None:
+        tell_parts(pairs, split)
+        if file is not None:
+            _note_origin(file, task.bits, pairs, split)
+
     was_finished = resume and is_finished(task.out)
     try:
         with ProgressPrinter() as progress:
             context = Context(progress, device)
-            run = train_run(task, resume=resume, context=context, announce=tell_parts)
+            run = train_run(task, resume=resume, context=context, announce=announce)
     except KeyboardInterrupt:
         raise Interrupted(_remains(task.out)) from None
     if was_finished:
@@ -140,34 +129,20 @@ def say_trained(run: "Run") -> None:
     say(f"next         fdch evaluate {shlex.quote(str(run.folder))}")
 
 
-def _task(
-    data: str,
-    assignments: tuple[str, ...],
-    image_network: str | None,
-    query_pairs: int | None,
-    train_pairs: int | None,
-    **same: Any,
-) -> "TrainingTask":
-    if (query_pairs is None) != (train_pairs is None):
-        raise click.UsageError("give --query-pairs and --train-pairs together.")
-    if query_pairs is not None and same["split"]:
-        raise click.UsageError("a saved --split has its sizes; leave theirs out.")
-    if same["groups"] and same["split"]:
-        raise click.UsageError("a saved --split has its groups; leave --groups out.")
-    from fdch.data.splits import SplitSizes
-    from fdch.experiment import TrainingTask
-    from fdch.methods._settings import parse_assignments
-
-    settings = parse_assignments(assignments)
-    if twice := {"bits", "seed"} & set(settings):
-        names = " and ".join(f"--{name}" for name in sorted(twice))
-        raise click.UsageError(f"give {names} as an option, not with --set.")
-    if image_network is not None:
-        settings["image_network"] = image_network
-    sizes = None
-    if query_pairs is not None and train_pairs is not None:
-        sizes = SplitSizes(query_pairs, train_pairs)
-    return TrainingTask(data, settings=settings, sizes=sizes, **same)
+def _note_origin(
+    file: "SettingsFile", bits: int, pairs: "PairedSet", split: "Split"
+) -> None:
+    """Say where settings were found, where that was not quite here."""
+    if bits != file.bits:
+        note(f"note: the settings were found for {file.bits} bits, not {bits}.")
+    if file.data.get("fingerprint") != pairs.fingerprint:
+        name = file.data.get("name", "unnamed")
+        note(f"note: the settings were found on other data ({name}).")
+    elif file.data.get("split") != split.fingerprint:
+        note(
+            "note: the settings were found with another split of this data, so some "
+            "of the queries may have been used to find them."
+        )
 
 
 def _remains(out: Path) -> str:

@@ -38,6 +38,19 @@ class Seconds(click.types.FloatParamType):
         return number
 
 
+class Minutes(click.types.FloatParamType):
+    """A time in minutes that begins and ends."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Refuse no time at all, and one without an end."""
+        number = super().convert(value, param, ctx)
+        if not 0 < number < math.inf:
+            self.fail(f"{number:g} is no time; give minutes above 0.", param, ctx)
+        return number
+
+
 class Probability(click.types.FloatParamType):
     """A number from 0 to 1."""
 

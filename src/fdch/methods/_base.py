@@ -15,6 +15,7 @@ from fdch.data.pairs import PairedSet, require_pairs
 from fdch.data.texts import Texts
 from fdch.errors import NotFitted, SettingError
 from fdch.methods._ranges import make_plain, require_kinds, require_not_negative
+from fdch.methods._space import SearchSpace
 from fdch.methods._state import inputs_from_arrays, inputs_to_arrays
 from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import Inputs
@@ -82,6 +83,7 @@ class HashMethod(ABC):
 
     about: ClassVar[About]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    search_space: ClassVar[SearchSpace] = {}
     _inputs: ClassVar[Inputs | None] = None
     _least_pairs: ClassVar[int] = 1
 
@@ -109,9 +111,12 @@ class HashMethod(ABC):
             self.image_weights,
             getattr(self, "finetune", False),
         )
-        self._inputs = None  # type: ignore[misc]  # of an earlier fit
-        self._learn(inputs, pairs, validation, context)
-        self._inputs = inputs  # type: ignore[misc]
+        self._inputs = inputs  # type: ignore[misc]  # the context's judge may encode
+        try:
+            self._learn(inputs, pairs, validation, context)
+        except BaseException:
+            self._inputs = None  # type: ignore[misc]
+            raise
         return self
 
     def encode_images(self, images: Images, context: Context = PLAIN) -> Codes:

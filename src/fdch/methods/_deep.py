@@ -18,6 +18,7 @@ from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedRun, SettingError
 from fdch.methods._base import Array, HashMethod
 from fdch.methods._ranges import with_values
+from fdch.methods._space import Range, SearchSpace
 from fdch.networks import image as image_networks
 from fdch.networks.head import FineTunedNetwork, ImageHead, fit_standardization
 from fdch.networks.initialization import Initialization
@@ -31,7 +32,7 @@ from fdch.training.loop import Schedule
 from fdch.training.randomness import derive_seed
 
 logger = logging.getLogger(__name__)
-SIZES = ("_width", "_hidden", "batch_size", "learning_rate")
+SIZES = ("_width", "_hidden", "batch_size", "learning_rate", "epoch_scale")
 WEIGHTS = ("_weight", "epochs", "weight_decay", "backbone_rate")
 SHARES = ("_dropout",)
 # training pairs on which the usual numbers of epochs were chosen
@@ -68,6 +69,7 @@ class DeepMethod(HashMethod):
         text_hidden: Hidden units of the text networks.
         reduction: "per_term" or "paper": see `objectives/reduction.py`.
         batch_size: Pairs in a batch.
+        epoch_scale: Factor on the number of epochs, given or usual.
         optimizer: "adamw" or "sgd".
         learning_rate: Rate of the first epoch, of each stage where there are two.
         final_learning_rate: Rate of the last.
@@ -84,6 +86,7 @@ class DeepMethod(HashMethod):
     text_hidden: int = 2048
     reduction: Reduction = "per_term"
     batch_size: int = 128
+    epoch_scale: float = 1.0
     optimizer: Literal["adamw", "sgd"] = "adamw"
     learning_rate: float = 1e-3
     final_learning_rate: float = 1e-5
@@ -94,6 +97,15 @@ class DeepMethod(HashMethod):
     word_dropout: float = 0.5
     finetune: bool = False
     backbone_rate: float = 0.1
+
+    # Sentences want less dropout than a handful of tags, so that comes first.
+    search_space: ClassVar[SearchSpace] = {
+        "image_dropout": Range(0.0, 0.7, first=0.2),
+        "word_dropout": Range(0.0, 0.7, first=0.2),
+        "weight_decay": Range(0.02, 1.5, log=True),
+        "learning_rate": Range(3e-4, 3e-3, log=True),
+        "epoch_scale": Range(0.5, 2.0, log=True),
+    }
 
     _least_pairs: ClassVar[int] = 2  # they learn how alike two pairs are
 
@@ -199,8 +211,9 @@ class DeepMethod(HashMethod):
         """
         steps = usual * math.ceil(CHOSEN_ON / self.batch_size)
         enough = math.ceil(steps / math.ceil(items / self.batch_size))
+        epochs = asked or max(usual, enough)
         return Schedule(
-            asked or max(usual, enough),
+            max(1, round(self.epoch_scale * epochs)),
             self.batch_size,
             self.learning_rate,
             self.final_learning_rate,

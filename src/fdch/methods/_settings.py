@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from fdch.errors import SettingError, suggestion
 from fdch.methods._base import HashMethod
+from fdch.methods._space import Choice, Range
 from fdch.run_files import checksum
 
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -16,6 +17,12 @@ TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 def setting_names(method: type[HashMethod]) -> list[str]:
     """List the settings of a method that may be changed, in order."""
     return [field.name for field in fields(method) if field.init]
+
+
+def search_space(method: type[HashMethod]) -> dict[str, Range | Choice]:
+    """Give what `fdch tune` may change, without what a variant holds at one value."""
+    names = setting_names(method)
+    return {name: each for name, each in method.search_space.items() if name in names}
 
 
 def identifying(method: HashMethod) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About, Array, HashMethod, PairSum
 from fdch.methods._ranges import require_not_negative, require_positive, require_share
+from fdch.methods._space import Range, SearchSpace
 from fdch.progress import Update
 from fdch.training.closed_form import LinearMap, Matrix, Ridge, centred
 from fdch.training.context import Context
@@ -61,6 +62,11 @@ class CMFH(HashMethod):
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "release": {"start": "release", "max_iterations": 25, "tolerance": 0.0}
+    }
+    search_space: ClassVar[SearchSpace] = {
+        "image_weight": Range(0.1, 0.9),
+        "prediction_weight": Range(1.0, 1e4, log=True),
+        "penalty_weight": Range(1e-4, 1.0, log=True),
     }
 
     def check(self) -> None:

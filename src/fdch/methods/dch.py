@@ -18,6 +18,7 @@ from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
 from fdch.methods._ranges import require_not_negative, require_positive
 from fdch.methods._shallow import ShallowMethod
+from fdch.methods._space import Range, SearchSpace
 from fdch.progress import Update
 from fdch.training.closed_form import LinearMap, Matrix, Ridge, centred, signs
 from fdch.training.context import Context
@@ -59,6 +60,11 @@ class DCH(ShallowMethod):
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "release": {"bstep": "relaxed", "prediction_weight": 0.0}
+    }
+    search_space: ClassVar[SearchSpace] = {
+        "ridge": Range(1e-4, 100.0, log=True),
+        "classifier_weight": Range(0.01, 100.0, log=True),
+        "prediction_weight": Range(1e-7, 0.1, log=True),
     }
 
     def check(self) -> None:

@@ -16,6 +16,7 @@ from torch import nn
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
 from fdch.methods._deep import RELEASED, DeepMethod
+from fdch.methods._space import Range, SearchSpace
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.alternating import AlternatingStage, AlternatingWeights
 from fdch.training.batches import TrainingPairs
@@ -54,6 +55,10 @@ class DCMH(DeepMethod):
             "balance_weight": 1.0,
             "epochs": 500,
         }
+    }
+    search_space: ClassVar[SearchSpace] = {
+        **DeepMethod.search_space,
+        "quantization_weight": Range(1e-3, 0.1, log=True),
     }
 
     def _build(

@@ -9,7 +9,7 @@ the image network, which the paper trains too: that takes `finetune=true`.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from fdch.errors import SettingError
 from fdch.methods._base import About, Array
 from fdch.methods._deep import RELEASED, DeepMethod
 from fdch.methods._settings import identifying
+from fdch.methods._space import Range, SearchSpace
 from fdch.networks.fusion import FusionNetwork
 from fdch.networks.pair import PairNetwork
 from fdch.objectives.reduction import WeightedSum
@@ -101,6 +102,12 @@ class FDCH(DeepMethod):
             "stage_two_epochs": 500,
         }
     }
+    search_space: ClassVar[SearchSpace] = {
+        **DeepMethod.search_space,
+        "quantization_weight": Range(5e-4, 5e-2, log=True),
+        "imitation_weight": Range(3e-3, 0.3, log=True),
+        "label_weight": Range(2e-3, 0.2, log=True),
+    }
 
     _donor: ClassVar["FDCH | None"] = None
 
@@ -149,7 +156,8 @@ class FDCH(DeepMethod):
         stage = FusionStage(training, self._networks["pair"], weights, add)
         if donor is None:
             schedule = self._schedule(self.stage_one_epochs, 25, training.items)
-            train(stage, schedule, self.seed, context)
+            # no side can encode alone yet, so there is nothing to judge
+            train(stage, schedule, self.seed, replace(context, judge=None))
         return stage.unified_codes()
 
     def _copy_stage_one(self, donor: "FDCH") -> None:

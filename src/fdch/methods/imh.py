@@ -17,6 +17,7 @@ from fdch.errors import DataError
 from fdch.methods._base import About
 from fdch.methods._ranges import require_not_negative, require_positive
 from fdch.methods._shallow import SIDES, ShallowMethod
+from fdch.methods._space import Range, SearchSpace
 from fdch.progress import Update
 from fdch.training.anchors import Rows
 from fdch.training.closed_form import LinearMap, Matrix, Ridge, centred
@@ -55,6 +56,11 @@ class IMH(ShallowMethod):
         unified=False,
         image_input="pictures or features",
     )
+    search_space: ClassVar[SearchSpace] = {
+        "neighbors": Range(3, 50, log=True),
+        "smoothness_weight": Range(0.01, 100.0, log=True),
+        "ridge": Range(0.01, 100.0, log=True),
+    }
     function: ClassVar = MedianHash
 
     def check(self) -> None:

@@ -23,6 +23,7 @@ from fdch.errors import DataError, SettingError
 from fdch.methods._base import About, Array, HashMethod
 from fdch.methods._ranges import require_not_negative
 from fdch.methods._shallow import SIDES
+from fdch.methods._space import Choice, Range, SearchSpace
 from fdch.progress import Update
 from fdch.training.anchors import Rows, kmeans_centroids, squared_distances
 from fdch.training.closed_form import (
@@ -67,6 +68,11 @@ class LCMH(HashMethod):
         unified=False,
         image_input="pictures or features",
     )
+    search_space: ClassVar[SearchSpace] = {
+        "centroids": Range(300, 900, log=True),
+        "nearest": Range(0, 50),
+        "constraint": Choice(("whiten", "orth")),
+    }
 
     def check(self) -> None:
         """Refuse settings outside their range."""

@@ -20,6 +20,7 @@ from sklearn.decomposition import PCA
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About, Array, HashMethod
 from fdch.methods._ranges import require_positive, require_share
+from fdch.methods._space import Range, SearchSpace
 from fdch.progress import Update
 from fdch.training.closed_form import Matrix
 from fdch.training.context import Context
@@ -66,6 +67,11 @@ class LSSH(HashMethod):
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "release": {"sparsity": 0.2, "text_weight": 0.5, "link_weight": 1.0}
+    }
+    search_space: ClassVar[SearchSpace] = {
+        "sparsity": Range(0.1, 0.8),
+        "text_weight": Range(0.01, 1.0, log=True),
+        "link_weight": Range(0.05, 5.0, log=True),
     }
 
     def check(self) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fdch.methods._base import About
+from fdch.methods._space import Range, SearchSpace
 from fdch.methods.dcmh import DCMH
 from fdch.training.alternating import AlternatingWeights
 
@@ -42,6 +43,11 @@ class PRDH(DCMH):
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {**DCMH.presets["paper"], "decorrelation_weight": 1.0}
+    }
+    search_space: ClassVar[SearchSpace] = {
+        **DCMH.search_space,
+        "intra_weight": Range(0.1, 3.0, log=True),
+        "decorrelation_weight": Range(1e-3, 0.1, log=True),
     }
 
     def _weights(self) -> AlternatingWeights:

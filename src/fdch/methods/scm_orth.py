@@ -16,6 +16,7 @@ from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
 from fdch.methods._ranges import require_not_negative
 from fdch.methods._shallow import ShallowMethod
+from fdch.methods._space import Choice, Range, SearchSpace
 from fdch.progress import Update
 from fdch.training.closed_form import factored_svd
 from fdch.training.context import Context
@@ -53,6 +54,10 @@ class SCMOrth(ShallowMethod):
         unified=False,
         image_input="pictures or features",
     )
+    search_space: ClassVar[SearchSpace] = {
+        "ridge": Range(1e-7, 1.0, log=True),
+        "relative_ridge": Choice((False, True)),
+    }
 
     def check(self) -> None:
         """Refuse settings outside their range."""

@@ -21,6 +21,7 @@ from fdch.errors import DataError
 from fdch.methods._base import About, Array, PairSum
 from fdch.methods._ranges import require_not_negative, require_positive
 from fdch.methods._shallow import SIDES, ShallowMethod
+from fdch.methods._space import Choice, Range, SearchSpace
 from fdch.progress import Update
 from fdch.training.affinities import (
     SCHEDULES,
@@ -70,6 +71,11 @@ class SePHkm(ShallowMethod):
         unified=True,
         image_input="pictures or features",
     )
+    search_space: ClassVar[SearchSpace] = {
+        "binary_weight": Range(1e-3, 1.0, log=True),
+        "kernel_weight": Range(1e-4, 1.0, log=True),
+        "use_prior": Choice((False, True)),
+    }
     function: ClassVar = KernelHash
 
     def check(self) -> None:

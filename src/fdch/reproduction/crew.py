@@ -29,6 +29,7 @@ THREADS = (
     "NUMBA_NUM_THREADS",
 )
 WORKER = (sys.executable, "-m", "fdch.reproduction.worker")
+TUNE = "tune"  # the argument with which a process tunes cells instead
 Process = subprocess.Popen[str]
 
 

@@ -14,19 +14,21 @@ from fdch.data.splits import Parts, Split
 from fdch.errors import FdchError
 from fdch.evaluation import Protocol, Scores
 from fdch.experiment import seen_images
+from fdch.extraction import extract, for_pictures, takes_features
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import identifying
 from fdch.methods.fdch import FDCH
 from fdch.preparation import read_pairs, require_ready, require_sides
 from fdch.progress import Progress, silent
 from fdch.reproduction.cells import RUN, Record, clear, drop_run, remains
-from fdch.reproduction.features import extract, for_pictures, takes_features
 from fdch.reproduction.study import Cell, Job, Study
 from fdch.reproduction.trial import measure
+from fdch.reproduction.tuned import cells_to_tune, is_tuned, tune_cell, tuning_task
 from fdch.run_files import CHECKPOINTS, is_finished
 from fdch.runs import save_run
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
+from fdch.tuning.task import TuningTask
 
 # of what a cell keeps; cells of another are run again
 CELL_FORMAT = 2
@@ -98,6 +100,32 @@ class Laboratory:
         record, _ = self.record(cell)
         return record is not None and record.state == "done"
 
+    def untuned(self, cells: Sequence[Cell]) -> list[Cell]:
+        """List the methods and lengths, by their first seed, still to be tuned."""
+        if self.study.tune_minutes is None:
+            return []
+        tasks = {cell: self._tuning_task(cell) for cell in cells_to_tune(cells)}
+        return [
+            cell
+            for cell, task in tasks.items()
+            if task is not None and not is_tuned(self.study, cell, task)
+        ]
+
+    def tune_job(self, job: Job) -> Iterator[Cell]:
+        """Tune the methods of some cells; one that cannot be tuned has failed."""
+        for cell in job:
+            task, split = self._tuning_task(cell), self.split(cell.seed)
+            try:
+                if task is not None:
+                    pairs = self._pairs_for(task.method)
+                    tune_cell(self.study, cell, task, pairs, split)
+            except FdchError as problem:
+                self.fail(cell, f"tuning failed: {problem}")
+            yield cell
+
+    def _tuning_task(self, cell: Cell) -> TuningTask | None:
+        return tuning_task(self.study, cell, self.pairs, self.split(cell.seed))
+
     def run_job(self, job: Job) -> Iterator[Cell]:
         """Run the cells of a job, and tell of each as it ends."""
         donor = None
@@ -153,6 +181,8 @@ class Laboratory:
         context = Context(silent, self.study.device, checkpoints)
         protocol = self._protocol(split, parts)
         scores, figures = measure(method, parts, protocol, context, donor)
+        if (file := self.study.tuned(cell)) is not None:
+            figures["tuned"] = dict(file.settings)
         if keep:
             facts = self._facts(split, parts) | {"seconds": figures["training_seconds"]}
             whole = for_pictures(method, self.pairs, context)

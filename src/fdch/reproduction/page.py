@@ -18,6 +18,10 @@ from fdch.reproduction.overview import overview_plot
 from fdch.reproduction.published import SOURCE, Published
 from fdch.reproduction.recipe import Recipe, label
 from fdch.reproduction.reproduce import Reproduction
+from fdch.reproduction.tuned import SEED, cells_to_tune
+from fdch.tuning.page import shown_value
+
+TUNED_FIGURES = ("default_score", "score", "trials", "folds", "minutes")
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,28 @@ def write_page_of(path: Path, found: Reproduction, grids: Sequence[Grid]) -> Non
         protocol=next((r.scores.protocol for r in records if r.scores), None),
         chance=_chance(found),
         settings=_changed(found),
+        tuned=tuned_rows(found),
+        tuning_seed=SEED,
         version=__version__,
     )
+
+
+def tuned_rows(found: Reproduction) -> list[dict[str, Any]]:
+    """Give what tuning has found, a row to each method and length it was done for."""
+    rows = []
+    for cell in cells_to_tune(list(found.records)):
+        if (file := found.study.tuned(cell)) is not None:
+            changed = (f"{key}={shown_value(v)}" for key, v in file.settings.items())
+            rows.append(
+                {
+                    "method": cell.method,
+                    "bits": cell.bits,
+                    "settings": ", ".join(changed),
+                    "remark": file.remark,
+                    **{key: file.search.get(key) for key in TUNED_FIGURES},
+                }
+            )
+    return rows
 
 
 def _title(found: Reproduction) -> str:

@@ -9,10 +9,11 @@ from fdch.evaluation import Scores
 from fdch.preparation import require_writable
 from fdch.progress import Progress, Update, silent
 from fdch.reproduction.cells import Record, drop_run
-from fdch.reproduction.crew import Crew, usual_workers
+from fdch.reproduction.crew import TUNE, WORKER, Crew, usual_workers
 from fdch.reproduction.laboratory import Laboratory
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.study import CELLS, Cell, Job, Study, cells_of, jobs_of
+from fdch.tuning.tune import require_packages
 
 Announce = Callable[[PairedSet, Sequence[str]], None]
 
@@ -82,22 +83,23 @@ def reproduce(
     cells = cells_of(recipes, seeds)
     if not cells or (workers is not None and workers < 1):
         raise SettingError("a reproduction needs a recipe, a seed and a worker.")
+    if study.tune_minutes is not None:
+        require_packages()
     for cell in cells:
         study.method(cell)  # refuses unknown methods and settings before any work
     _require_own(study)
     laboratory = Laboratory(study, progress)
     found = {cell: laboratory.record(cell) for cell in cells}
     announce(laboratory.pairs, [trouble for _, trouble in found.values() if trouble])
+    accelerated = laboratory.context.torch_device().type != "cpu"
+    number = usual_workers(accelerated) if workers is None else workers
+    failed = _tune(laboratory, cells, number, progress)
     to_do = [
-        cell
-        for cell, (record, _) in found.items()
-        if record is None or record.state != "done"
+        cell for cell in cells if cell not in failed and not laboratory.is_done(cell)
     ]
     if to_do:
         laboratory.prepare(to_do)
         _make_folder(study)
-    accelerated = laboratory.context.torch_device().type != "cpu"
-    number = usual_workers(accelerated) if workers is None else workers
     done = len(cells) - len(to_do)
     progress(Update("cells", done, len(cells), "cell"))
     for ran, _ in enumerate(_run(laboratory, jobs_of(to_do), number), start=1):
@@ -111,14 +113,41 @@ def reproduce(
     )
 
 
-def _run(laboratory: Laboratory, jobs: Sequence[Job], workers: int) -> Iterator[Cell]:
-    """Run jobs here, or in several processes where there are several workers."""
+def _tune(
+    laboratory: Laboratory, cells: Sequence[Cell], workers: int, progress: Progress
+) -> set[Cell]:
+    """Tune what is to be tuned; give the cells of what could not be."""
+    to_do = laboratory.untuned(cells)
+    if not to_do:
+        return set()
+    laboratory.prepare(to_do)
+    _make_folder(laboratory.study)
+    jobs = [(cell,) for job in jobs_of(to_do) for cell in job]
+    progress(Update("tuning", 0, len(jobs), "method"))
+    for done, _ in enumerate(_run(laboratory, jobs, workers, TUNE), start=1):
+        progress(Update("tuning", done, len(jobs), "method"))
+    failed = set()
+    for first in laboratory.untuned(cells):
+        record, _ = laboratory.record(first)
+        for cell in cells:
+            if (cell.method, cell.bits) == (first.method, first.bits):
+                laboratory.fail(cell, record.reason if record else "it was not tuned.")
+                failed.add(cell)
+    return failed
+
+
+def _run(
+    laboratory: Laboratory, jobs: Sequence[Job], workers: int, *task: str
+) -> Iterator[Cell]:
+    """Work off jobs here, or in several processes where there are several workers."""
     count = min(workers, len(jobs))
     if count <= 1:
         for job in jobs:
-            yield from laboratory.run_job(job)
+            work = laboratory.tune_job if task else laboratory.run_job
+            yield from work(job)
         return
-    for cell, trouble in Crew(laboratory.study, count).work(jobs):
+    crew = Crew(laboratory.study, count, (*WORKER, *task))
+    for cell, trouble in crew.work(jobs):
         if trouble:
             laboratory.fail(cell, trouble)
         yield cell

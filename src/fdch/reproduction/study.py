@@ -8,14 +8,15 @@ from typing import Any, Self
 
 from fdch import methods
 from fdch.data.pairs import Broken
-from fdch.errors import SettingError, suggestion
+from fdch.errors import FdchError, SettingError, suggestion
 from fdch.methods._base import HashMethod
 from fdch.methods._deep import DeepMethod
 from fdch.methods._settings import configure, parse_assignments, setting_names
 from fdch.methods.fdch import FDCH
 from fdch.reproduction.recipe import Recipe
+from fdch.tuning.settings_file import SettingsFile
 
-CELLS = "cells"
+CELLS, TUNED = "cells", "tuned"
 
 
 @dataclass(frozen=True, order=True)
@@ -50,6 +51,7 @@ class Study:
         broken: Whether broken rows and pictures are refused or skipped.
         device: Where networks run.
         keep_runs: Keep each cell's trained run.
+        tune_minutes: Time to tune each method at each length; None tunes nothing.
     """
 
     source: str
@@ -58,18 +60,37 @@ class Study:
     broken: Broken = "refuse"
     device: str = "auto"
     keep_runs: bool = False
+    tune_minutes: float | None = None
 
     def folder(self, cell: Cell) -> Path:
         """Where a cell's results lie."""
         return self.out / CELLS / cell.name
 
-    def method(self, cell: Cell) -> HashMethod:
-        """Make a cell's method, unfitted."""
+    def tuned_path(self, cell: Cell) -> Path:
+        """Where the tuned settings of a cell's method and length lie."""
+        return self.out / TUNED / f"{cell.method}-{cell.bits}.toml"
+
+    def tuned(self, cell: Cell) -> SettingsFile | None:
+        """Read the tuned settings of a cell; None where there are none to be used."""
+        path = self.tuned_path(cell)
+        if self.tune_minutes is None or not path.exists():
+            return None
+        try:
+            return SettingsFile.read(path)
+        except FdchError:
+            return None  # it is written again, from the trials beside it
+
+    def method(self, cell: Cell, tuned: bool = True) -> HashMethod:
+        """Make a cell's method, unfitted.
+
+        Args:
+            cell: What it is for.
+            tuned: With its tuned settings, where there are any.
+        """
+        file = self.tuned(cell) if tuned else None
+        settings = file.as_text() if file else self.settings.get(cell.method, {})
         return configure(
-            methods.load(cell.method),
-            self.settings.get(cell.method, {}),
-            bits=cell.bits,
-            seed=cell.seed,
+            methods.load(cell.method), settings, bits=cell.bits, seed=cell.seed
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from fdch.training.speed import (
 )
 
 STAGES = ("stage 1", "stage 2")
-TERMS = ("pairwise", "balance", "quantization")  # of the loss of stage 1
+TERMS = ("pairwise", "balance", "quantization", "neighbours")  # of the loss of stage 1
 COMPARED_EPOCHS = 2
 
 

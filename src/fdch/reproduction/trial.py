@@ -1,9 +1,6 @@
 """One cell's work: fit, encode, score, and what it cost."""
 
-import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ from fdch.evaluation import Protocol, Scores, evaluate_codes
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods._base import HashMethod
 from fdch.methods.fdch import FDCH
+from fdch.progress import collect_warnings
 from fdch.runs import open_run
 from fdch.training.context import Context
 
@@ -39,7 +37,7 @@ def measure(
     """
     resumed = context.checkpoints is not None and context.checkpoints.folder.exists()
     forget_peak_memory()
-    with _warnings() as warned:
+    with collect_warnings() as warned:
         began = time.monotonic()
         shared = _fit(method, parts, context, donor)
         fitted = time.monotonic()
@@ -78,28 +76,3 @@ def _fit(
             pass
     method.fit(parts.train, parts.validation, context=context)
     return False
-
-
-class _Collector(logging.Handler):
-    def __init__(self, found: list[str]) -> None:
-        super().__init__(logging.WARNING)
-        self._found = found
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        if text not in self._found:
-            self._found.append(text)
-
-
-@contextmanager
-def _warnings() -> Iterator[list[str]]:
-    """Gather what the methods warn of: it belongs beside the scores."""
-    logger, found = logging.getLogger("fdch"), list[str]()
-    collector, before = _Collector(found), logger.propagate
-    logger.addHandler(collector)
-    logger.propagate = False
-    try:
-        yield found
-    finally:
-        logger.removeHandler(collector)
-        logger.propagate = before

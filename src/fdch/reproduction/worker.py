@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from queue import SimpleQueue
 from threading import Thread
 
-from fdch.reproduction.crew import JOB_ENDED
+from fdch.reproduction.crew import JOB_ENDED, TUNE
 from fdch.reproduction.laboratory import Laboratory
 from fdch.reproduction.study import Cell, Study
 
@@ -20,9 +20,10 @@ def main() -> None:
     answers, sys.stdout = sys.stdout, sys.stderr
     lines = _lines()
     laboratory = Laboratory(Study.from_json(json.loads(next(lines))))
+    work = laboratory.tune_job if TUNE in sys.argv else laboratory.run_job
     for line in lines:
         job = tuple(Cell(*parts) for parts in json.loads(line))
-        for cell in laboratory.run_job(job):
+        for cell in work(job):
             print(cell.name, file=answers, flush=True)
         print(JOB_ENDED, file=answers, flush=True)
 

@@ -121,6 +121,8 @@ def train(stage: Stage, schedule: Schedule, seed: int, context: Context) -> None
                 stage.tensors() | _optimizer_tensors(optimizers),
                 {"epoch": epoch + 1},
             )
+        if context.judge is not None:
+            context.judge(epoch + 1, schedule.epochs)
 
 
 def _batches(items: int, size: int) -> Iterator[Tensor]:

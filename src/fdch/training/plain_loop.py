@@ -18,6 +18,8 @@ from torch.nn import functional
 from fdch.networks.fusion import FusionNetwork
 from fdch.networks.head import ImageHead, Standardization
 from fdch.networks.text import TextNetwork
+from fdch.objectives.neighbours import SCALE
+from fdch.objectives.pairwise import log_odds
 from fdch.training.loop import Schedule
 from fdch.training.randomness import derive_seed, private_randomness
 
@@ -99,6 +101,7 @@ def _run_epoch(
     X, T, Y, H = tensors
     n = len(Y)
     B = torch.where(H >= 0, 1.0, -1.0)
+    shift = settings["prior_weight"] * log_odds(Y)
     total = torch.zeros((), device=H.device)
     network.train()
     for rows in torch.split(torch.randperm(n), settings["batch_size"]):
@@ -107,13 +110,17 @@ def _run_epoch(
         H[rows] = h.detach()
         S = (Y[rows] @ Y.T > 0).float()
         theta = h @ H.T / 2
-        pairwise = 2 * (functional.softplus(theta) - S * theta).sum()
+        shifted = theta + shift
+        pairwise = 2 * (functional.softplus(shifted) - S * shifted).sum()
+        near = (S * theta).sum(dim=1) / S.sum(dim=1)
+        neighbours = 2 * (torch.logsumexp(SCALE * theta, dim=1) - SCALE * near).sum()
         rest = H.sum(dim=0) - h.detach().sum(dim=0)
         balance = ((h.sum(dim=0) + rest) ** 2).sum()
         quantization = ((B[rows] - h) ** 2).sum()
-        loss = ((pairwise + settings["balance_weight"] * balance) / (n * b)) + settings[
-            "quantization_weight"
-        ] * quantization / b
+        over_pairs = pairwise + settings["balance_weight"] * balance
+        over_items = settings["quantization_weight"] * quantization
+        over_items = over_items + settings["neighbour_weight"] * neighbours
+        loss = over_pairs / (n * b) + over_items / b
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

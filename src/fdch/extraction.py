@@ -1,4 +1,4 @@
-"""Image features of a whole study, found once and held in memory."""
+"""Image features of many trainings, computed once and held in memory."""
 
 from dataclasses import replace
 

@@ -1,0 +1,53 @@
+"""What `fdch tune` may change of a method: a range or a choice to each setting."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers between two ends; whole ones where the setting is a whole number.
+
+    >>> 0.5 in Range(0.0, 0.7)
+    True
+
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        log: Search evenly in the logarithm, for ranges over orders of magnitude.
+        first: A value that is tried before any drawn at random.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    first: float | None = None
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        return f"{self.low:g} to {self.high:g}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A few values to choose from.
+
+    Args:
+        values: All of them.
+        first: One that is tried before any drawn at random.
+    """
+
+    values: tuple[Any, ...]
+    first: Any = None
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.values
+
+    def __str__(self) -> str:
+        return " or ".join(str(value).lower() for value in self.values)
+
+
+SearchSpace = Mapping[str, Range | Choice]

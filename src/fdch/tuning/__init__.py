@@ -1,0 +1,1 @@
+"""The settings of a method, chosen on pairs held out of its training part."""

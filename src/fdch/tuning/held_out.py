@@ -1,0 +1,65 @@
+"""What settings are judged by: scores of pairs that were held out of training."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.codes import Codes
+from fdch.data.pairs import PairedSet
+from fdch.encoding import encode_pairs
+from fdch.errors import LabelError
+from fdch.evaluation import (
+    Histograms,
+    average_precision,
+    distance_histograms,
+    precision_at,
+)
+from fdch.methods._base import HashMethod
+from fdch.training.context import PLAIN, Context
+
+FIRST = 10  # ranks that a person looks at
+
+
+def score_held_out(
+    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
+) -> NDArray[np.float64]:
+    """Score every pair as a query against all the others.
+
+    Args:
+        method: Able to encode.
+        pairs: Held-out pairs with both sides and labels.
+        context: Device and progress.
+
+    Returns:
+        For each pair that shares a label with another one: (AP + precision at 10)
+        / 2, averaged over both directions and, where the method has unified codes,
+        over both galleries.
+    """
+    coded = encode_pairs(method, pairs, context)
+    searches = [(coded.image, coded.text), (coded.text, coded.image)]
+    if coded.unified is not None:
+        searches += [(side, coded.unified) for side in (coded.image, coded.text)]
+    counts = [_count_others(*each, pairs.labels) for each in searches]
+    scores = np.mean(
+        [(average_precision(each) + precision_at(each, FIRST)) / 2 for each in counts],
+        axis=0,
+    )
+    known = scores[~np.isnan(scores)]
+    if not len(known):
+        raise LabelError(
+            f"no two of {len(pairs):,} held-out pairs share a label, so settings "
+            "cannot be compared. Give more pairs, or labels that occur more often."
+        )
+    return known
+
+
+def _count_others(
+    queries: Codes, gallery: Codes, labels: NDArray[np.uint8]
+) -> Histograms:
+    """Count items by distance, without the query's own pair."""
+    counts = distance_histograms(queries, gallery, labels, labels)
+    differing = np.bitwise_count(queries.packed ^ gallery.packed)
+    own = differing.sum(axis=1, dtype=np.intp)
+    rows = np.arange(len(own))
+    counts.items[rows, own] -= 1
+    counts.relevant[rows, own] -= labels.any(axis=1)
+    return counts

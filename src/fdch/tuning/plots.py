@@ -1,0 +1,96 @@
+"""Drawings of a search: how it went on, and which settings mattered."""
+
+import statistics
+from typing import TYPE_CHECKING, Any
+
+from fdch.methods._space import Choice, Range
+from fdch.report.plots import INK, SERIES, page_svg
+from fdch.tuning.records import Trial
+from fdch.tuning.tune import Tuning
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DONE, STOPPED = SERIES[0], SERIES[1]
+
+
+def last_gain(trial: Trial, defaults: Trial) -> float | None:
+    """Give a trial's gain over the defaults where it ended; None before any score."""
+    return trial.gain_at(max(trial.marks), defaults) if trial.marks else None
+
+
+def progress_plot(found: Tuning) -> str:
+    """Draw every trial's gain over the defaults, and the best so far."""
+    defaults = found.trials[0]
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.add_subplot()
+        _scatter(axes, found, [float(trial.number) for trial in found.trials])
+        best, steps = 0.0, []
+        for trial in found.trials:
+            if trial.state == "done":
+                best = max(best, statistics.fmean(trial.gains(defaults)))
+            steps.append(best)
+        axes.step(range(len(steps)), steps, where="post", color=DONE, label="best yet")
+        axes.set(xlabel="trial", ylabel="gain over the defaults")
+        figure.legend(loc="outside lower center", ncols=4, fontsize=9)
+
+    return page_svg(
+        "tuning", "Gain of each trial, and the best so far", (11, 3.4), draw
+    )
+
+
+def setting_plot(found: Tuning, name: str) -> str:
+    """Draw the gain of all trials over one of their settings."""
+    space = found.task.space[name]
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.add_subplot()
+        values = [_place(space, trial.settings[name]) for trial in found.trials]
+        _scatter(axes, found, values)
+        axes.axvline(values[0], color=INK, linewidth=1, linestyle=":")
+        if isinstance(space, Choice):
+            shown = [str(value).lower() for value in space.values]
+            axes.set_xticks(range(len(shown)), shown)
+            axes.set_xlim(-0.5, len(shown) - 0.5)
+        elif space.log:
+            axes.set_xscale("log")
+        axes.set(xlabel=name, ylabel="gain")
+
+    return page_svg(f"setting {name}", f"Gain of all trials over {name}", (5, 3), draw)
+
+
+def _place(space: Range | Choice, value: Any) -> float:
+    if isinstance(space, Choice):
+        return float(space.values.index(value)) if value in space else -0.5
+    # a logarithm has no place for a setting that was turned off by hand
+    return max(float(value), space.low) if space.log else float(value)
+
+
+def _scatter(axes: "Axes", found: Tuning, places: list[float]) -> None:
+    """Draw a dot to each trial: filled where it was measured on all folds."""
+    defaults, chosen = found.trials[0], found.chosen
+    axes.axhline(0, color=INK, linewidth=0.8)
+    for state, colour, filled in (("done", DONE, True), ("stopped", STOPPED, False)):
+        points = [
+            (place, gain)
+            for place, trial in zip(places, found.trials, strict=True)
+            if trial.state == state and (gain := last_gain(trial, defaults)) is not None
+        ]
+        axes.scatter(
+            [place for place, _ in points],
+            [gain for _, gain in points],
+            s=28,
+            facecolors=colour if filled else "none",
+            edgecolors=colour,
+            label="on all folds" if filled else "stopped early",
+        )
+    axes.scatter(
+        places[chosen.number],
+        last_gain(chosen, defaults) or 0.0,
+        s=130,
+        facecolors="none",
+        edgecolors=INK,
+        label="chosen",
+    )

@@ -1,0 +1,127 @@
+"""Which settings to try next, by Optuna; and which trials are worth continuing.
+
+Trials are kept by `records.py`, so nothing of Optuna is written to disk. Every
+proposal depends only on the seed and the trials before it, so a resumed search tries
+the settings that an uninterrupted one would have tried.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fdch.methods._space import Choice, Range
+from fdch.training.randomness import derive_seed
+from fdch.tuning.records import STEPS, Trial, last_step
+from fdch.tuning.task import TuningTask
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
+
+SHOWN_DIGITS = 3
+
+
+def propose(task: TuningTask, trials: Sequence[Trial]) -> dict[str, Any]:
+    """Choose the settings of the next trial.
+
+    Args:
+        task: What is searched.
+        trials: All trials so far, the defaults first.
+    """
+    firsts = {name: each.first for name, each in task.space.items()}
+    if len(trials) == 1 and any(value is not None for value in firsts.values()):
+        return {
+            name: default if firsts[name] is None else firsts[name]
+            for name, default in task.defaults.items()
+        }
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    distributions = {
+        name: _distribution(each, task.defaults[name])
+        for name, each in task.space.items()
+    }
+    seed = derive_seed(task.method.seed, "proposal", len(trials)) % 2**32
+    study = optuna.create_study(
+        direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed)
+    )
+    for trial in trials:
+        if trial.state in ("done", "stopped"):
+            study.add_trial(_frozen(task, trial, trials[0], distributions))
+    drawn = study.ask(distributions).params
+    return {name: _shorten(each, drawn[name]) for name, each in task.space.items()}
+
+
+def is_promising(trial: Trial, step: int, trials: Sequence[Trial]) -> bool:
+    """Tell whether a trial can still become the best.
+
+    After a fold it must be in the better half of all that came as far. In the middle
+    of one, where slow learners are still behind, in the better three quarters.
+
+    Args:
+        trial: The trial to judge.
+        step: Where it is.
+        trials: All trials, the defaults first.
+    """
+    defaults = trials[0]
+    own = trial.gain_at(step, defaults)
+    peers = [
+        each.gain_at(step, defaults)
+        for each in trials
+        if each is not trial and step in each.marks
+    ]
+    is_fold_end = step == last_step(step // STEPS)
+    allowed = len(peers) / 2 if is_fold_end else max(2, 0.75 * len(peers))
+    return sum(gain > own for gain in peers) <= allowed
+
+
+def _distribution(space: Range | Choice, default: Any) -> "BaseDistribution":
+    from optuna.distributions import (
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    if isinstance(space, Choice):
+        return CategoricalDistribution(space.values)
+    if isinstance(default, int):
+        return IntDistribution(int(space.low), int(space.high), log=space.log)
+    return FloatDistribution(space.low, space.high, log=space.log)
+
+
+def _frozen(
+    task: TuningTask,
+    trial: Trial,
+    defaults: Trial,
+    distributions: "dict[str, BaseDistribution]",
+) -> "FrozenTrial":
+    """Write a trial the way Optuna has them: gains are what it maximises."""
+    from optuna.trial import TrialState, create_trial
+
+    inside = {
+        name: _clip(each, trial.settings[name]) for name, each in task.space.items()
+    }
+    if trial.state == "done":
+        value = trial.gain_at(last_step(len(trial.seconds) - 1), defaults)
+        return create_trial(params=inside, distributions=distributions, value=value)
+    return create_trial(
+        params=inside,
+        distributions=distributions,
+        state=TrialState.PRUNED,
+        intermediate_values={
+            step: trial.gain_at(step, defaults) for step in trial.marks
+        },
+    )
+
+
+def _clip(space: Range | Choice, value: Any) -> Any:
+    """Bring a value that was given by hand, or by a preset, into the searched range."""
+    if isinstance(space, Choice):
+        return value if value in space else space.values[0]
+    return type(value)(min(max(value, space.low), space.high))
+
+
+def _shorten(space: Range | Choice, value: Any) -> Any:
+    """Round a drawn number to what people write, still inside its range."""
+    if not isinstance(value, float):
+        return value
+    return _clip(space, float(f"{value:.{SHOWN_DIGITS}g}"))

@@ -1,0 +1,186 @@
+"""A search on disk: its trials so far, so that it can be resumed."""
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from fdch.errors import DamagedRun, NewerRun, RunError
+from fdch.files import write_json
+
+FORMAT = 1
+FILE = "study.json"
+MAX_BYTES = 64 * 2**20
+# Within a fold, networks are scored at these shares of their epochs; the last step
+# of a fold is the trained method.
+SHARES = (0.25, 0.5)
+STEPS = len(SHARES) + 1
+State = Literal["running", "done", "stopped", "failed"]
+STATES = ("running", "done", "stopped", "failed")
+
+
+@dataclass
+class Trial:
+    """One set of settings, and how well it has done so far.
+
+    Args:
+        number: 0 for the defaults.
+        settings: The searched settings.
+        state: "running"; "done", on all folds; "stopped", as not promising; or
+            "failed", by an error.
+        marks: Scores by step: `STEPS` to a fold, the last of them its result.
+        errors: For each finished fold, the standard error of its gain over the
+            defaults, taken over its pairs.
+        seconds: What each finished fold took.
+        reason: Why it failed.
+    """
+
+    number: int
+    settings: dict[str, Any]
+    state: State = "running"
+    marks: dict[int, float] = field(default_factory=dict)
+    errors: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    reason: str = ""
+
+    @property
+    def scores(self) -> list[float]:
+        """The score on each finished fold."""
+        return [self.marks[last_step(fold)] for fold in range(len(self.seconds))]
+
+    def gains(self, defaults: "Trial") -> list[float]:
+        """Give how far each finished fold lies above the defaults' score there."""
+        pairs = zip(self.scores, defaults.scores, strict=False)
+        return [own - other for own, other in pairs]
+
+    def gain_at(self, step: int, defaults: "Trial") -> float:
+        """Give the mean gain over the folds finished before a step, and that step."""
+        steps = [*range(last_step(0), step, STEPS), step]
+        return statistics.fmean(self.marks[s] - defaults.marks[s] for s in steps)
+
+
+def last_step(fold: int) -> int:
+    """Give the step at which a fold ends, folds counted from 0."""
+    return STEPS * fold + STEPS - 1
+
+
+@dataclass
+class Records:
+    """Everything a search knows, written whole after each fold.
+
+    Args:
+        folder: Where it lies.
+        task: Fingerprint of what is searched.
+        trials: All trials, the defaults first.
+        reference: The defaults' score of every held-out pair, by fold.
+        spent: Seconds that the search has taken.
+    """
+
+    folder: Path
+    task: str
+    trials: list[Trial]
+    reference: list[list[float]] = field(default_factory=list)
+    spent: float = 0.0
+
+    @property
+    def defaults(self) -> Trial:
+        """The trial that all others are compared with."""
+        return self.trials[0]
+
+    def save(self) -> None:
+        """Write everything, whole or not at all."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise RunError(
+                f"'{self.folder}' cannot be made ({problem.strerror or problem}). "
+                "Choose another place for --out."
+            ) from problem
+        write_json(
+            self.folder / FILE,
+            {
+                "format": FORMAT,
+                "task": self.task,
+                "spent": round(self.spent, 3),
+                "reference": self.reference,
+                "trials": [asdict(trial) for trial in self.trials],
+            },
+        )
+
+    @classmethod
+    def open(cls, folder: Path, task: str, defaults: Mapping[str, Any]) -> Self:
+        """Read the records of a task, or begin them where there are none.
+
+        Raises:
+            RunError: They belong to another task, or are damaged.
+        """
+        path = folder / FILE
+        if not path.exists():
+            return cls(folder, task, [Trial(0, dict(defaults))])
+        document = _read(path)
+        if document.get("task") != task:
+            raise RunError(
+                f"'{folder}' belongs to a search on other data, with another split, "
+                "method, fixed settings or version of fdch. Choose another --out, or "
+                "delete that folder."
+            )
+        try:
+            reference = [[float(x) for x in fold] for fold in document["reference"]]
+            trials = [_trial(each) for each in document["trials"]]
+            _require_sound(trials, reference)
+            return cls(folder, task, trials, reference, float(document["spent"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise _damaged(path, problem) from problem
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ValueError(f"it has over {MAX_BYTES:,} bytes")
+        document = json.loads(path.read_text("utf-8"))
+        found = document["format"]
+        if type(found) is not int or found < 1:
+            raise ValueError(f"its format is {found!r}")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
+        raise _damaged(path, problem) from problem
+    if found > FORMAT:
+        raise NewerRun(
+            f"'{path}' has format {found}; this version of fdch reads formats up to "
+            f"{FORMAT}. Upgrade fdch to continue it."
+        )
+    return dict(document)
+
+
+def _trial(document: Mapping[str, Any]) -> Trial:
+    if document["state"] not in STATES:
+        raise ValueError(f"a trial's state is {document['state']!r}")
+    return Trial(
+        int(document["number"]),
+        dict(document["settings"]),
+        document["state"],
+        {int(step): float(score) for step, score in document["marks"].items()},
+        [float(error) for error in document["errors"]],
+        [float(seconds) for seconds in document["seconds"]],
+        str(document["reason"]),
+    )
+
+
+def _require_sound(trials: Sequence[Trial], reference: Sequence[object]) -> None:
+    """Refuse trials that lack what the next steps of a search count on."""
+    for number, trial in enumerate(trials):
+        folds = len(trial.seconds)
+        ends = {last_step(fold) for fold in range(folds)}
+        is_whole = ends <= trial.marks.keys() and len(trial.errors) == folds
+        if trial.number != number or not is_whole or folds > len(reference):
+            raise ValueError(f"trial {number} is not whole")
+    if len(trials[:1]) != 1 or len(reference) != len(trials[0].seconds):
+        raise ValueError("the defaults are not whole")
+
+
+def _damaged(path: Path, problem: Exception) -> DamagedRun:
+    return DamagedRun(
+        f"'{path}' cannot be read ({problem}). Delete its folder to search from the "
+        "beginning."
+    )

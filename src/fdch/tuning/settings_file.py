@@ -1,0 +1,149 @@
+"""settings.toml: what `fdch tune` has chosen, and `fdch train --settings` takes."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fdch import __version__, methods
+from fdch.errors import MissingFile, NewerRun, SettingError
+from fdch.files import write_whole
+from fdch.methods._settings import configure
+
+FORMAT = 1
+MAX_BYTES = 2**20
+VALUES = (str, int, float)  # and bool, which is an int
+ADVICE = "Give a file that 'fdch tune' wrote."
+
+
+@dataclass(frozen=True)
+class SettingsFile:
+    """Settings of a method, and where they come from.
+
+    Args:
+        method: The method's name.
+        bits: Length of the codes that they were found for.
+        seed: Of the split, the folds and learning.
+        settings: Those that differ from the method's defaults.
+        data: Name and fingerprint of the data, and fingerprint of its split.
+        search: Scores, folds, trials and time.
+        remark: What came of the search, in words.
+    """
+
+    method: str
+    bits: int
+    seed: int
+    settings: Mapping[str, Any]
+    data: Mapping[str, Any]
+    search: Mapping[str, Any]
+    remark: str = ""
+
+    def as_text(self) -> dict[str, str]:
+        """Give the settings as they are written on a command line."""
+        return {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in self.settings.items()
+        }
+
+    def save(self, path: Path) -> None:
+        """Write the file whole or not at all."""
+        head = {
+            "format": FORMAT,
+            "version": __version__,
+            "method": self.method,
+            "bits": self.bits,
+            "seed": self.seed,
+            "remark": self.remark,
+        }
+        tables = {"settings": self.settings, "data": self.data, "search": self.search}
+        parts = [
+            "# Written by fdch tune. Take it with: fdch train DATA --settings FILE"
+        ]
+        parts += [_line(name, value) for name, value in head.items()]
+        for table, values in tables.items():
+            parts += ["", f"[{table}]"]
+            parts += [_line(name, value) for name, value in values.items()]
+        text = "\n".join([*parts, ""])
+        content = text.encode("utf-8", errors="replace")
+        write_whole(path, lambda partial: partial.write_bytes(content))
+
+    @classmethod
+    def read(cls, path: Path) -> "SettingsFile":
+        """Read a file under checks; its settings fit the method it names.
+
+        Raises:
+            SettingError: Saying what is wrong with it; unknown settings all at
+                once, each with the nearest known name.
+        """
+        document = _document(path)
+        kinds = {"method": str, "bits": int, "seed": int, "settings": dict}
+        wrong = [
+            name for name, kind in kinds.items() if type(document.get(name)) is not kind
+        ]
+        data, search = document.get("data", {}), document.get("search", {})
+        if wrong or not isinstance(data, dict) or not isinstance(search, dict):
+            missing = ", ".join(wrong) or "data or search"
+            raise SettingError(
+                f"settings file '{path}' has missing or unfit entries: {missing}. "
+                f"{ADVICE}"
+            )
+        found = cls(
+            document["method"],
+            document["bits"],
+            document["seed"],
+            document["settings"],
+            data,
+            search,
+            str(document.get("remark", "")),
+        )
+        _require_known(path, found)
+        return found
+
+
+def _document(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        raise MissingFile(f"there is no settings file '{path}'; check the path.")
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ValueError(f"it has over {MAX_BYTES:,} bytes")
+        document = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise SettingError(
+            f"settings file '{path}' cannot be read ({problem}). {ADVICE}"
+        ) from problem
+    form = document.get("format")
+    if type(form) is not int or form < 1:
+        raise SettingError(f"'{path}' is not a settings file. {ADVICE}")
+    if form > FORMAT:
+        raise NewerRun(
+            f"settings file '{path}' has format {form}; this version of fdch reads "
+            f"formats up to {FORMAT}. Upgrade fdch to take it."
+        )
+    return document
+
+
+def _require_known(path: Path, found: SettingsFile) -> None:
+    strange = [k for k, v in found.settings.items() if not isinstance(v, VALUES)]
+    try:
+        if strange:
+            raise SettingError(f"no value to set: {', '.join(strange)}.")
+        configure(methods.load(found.method), found.as_text(), bits=found.bits)
+    except SettingError as problem:
+        raise SettingError(f"settings file '{path}': {problem}") from problem
+
+
+def _line(name: str, value: Any) -> str:
+    r"""Write one entry.
+
+    >>> _line("word_dropout", 0.2), _line("remark", "a \"b\"")
+    ('word_dropout = 0.2', 'remark = "a \\"b\\""')
+    """
+    if isinstance(value, bool):
+        return f"{name} = {str(value).lower()}"
+    if isinstance(value, int | float):
+        return f"{name} = {value!r}"
+    # strings of TOML are those of JSON, but for this one character
+    text = json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f"{name} = {text}"

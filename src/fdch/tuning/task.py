@@ -1,0 +1,95 @@
+"""What is tuned: a method, the settings that are searched, and on which pairs."""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+from fdch import __version__
+from fdch.errors import SettingError
+from fdch.methods._base import HashMethod
+from fdch.methods._settings import identifying, search_space
+from fdch.methods._space import Choice, Range
+from fdch.tuning.folds import FOLDS
+
+GIVEN = ("bits", "seed")  # options of their own, not settings to be found
+
+
+@dataclass(frozen=True)
+class TuningTask:
+    """Everything that the scores of trials depend on, but their own settings.
+
+    Args:
+        method: The defaults that trials are compared with, unfitted.
+        fixed: Settings that the user has chosen; they are not searched.
+        data: Fingerprint of the data.
+        split: Fingerprint of the split whose training part is used.
+    """
+
+    method: HashMethod
+    fixed: Collection[str]
+    data: str
+    split: str
+
+    @cached_property
+    def space(self) -> dict[str, Range | Choice]:
+        """The settings to search."""
+        return find_space(self.method, self.fixed)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The searched settings as they are without tuning."""
+        return {name: getattr(self.method, name) for name in self.space}
+
+    def build(self, settings: Mapping[str, Any]) -> HashMethod:
+        """Make the method with other settings, unfitted."""
+        return replace(self.method, **settings)
+
+    def describe(self) -> dict[str, Any]:
+        """Give the task in plain values."""
+        return {
+            "method": self.method.name,
+            "settings": identifying(self.method),
+            "space": {name: asdict(each) for name, each in self.space.items()},
+            "folds": FOLDS,
+            "data": self.data,
+            "split": self.split,
+            "version": __version__,
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """Tell one task from another, so that their trials are not mixed."""
+        text = json.dumps(self.describe(), sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def find_space(method: HashMethod, fixed: Collection[str]) -> dict[str, Range | Choice]:
+    """Give what can be searched of a method, fixed settings aside.
+
+    Raises:
+        SettingError: There is nothing.
+    """
+    declared = search_space(type(method))
+    found = {name: each for name, each in declared.items() if name not in fixed}
+    if not found:
+        reason = "its file declares no search space"
+        if declared:
+            reason = f"all that could be searched is fixed ({', '.join(declared)})"
+        raise SettingError(
+            f"there is nothing to tune in {method.name}: {reason}. Train it as it is."
+        )
+    return found
+
+
+def changed_settings(method: HashMethod) -> dict[str, Any]:
+    """Give the settings that are not a method's defaults, bits and seed aside."""
+    return {
+        each.name: getattr(method, each.name)
+        for each in fields(method)
+        if each.init
+        and each.name not in GIVEN
+        and getattr(method, each.name) != each.default
+    }

@@ -1,0 +1,214 @@
+"""Data and a method in; settings that suit them out."""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fdch import methods
+from fdch.data.pairs import PairedSet
+from fdch.data.splits import Split
+from fdch.errors import MissingExtra, RunError
+from fdch.experiment import TrainingTask, read_parts
+from fdch.extraction import extract, takes_features
+from fdch.methods._settings import configure
+from fdch.preparation import require_ready
+from fdch.progress import collect_warnings
+from fdch.training.context import PLAIN, Context
+from fdch.tuning.folds import Folds, training_part
+from fdch.tuning.records import Records, Trial
+from fdch.tuning.search import Budget, Search
+from fdch.tuning.settings_file import SettingsFile
+from fdch.tuning.task import TuningTask, changed_settings, find_space
+from fdch.tuning.verdict import SURE, Verdict, choose
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search has found.
+
+    Args:
+        task: What was searched.
+        pairs: The training part.
+        held_out: Pairs that each fold was scored on.
+        trials: All trials, the defaults first.
+        verdict: The best of them, compared with the defaults.
+        minutes: What the search has taken, earlier sessions included.
+        budget: Minutes that it was given.
+        warnings: What the method warned of, each once.
+    """
+
+    task: TuningTask
+    pairs: PairedSet
+    held_out: int
+    trials: tuple[Trial, ...]
+    verdict: Verdict
+    minutes: float
+    budget: float
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> Trial:
+        """The trial whose settings are taken."""
+        return self.verdict.best if self.verdict.is_better else self.trials[0]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings to train with that are not the method's defaults."""
+        return changed_settings(self.task.build(self.chosen.settings))
+
+    @property
+    def remark(self) -> str:
+        """What came of it, in a sentence."""
+        verdict, others = self.verdict, len(self.trials) - 1
+        if verdict.best.number == 0:
+            return (
+                f"The defaults stand: none of {others} other trials was measured on "
+                "all folds. More minutes allow more."
+            )
+        gained = (
+            f"gains {verdict.gain:.4f} ± {verdict.error:.4f} over the defaults "
+            "on held-out pairs"
+        )
+        if verdict.is_better:
+            return f"Trial {verdict.best.number} of {others} {gained}."
+        return (
+            f"The defaults stand: the best of {others} trials {gained}, not more than "
+            f"{SURE:g} standard errors."
+        )
+
+    def to_file(self, data: Mapping[str, Any]) -> SettingsFile:
+        """Give the content of settings.toml.
+
+        Args:
+            data: Name and source of the data.
+        """
+        method, defaults = self.task.method, self.trials[0]
+        return SettingsFile(
+            method=method.name,
+            bits=method.bits,
+            seed=method.seed,
+            settings=self.settings,
+            data={**data, "fingerprint": self.task.data, "split": self.task.split},
+            search={
+                "task": self.task.fingerprint,
+                "default_score": round(statistics.fmean(defaults.scores), 6),
+                "score": round(statistics.fmean(self.chosen.scores), 6),
+                "best_gain": round(self.verdict.gain, 6),
+                "standard_error": round(self.verdict.error, 6),
+                "trials": len(self.trials),
+                "folds": len(defaults.seconds),
+                "held_out_pairs": self.held_out,
+                "minutes": round(self.minutes, 2),
+                "budget_minutes": self.budget,
+            },
+            remark=self.remark,
+        )
+
+
+def study_folder(out: Path) -> Path:
+    """Give the folder beside a settings file that keeps its trials."""
+    return out.with_name(out.name + ".study")
+
+
+def page_path(out: Path) -> Path:
+    """Give the page beside a settings file."""
+    return out.with_suffix(".html")
+
+
+def require_packages() -> None:
+    """Refuse to start without the packages of the extra."""
+    if not all(map(find_spec, ("optuna", "matplotlib", "jinja2"))):
+        raise MissingExtra("tuning", "tune")
+
+
+def require_free_place(out: Path, resume: bool) -> None:
+    """Refuse to mix with, or write over, an earlier search."""
+    own = (study_folder(out), out, page_path(out))
+    there = [path for path in own if path.exists()]
+    if there and not resume:
+        raise RunError(
+            f"'{there[0]}' is there already. Add --resume to continue that search, "
+            "or choose another --out."
+        )
+
+
+def tune_settings(
+    training: TrainingTask,
+    minutes: float,
+    *,
+    context: Context = PLAIN,
+    announce: Callable[[PairedSet, Split], None] = lambda pairs, split: None,
+    clock: Clock = time.monotonic,
+) -> tuple[Tuning, PairedSet]:
+    """Read data and search settings on its training part.
+
+    Args:
+        training: What would be trained; `out` is the settings file. Its settings are
+            fixed. An unfinished search there is resumed.
+        minutes: For the search; reading data and computing image features is extra.
+        context: Device and progress.
+        announce: Called with the data and its split before the search.
+        clock: Gives the time in seconds.
+
+    Returns:
+        What was found, and the data.
+    """
+    require_packages()
+    method = configure(
+        methods.load(training.method),
+        training.settings,
+        bits=training.bits,
+        seed=training.seed,
+    )
+    fixed = set(training.settings)
+    find_space(method, fixed)  # refuses a method with nothing to tune, before reading
+    require_ready(method, context)
+    pairs, _, split = read_parts(training, context)
+    task = TuningTask(method, fixed, pairs.fingerprint, split.fingerprint)
+    announce(pairs, split)
+    part = training_part(pairs, split)
+    if takes_features(method, part):
+        part = extract(part, context)
+    return tune(task, part, training.out, minutes, context, clock), pairs
+
+
+def tune(
+    task: TuningTask,
+    part: PairedSet,
+    out: Path,
+    minutes: float,
+    context: Context = PLAIN,
+    clock: Clock = time.monotonic,
+) -> Tuning:
+    """Search settings on a training part, resuming an unfinished search.
+
+    Args:
+        task: What is searched.
+        part: Training and validation pairs, features in the place of pictures
+            where the method takes them.
+        out: The settings file; trials are kept in a folder beside it.
+        minutes: For the search.
+        context: Device and progress.
+        clock: Gives the time in seconds.
+    """
+    folds = Folds(part, task.method.seed)
+    records = Records.open(study_folder(out), task.fingerprint, task.defaults)
+    budget = Budget(60 * minutes, records.spent, clock)
+    with collect_warnings() as warned:
+        Search(task, folds, records, budget, context).run()
+    return Tuning(
+        task,
+        part,
+        folds.held_out,
+        tuple(records.trials),
+        choose(records.trials),
+        records.spent / 60,
+        minutes,
+        tuple(warned),
+    )
