@@ -22,7 +22,6 @@ from fdch.networks import image as image_networks
 from fdch.networks.head import FineTunedNetwork, ImageHead, fit_standardization
 from fdch.networks.initialization import Initialization
 from fdch.networks.text import TextNetwork
-from fdch.objectives.reduction import Reduction
 from fdch.training import batches
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
@@ -66,7 +65,6 @@ class DeepMethod(HashMethod):
 
     Args:
         text_hidden: Hidden units of the text networks.
-        reduction: "per_term" or "paper": see `objectives/reduction.py`.
         batch_size: Pairs in a batch.
         optimizer: "adamw" or "sgd".
         learning_rate: Rate of the first epoch, of each stage where there are two.
@@ -82,7 +80,6 @@ class DeepMethod(HashMethod):
     """
 
     text_hidden: int = 2048
-    reduction: Reduction = "per_term"
     batch_size: int = 128
     optimizer: Literal["adamw", "sgd"] = "adamw"
     learning_rate: float = 1e-3

@@ -16,7 +16,7 @@ from torch import nn
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
 from fdch.methods._deep import RELEASED, DeepMethod
-from fdch.objectives.reduction import WeightedSum
+from fdch.objectives.reduction import Reduction, WeightedSum
 from fdch.training.alternating import AlternatingStage, AlternatingWeights
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
@@ -32,11 +32,13 @@ class DCMH(DeepMethod):
     16
 
     Args:
+        reduction: "per_term" or "paper": see `objectives/reduction.py`.
         quantization_weight: γ.
         balance_weight: η.
         epochs: Passes over the training pairs; 0 for 40, or more on small data.
     """
 
+    reduction: Reduction = "per_term"
     quantization_weight: float = 0.01
     balance_weight: float = 0.003
     epochs: int = 0
