@@ -117,11 +117,14 @@ class DeepMethod(HashMethod):
         """The networks by their roles."""
         return self._networks
 
-    @abstractmethod
     def _build(
         self, inputs: Inputs, generator: torch.Generator
     ) -> dict[str, nn.Module]:
         """Make the networks by their roles, "image" and "text" among them."""
+        return {
+            "image": self._image_network(inputs, self.bits, generator),
+            "text": self._text_network(inputs, self.bits, generator),
+        }
 
     @abstractmethod
     def _train(

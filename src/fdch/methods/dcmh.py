@@ -10,9 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import torch
-from torch import nn
-
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
 from fdch.methods._deep import RELEASED, DeepMethod
@@ -20,7 +17,6 @@ from fdch.objectives.reduction import Reduction, WeightedSum
 from fdch.training.alternating import AlternatingStage, AlternatingWeights
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
-from fdch.training.inputs import Inputs
 from fdch.training.loop import train
 
 
@@ -57,14 +53,6 @@ class DCMH(DeepMethod):
             "epochs": 500,
         }
     }
-
-    def _build(
-        self, inputs: Inputs, generator: torch.Generator
-    ) -> dict[str, nn.Module]:
-        return {
-            "image": self._image_network(inputs, self.bits, generator),
-            "text": self._text_network(inputs, self.bits, generator),
-        }
 
     def _train(
         self, training: TrainingPairs, pairs: PairedSet, context: Context
