@@ -39,6 +39,8 @@ class Learning(nn.Module):
 class Remembering(nn.Module):
     """How far both sides lie from a point that follows them."""
 
+    point: torch.Tensor
+
     def __init__(self):
         super().__init__()
         self.register_buffer("point", torch.ones(BITS))
