@@ -54,6 +54,7 @@ LABELS_ALONE: dict[str, Any] = {
     "stage_two_epochs": 40,
     "epochs": 80,
     "quantization_weight": 0.0,
+    "contrastive_weight": 0.0,
     "image_dropout": 0.0,
     "word_dropout": 0.0,
     "weight_decay": 0.0,
