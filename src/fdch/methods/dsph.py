@@ -5,7 +5,7 @@ proxies of their labels and below a cosine τ with all others, and so do items o
 batch that share no label, within and between the modalities. A batch costs its
 items times the labels, not times all training items.
 
-Written again from the equations, on our inputs: the authors train CLIP's two
+Re-implemented from its equations on our inputs: the authors train CLIP's two
 transformers; here are frozen or fine-tuned image features and a network over words.
 """
 
@@ -47,7 +47,7 @@ class DSPH(DeepMethod):
 
     about: ClassVar[About] = About(
         paper="Deep Semantic-aware Proxy Hashing for Multi-label Cross-modal "
-        "Retrieval, Huo et al., IEEE TCSVT 2023 (our implementation, on our inputs)",
+        "Retrieval, Huo et al., IEEE TCSVT 2023 (re-implemented on our inputs)",
         supervision="labels",
         unified=False,
         image_input="pictures or features",

@@ -8,7 +8,7 @@ modalities and within each; InfoNCE between the two outputs of a pair; and the
 distance of both to their common code. Its distillation from whole to token codes
 has nothing to distil.
 
-Written again from the equations, on our inputs: the authors train CLIP's two
+Re-implemented from its equations on our inputs: the authors train CLIP's two
 transformers; here are frozen or fine-tuned image features and a network over words.
 """
 
@@ -57,7 +57,8 @@ class MITH(DeepMethod):
 
     about: ClassVar[About] = About(
         paper="Multi-granularity Interactive Transformer Hashing for Cross-modal "
-        "Retrieval, Liu et al., ACM MM 2023 (its losses alone, on our inputs)",
+        "Retrieval, Liu et al., ACM MM 2023 (its losses alone, re-implemented on our "
+        "inputs)",
         supervision="labels",
         unified=False,
         image_input="pictures or features",

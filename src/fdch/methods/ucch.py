@@ -4,7 +4,7 @@ Learns from pairs alone. A memory bank follows the outputs of each pair with
 momentum, and its signs are binary keys: each side of a pair is to find the pair's
 key among the keys of others, and its other half before all others of the batch.
 
-Written again from the equations, on our inputs: the authors have hidden layers over
+Re-implemented from its equations on our inputs: the authors have hidden layers over
 4,096 features of VGG-19; here is one layer over our image features.
 """
 
@@ -56,7 +56,7 @@ class UCCH(DeepMethod):
 
     about: ClassVar[About] = About(
         paper="Unsupervised Contrastive Cross-modal Hashing, Hu et al., IEEE TPAMI "
-        "2022 (our implementation, on our inputs)",
+        "2022 (re-implemented on our inputs)",
         supervision="pairs only",
         unified=False,
         image_input="pictures or features",
@@ -76,6 +76,8 @@ class UCCH(DeepMethod):
         loss = MemoryLoss(self, training.items, self.bits).to(training.device)
         image, text = self._networks["image"], self._networks["text"]
         stage = JointStage(training, image, text, loss)
+        # A departure: the authors take the codes of the batch for keys in a first
+        # epoch. Here a first pass of the networks fills the bank.
         loss.remember(torch.arange(training.items), stage.F, stage.G, 0.0)
         schedule = self._schedule(self.epochs, 40, training.items)
         train(stage, schedule, self.seed, context)
@@ -100,7 +102,7 @@ class MemoryLoss(nn.Module):
     def forward(self, outputs: JointOutputs) -> tuple[Tensor, dict[str, Tensor]]:
         """Give the loss of a batch, a sum of means, and its terms."""
         settings, rows = self.settings, outputs.rows
-        others = self._draw()
+        others = self._draw().to(rows.device)
         own_keys, other_keys = binary(self.V[rows]), binary(self.V[others])
         is_own = (rows[:, None] == others).to(self.V.device)
         keys, rest = settings.key_share, 1 - settings.key_share
@@ -125,6 +127,7 @@ class MemoryLoss(nn.Module):
         self.V[rows] = momentum * self.V[rows] + (1 - momentum) * mean
 
     def _draw(self) -> Tensor:
+        """Draw the keys of others, once for a batch."""
         items, negatives = len(self.V), self.settings.negatives
         if items <= negatives:
             return torch.arange(items)
