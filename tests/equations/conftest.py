@@ -8,6 +8,7 @@ from torch import nn
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.alternating import AlternatingStage
 from fdch.training.batches import TrainingPairs
+from fdch.training.joint import JointStage
 from fdch.training.two_stage import FusionStage, ModalityStage
 
 
@@ -72,6 +73,17 @@ def modality_stage():
         pairs, add = Rows(toy["Y"]), WeightedSum(reduction, len(toy["Y"]))
         networks = Table(toy["F"]), Table(toy["G"])
         return ModalityStage(pairs, *networks, torch.tensor(toy["B"]), weights, add)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def joint_stage():
+    """A maker of stages that teach both tables by one loss."""
+
+    def make(toy, loss):
+        networks = Table(toy["F"]), Table(toy["G"])
+        return JointStage(Rows(toy["Y"]), *networks, loss.double())
 
     return make
 

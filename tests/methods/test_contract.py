@@ -28,6 +28,7 @@ from fdch.methods._space import Choice
 from fdch.progress import Update
 from fdch.runs import open_run, save_run
 from fdch.training import batches
+from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
 
 BITS = 12  # not a multiple of 8, and more than there are labels
@@ -55,6 +56,7 @@ LABELS_ALONE: dict[str, Any] = {
     "stage_two_epochs": 40,
     "epochs": 80,
     "quantization_weight": 0.0,
+    "contrastive_weight": 0.0,
     "image_dropout": 0.0,
     "word_dropout": 0.0,
     "weight_decay": 0.0,
@@ -274,6 +276,24 @@ def test_state_comes_back_from_disk_bit_for_bit(method, name, parts, tmp_path):
         encoders(method, parts.query), encoders(opened, parts.query), strict=True
     ):
         assert one(given) == other(given)
+
+
+class Stop(Exception):
+    """The user's interruption."""
+
+
+def test_interrupted_training_resumes_to_the_same_state(fitted, name, parts, tmp_path):
+    def stop(update):
+        if len(seen) >= len(fitted.updates) // 2:
+            raise Stop
+        seen.append(update)
+
+    seen: list[Update] = []
+    kept = Checkpoints(tmp_path / "kept", "task", seconds=0)
+    with pytest.raises(Stop):
+        small(name).fit(parts.train, context=Context(stop, checkpoints=kept))
+    resumed = small(name).fit(parts.train, context=Context(checkpoints=kept))
+    assert_same_state(resumed, fitted.method)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 64])

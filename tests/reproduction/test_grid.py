@@ -64,6 +64,7 @@ def test_both_galleries_are_shown_and_the_authors_own_is_marked(grid):
     [
         ("unified", ["fdch", "fdch_i", "fdch_ii", "cmfh", "lssh", "seph_km"]),
         ("modality", ["imh", "lcmh", "dch", "scm_orth", "scm_seq", "dcmh", "prdh"]),
+        ("modality", ["ucch", "dsph", "mith"]),
     ],
 )
 def test_authors_search_the_gallery_of_their_papers(gallery, methods):

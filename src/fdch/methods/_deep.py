@@ -23,7 +23,6 @@ from fdch.networks import image as image_networks
 from fdch.networks.head import FineTunedNetwork, ImageHead, fit_standardization
 from fdch.networks.initialization import Initialization
 from fdch.networks.text import TextNetwork
-from fdch.objectives.reduction import Reduction
 from fdch.training import batches
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
@@ -67,7 +66,6 @@ class DeepMethod(HashMethod):
 
     Args:
         text_hidden: Hidden units of the text networks.
-        reduction: "per_term" or "paper": see `objectives/reduction.py`.
         batch_size: Pairs in a batch.
         epoch_scale: Factor on the number of epochs, given or usual.
         optimizer: "adamw" or "sgd".
@@ -84,7 +82,6 @@ class DeepMethod(HashMethod):
     """
 
     text_hidden: int = 2048
-    reduction: Reduction = "per_term"
     batch_size: int = 128
     epoch_scale: float = 1.0
     optimizer: Literal["adamw", "sgd"] = "adamw"
@@ -132,11 +129,14 @@ class DeepMethod(HashMethod):
         """The networks by their roles."""
         return self._networks
 
-    @abstractmethod
     def _build(
         self, inputs: Inputs, generator: torch.Generator
     ) -> dict[str, nn.Module]:
         """Make the networks by their roles, "image" and "text" among them."""
+        return {
+            "image": self._image_network(inputs, self.bits, generator),
+            "text": self._text_network(inputs, self.bits, generator),
+        }
 
     @abstractmethod
     def _train(

@@ -10,18 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import torch
-from torch import nn
-
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
 from fdch.methods._deep import RELEASED, DeepMethod
 from fdch.methods._space import Range, SearchSpace
-from fdch.objectives.reduction import WeightedSum
+from fdch.objectives.reduction import Reduction, WeightedSum
 from fdch.training.alternating import AlternatingStage, AlternatingWeights
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
-from fdch.training.inputs import Inputs
 from fdch.training.loop import train
 
 
@@ -33,11 +29,13 @@ class DCMH(DeepMethod):
     16
 
     Args:
+        reduction: "per_term" or "paper": see `objectives/reduction.py`.
         quantization_weight: γ.
         balance_weight: η.
         epochs: Passes over the training pairs; 0 for 40, or more on small data.
     """
 
+    reduction: Reduction = "per_term"
     quantization_weight: float = 0.01
     balance_weight: float = 0.003
     epochs: int = 0
@@ -60,14 +58,6 @@ class DCMH(DeepMethod):
         **DeepMethod.search_space,
         "quantization_weight": Range(1e-3, 0.1, log=True),
     }
-
-    def _build(
-        self, inputs: Inputs, generator: torch.Generator
-    ) -> dict[str, nn.Module]:
-        return {
-            "image": self._image_network(inputs, self.bits, generator),
-            "text": self._text_network(inputs, self.bits, generator),
-        }
 
     def _train(
         self, training: TrainingPairs, pairs: PairedSet, context: Context

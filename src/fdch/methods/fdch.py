@@ -26,7 +26,7 @@ from fdch.methods._settings import identifying
 from fdch.methods._space import Range, SearchSpace
 from fdch.networks.fusion import FusionNetwork
 from fdch.networks.pair import PairNetwork
-from fdch.objectives.reduction import WeightedSum
+from fdch.objectives.reduction import Reduction, WeightedSum
 from fdch.training import batches
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
@@ -52,6 +52,7 @@ class FDCH(DeepMethod):
     Args:
         fusion_width: m, width at which image and text are added.
         fusion_hidden: Hidden units of the fusion network.
+        reduction: "per_term" or "paper": see `objectives/reduction.py`.
         quantization_weight: λ, stage 1.
         balance_weight: η, stage 1.
         pairwise_weight: Weight of stage 2's pairwise term; 1 in the paper.
@@ -68,6 +69,7 @@ class FDCH(DeepMethod):
 
     fusion_width: int = 1024
     fusion_hidden: int = 1024
+    reduction: Reduction = "per_term"
     quantization_weight: float = 0.02
     balance_weight: float = 0.003
     pairwise_weight: float = 3.0

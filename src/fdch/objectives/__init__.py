@@ -1,5 +1,5 @@
-"""The terms of the losses, each the plain sum its paper prints.
+"""The terms of the losses, each as its paper prints it.
 
-Sums, not means: what they are divided by is decided once, in
-`objectives/reduction.py`.
+Most are plain sums: what these are divided by is decided once, in
+`objectives/reduction.py`. Those that are means say so.
 """

@@ -49,10 +49,23 @@ class WeightedSum:
         by_pairs = self.items * batch
         by_items = batch if self.reduction == "per_term" else by_pairs
         groups = ((over_pairs, by_pairs), (over_items, by_items), (means or {}, 1))
-        terms = {
-            name: weight / divisor * total
-            for group, divisor in groups
-            for name, (weight, total) in group.items()
-        }
-        loss = sum(terms.values(), start=next(iter(terms.values())).new_zeros(()))
-        return loss, {name: term.detach() for name, term in terms.items()}
+        return add_weighted(
+            {
+                name: (weight / divisor, total)
+                for group, divisor in groups
+                for name, (weight, total) in group.items()
+            }
+        )
+
+
+def add_weighted(
+    terms: Mapping[str, tuple[float, Tensor]],
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Add terms, each a weight and a value.
+
+    Returns:
+        The loss, and its weighted terms by name, detached, for progress.
+    """
+    weighted = {name: weight * value for name, (weight, value) in terms.items()}
+    loss = sum(weighted.values(), start=next(iter(weighted.values())).new_zeros(()))
+    return loss, {name: term.detach() for name, term in weighted.items()}

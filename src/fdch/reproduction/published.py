@@ -1,4 +1,4 @@
-"""The numbers that the paper prints, to stand beside ours."""
+"""The numbers that the papers print, to stand beside ours."""
 
 import tomllib
 from collections.abc import Mapping
@@ -9,7 +9,10 @@ from typing import Any
 
 from fdch.data.pairs import PairedSet
 
-SOURCE = "Wang et al., Fusion-supervised Deep Cross-modal Hashing, 2019"
+SOURCE = (
+    "Wang et al., Fusion-supervised Deep Cross-modal Hashing, 2019; "
+    "later methods: their own papers"
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,87 @@
+"""Both networks in one pass, by a loss that may learn and remember on its own."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from fdch.training.batches import TrainingPairs
+from fdch.training.loop import Sweep
+from fdch.training.stages import network_tensors, output_figures
+
+
+class JointOutputs(NamedTuple):
+    """What a joint loss is given of a batch.
+
+    Args:
+        rows: Which training pairs, (b,).
+        F: Outputs of their images between -1 and 1, (b, bits).
+        G: Outputs of their texts, (b, bits).
+        image_buffer: The latest F of all training pairs, held fixed, (n, bits).
+        text_buffer: Their latest G, (n, bits).
+    """
+
+    rows: Tensor
+    F: Tensor
+    G: Tensor
+    image_buffer: Tensor
+    text_buffer: Tensor
+
+
+class JointStage:
+    """One network per modality, both taught by the same batches.
+
+    Args:
+        pairs: The training pairs.
+        image_network: Gives outputs of images, whose tanh is F.
+        text_network: Gives outputs of texts, whose tanh is G.
+        loss: Gives the loss of `JointOutputs` and its terms by name. Its parameters
+            learn with the networks; its buffers belong to the checkpoints.
+    """
+
+    name = "training"
+
+    def __init__(
+        self,
+        pairs: TrainingPairs,
+        image_network: nn.Module,
+        text_network: nn.Module,
+        loss: nn.Module,
+    ) -> None:
+        self.pairs, self.loss = pairs, loss
+        self.image_network, self.text_network = image_network, text_network
+        self.items = pairs.items
+        self.F = pairs.outputs(self._image_outputs, [image_network])
+        self.G = pairs.outputs(self._text_outputs, [text_network])
+
+    def sweeps(self) -> Sequence[Sweep]:
+        """One pass teaches both networks and, where it learns, the loss."""
+        learning = [self.image_network, self.text_network]
+        if next(self.loss.parameters(), None) is not None:
+            learning.append(self.loss)
+        return [Sweep(learning, self.batch_loss)]
+
+    def batch_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Give the loss of a batch, all other rows of F and G as they were."""
+        F, G = self._image_outputs(rows), self._text_outputs(rows)
+        self.F[rows], self.G[rows] = F.detach(), G.detach()
+        loss, terms = self.loss(JointOutputs(rows, F, G, self.F, self.G))
+        return loss, terms
+
+    def end_epoch(self) -> dict[str, float]:
+        """Give how the outputs lie; there is nothing to solve for."""
+        return output_figures({"F": self.F, "G": self.G})
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Give the networks' weights, what the loss holds, F and G."""
+        weights = network_tensors(
+            image=self.image_network, text=self.text_network, loss=self.loss
+        )
+        return weights | {"F": self.F, "G": self.G}
+
+    def _image_outputs(self, rows: Tensor) -> Tensor:
+        return torch.tanh(self.image_network(self.pairs.images(rows)))
+
+    def _text_outputs(self, rows: Tensor) -> Tensor:
+        return torch.tanh(self.text_network(self.pairs.texts(rows)))
