@@ -28,6 +28,7 @@ from fdch.exporting.graph import Graph
 from fdch.exporting.image_graphs import image_features
 from fdch.exporting.writing import export_run
 from fdch.networks.cnnf import CNNF
+from fdch.networks.image import load
 from fdch.runs import open_run, save_run
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "export.md"
@@ -174,6 +175,21 @@ def test_cnnf_gives_the_features_of_torch():
     with torch.no_grad():
         expected = network(torch.from_numpy(seen)).numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_larger_efficientnet_gives_the_features_of_torch():
+    import onnxruntime
+    import torch
+
+    network = load("efficientnet_lite2")
+    graph = Graph("lite2")
+    pixels = graph.input("pixels", np.uint8, ["rows", 260, 260, 3])
+    content = graph.finish(image_features(graph, network, pixels), 1280)
+    seen = np.random.default_rng(0).integers(0, 256, (1, 260, 260, 3), dtype=np.uint8)
+    [found] = onnxruntime.InferenceSession(content).run(None, {"pixels": seen})
+    with torch.no_grad():
+        expected = network(torch.from_numpy(seen)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 
 def test_the_manifest_tells_a_program_all_it_needs(folder, scenes_run):
