@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,17 @@ from fdch import methods
 from fdch.codes import binarize
 from fdch.data.images import PictureArray
 from fdch.data.pairs import PairedSet
+from fdch.data.static_words import NAME, WIDTH, load_embeddings
 from fdch.data.texts import Sentences
 from fdch.encoding import real_outputs
-from fdch.errors import DamagedRun, DataError, NewerRun, RunError, SettingError
+from fdch.errors import (
+    DamagedRun,
+    DataError,
+    MissingExtra,
+    NewerRun,
+    RunError,
+    SettingError,
+)
 from fdch.experiment import TrainingTask, train_run
 from fdch.exported import ExportedModel
 from fdch.exporting.graph import Graph
@@ -146,6 +155,38 @@ def test_every_other_method_is_exported(name, factor_pairs, tmp_path):
     assert found.keys() == expected.keys()
     for side in expected:
         assert_same_signs(found[side], expected[side])
+
+
+@pytest.mark.parametrize("name", ["fdch", "scm_seq", "imh", "seph_km"])
+def test_static_features_are_part_of_an_export(name, theme_pairs, tmp_path):
+    kind = methods.load(name)
+    known = kind.__dataclass_fields__
+    settings: dict[str, Any] = {k: v for k, v in FAST.items() if k in known}
+    settings |= {key: 2 for key in EPOCHS if key in known}
+    method = kind(bits=8, text_features="words+static", **settings).fit(theme_pairs)
+    run = save_run(tmp_path / "run", name, method, None, {})
+    manifest = export_run(run, tmp_path / "onnx")
+    assert manifest["text"]["static"] == NAME
+    assert manifest["text"]["width"] == 15 + WIDTH
+    exported = ExportedModel.open(tmp_path / "onnx")
+    texts = ["wolf", "dog cat", "a train full of sheep by the river", "..."]
+    some = replace(theme_pairs[:4], texts=Sentences(texts))
+    expected, found = real_outputs(method, some), outputs(exported, some)
+    assert found.keys() == expected.keys()
+    for side in expected:
+        assert_same_signs(found[side], expected[side])
+
+
+def test_an_export_with_static_features_needs_their_extra(
+    theme_pairs, tmp_path, monkeypatch
+):
+    method = methods.load("scm_seq")(bits=4, text_features="words+static")
+    run = save_run(tmp_path / "run", "scm_seq", method.fit(theme_pairs), None, {})
+    export_run(run, tmp_path / "onnx")
+    monkeypatch.setattr("fdch.data.static_words.PACKAGE", "no_such_package")
+    load_embeddings.cache_clear()
+    with pytest.raises(MissingExtra, match=r"fdch\[static\]"):
+        ExportedModel.open(tmp_path / "onnx")
 
 
 @pytest.mark.parametrize("name", CANNOT)
