@@ -44,6 +44,8 @@ def require_ready(method: HashMethod, context: Context) -> None:
     context.torch_device()
     if method.image_network not in ("auto", READY):
         image_networks.describe(method.image_network)
+        if not method.image_weights:
+            image_networks.require_packaged_weights(method.image_network)
     if method.text_features != WORDS:
         load_embeddings()
     if method.image_weights and not Path(method.image_weights).is_file():

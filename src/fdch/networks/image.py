@@ -120,6 +120,12 @@ def load_frozen(name: str, weights: Path | None = None) -> FrozenNetwork:
     return FrozenNetwork(load(name, weights))
 
 
+def require_packaged_weights(name: str) -> None:
+    """Refuse a network whose weights are a package that is not installed."""
+    if describe(name).pretrained:
+        efficientnet_weights.packaged_weights(name)
+
+
 def _refuse_not_finite(network: FeatureNetwork) -> None:
     for name, value in network.state_dict().items():
         if not torch.isfinite(value).all():
