@@ -98,8 +98,29 @@ class StaticVocabulary(Vocabulary):
         for row, text in enumerate(texts.values):
             if text is not None:
                 static[row] = embeddings.vector(text)
-        words = super().vectors(texts)
-        return sparse.hstack([words, sparse.csr_array(static)], format="csr")
+        return append_columns(super().vectors(texts), static)
+
+
+def append_columns(
+    words: sparse.csr_array, static: NDArray[np.float32]
+) -> sparse.csr_array:
+    """Put dense columns behind sparse ones; many times as fast as scipy's hstack.
+
+    >>> words = sparse.csr_array(np.array([[0.0, 3.0]]))
+    >>> append_columns(words, np.array([[5.0, 6.0]], np.float32)).toarray().tolist()
+    [[0.0, 3.0, 5.0, 6.0]]
+    """
+    rows, width = static.shape
+    starts = words.indptr + width * np.arange(rows + 1)
+    places = starts[1:, None] - width + np.arange(width)  # of the dense entries
+    is_word = np.ones(starts[-1], np.bool_)
+    is_word[places] = False
+    data, columns = np.empty(len(is_word), np.float32), np.empty_like(is_word, np.int64)
+    data[is_word], data[places] = words.data, static
+    columns[is_word] = words.indices
+    columns[places] = words.shape[1] + np.arange(width)
+    shape = (rows, words.shape[1] + width)
+    return sparse.csr_array((data, columns, starts), shape=shape)
 
 
 def restore_vocabulary(
