@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 # Before numpy and torch start: threads only slow the small sums of tests, and
@@ -24,13 +25,18 @@ from tests.trained_scenes import RUN, make_scenes, open_scenes
 
 from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
-from fdch.data.texts import WordVectors
+from fdch.data.texts import Sentences, Vocabulary, WordVectors
 
 # A machine may be busy: no example is too slow.
 hypothesis.settings.register_profile("fdch", deadline=None)
 hypothesis.settings.load_profile("fdch")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+THEMES = {
+    "animals": ("dog", "cat", "horse", "cow", "sheep"),
+    "vehicles": ("car", "truck", "bus", "bicycle", "train"),
+    "water": ("beach", "ocean", "island", "lake", "river"),
+}
 QUICK = {
     "fusion_width": "24",
     "text_hidden": "48",
@@ -115,6 +121,38 @@ def factor_pairs():
         )
 
     return make
+
+
+@pytest.fixture(scope="session")
+def sentence_pairs(factor_pairs):
+    """A maker of such pairs whose texts are written: the words of label i are wi-j."""
+
+    def make(items=200, **options):
+        pairs = factor_pairs(items, **options)
+        words = [f"w{column // 15}-{column % 15}" for column in range(90)]
+        rows = np.split(pairs.texts.matrix.indices, pairs.texts.matrix.indptr[1:-1])
+        texts = [" ".join(words[column] for column in row) for row in rows]
+        return replace(pairs, texts=Sentences(texts, Vocabulary(tuple(words))))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def theme_pairs():
+    """Pairs of three themes: two words of a theme, and features that show it."""
+    rng = np.random.default_rng(0)
+    themes = np.arange(150) % len(THEMES)
+    names = list(THEMES)
+    labels = np.eye(len(THEMES), dtype=np.uint8)[themes]
+    features = labels @ rng.standard_normal((3, 8)) + rng.normal(0, 0.2, (150, 8))
+    return PairedSet(
+        ids=np.array([f"pair {row}" for row in range(150)], dtype=object),
+        images=ImageFeatures(features.astype(np.float32)),
+        texts=Sentences([" ".join(rng.choice(THEMES[names[t]], 2)) for t in themes]),
+        labels=labels,
+        label_names=tuple(names),
+        name="themes",
+    )
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fdch.data.images import PictureFiles
+from fdch.data.images import ImageFeatures, PictureFiles
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences
 from fdch.encoding import encode_pairs, lacks_known_words
@@ -116,3 +116,12 @@ def test_texts_without_a_known_word_are_told_apart_from_missing_ones(fitted, sce
     texts = Sentences(["zzz qqq", None, scenes.texts.values[0]])
     some = replace(scenes[:3], texts=texts)
     assert lacks_known_words(fitted, some).tolist() == [True, False, False]
+
+
+def test_static_features_read_unknown_words_too(scenes):
+    method = SCMSeq(bits=4, text_features="words+static", image_network="features")
+    features = ImageFeatures(np.random.default_rng(0).random((len(scenes), 9)))
+    method.fit(replace(scenes, images=features))
+    texts = Sentences(["zebra", None, scenes.texts.values[0], "?!"])
+    some = replace(scenes[:4], texts=texts)
+    assert lacks_known_words(method, some).tolist() == [False, False, False, True]

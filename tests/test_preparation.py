@@ -9,8 +9,16 @@ import pytest
 from fdch.data.images import PictureFiles
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences
-from fdch.errors import DataError, LabelError, MissingFile, RunError, SettingError
+from fdch.errors import (
+    DataError,
+    LabelError,
+    MissingExtra,
+    MissingFile,
+    RunError,
+    SettingError,
+)
 from fdch.methods.fdch import FDCH
+from fdch.networks.efficientnet_weights import PUBLISHED
 from fdch.preparation import require_free_folder, require_ready, require_sides
 from fdch.run_files import CHECKPOINTS, DESCRIPTION, STATE
 from fdch.training.context import Context
@@ -26,6 +34,18 @@ def pairs():
 def test_what_is_there_is_ready():
     require_ready(FDCH(), CPU)
     require_ready(FDCH(image_network="small", finetune=True), CPU)
+
+
+def test_weights_that_are_not_installed_are_missed_before_any_data_is_read(
+    monkeypatch, tmp_path
+):
+    absent = PUBLISHED["efficientnet_lite1"]._replace(package="no_such_package")
+    monkeypatch.setitem(PUBLISHED, "efficientnet_lite1", absent)
+    with pytest.raises(MissingExtra, match=r"'efficientnet_lite1'.*fdch\[networks\]"):
+        require_ready(FDCH(image_network="efficientnet_lite1"), CPU)
+    own = tmp_path / "own.pth"
+    own.touch()
+    require_ready(FDCH(image_network="efficientnet_lite1", image_weights=str(own)), CPU)
 
 
 @pytest.mark.parametrize(

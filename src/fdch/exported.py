@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from fdch.data.fitting import fitting_vectors, require_fitting
+from fdch.data.fitting import fitting_vectors, require_fitting, split_static
 from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
+from fdch.data.static_words import restore_vocabulary
 from fdch.data.texts import Texts, Vocabulary
 from fdch.errors import DamagedRun, DataError, MissingExtra
 from fdch.exported_files import read_graph, read_manifest
@@ -34,7 +35,7 @@ class ExportedInputs:
         image_width: Its features, or columns of ready ones.
         size: Rows and columns of pictures; None for ready features.
         vocabulary: The known words; None for ready vectors.
-        text_width: Columns of the word vectors.
+        text_width: Columns of the text vectors, static ones included.
     """
 
     image_network: str
@@ -42,6 +43,11 @@ class ExportedInputs:
     size: int | None
     vocabulary: Vocabulary | None
     text_width: int
+
+    @property
+    def static_width(self) -> int:
+        """How many of the last text columns are static features, not words."""
+        return 0 if self.vocabulary is None else self.vocabulary.static_width
 
     def images(self, images: Images, context: object = None) -> NDArray[Any]:
         """Give pixels, uint8 (n, size, size, 3), or ready features."""
@@ -54,7 +60,7 @@ class ExportedInputs:
         return np.concatenate([none, *decode_batches(images, self.size)])
 
     def texts(self, texts: Texts) -> csr_array:
-        """Give word vectors, (n, words)."""
+        """Give text vectors, (n, text_width)."""
         return fitting_vectors(texts, self.vocabulary, self.text_width)
 
 
@@ -120,8 +126,9 @@ class ExportedModel:
         )
 
     def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give real outputs of word vectors, (n, bits)."""
-        parts = _text_parts(texts)
+        """Give real outputs of text vectors, (n, bits)."""
+        words, _ = split_static(texts, self.inputs.static_width)
+        parts = _text_parts(words)
         return self._run("text", (self._text_feed(texts[rows]) for rows in parts))
 
     def pair_outputs(
@@ -152,12 +159,14 @@ class ExportedModel:
     def _text_feed(self, texts: csr_array) -> dict[str, NDArray[Any]]:
         if self.inputs.vocabulary is None:
             return {"vectors": texts.toarray().astype(np.float32, copy=False)}
-        lengths = np.diff(texts.indptr)
+        known, static = split_static(texts, self.inputs.static_width)
+        lengths = np.diff(known.indptr)
         taken = np.arange(max(int(lengths.max(initial=0)), 1)) < lengths[:, None]
         words = np.zeros(taken.shape, np.int64)
         weights = np.zeros(taken.shape, np.float32)
-        words[taken], weights[taken] = texts.indices, texts.data
-        return {"words": words, "weights": weights}
+        words[taken], weights[taken] = known.indices, known.data
+        feed: dict[str, NDArray[Any]] = {"words": words, "weights": weights}
+        return feed if static is None else {**feed, "static": static}
 
     def _parts(self, images: NDArray[Any]) -> Iterator[slice]:
         at_a_time = ROWS_AT_A_TIME if self.inputs.size is None else PICTURES_AT_A_TIME
@@ -198,13 +207,11 @@ def _session(graph: bytes, threads: int) -> Any:
 
 def _inputs(manifest: Mapping[str, Any]) -> ExportedInputs:
     image, text = manifest["image"], manifest["text"]
-    words = text.get("words")
-    if words is not None and len(words) != text["width"]:
-        raise ValueError(f"{len(words)} words for {text['width']} columns")
+    width = int(text["width"])
     return ExportedInputs(
         image_network=str(image["network"]),
         image_width=int(image["width"]),
         size=int(image["size"]) if image["input"] == "pixels" else None,
-        vocabulary=None if words is None else Vocabulary(tuple(map(str, words))),
-        text_width=int(text["width"]),
+        vocabulary=restore_vocabulary(text.get("words"), text.get("static"), width),
+        text_width=width,
     )

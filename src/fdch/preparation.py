@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from fdch.data.pairs import Broken, PairedSet
+from fdch.data.static_words import load_embeddings
 from fdch.errors import (
     DataError,
     LabelError,
@@ -25,7 +26,7 @@ from fdch.run_files import (
     is_finished,
 )
 from fdch.training.context import PLAIN, Context
-from fdch.training.inputs import READY
+from fdch.training.inputs import READY, WORDS
 
 
 def read_pairs(source: str, broken: Broken, context: Context = PLAIN) -> PairedSet:
@@ -43,6 +44,10 @@ def require_ready(method: HashMethod, context: Context) -> None:
     context.torch_device()
     if method.image_network not in ("auto", READY):
         image_networks.describe(method.image_network)
+        if not method.image_weights:
+            image_networks.require_packaged_weights(method.image_network)
+    if method.text_features != WORDS:
+        load_embeddings()
     if method.image_weights and not Path(method.image_weights).is_file():
         raise MissingFile(
             f"there is no file of weights '{method.image_weights}'; check the setting "

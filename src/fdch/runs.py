@@ -18,6 +18,7 @@ from safetensors.numpy import load_file, save_file
 
 from fdch import __version__, methods
 from fdch.data.splits import Split
+from fdch.data.static_words import PACKAGE
 from fdch.errors import DamagedRun, RunError
 from fdch.evaluation.calibration import Calibration
 from fdch.files import write_json, write_whole
@@ -140,7 +141,7 @@ def save_run(
         "settings": settings,
         "fingerprint": _model_fingerprint(name, settings, checksums),
         **facts,
-        "versions": _versions(),
+        "versions": _versions(method),
         "files": checksums,
     }
     write_json(folder / DESCRIPTION, description)
@@ -206,9 +207,11 @@ def _save_array(path: Path, values: NDArray[np.uint8]) -> None:
         np.save(file, values, allow_pickle=False)
 
 
-def _versions() -> dict[str, str]:
+def _versions(method: HashMethod) -> dict[str, str]:
+    """Name what the run was made with, and what opening it needs."""
     found = {"fdch": __version__, "python": platform.python_version()}
-    for package in ("torch", "numpy", "scipy", "pillow"):
+    static = (PACKAGE, "tokenizers") if method.inputs.static_width else ()
+    for package in ("torch", "numpy", "scipy", "pillow", *static):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -203,7 +203,7 @@ CASES = {
     ),
     "unknown image network": (
         train(lambda world: "scenes:60", "--image-network", "efficientnet"),
-        "unknown image network 'efficientnet'; did you mean 'efficientnet_lite0'",
+        "unknown image network 'efficientnet'; did you mean 'efficientnet_lite",
     ),
     "unknown device": (
         train(lambda world: "scenes:60", "--device", "gpu"),

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,24 @@ from fdch import methods
 from fdch.codes import binarize
 from fdch.data.images import PictureArray
 from fdch.data.pairs import PairedSet
+from fdch.data.static_words import NAME, WIDTH, load_embeddings
 from fdch.data.texts import Sentences
 from fdch.encoding import real_outputs
-from fdch.errors import DamagedRun, DataError, NewerRun, RunError, SettingError
+from fdch.errors import (
+    DamagedRun,
+    DataError,
+    MissingExtra,
+    NewerRun,
+    RunError,
+    SettingError,
+)
 from fdch.experiment import TrainingTask, train_run
 from fdch.exported import ExportedModel
 from fdch.exporting.graph import Graph
 from fdch.exporting.image_graphs import image_features
 from fdch.exporting.writing import export_run
 from fdch.networks.cnnf import CNNF
+from fdch.networks.image import load
 from fdch.runs import open_run, save_run
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "export.md"
@@ -147,6 +157,38 @@ def test_every_other_method_is_exported(name, factor_pairs, tmp_path):
         assert_same_signs(found[side], expected[side])
 
 
+@pytest.mark.parametrize("name", ["fdch", "scm_seq", "imh", "seph_km"])
+def test_static_features_are_part_of_an_export(name, theme_pairs, tmp_path):
+    kind = methods.load(name)
+    known = kind.__dataclass_fields__
+    settings: dict[str, Any] = {k: v for k, v in FAST.items() if k in known}
+    settings |= {key: 2 for key in EPOCHS if key in known}
+    method = kind(bits=8, text_features="words+static", **settings).fit(theme_pairs)
+    run = save_run(tmp_path / "run", name, method, None, {})
+    manifest = export_run(run, tmp_path / "onnx")
+    assert manifest["text"]["static"] == NAME
+    assert manifest["text"]["width"] == 15 + WIDTH
+    exported = ExportedModel.open(tmp_path / "onnx")
+    texts = ["wolf", "dog cat", "a train full of sheep by the river", "..."]
+    some = replace(theme_pairs[:4], texts=Sentences(texts))
+    expected, found = real_outputs(method, some), outputs(exported, some)
+    assert found.keys() == expected.keys()
+    for side in expected:
+        assert_same_signs(found[side], expected[side])
+
+
+def test_an_export_with_static_features_needs_their_extra(
+    theme_pairs, tmp_path, monkeypatch
+):
+    method = methods.load("scm_seq")(bits=4, text_features="words+static")
+    run = save_run(tmp_path / "run", "scm_seq", method.fit(theme_pairs), None, {})
+    export_run(run, tmp_path / "onnx")
+    monkeypatch.setattr("fdch.data.static_words.PACKAGE", "no_such_package")
+    load_embeddings.cache_clear()
+    with pytest.raises(MissingExtra, match=r"fdch\[static\]"):
+        ExportedModel.open(tmp_path / "onnx")
+
+
 @pytest.mark.parametrize("name", CANNOT)
 def test_methods_without_such_functions_are_refused(name, factor_pairs, tmp_path):
     quick: dict[str, Any] = {"atoms": 16, "iterations": 1} if name == "lssh" else {}
@@ -174,6 +216,21 @@ def test_cnnf_gives_the_features_of_torch():
     with torch.no_grad():
         expected = network(torch.from_numpy(seen)).numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_larger_efficientnet_gives_the_features_of_torch():
+    import onnxruntime
+    import torch
+
+    network = load("efficientnet_lite2")
+    graph = Graph("lite2")
+    pixels = graph.input("pixels", np.uint8, ["rows", 260, 260, 3])
+    content = graph.finish(image_features(graph, network, pixels), 1280)
+    seen = np.random.default_rng(0).integers(0, 256, (1, 260, 260, 3), dtype=np.uint8)
+    [found] = onnxruntime.InferenceSession(content).run(None, {"pixels": seen})
+    with torch.no_grad():
+        expected = network(torch.from_numpy(seen)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 
 def test_the_manifest_tells_a_program_all_it_needs(folder, scenes_run):

@@ -19,6 +19,7 @@ from fdch import methods
 from fdch.codes import hamming_distances
 from fdch.data.images import ImageFeatures
 from fdch.data.splits import Split
+from fdch.data.texts import Sentences
 from fdch.errors import DataError, LabelError, NotFitted, SettingError
 from fdch.evaluation import score
 from fdch.methods import _base
@@ -91,6 +92,11 @@ class Fitted:
 def parts(factor_pairs):
     pairs = factor_pairs(600)
     return Parts(pairs[:200], pairs[200:300], pairs[300:])
+
+
+@pytest.fixture(scope="module")
+def written(sentence_pairs):
+    return sentence_pairs(400)
 
 
 @pytest.fixture(params=methods.names())
@@ -305,6 +311,21 @@ def test_codes_do_not_depend_on_the_size_of_parts(method, parts, rows, monkeypat
         whole, encoders(method, parts.query), strict=True
     ):
         assert_same_codes(encode(given), before, outputs)
+
+
+def test_static_features_are_learned_from_and_come_back(name, written, tmp_path):
+    train, query, database = written[:200], written[200:260], written[260:400]
+    method = small(name, text_features="words+static").fit(train)
+    assert method.inputs.text_width == 90 + method.inputs.static_width
+    assert gain(method, Parts(train, query, database)) > 0.1
+    save_run(tmp_path / "run", name, method, None, {})
+    opened = open_run(tmp_path / "run").method
+    assert_same_state(opened, method)
+    # of unknown words, which would all be alike without static features
+    texts = Sentences(["zebra", "umbrella", "mountain lake", "football"])
+    assert method.encode_texts(texts) == opened.encode_texts(texts)
+    outputs = method.text_outputs(method.inputs.texts(texts))
+    assert np.abs(outputs - outputs[0]).max(axis=1)[1:].min() > 0
 
 
 def test_one_item_and_none_are_encoded(method, parts):

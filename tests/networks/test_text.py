@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from torch.nn import functional
 
-from fdch.networks.text import TextNetwork, WordLayer, sparse_rows
+from fdch.networks.fusion import FusionNetwork
+from fdch.networks.head import ImageHead, fit_standardization
+from fdch.networks.pair import PairNetwork
+from fdch.networks.text import TextNetwork, WordLayer, sparse_rows, static_width
 
-WORDS = 60
+WORDS, STATIC = 60, 7
 
 
 def word_matrix(rows, density, seed=0):
@@ -112,3 +115,95 @@ def test_defaults_are_the_papers_widths():
     net = TextNetwork(10, 16)
     assert net.words.weight.shape == (10, 8192)
     assert net.output.weight.shape == (16, 8192)
+
+
+def wide_matrix(rows, density=0.05, seed=0):
+    """Words, and static features that are neither centred nor of one scale."""
+    rng = np.random.default_rng(seed)
+    static = rng.standard_normal((rows, STATIC)) * np.arange(1, STATIC + 1) + 3
+    words = word_matrix(rows, density, seed).toarray()
+    return csr_array(np.hstack([words, static]).astype(np.float32))
+
+
+def static_outputs(net, rows, mean, deviation):
+    """Outputs of words and static features, number by number."""
+    words, static = rows[:, :WORDS], rows[:, WORDS:]
+    parts = {key: value.double().numpy() for key, value in net.state_dict().items()}
+    outputs = np.zeros((len(rows), 8))
+    for i in range(len(rows)):
+        hidden = parts["words.bias"].copy()
+        for word in range(WORDS):
+            hidden += words[i, word] * parts["words.weight"][word]
+        for column in range(STATIC):
+            value = (static[i, column] - mean[column]) / deviation[column]
+            hidden += value * parts["static.weight"][column]
+        shown = np.maximum(hidden, 0)
+        outputs[i] = parts["output.weight"] @ shown + parts["output.bias"]
+    return outputs
+
+
+@pytest.mark.parametrize("density", [0.05, 0.5])
+def test_static_features_are_standardised_and_added_to_the_words(density):
+    matrix, net = wide_matrix(9, density), network(static=STATIC)
+    rows = matrix.toarray().astype(np.float64)
+    unfitted = static_outputs(net, rows, np.zeros(STATIC), np.ones(STATIC))
+    found = net(sparse_rows(matrix, STATIC)).detach().numpy()
+    np.testing.assert_allclose(found, unfitted, atol=1e-4)
+    training = wide_matrix(50, seed=1).toarray()[:, WORDS:].astype(np.float64)
+    fit_standardization(net, training, of="text")
+    mean, deviation = training.mean(axis=0), training.std(axis=0)
+    expected = static_outputs(net, rows, mean, deviation)
+    found = net(sparse_rows(matrix, STATIC)).detach().numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_each_side_of_a_pair_is_standardised_by_its_own_features():
+    pair = PairNetwork(
+        ImageHead(STATIC, 8), network(static=STATIC), FusionNetwork(8, 2, hidden=4)
+    )
+    fit_standardization(pair, np.full((3, STATIC), 5.0))
+    fit_standardization(pair, np.full((3, STATIC), 9.0), of="text")
+    state = pair.state_dict()
+    assert state["image.standardization.mean"].tolist() == [5.0] * STATIC
+    assert state["text.static.standardization.mean"].tolist() == [9.0] * STATIC
+
+
+def test_word_dropout_leaves_static_features_alone():
+    matrix = wide_matrix(16)
+    empty = csr_array(np.hstack([np.zeros((16, WORDS)), matrix.toarray()[:, WORDS:]]))
+    net = network(static=STATIC, word_dropout=0.9).train()
+    batch = sparse_rows(empty, STATIC)
+    assert torch.equal(net(batch), net.eval()(batch))
+
+
+def test_static_dropout_acts_only_while_training_and_on_static_features():
+    batch = sparse_rows(wide_matrix(16), STATIC)
+    net, without = network(static=STATIC, static_dropout=0.5), network(static=STATIC)
+    assert not torch.allclose(net.train()(batch), without(batch))
+    assert torch.equal(net.eval()(batch), without.eval()(batch))
+    assert batch.static is not None
+    silent = batch.with_static(torch.zeros_like(batch.static))
+    assert torch.equal(net.train()(silent), without(silent))
+
+
+def test_a_network_says_how_many_of_its_columns_are_static():
+    assert static_width(network()) == 0
+    pair = PairNetwork(
+        ImageHead(3, 8), network(static=STATIC), FusionNetwork(8, 2, hidden=4)
+    )
+    assert static_width(pair) == STATIC
+    assert static_width(ImageHead(3, 4)) == 0
+
+
+def test_a_batch_moves_with_its_static_features():
+    batch = sparse_rows(wide_matrix(4), STATIC)
+    assert batch.dense is None and batch.static is not None
+    moved = batch.to("meta").static
+    assert moved is not None and moved.is_meta
+
+
+def test_static_features_change_no_weight_drawn_for_the_words():
+    plain, wide = network(), network(static=STATIC)
+    assert torch.equal(plain.words.weight, wide.words.weight)
+    assert wide.static is not None
+    assert 0 < wide.static.weight.abs().max() <= (WORDS + STATIC) ** -0.5

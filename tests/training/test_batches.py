@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 from torch import nn
 
 from fdch.networks.fusion import FusionNetwork
@@ -49,6 +49,33 @@ def test_rows_are_those_asked_for(inputs):
     assert pairs.items == ITEMS
     assert np.array_equal(pairs.labels.numpy(), inputs["labels"])
     assert pairs.labels.dtype == torch.float32
+
+
+def test_static_features_go_with_their_rows(inputs):
+    static = np.arange(ITEMS * 3, dtype=np.float32).reshape(ITEMS, 3)
+    pairs = training(inputs, static=static)
+    words = pairs.texts(torch.tensor([4, 0, 4]))
+    assert words.static is not None
+    assert np.array_equal(words.static, static[[4, 0, 4]])
+    assert training(inputs).texts(torch.tensor([1])).static is None
+
+
+def test_static_columns_of_a_wide_matrix_reach_the_network(inputs):
+    static = np.random.default_rng(3).standard_normal((ITEMS, 3)).astype(np.float32)
+    wide = csr_array(hstack([inputs["texts"], csr_array(static)]))
+    network = PairNetwork(
+        ImageHead(WIDTH, 6),
+        TextNetwork(WORDS, 6, static=3, hidden=8),
+        FusionNetwork(6, BITS, hidden=8),
+    )
+    pairs = training(inputs, static=static)
+    expected = pairs.outputs(
+        lambda rows: network(pairs.images(rows), pairs.texts(rows)), [network]
+    )
+    found = batches.pair_outputs(network, inputs["images"], wide)
+    assert np.allclose(found, expected, atol=1e-6)
+    texts = pairs.outputs(lambda rows: network.text(pairs.texts(rows)), [network])
+    assert np.allclose(batches.text_outputs(network.text, wide), texts, atol=1e-6)
 
 
 def test_pixels_are_taken_from_a_read_only_store(inputs, tmp_path):

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from fdch.data.images import ImageFeatures, PictureArray
 from fdch.data.pairs import PairedSet
+from fdch.data.static_words import WIDTH, StaticVocabulary
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.errors import DataError, SettingError
 from fdch.networks import image as image_networks
@@ -80,6 +81,24 @@ def test_the_data_sets_own_vocabulary_is_kept(scenes):
     assert inputs.vocabulary is own
     vectors = inputs.texts(Sentences(["a car at the beach", "nothing known"]))
     assert vectors.toarray().tolist() == [[1, 1], [0, 0]]
+
+
+def test_static_features_follow_the_words(scenes):
+    own = Vocabulary(("beach", "car"))
+    pairs = replace(scenes, texts=Sentences(scenes.texts.values, own))
+    inputs = Inputs.fit(pairs, text_features="words+static")
+    assert inputs.vocabulary == StaticVocabulary(own.words)
+    assert (inputs.text_width, inputs.static_width) == (2 + WIDTH, WIDTH)
+    vectors = inputs.texts(Sentences(["a car", "an automobile", "..."])).toarray()
+    assert vectors[:, :2].tolist() == [[0, 1], [0, 0], [0, 0]]
+    car, automobile, nothing = vectors[:, 2:]
+    assert car @ automobile > 0.3
+    assert not nothing.any()
+
+
+def test_static_features_of_ready_vectors_are_refused(factor_pairs):
+    with pytest.raises(SettingError, match=r"'words\+static' needs texts as sent"):
+        Inputs.fit(factor_pairs(20), text_features="words+static")
 
 
 @pytest.mark.parametrize("settings", [{"finetune": True}, {"image_network": "small"}])

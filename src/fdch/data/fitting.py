@@ -1,5 +1,7 @@
 """Items as a model takes them: of the kind, and of the columns, it learned from."""
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.data.images import ImageFeatures, Images
@@ -29,7 +31,7 @@ def require_fitting(images: Images, network: str, width: int, is_ready: bool) ->
 def fitting_vectors(
     texts: Texts, vocabulary: Vocabulary | None, width: int
 ) -> csr_array:
-    """Give word vectors, (n, words). A text without a known word is all zero.
+    """Give text vectors, (n, width). A text without a known word is all zero.
 
     Args:
         texts: Sentences, or ready vectors.
@@ -46,6 +48,24 @@ def fitting_vectors(
     assert isinstance(texts, WordVectors)
     _require_width("text vectors", texts.matrix.shape[1], width)
     return texts.matrix
+
+
+def split_static(
+    texts: csr_array, static_width: int
+) -> tuple[csr_array, NDArray[np.float32] | None]:
+    """Split text vectors into words, sparse, and static features, dense.
+
+    Args:
+        texts: Vectors as `fitting_vectors` gives them, (n, words + static_width).
+        static_width: How many of the last columns are static features.
+
+    Returns:
+        Words, (n, words), and static features, (n, static_width), or None.
+    """
+    if not static_width:
+        return texts, None
+    words = texts.shape[1] - static_width
+    return texts[:, :words], texts[:, words:].toarray().astype(np.float32, copy=False)
 
 
 def _require_width(what: str, found: int, expected: int) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,7 @@ class Vocabulary:
     """
 
     words: tuple[str, ...]
+    static_width: ClassVar[int] = 0  # columns of its vectors that are not words
 
     @classmethod
     def fit(
@@ -145,7 +146,7 @@ class Vocabulary:
         counts: Counter[str] = Counter()
         for text in texts.values:
             if text is not None:
-                counts.update(set(_WORD.findall(_plain(text))))
+                counts.update(set(_WORD.findall(fold_case(text))))
         ranked = sorted(
             (word for word, count in counts.items() if count >= min_count),
             key=lambda word: (-counts[word], word),
@@ -155,6 +156,15 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.words)
 
+    @property
+    def width(self) -> int:
+        """Columns of its vectors."""
+        return len(self.words) + self.static_width
+
+    def reads(self, text: str) -> bool:
+        """Tell whether a text has a word that counts."""
+        return bool(self.known(text))
+
     def known(self, text: str) -> list[int]:
         """Give the numbers of the words in a text, ascending, each once.
 
@@ -162,7 +172,7 @@ class Vocabulary:
         as the tag 'new-york'), else by its words.
         """
         found: set[int] = set()
-        for chunk in _plain(text).split():
+        for chunk in fold_case(text).split():
             whole = self._numbers.get(chunk)
             if whole is not None:
                 found.add(whole)
@@ -181,7 +191,7 @@ class Vocabulary:
         return [
             chunk
             for chunk in text.split()
-            if (plain := _plain(chunk)) not in numbers
+            if (plain := fold_case(chunk)) not in numbers
             and not any(word in numbers for word in _WORD.findall(plain))
         ]
 
@@ -197,7 +207,7 @@ class Vocabulary:
 
     def nearest(self, text: str) -> list[str]:
         """Suggest known words that look like those of a text, at most five."""
-        words = _WORD.findall(_plain(text[:1000]))[:_COMPARED_WORDS]
+        words = _WORD.findall(fold_case(text[:1000]))[:_COMPARED_WORDS]
         suggested: dict[str, None] = {}
         for word in words:
             likes = difflib.get_close_matches(word[:_COMPARED_LETTERS], self.words)
@@ -226,11 +236,12 @@ class Vocabulary:
     def _numbers(self) -> dict[str, int]:
         numbers: dict[str, int] = {}
         for number, word in enumerate(self.words):
-            numbers.setdefault(_plain(word), number)
+            numbers.setdefault(fold_case(word), number)
         return numbers
 
 
-def _plain(text: str) -> str:
+def fold_case(text: str) -> str:
+    """Give a text as it is compared: without case, in one form of Unicode."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", text.casefold())

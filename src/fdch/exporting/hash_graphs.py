@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from fdch.exporting.graph import ROWS, Graph
 from fdch.exporting.image_graphs import linear
 from fdch.networks.fusion import FusionNetwork
-from fdch.networks.head import ImageHead
+from fdch.networks.head import ImageHead, Standardization
 from fdch.networks.text import TextNetwork
 from fdch.training.closed_form import LinearMap
 from fdch.training.kernel_logistic import KernelHash
 from fdch.training.median_hash import MedianHash
 
-WORDS, WEIGHTS, VECTORS = "words", "weights", "vectors"
+WORDS, WEIGHTS, STATIC, VECTORS = "words", "weights", "static", "vectors"
 Function = ImageHead | TextNetwork | LinearMap | MedianHash | KernelHash
 
 
@@ -61,17 +61,54 @@ class Words:
         return _squares(graph, graph.cast(self.weights, dtype))
 
 
-Rows = Dense | Words
+@dataclass(frozen=True)
+class WordsAndStatic:
+    """Rows by their words and, in further columns, static features.
+
+    Args:
+        words: The words.
+        static: The static features, float32 (rows, width).
+        width: Their number.
+    """
+
+    words: Words
+    static: Dense
+    width: int
+
+    def product(self, graph: Graph, weight: NDArray[Any]) -> str:
+        """Multiply the rows by a matrix, (words + width, outputs)."""
+        words = self.words.product(graph, weight[: -self.width])
+        static = self.static.product(graph, weight[-self.width :])
+        return graph.add("Add", words, static)
+
+    def squares(self, graph: Graph, dtype: Any) -> str:
+        """Sum the squares of each row, (rows, 1)."""
+        parts = (part.squares(graph, dtype) for part in (self.words, self.static))
+        return graph.add("Add", *parts)
 
 
-def text_input(graph: Graph, takes_words: bool, width: int) -> Rows:
-    """Declare the inputs of a text side."""
+Rows = Dense | Words | WordsAndStatic
+
+
+def text_input(graph: Graph, takes_words: bool, width: int, static: int = 0) -> Rows:
+    """Declare the inputs of a text side.
+
+    Args:
+        graph: Where to.
+        takes_words: Whether it takes words, not ready vectors.
+        width: Columns of its vectors.
+        static: How many of these are static features.
+    """
     if not takes_words:
         return Dense(graph.input(VECTORS, np.float32, [ROWS, width]))
     shape: Sequence[int | str] = [ROWS, "most"]
-    return Words(
+    words = Words(
         graph.input(WORDS, np.int64, shape), graph.input(WEIGHTS, np.float32, shape)
     )
+    if not static:
+        return words
+    features = graph.input(STATIC, np.float32, [ROWS, static])
+    return WordsAndStatic(words, Dense(features), static)
 
 
 def outputs(graph: Graph, function: Function, rows: Rows) -> str:
@@ -101,18 +138,27 @@ def fusion(graph: Graph, network: FusionNetwork, image: str, text: str) -> str:
 
 
 def _head(graph: Graph, head: ImageHead, rows: Dense) -> str:
+    return linear(graph, head.output, _standardize(graph, head.standardization, rows))
+
+
+def _standardize(graph: Graph, layer: Standardization, rows: Dense) -> str:
     mean, deviation = (
         graph.constant(part.detach().cpu().numpy())
-        for part in (head.standardization.mean, head.standardization.deviation)
+        for part in (layer.mean, layer.deviation)
     )
-    centred = graph.add("Sub", rows.name, mean)
-    return linear(graph, head.output, graph.add("Div", centred, deviation))
+    return graph.add("Div", graph.add("Sub", rows.name, mean), deviation)
 
 
 def _text_network(graph: Graph, network: TextNetwork, rows: Rows) -> str:
-    layer = network.words
-    product = rows.product(graph, layer.weight.detach().cpu().numpy())
+    layer, words = network.words, rows
     bias = graph.constant(layer.bias.detach().cpu().numpy())
+    if network.static is not None:
+        assert isinstance(rows, WordsAndStatic)
+        words, static = rows.words, network.static
+        seen = Dense(_standardize(graph, static.standardization, rows.static))
+        weight = static.weight.detach().cpu().numpy()
+        bias = graph.add("Add", seen.product(graph, weight), bias)
+    product = words.product(graph, layer.weight.detach().cpu().numpy())
     hidden = graph.add("Relu", graph.add("Add", product, bias))
     return linear(graph, network.output, hidden)
 

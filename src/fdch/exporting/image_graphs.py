@@ -9,7 +9,7 @@ from fdch.errors import SettingError
 from fdch.exporting.graph import Graph
 from fdch.networks._base import FeatureNetwork
 from fdch.networks.cnnf import CNNF, CONVOLUTIONS
-from fdch.networks.efficientnet import Block, ConvolutionNorm, EfficientNetLite0
+from fdch.networks.efficientnet import Block, ConvolutionNorm, EfficientNetLite
 from fdch.networks.response_norm import ALPHA, BETA, OFFSET, REACH
 from fdch.networks.small import CHANNELS_PER_GROUP, ROWS, SmallNetwork
 
@@ -19,8 +19,8 @@ def image_features(graph: Graph, network: FeatureNetwork, pixels: str) -> str:
     network = network.folded()
     planes = graph.cast(pixels, np.float32)
     planes = graph.add("Transpose", planes, perm=[0, 3, 1, 2])
-    if isinstance(network, EfficientNetLite0):
-        return _lite0(graph, network, planes)
+    if isinstance(network, EfficientNetLite):
+        return _efficientnet(graph, network, planes)
     if isinstance(network, SmallNetwork):
         return _small(graph, network, planes)
     if isinstance(network, CNNF):
@@ -28,7 +28,7 @@ def image_features(graph: Graph, network: FeatureNetwork, pixels: str) -> str:
     raise SettingError(f"the image network '{network.name}' cannot be exported yet.")
 
 
-def _lite0(graph: Graph, network: EfficientNetLite0, planes: str) -> str:
+def _efficientnet(graph: Graph, network: EfficientNetLite, planes: str) -> str:
     planes = _scaled(graph, planes, 127, 128)
     planes = _convolution_norm(graph, network.stem, planes)
     for block in network.blocks:

@@ -103,8 +103,13 @@ class _Sides:
         return outputs(graph, cast(Function, function), Dense(features))
 
     def _text(self, graph: Graph, function: object) -> str:
-        width = self.inputs.text_width
-        rows = text_input(graph, self.inputs.vocabulary is not None, width)
+        inputs = self.inputs
+        rows = text_input(
+            graph,
+            inputs.vocabulary is not None,
+            inputs.text_width,
+            inputs.static_width,
+        )
         return outputs(graph, cast(Function, function), rows)
 
     def _frozen(self) -> FeatureNetwork:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fdch import __version__
+from fdch.data.static_words import NAME, TOKENIZER, WEIGHTS
 from fdch.errors import RunError
 from fdch.exported_files import FORMAT, MANIFEST
 from fdch.exporting.sides import graphs
@@ -26,7 +27,16 @@ TEXTS = (
     "casefold, then Unicode NFC; split at white space; a piece that is a known word "
     "counts as that word, another by its parts \\w+ that are known; each word once. "
     "words: numbers of the known words, weights: 1 for each; fill shorter rows up "
-    "with word 0 of weight 0. A text without a known word has no code"
+    "with word 0 of weight 0. "
+)
+WITHOUT_WORDS = "A text without a known word has no code"
+
+STATIC_TEXTS = (
+    "static: cut the text, casefolded and in NFC, into words [^\\W_]{1,100}; cut each "
+    "word into pieces with the tokenizer of the package wordllama "
+    f"({TOKENIZER.path}), without special tokens; take the mean of the pieces' rows in "
+    f"{WEIGHTS.path} and divide it by its length. A text without any word, known or "
+    "not, has no code"
 )
 
 
@@ -97,4 +107,7 @@ def _text_input(method: HashMethod) -> dict[str, Any]:
         return {"input": "vectors", "width": inputs.text_width}
     words = list(inputs.vocabulary.words)
     width = inputs.text_width
-    return {"input": "words", "width": width, "preparation": TEXTS, "words": words}
+    facts = {"input": "words", "width": width, "words": words}
+    if inputs.static_width:
+        return {**facts, "preparation": TEXTS + STATIC_TEXTS, "static": NAME}
+    return {**facts, "preparation": TEXTS + WITHOUT_WORDS}

@@ -18,7 +18,7 @@ from fdch.methods._ranges import make_plain, require_kinds, require_not_negative
 from fdch.methods._space import SearchSpace
 from fdch.methods._state import inputs_from_arrays, inputs_to_arrays
 from fdch.training.context import PLAIN, Context
-from fdch.training.inputs import Inputs
+from fdch.training.inputs import WORDS, Inputs, TextFeatures
 
 Array = NDArray[Any]
 ROWS_AT_A_TIME = 4096
@@ -74,12 +74,16 @@ class HashMethod(ABC):
         image_network: Network that turns pictures into features; "auto" takes
             ready features where the data has them, else the packaged network.
         image_weights: File of that network's weights, where none are packaged.
+        text_features: "words" for the words that occur in a text; "words+static"
+            adds the mean of packaged word embeddings, of unknown words too (extra
+            `static`).
     """
 
     bits: int = 64
     seed: int = 0
     image_network: str = "auto"
     image_weights: str = ""
+    text_features: TextFeatures = WORDS
 
     about: ClassVar[About]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -110,6 +114,7 @@ class HashMethod(ABC):
             self.image_network,
             self.image_weights,
             getattr(self, "finetune", False),
+            self.text_features,
         )
         self._inputs = inputs  # type: ignore[misc]  # the context's judge may encode
         try:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import nn
 
+from fdch.data.fitting import split_static
 from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedRun, SettingError
 from fdch.methods._base import Array, HashMethod
@@ -56,6 +57,7 @@ RELEASED: Mapping[str, Any] = {
     "standardize": False,
     "image_dropout": 0.0,
     "word_dropout": 0.0,
+    "static_dropout": 0.0,
     "backbone_rate": 1.0,
 }
 
@@ -73,10 +75,11 @@ class DeepMethod(HashMethod):
         final_learning_rate: Rate of the last.
         weight_decay: Decay of all weights.
         initialization: Of new layers: "torch", "he", or "normal" for N(0, 0.01²).
-        standardize: Scale image features by training mean and deviation; of no
-            effect with `finetune`, where features change while training.
+        standardize: Scale image and static text features by training mean and
+            deviation; not those of images with `finetune`, which change in training.
         image_dropout: Share of image features dropped while training.
         word_dropout: Share of words dropped while training.
+        static_dropout: Share of static text features dropped while training.
         finetune: Train the image network too, instead of freezing it.
         backbone_rate: Share of the learning rate that the image network gets.
     """
@@ -92,6 +95,7 @@ class DeepMethod(HashMethod):
     standardize: bool = True
     image_dropout: float = 0.5
     word_dropout: float = 0.5
+    static_dropout: float = 0.5
     finetune: bool = False
     backbone_rate: float = 0.1
 
@@ -160,13 +164,15 @@ class DeepMethod(HashMethod):
                 self.batch_size,
             )
         images = inputs.images(pairs.images, context, keep=True)
-        texts = inputs.texts(pairs.texts)
+        words, static = split_static(inputs.texts(pairs.texts), inputs.static_width)
         self._networks = self._build(inputs, self._generator())
         for network in self._networks.values():
             if self.standardize and not inputs.finetune:
                 fit_standardization(network, images)
+            if self.standardize and static is not None:
+                fit_standardization(network, static, of="text")
             network.to(device)
-        training = TrainingPairs(images, texts, pairs.labels, device)
+        training = TrainingPairs(images, words, pairs.labels, device, static)
         self._train(training, pairs, context)
 
     def _generator(self) -> torch.Generator:
@@ -195,10 +201,12 @@ class DeepMethod(HashMethod):
         self, inputs: Inputs, outputs: int, generator: torch.Generator
     ) -> nn.Module:
         return TextNetwork(
-            inputs.text_width,
+            inputs.text_width - inputs.static_width,
             outputs,
+            static=inputs.static_width,
             hidden=self.text_hidden,
             word_dropout=self.word_dropout,
+            static_dropout=self.static_dropout,
             initialization=self.initialization,
             generator=generator,
         )

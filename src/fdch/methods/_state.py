@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.texts import Vocabulary
+from fdch.data.static_words import NAME, restore_vocabulary
 from fdch.errors import DamagedRun
 from fdch.training.inputs import Inputs
 
@@ -22,6 +22,7 @@ def inputs_to_arrays(inputs: Inputs) -> dict[str, NDArray[Any]]:
         "image_width": inputs.image_width,
         "finetune": inputs.finetune,
         "words": words,
+        "static": NAME if inputs.static_width else None,
         "text_width": inputs.text_width,
         "items": inputs.items,
     }
@@ -33,15 +34,15 @@ def inputs_from_arrays(state: Mapping[str, NDArray[Any]], image_weights: str) ->
     """Read what `inputs_to_arrays` gave; a file of weights may have moved since."""
     try:
         facts = json.loads(state[KEY].tobytes())
-        words = facts["words"]
-        if words is not None and len(words) != facts["text_width"]:
-            raise ValueError(f"{len(words)} words for {facts['text_width']} columns")
+        vocabulary = restore_vocabulary(
+            facts["words"], facts.get("static"), facts["text_width"]
+        )
         return Inputs(
             image_network=str(facts["image_network"]),
             image_width=int(facts["image_width"]),
             image_weights=image_weights,
             finetune=bool(facts["finetune"]),
-            vocabulary=None if words is None else Vocabulary(tuple(map(str, words))),
+            vocabulary=vocabulary,
             text_width=int(facts["text_width"]),
             items=int(facts["items"]),
         )

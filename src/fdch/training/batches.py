@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from fdch.networks.text import WordBatch, sparse_rows
+from fdch.networks.text import WordBatch, sparse_rows, static_width
 
 # pixels go through a whole image network, whose activations are large
 ROWS_AT_ONCE = {"float32": 1024, "uint8": 32}
@@ -25,6 +25,7 @@ class TrainingPairs:
         texts: Word vectors, (n, words).
         labels: 0 or 1, (n, classes).
         device: Where the networks are.
+        static: Static features of the texts, float32 (n, width), where there are any.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class TrainingPairs:
         texts: csr_array,
         labels: NDArray[np.uint8],
         device: torch.device,
+        static: NDArray[np.float32] | None = None,
     ) -> None:
         self.device = device
         self.items = len(labels)
@@ -43,6 +45,7 @@ class TrainingPairs:
             torch.tensor(images, device=device) if images.dtype == np.float32 else None
         )
         self._texts = texts
+        self._static = None if static is None else torch.from_numpy(static).to(device)
 
     def images(self, rows: Tensor) -> Tensor:
         """Give a batch of image inputs on the device."""
@@ -51,8 +54,9 @@ class TrainingPairs:
         return torch.tensor(self._images[rows.numpy()], device=self.device)
 
     def texts(self, rows: Tensor) -> WordBatch:
-        """Give a batch of word vectors on the device."""
-        return sparse_rows(self._texts[rows.numpy()]).to(self.device)
+        """Give a batch of text vectors on the device."""
+        words = sparse_rows(self._texts[rows.numpy()]).to(self.device)
+        return words if self._static is None else words.with_static(self._static[rows])
 
     def outputs(
         self, forward: Callable[[Tensor], Tensor], networks: Sequence[nn.Module]
@@ -83,13 +87,13 @@ def image_outputs(
 
 
 def text_outputs(network: nn.Module, texts: csr_array) -> NDArray[np.float32]:
-    """Run a text network over word vectors, batch by batch."""
-    device = _device(network)
+    """Run a text network over text vectors, batch by batch."""
+    device, static = _device(network), static_width(network)
     return _in_batches(
         network,
         texts.shape[0],
         ROWS_AT_ONCE["float32"],
-        lambda rows: (sparse_rows(texts[rows]).to(device),),
+        lambda rows: (sparse_rows(texts[rows], static).to(device),),
     )
 
 
@@ -99,14 +103,14 @@ def pair_outputs(
     texts: csr_array,
 ) -> NDArray[np.float32]:
     """Run a fusion network over pairs, batch by batch."""
-    device = _device(network)
+    device, static = _device(network), static_width(network)
     return _in_batches(
         network,
         len(images),
         ROWS_AT_ONCE[images.dtype.name],
         lambda rows: (
             torch.tensor(images[rows], device=device),
-            sparse_rows(texts[rows]).to(device),
+            sparse_rows(texts[rows], static).to(device),
         ),
     )
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from fdch.data.cache import pixel_store
 from fdch.data.fitting import fitting_vectors, require_fitting
 from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.pairs import PairedSet
+from fdch.data.static_words import StaticVocabulary, load_embeddings
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
 from fdch.errors import SettingError
 from fdch.training.context import Context
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 DEFAULT_NETWORK = "efficientnet_lite0"
 READY = "features"
+TextFeatures = Literal["words", "words+static"]
+WORDS: TextFeatures = "words"
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Inputs:
         image_weights: File of the network's weights; empty for the packaged ones.
         finetune: Pictures are handed on as pixels, for a network that is trained.
         vocabulary: The known words; None for ready word vectors.
-        text_width: Columns of the word vectors.
+        text_width: Columns of the word vectors, static ones included.
         items: Training pairs that all this was fitted on.
     """
 
@@ -52,6 +55,7 @@ class Inputs:
         image_network: str = "auto",
         image_weights: str = "",
         finetune: bool = False,
+        text_features: TextFeatures = WORDS,
     ) -> "Inputs":
         """Choose the image network, and learn the vocabulary from training pairs.
 
@@ -63,13 +67,7 @@ class Inputs:
                 f"'{image_weights}' cannot be used. Leave it out, or give pictures."
             )
         name, width = _choose_network(pairs.images, image_network, finetune)
-        vocabulary = None
-        if isinstance(pairs.texts, Sentences):
-            vocabulary = pairs.texts.vocabulary or Vocabulary.fit(pairs.texts)
-            text_width = len(vocabulary.words)
-        else:
-            assert isinstance(pairs.texts, WordVectors)
-            text_width = pairs.texts.matrix.shape[1]
+        vocabulary, text_width = _fit_vocabulary(pairs.texts, text_features)
         return cls(
             image_network=name,
             image_width=width,
@@ -87,6 +85,11 @@ class Inputs:
         from fdch.networks import image as image_networks
 
         return image_networks.describe(self.image_network)
+
+    @property
+    def static_width(self) -> int:
+        """How many of the last text columns are static features, not words."""
+        return 0 if self.vocabulary is None else self.vocabulary.static_width
 
     @property
     def size(self) -> int | None:
@@ -126,8 +129,30 @@ class Inputs:
         )
 
     def texts(self, texts: Texts) -> csr_array:
-        """Give word vectors, (n, words). A text without a known word is all zero."""
+        """Give text vectors, (n, text_width): words, then any static features.
+
+        A text without a word that counts is all zero.
+        """
         return fitting_vectors(texts, self.vocabulary, self.text_width)
+
+
+def _fit_vocabulary(
+    texts: Texts, text_features: TextFeatures
+) -> tuple[Vocabulary | None, int]:
+    """Give the known words, and the columns of the vectors of texts."""
+    if not isinstance(texts, Sentences):
+        assert isinstance(texts, WordVectors)
+        if text_features != WORDS:
+            raise SettingError(
+                f"text_features '{text_features}' needs texts as sentences or tags; "
+                "this data has ready word vectors. Leave text_features out."
+            )
+        return None, texts.matrix.shape[1]
+    vocabulary = texts.vocabulary or Vocabulary.fit(texts)
+    if text_features != WORDS:
+        load_embeddings()  # refuses before any work where they are missing
+        vocabulary = StaticVocabulary(vocabulary.words)
+    return vocabulary, vocabulary.width
 
 
 def _choose_network(images: Images, name: str, finetune: bool) -> tuple[str, int]:

@@ -1,0 +1,202 @@
+"""Static word embeddings beside the bag of words, from the package wordllama.
+
+A text's static vector is the mean of the embeddings of its word pieces, scaled to
+length 1. Words that no training text has count too, so that they mean something in
+a query. The package's own loader contacts a server; its two files are read here.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load
+from scipy import sparse
+
+from fdch.data.texts import Sentences, Vocabulary, fold_case
+from fdch.errors import DataError, MissingExtra
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+PACKAGE = "wordllama"
+NAME = "wordllama/l2_supercat_256"  # by which saved models name them
+WIDTH = 256
+MAX_REMEMBERED_WORDS = 50_000
+# without "_": the parts of tags such as new_york, new-york and geo:tool=x are words;
+# longer words than any are cut, so that few letters are remembered
+_WORD = re.compile(r"[^\W_]{1,100}")
+
+
+class PackagedFile(NamedTuple):
+    """A file of the package, and its SHA-256."""
+
+    path: str
+    sha256: str
+
+
+WEIGHTS = PackagedFile(
+    "weights/l2_supercat_256.safetensors",
+    "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+)
+TOKENIZER = PackagedFile(
+    "tokenizers/l2_supercat_tokenizer_config.json",
+    "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+)
+
+
+class StaticEmbeddings:
+    """Word pieces and their embeddings, in memory.
+
+    Args:
+        table: An embedding for each piece, float16 (pieces, width).
+        tokenizer: Cuts a word into pieces.
+    """
+
+    def __init__(self, table: NDArray[np.float16], tokenizer: "Tokenizer") -> None:
+        self._table, self._tokenizer = table, tokenizer
+        self.pieces = lru_cache(MAX_REMEMBERED_WORDS)(self._pieces)
+
+    def vector(self, text: str) -> NDArray[np.float32]:
+        """Give the static vector of a text, (width,); zeros without any word."""
+        numbers = [piece for word in words_in(text) for piece in self.pieces(word)]
+        if not numbers:
+            return np.zeros(self._table.shape[1], np.float32)
+        mean = self._table[numbers].mean(axis=0, dtype=np.float32)
+        return mean / max(float(np.linalg.norm(mean)), np.finfo(np.float32).tiny)
+
+    def _pieces(self, word: str) -> tuple[int, ...]:
+        return tuple(self._tokenizer.encode(word, add_special_tokens=False).ids)
+
+
+class StaticVocabulary(Vocabulary):
+    """Known words; a text's vector has its static vector in further columns.
+
+    A text counts as long as it has a word, known or not.
+    """
+
+    static_width: ClassVar[int] = WIDTH
+
+    def reads(self, text: str) -> bool:
+        """Tell whether a text has any word."""
+        return super().reads(text) or bool(words_in(text))
+
+    def unknown(self, text: str) -> list[str]:
+        """Give what stands between spaces and has no word in it at all."""
+        return [chunk for chunk in super().unknown(text) if not words_in(chunk)]
+
+    def vectors(self, texts: Sentences) -> sparse.csr_array:
+        """Make vectors, float32 (texts, words + static width)."""
+        embeddings = load_embeddings()
+        static = np.zeros((len(texts), WIDTH), np.float32)
+        for row, text in enumerate(texts.values):
+            if text is not None:
+                static[row] = embeddings.vector(text)
+        return append_columns(super().vectors(texts), static)
+
+
+def append_columns(
+    words: sparse.csr_array, static: NDArray[np.float32]
+) -> sparse.csr_array:
+    """Put dense columns behind sparse ones; many times as fast as scipy's hstack.
+
+    >>> words = sparse.csr_array(np.array([[0.0, 3.0]]))
+    >>> append_columns(words, np.array([[5.0, 6.0]], np.float32)).toarray().tolist()
+    [[0.0, 3.0, 5.0, 6.0]]
+    """
+    rows, width = static.shape
+    starts = words.indptr + width * np.arange(rows + 1)
+    places = starts[1:, None] - width + np.arange(width)  # of the dense entries
+    is_word = np.ones(starts[-1], np.bool_)
+    is_word[places] = False
+    data, columns = np.empty(len(is_word), np.float32), np.empty_like(is_word, np.int64)
+    data[is_word], data[places] = words.data, static
+    columns[is_word] = words.indices
+    columns[places] = words.shape[1] + np.arange(width)
+    shape = (rows, words.shape[1] + width)
+    return sparse.csr_array((data, columns, starts), shape=shape)
+
+
+def restore_vocabulary(
+    words: Sequence[str] | None, static: str | None, width: int
+) -> Vocabulary | None:
+    """Make the vocabulary that a saved model names.
+
+    Args:
+        words: The known words; None for ready vectors.
+        static: Name of the static embeddings; None for none.
+        width: Columns of the model's text vectors.
+
+    Raises:
+        ValueError: The three do not fit together.
+        MissingExtra: The embeddings are not installed.
+    """
+    if static not in (None, NAME):
+        raise ValueError(f"it needs the unknown static embeddings {static!r}")
+    if words is None:
+        return None
+    kind = Vocabulary if static is None else StaticVocabulary
+    found = kind(tuple(map(str, words)))
+    if found.width != width:
+        raise ValueError(f"{len(words)} words for {width} columns")
+    if static is not None:
+        load_embeddings()
+    return found
+
+
+def words_in(text: str) -> list[str]:
+    """List the words of a text in order, without regard to case.
+
+    >>> words_in("New-York, geo:tool")
+    ['new', 'york', 'geo', 'tool']
+    """
+    return _WORD.findall(fold_case(text))
+
+
+@lru_cache(maxsize=1)
+def load_embeddings() -> StaticEmbeddings:
+    """Read the embeddings from their package, once a process, and check them.
+
+    Raises:
+        MissingExtra: The package is not installed.
+        DataError: Its files are not the published ones.
+    """
+    spec = find_spec(PACKAGE)  # which does not import it
+    try:
+        from tokenizers import Tokenizer
+    except ModuleNotFoundError as error:
+        raise _missing() from error
+    if spec is None or not spec.submodule_search_locations:
+        raise _missing()
+    folder = Path(spec.submodule_search_locations[0])
+    try:
+        tensors = load(_read(folder, WEIGHTS))
+        tokenizer = Tokenizer.from_buffer(_read(folder, TOKENIZER))
+    except (OSError, SafetensorError) as error:
+        raise DataError(
+            f"the static embeddings in '{folder}' cannot be read ({error}). "
+            f"Reinstall the package {PACKAGE}."
+        ) from error
+    (table,) = tensors.values()
+    return StaticEmbeddings(table, tokenizer)
+
+
+def _read(folder: Path, file: PackagedFile) -> bytes:
+    content = (folder / file.path).read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != file.sha256:
+        raise DataError(
+            f"'{folder / file.path}' is not the published file (SHA-256 {digest}, "
+            f"expected {file.sha256}). Reinstall the package {PACKAGE}."
+        )
+    return content
+
+
+def _missing() -> MissingExtra:
+    return MissingExtra("text_features 'words+static'", "static")

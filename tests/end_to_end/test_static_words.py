@@ -1,0 +1,100 @@
+"""Queries of words that no training text has, with static features."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from fdch import Index, Searcher
+from fdch.cli import cli
+from fdch.data.images import ImageFeatures
+from fdch.data.texts import Sentences
+from fdch.errors import UnknownWords
+from fdch.methods.dcmh import DCMH
+from fdch.runs import save_run
+from fdch.service.answering import Answers, NoKnownWord, Query
+
+pytest.importorskip("tokenizers")
+
+BITS = 24  # as other tests have: its kernels are compiled
+
+
+@pytest.fixture(scope="module")
+def run(theme_pairs, tmp_path_factory):
+    method = DCMH(bits=BITS, epochs=30, text_hidden=64, batch_size=30,
+                  text_features="words+static").fit(theme_pairs)  # fmt: skip
+    return save_run(tmp_path_factory.mktemp("themes") / "run", "dcmh", method, None, {})
+
+
+@pytest.fixture(scope="module")
+def index(run, theme_pairs, tmp_path_factory):
+    with Index.create(tmp_path_factory.mktemp("themes") / "index", run) as index:
+        index.add(theme_pairs)
+        yield index
+
+
+def labels(found):
+    return {label for result in found for label in result.labels}
+
+
+def test_an_unknown_word_finds_what_it_means(index):
+    searcher = Searcher(index)
+    for word, theme in (("animal", "animals"), ("vehicle", "vehicles")):
+        found = searcher.by_text(word, k=5)
+        assert labels(found) == {theme}
+        assert found.query["unknown_words"] == []
+
+
+def test_a_ready_vector_has_static_columns_too(index):
+    vectors = index.method.inputs.texts(Sentences(["animal"])).toarray()
+    searcher = Searcher(index)
+    found = [(r.id, r.distance) for r in searcher.by_text(vectors[0], k=9)]
+    assert found == [(r.id, r.distance) for r in searcher.by_text("animal", k=9)]
+
+
+def test_a_text_without_any_word_is_refused(index):
+    searcher = Searcher(index)
+    with pytest.raises(UnknownWords, match=r"no word of '\?!' is known"):
+        searcher.by_text("?!")
+    assert searcher.by_text("animal ?!").query["unknown_words"] == ["?!"]
+
+
+def test_onnx_runtime_finds_the_same(index, run):
+    pytest.importorskip("onnxruntime")
+    from fdch.encoders import exported_queries
+
+    exported = Searcher(index, exported_queries(run))
+    for text in ("animal", "a dog by the sea", "car"):
+        ours = [(r.id, r.distance) for r in Searcher(index).by_text(text, k=20)]
+        assert [(r.id, r.distance) for r in exported.by_text(text, k=20)] == ours
+
+
+def test_the_service_answers_unknown_words(index):
+    answers = Answers(Searcher(index))
+    known, unknown, empty = answers.work(
+        [Query("text", [text], None) for text in ("dog", "animal", "?!")]
+    )
+    assert known == index.method.encode_texts(Sentences(["dog"]))
+    assert unknown == index.method.encode_texts(Sentences(["animal"]))
+    assert isinstance(empty, NoKnownWord)
+
+
+def test_the_command_searches_for_unknown_words(index):
+    folder = str(index.store.model_folder().parent)
+    words = ["search", folder, "--text", "animal", "-k", "3", "--json"]
+    done = CliRunner().invoke(cli, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)["results"]
+    assert [result["labels"] for result in found] == [["animals"]] * 3
+
+
+def test_texts_of_unknown_words_alone_can_be_added(run, theme_pairs, tmp_path):
+    odd = replace(
+        theme_pairs[:2],
+        images=ImageFeatures(np.zeros((2, 8), np.float32)),
+        texts=Sentences(["animal", "?!"]),
+    )
+    with Index.create(tmp_path / "index", run) as index:
+        assert index.add(odd).new == 2
