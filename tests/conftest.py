@@ -39,6 +39,7 @@ THEMES = {
 }
 QUICK = {
     "fusion_width": "24",
+    "image_hidden": "0",
     "text_hidden": "48",
     "fusion_hidden": "32",
     "stage_one_epochs": "5",

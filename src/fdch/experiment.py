@@ -109,6 +109,7 @@ def train_run(
         "validation": len(parts.validation),
         "device": str(context.torch_device()),
         "seconds": round(time.monotonic() - began, 1),
+        "chosen": dict(method.chosen),
         **_validation_facts(validate(method, parts.validation, context)),
     }
     calibration = calibrate(method, parts.validation, context)

@@ -36,10 +36,11 @@ BITS = 12  # not a multiple of 8, and more than there are labels
 # sizes for few pairs; each method takes those that are among its settings
 SMALL: dict[str, Any] = {
     "fusion_width": 32,
+    "image_hidden": 32,
     "text_hidden": 64,
     "fusion_hidden": 48,
-    "stage_one_epochs": 8,
-    "stage_two_epochs": 10,
+    "stage_one_epochs": 20,
+    "stage_two_epochs": 20,
     "epochs": 12,
     "batch_size": 50,
     "learning_rate": 2e-2,
@@ -306,7 +307,7 @@ def test_interrupted_training_resumes_to_the_same_state(fitted, name, parts, tmp
 def test_codes_do_not_depend_on_the_size_of_parts(method, parts, rows, monkeypatch):
     whole = [encode(given) for encode, _, given in encoders(method, parts.query)]
     monkeypatch.setattr(_base, "ROWS_AT_A_TIME", rows)
-    monkeypatch.setitem(batches.ROWS_AT_ONCE, "float32", max(1, rows // 2))
+    monkeypatch.setattr(batches, "FEATURES_AT_ONCE", max(1, rows // 2))
     for before, (encode, outputs, given) in zip(
         whole, encoders(method, parts.query), strict=True
     ):

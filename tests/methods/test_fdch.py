@@ -14,8 +14,9 @@ from fdch.evaluation import score
 from fdch.methods.fdch import FDCH
 from fdch.methods.fdch_i import FDCHI
 from fdch.methods.fdch_ii import FDCHII
-from fdch.networks.head import Standardization
-from fdch.progress import Update
+from fdch.networks.head import ImageHead, Standardization
+from fdch.networks.text import TextNetwork
+from fdch.progress import Update, silent
 from fdch.runs import open_run, save_run
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
@@ -24,6 +25,7 @@ from fdch.training.inputs import Inputs
 SMALL: dict[str, Any] = {
     "bits": 16,
     "fusion_width": 32,
+    "image_hidden": 0,
     "text_hidden": 64,
     "fusion_hidden": 48,
     "stage_one_epochs": 3,
@@ -91,7 +93,7 @@ def test_a_method_whose_training_a_judge_ended_is_not_fitted(pairs):
 
 def test_the_epoch_scale_counts_for_given_and_usual_epochs(pairs):
     half = FDCH(epoch_scale=0.5)
-    assert half._schedule(0, 40, 4500).epochs == 20
+    assert half._schedule(None, 40, 4500).epochs == 20
     assert half._schedule(4, 25, 4500).epochs == 2
     assert FDCH(epoch_scale=0.01)._schedule(4, 25, 4500).epochs == 1
     told: list[Update] = []
@@ -295,7 +297,7 @@ def test_the_paper_preset_states_the_printed_recipe():
             {"fusion_width": 0, "learning_rate": -1},
             "positive: learning_rate=-1, fusion_width=0",
         ),
-        ({"stage_one_epochs": -1}, "not be negative: stage_one_epochs=-1"),
+        ({"stage_one_epochs": 0}, "must be positive: stage_one_epochs=0"),
         (
             {"image_dropout": 1.0, "word_dropout": -0.1},
             "below 1: image_dropout=1.0, word_dropout=-0.1",
@@ -344,12 +346,12 @@ def scenes():
     return PairedSet.read("scenes:60")
 
 
-def finetuned(network, scenes, **changes):
+def finetuned(network, scenes, progress=silent, **changes):
     settings = SMALL | {"stage_one_epochs": 1, "stage_two_epochs": 1, "batch_size": 30}
     method = FDCH(
         **(settings | changes), image_network=network, finetune=True, word_dropout=0.0
     )
-    return method.fit(scenes)
+    return method.fit(scenes, context=Context(progress))
 
 
 def assert_saves_and_encodes(method, scenes, folder):
@@ -373,9 +375,43 @@ def test_a_network_is_trained_from_nothing_with_the_codes(scenes, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_pretrained_network_is_fine_tuned(scenes, tmp_path):
-    method = finetuned("efficientnet_lite0", scenes[:30])
+def test_a_pretrained_network_is_fine_tuned_from_frozen_stages(scenes, tmp_path):
+    told: list[Update] = []
+    some = scenes[:30]
+    method = finetuned("efficientnet_lite0", some, told.append, tuning_epochs=2)
+    epochs = [(u.task, u.total) for u in told if u.unit == "epoch" and u.done == 1]
+    assert epochs == [
+        ("stage 1", 1),
+        ("stage 1 tuned", 2),
+        ("stage 2", 1),
+        ("stage 2 tuned", 2),
+    ]
+    standardization = method._networks["image"].head.standardization
+    frozen = method.inputs.features(some.images, Context())
+    roots = np.sqrt(frozen + standardization.floor.numpy())
+    np.testing.assert_allclose(standardization.mean, roots.mean(axis=0), rtol=1e-4)
     assert_saves_and_encodes(method, scenes, tmp_path / "run")
+
+
+@pytest.mark.slow
+def test_without_a_warm_start_all_epochs_train_the_image_network(scenes):
+    told: list[Update] = []
+    finetuned("efficientnet_lite0", scenes[:30], told.append, warm_start=False)
+    tasks = {update.task for update in told if update.unit == "epoch"}
+    assert tasks == {"stage 1", "stage 2"}
+
+
+def test_dropout_is_chosen_by_the_data_unless_it_is_set(pairs):
+    chosen = FDCH(**SMALL).fit(pairs).chosen
+    assert set(chosen) == {"image_dropout", "word_dropout"}
+    assert all(0.2 <= share <= 0.5 for share in chosen.values())
+    half = FDCH(**SMALL, word_dropout=0.1).fit(pairs)
+    assert set(half.chosen) == {"image_dropout"}
+    image, text = half._networks["image"], half._networks["text"]
+    assert isinstance(image, ImageHead) and isinstance(text, TextNetwork)
+    assert text.dropout.rate == 0.1
+    assert image.dropout.p == half.chosen["image_dropout"]
+    assert half.image_dropout is None
 
 
 @pytest.mark.slow
@@ -395,5 +431,5 @@ def test_resumed_fine_tuning_ends_as_uninterrupted(scenes, tmp_path):
 
 @pytest.mark.parametrize(("items", "epochs"), [(4500, 25), (20_000, 25), (900, 113)])
 def test_small_data_gets_as_many_steps_as_large(items, epochs):
-    assert FDCH()._schedule(0, 25, items).epochs == epochs
+    assert FDCH()._schedule(None, 25, items).epochs == epochs
     assert FDCH()._schedule(7, 25, items).epochs == 7

@@ -178,7 +178,8 @@ def test_no_preset_refuses_ready_features(name):
 @pytest.mark.parametrize("name", methods.names())
 def test_every_default_can_be_written_as_text(name):
     method = methods.load(name)
-    texts = {key: str(getattr(method(), key)) for key in setting_names(method)}
+    values = {key: getattr(method(), key) for key in setting_names(method)}
+    texts = {k: "auto" if x is None else str(x) for k, x in values.items()}
     assert configure(method, texts) == method()
 
 
@@ -194,3 +195,10 @@ def test_private_files_are_no_methods():
     assert not [name for name in methods.names() if name.startswith("_")]
     with pytest.raises(SettingError, match="unknown method '_base'"):
         methods.load("_base")
+
+
+def test_auto_leaves_a_setting_to_the_data():
+    made = configure(methods.load("fdch"), {"image_dropout": "auto", "batch_size": "9"})
+    assert made.image_dropout is None
+    with pytest.raises(SettingError, match="batch_size=auto: expected a whole number"):
+        configure(methods.load("fdch"), {"batch_size": "auto"})

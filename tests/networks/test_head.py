@@ -101,3 +101,59 @@ def test_batch_norm_keeps_its_statistics_while_fine_tuning():
     module(torch.full((2, 4, 4, 3), 200, dtype=torch.uint8)).sum().backward()
     assert torch.equal(network.norm.running_mean, torch.zeros(3))
     assert network.norm.weight.grad is not None
+
+
+def test_the_root_of_features_that_are_never_negative_is_standardised():
+    values = np.abs(features())
+    scaled = Standardization(5).fit(values)(torch.from_numpy(values)).numpy()
+    roots = np.sqrt(values + 1e-3 * values.mean())
+    expected = (roots - roots.mean(axis=0)) / roots.std(axis=0)
+    np.testing.assert_allclose(scaled, expected, atol=1e-4)
+
+
+def test_features_with_negative_values_keep_their_shape():
+    layer = Standardization(5).fit(features())
+    assert layer.floor == 0
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_standardisation_has_a_finite_slope_at_zero(sign):
+    values = np.abs(features())
+    values[0, 0] = -1 if sign < 0 else 0
+    layer = Standardization(5).fit(values)
+    given = torch.zeros(2, 5, requires_grad=True)
+    layer(given).sum().backward()
+    assert given.grad is not None
+    assert torch.isfinite(given.grad).all()
+
+
+def test_a_new_value_below_zero_counts_as_zero_under_the_root():
+    values = np.abs(features())
+    layer = Standardization(5).fit(values)
+    below, zero = layer(torch.full((1, 5), -3.0)), layer(torch.zeros(1, 5))
+    assert torch.equal(below, zero)
+
+
+def test_a_hidden_layer_lies_between_features_and_outputs():
+    head = ImageHead(5, 3, hidden=7, generator=torch.Generator().manual_seed(1)).eval()
+    values = torch.from_numpy(features())
+    assert head.hidden is not None
+    hidden = torch.relu(values @ head.hidden.weight.T + head.hidden.bias)
+    expected = hidden @ head.output.weight.T + head.output.bias
+    torch.testing.assert_close(head(values), expected)
+    assert ImageHead(5, 3).hidden is None
+
+
+def test_hidden_units_are_dropped_while_training():
+    head = ImageHead(4, 1, hidden=2000, dropout=0.5)
+    assert head.hidden is not None
+    head.output.weight.data.fill_(1.0)
+    head.output.bias.data.zero_()
+    head.hidden.weight.data.zero_()
+    head.hidden.bias.data.fill_(1.0)
+    values = torch.zeros(1, 4)
+    assert head.eval()(values).item() == 2000
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        assert head.train()(values).item() % 2 == 0
+        assert head(values).item() != head(values).item()

@@ -161,11 +161,11 @@ def test_each_side_of_a_pair_is_standardised_by_its_own_features():
     pair = PairNetwork(
         ImageHead(STATIC, 8), network(static=STATIC), FusionNetwork(8, 2, hidden=4)
     )
-    fit_standardization(pair, np.full((3, STATIC), 5.0))
-    fit_standardization(pair, np.full((3, STATIC), 9.0), of="text")
+    fit_standardization(pair, np.full((3, STATIC), -5.0))
+    fit_standardization(pair, np.full((3, STATIC), -9.0), of="text")
     state = pair.state_dict()
-    assert state["image.standardization.mean"].tolist() == [5.0] * STATIC
-    assert state["text.static.standardization.mean"].tolist() == [9.0] * STATIC
+    assert state["image.standardization.mean"].tolist() == [-5.0] * STATIC
+    assert state["text.static.standardization.mean"].tolist() == [-9.0] * STATIC
 
 
 def test_word_dropout_leaves_static_features_alone():

@@ -106,7 +106,7 @@ def test_read_only_features_are_taken(inputs):
 
 
 def test_outputs_are_in_row_order_without_dropout_or_gradients(inputs, monkeypatch):
-    monkeypatch.setitem(batches.ROWS_AT_ONCE, "float32", 4)
+    monkeypatch.setattr(batches, "FEATURES_AT_ONCE", 4)
     pairs, network = training(inputs), pair_network()
     network.train()
     outputs = pairs.outputs(
@@ -128,7 +128,7 @@ def test_outputs_do_not_depend_on_the_batch(size, items):
     results = []
     for batch in (size, ITEMS):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(batches.ROWS_AT_ONCE, "float32", batch)
+            patch.setattr(batches, "FEATURES_AT_ONCE", batch)
             results.append(
                 (
                     batches.image_outputs(network.image, images),

@@ -128,6 +128,20 @@ def test_a_pretrained_network_gets_its_share_of_the_rate():
     assert [group["share"] for group in groups] == [1.0, 0.25]
     assert [len(group["params"]) for group in groups] == [2, 2]
     assert groups[1]["params"][0] is backbone.layer.weight
+    decays = schedule(weight_decay=0.6, backbone_decay=0.01).build_optimizer(network)
+    assert [group["weight_decay"] for group in decays.param_groups] == [0.6, 0.01]
+
+
+def test_a_cosine_warms_up_for_an_epoch_and_falls_towards_zero():
+    plan = schedule(epochs=4, learning_rate=0.8, shape="cosine")
+    expected = [
+        0.4,
+        0.8 * (1 + math.sqrt(0.5)) / 2,
+        0.4,
+        0.8 * (1 - math.sqrt(0.5)) / 2,
+    ]
+    assert [plan.rate(epoch) for epoch in range(4)] == pytest.approx(expected)
+    assert schedule(epochs=1, learning_rate=0.8, shape="cosine").rate(0) == 0.8
 
 
 def test_sgd_is_plain():

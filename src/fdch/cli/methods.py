@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,7 +36,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 def describe(method: "type[HashMethod]") -> dict[str, Any]:
     """Give what there is to know of a method."""
-    from fdch.methods._settings import search_space
+    from fdch.methods._settings import AUTO, search_space
 
     told = setting_descriptions(method)
     about = method.about
@@ -50,7 +50,7 @@ def describe(method: "type[HashMethod]") -> dict[str, Any]:
         "settings": [
             {
                 "name": field.name,
-                "default": None if field.default is MISSING else field.default,
+                "default": AUTO if field.default is None else field.default,
                 "description": told.get(field.name, ""),
             }
             for field in settings

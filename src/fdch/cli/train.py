@@ -99,6 +99,7 @@ def describe(run: "Run") -> dict[str, Any]:
         "train",
         "validation",
         "seconds",
+        "chosen",
         "validation_map",
         "validation_scores",
     )
@@ -120,6 +121,9 @@ def say_trained(run: "Run") -> None:
     say(f"run          {run.folder}")
     say(f"method       {run.name}, {method.bits} bits, seed {method.seed}")
     say(f"trained on   {trained}")
+    if chosen := run.facts.get("chosen"):
+        listed = ", ".join(f"{name} {value:.2f}" for name, value in chosen.items())
+        say(f"chosen       {listed} (by the data)")
     for gallery, scores in run.facts["validation_map"].items():
         told = ", ".join(
             f"{scores[key]:.4f} {name}" for key, name in DIRECTIONS.items()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fdch.exporting.graph import ROWS, Graph
 from fdch.exporting.image_graphs import linear
 from fdch.networks.fusion import FusionNetwork
-from fdch.networks.head import ImageHead, Standardization
+from fdch.networks.head import TINY, ImageHead, Standardization
 from fdch.networks.text import TextNetwork
 from fdch.training.closed_form import LinearMap
 from fdch.training.kernel_logistic import KernelHash
@@ -138,7 +138,10 @@ def fusion(graph: Graph, network: FusionNetwork, image: str, text: str) -> str:
 
 
 def _head(graph: Graph, head: ImageHead, rows: Dense) -> str:
-    return linear(graph, head.output, _standardize(graph, head.standardization, rows))
+    seen = _standardize(graph, head.standardization, rows)
+    if head.hidden is not None:
+        seen = graph.add("Relu", linear(graph, head.hidden, seen))
+    return linear(graph, head.output, seen)
 
 
 def _standardize(graph: Graph, layer: Standardization, rows: Dense) -> str:
@@ -146,7 +149,12 @@ def _standardize(graph: Graph, layer: Standardization, rows: Dense) -> str:
         graph.constant(part.detach().cpu().numpy())
         for part in (layer.mean, layer.deviation)
     )
-    return graph.add("Div", graph.add("Sub", rows.name, mean), deviation)
+    values = rows.name
+    if layer.floor > 0:
+        floor = graph.constant(float(layer.floor) + TINY, np.float32)
+        values = graph.add("Add", graph.add("Relu", values), floor)
+        values = graph.add("Sqrt", values)
+    return graph.add("Div", graph.add("Sub", values, mean), deviation)
 
 
 def _text_network(graph: Graph, network: TextNetwork, rows: Rows) -> str:

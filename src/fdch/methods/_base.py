@@ -177,6 +177,11 @@ class HashMethod(ABC):
         return self.inputs.items
 
     @property
+    def chosen(self) -> Mapping[str, float]:
+        """What the last `fit` chose for settings that were left to the data."""
+        return {}
+
+    @property
     def functions(self) -> Mapping[str, object]:
         """The functions behind the outputs, of which an export is made.
 

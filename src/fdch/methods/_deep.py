@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -27,13 +27,24 @@ from fdch.networks.text import TextNetwork
 from fdch.training import batches
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
+from fdch.training.dropout_choice import choose_image_dropout, choose_word_dropout
 from fdch.training.inputs import Inputs
-from fdch.training.loop import Schedule
+from fdch.training.loop import Schedule, Stage, train
 from fdch.training.randomness import derive_seed
 
+AnyStage = TypeVar("AnyStage", bound=Stage)
 logger = logging.getLogger(__name__)
-SIZES = ("_width", "_hidden", "batch_size", "learning_rate", "epoch_scale")
-WEIGHTS = ("_weight", "epochs", "weight_decay", "backbone_rate")
+SIZES = (
+    "_width",
+    "text_hidden",
+    "fusion_hidden",
+    "batch_size",
+    "learning_rate",
+    "tuning_rate",
+    "epoch_scale",
+    "epochs",
+)
+WEIGHTS = ("_weight", "image_hidden", "_decay", "backbone_rate")
 SHARES = ("_dropout",)
 # training pairs on which the usual numbers of epochs were chosen
 CHOSEN_ON = 4500
@@ -47,6 +58,7 @@ RULES: tuple[tuple[str, tuple[str, ...], Callable[[float], bool]], ...] = (
 # the image network too; that is left to be asked for, as with `finetune` a preset
 # would refuse ready features.
 RELEASED: Mapping[str, Any] = {
+    "image_hidden": 0,
     "text_hidden": 8192,
     "reduction": "paper",
     "optimizer": "sgd",
@@ -58,7 +70,9 @@ RELEASED: Mapping[str, Any] = {
     "image_dropout": 0.0,
     "word_dropout": 0.0,
     "static_dropout": 0.0,
+    "warm_start": False,
     "backbone_rate": 1.0,
+    "backbone_decay": 5e-4,
 }
 
 
@@ -67,6 +81,8 @@ class DeepMethod(HashMethod):
     """A method that trains networks; the settings that all of them have.
 
     Args:
+        image_hidden: Hidden units between image features and bits; 0 for none, as
+            in the paper.
         text_hidden: Hidden units of the text networks.
         batch_size: Pairs in a batch.
         epoch_scale: Factor on the number of epochs, given or usual.
@@ -76,15 +92,22 @@ class DeepMethod(HashMethod):
         weight_decay: Decay of all weights.
         initialization: Of new layers: "torch", "he", or "normal" for N(0, 0.01²).
         standardize: Scale image and static text features by training mean and
-            deviation; not those of images with `finetune`, which change in training.
-        image_dropout: Share of image features dropped while training.
-        word_dropout: Share of words dropped while training.
+            deviation; not those of an image network without weights.
+        image_dropout: Share of image features dropped while training; "auto"
+            chooses by how much they say about the labels.
+        word_dropout: Share of words dropped while training; "auto" as for images.
         static_dropout: Share of static text features dropped while training.
         finetune: Train the image network too, instead of freezing it.
-        backbone_rate: Share of the learning rate that the image network gets.
+        warm_start: With `finetune`, train each stage on frozen features first; of no
+            effect on an image network without weights.
+        tuning_epochs: Epochs that a stage then goes on for with the image network.
+        tuning_rate: Learning rate of these.
+        backbone_rate: Share of the rate that the image network gets.
+        backbone_decay: Decay of its weights.
     """
 
-    text_hidden: int = 2048
+    image_hidden: int = 1024
+    text_hidden: int = 1024
     batch_size: int = 128
     epoch_scale: float = 1.0
     optimizer: Literal["adamw", "sgd"] = "adamw"
@@ -93,13 +116,16 @@ class DeepMethod(HashMethod):
     weight_decay: float = 0.6
     initialization: Initialization = "torch"
     standardize: bool = True
-    image_dropout: float = 0.5
-    word_dropout: float = 0.5
+    image_dropout: float | None = None
+    word_dropout: float | None = None
     static_dropout: float = 0.5
     finetune: bool = False
-    backbone_rate: float = 0.1
+    warm_start: bool = True
+    tuning_epochs: int = 10
+    tuning_rate: float = 3e-4
+    backbone_rate: float = 0.7
+    backbone_decay: float = 0.01
 
-    # Sentences want less dropout than a handful of tags, so that comes first.
     search_space: ClassVar[SearchSpace] = {
         "image_dropout": Range(0.0, 0.7, first=0.2),
         "word_dropout": Range(0.0, 0.7, first=0.2),
@@ -116,7 +142,8 @@ class DeepMethod(HashMethod):
         names = [field.name for field in fields(self)]
         for rule, endings, holds in RULES:
             ruled = [name for name in names if name.endswith(endings)]
-            wrong = [name for name in ruled if not holds(getattr(self, name))]
+            given = {name: getattr(self, name) for name in ruled}
+            wrong = [n for n, x in given.items() if x is not None and not holds(x)]
             if wrong:
                 raise SettingError(f"{rule}: {with_values(self, wrong)}.")
 
@@ -127,6 +154,12 @@ class DeepMethod(HashMethod):
     def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
         """Give G."""
         return batches.text_outputs(self._networks["text"], texts)
+
+    @property
+    def chosen(self) -> Mapping[str, float]:
+        """The dropout of each side, where it was left to the data."""
+        is_open = {name: getattr(self, name) is None for name in self._dropout}
+        return {name: x for name, x in self._dropout.items() if is_open[name]}
 
     @property
     def functions(self) -> Mapping[str, nn.Module]:
@@ -163,28 +196,78 @@ class DeepMethod(HashMethod):
                 len(pairs),
                 self.batch_size,
             )
-        images = inputs.images(pairs.images, context, keep=True)
+        pixels = inputs.images(pairs.images, context, keep=True)
+        is_warm = inputs.finetune and self.warm_start and inputs.is_pretrained
+        images = inputs.features(pairs.images, context) if is_warm else pixels
         words, static = split_static(inputs.texts(pairs.texts), inputs.static_width)
+        labels = pairs.labels if self.about.needs_labels else pairs.labels[:, :0]
+        self._dropout = self._choose_dropout(images, words, labels)
         self._networks = self._build(inputs, self._generator())
         for network in self._networks.values():
-            if self.standardize and not inputs.finetune:
+            if self.standardize and images.dtype != np.uint8:
                 fit_standardization(network, images)
             if self.standardize and static is not None:
                 fit_standardization(network, static, of="text")
             network.to(device)
-        training = TrainingPairs(images, words, pairs.labels, device, static)
-        self._train(training, pairs, context)
+        given = words, pairs.labels, device, static
+        tuning = TrainingPairs(pixels, *given) if is_warm else None
+        self._train(TrainingPairs(images, *given, tuning), pairs, context)
+
+    def _run(
+        self,
+        build: Callable[[TrainingPairs], AnyStage],
+        training: TrainingPairs,
+        epochs: tuple[int | None, int],
+        context: Context,
+    ) -> AnyStage:
+        """Train a stage, and go on with the image network where it is tuned.
+
+        Args:
+            build: Makes the stage for some inputs of the training pairs.
+            training: The training pairs.
+            epochs: As set, and the usual number.
+            context: Device, progress and checkpoints.
+
+        Returns:
+            The stage as it ended.
+        """
+        stage = build(training)
+        train(stage, self._schedule(*epochs, training.items), self.seed, context)
+        if training.tuning is None:
+            return stage
+        stage = build(training.tuning)
+        stage.name += " tuned"
+        train(stage, self._tuning_schedule(), self.seed, context)
+        return stage
+
+    def _choose_dropout(
+        self, images: Array, words: csr_array, labels: NDArray[np.uint8]
+    ) -> dict[str, float]:
+        """Give the dropout of each side: as set, or by the data."""
+        image, word = self.image_dropout, self.word_dropout
+        if image is None:
+            is_known = images.dtype != np.uint8  # pixels say nothing by themselves
+            image = choose_image_dropout(images, labels) if is_known else 0.0
+        if word is None:
+            word = choose_word_dropout(words, labels)
+        return {"image_dropout": image, "word_dropout": word}
 
     def _generator(self) -> torch.Generator:
         return torch.Generator().manual_seed(derive_seed(self.seed, "weights"))
 
     def _image_network(
-        self, inputs: Inputs, outputs: int, generator: torch.Generator
+        self,
+        inputs: Inputs,
+        outputs: int,
+        generator: torch.Generator,
+        hidden: int | None = None,
     ) -> nn.Module:
+        """Make an image network, with the method's hidden layer unless another."""
         head = ImageHead(
             inputs.image_width,
             outputs,
-            dropout=self.image_dropout,
+            hidden=self.image_hidden if hidden is None else hidden,
+            dropout=self._dropout["image_dropout"],
             initialization=self.initialization,
             generator=generator,
         )
@@ -205,21 +288,21 @@ class DeepMethod(HashMethod):
             outputs,
             static=inputs.static_width,
             hidden=self.text_hidden,
-            word_dropout=self.word_dropout,
+            word_dropout=self._dropout["word_dropout"],
             static_dropout=self.static_dropout,
             initialization=self.initialization,
             generator=generator,
         )
 
-    def _schedule(self, asked: int, usual: int, items: int) -> Schedule:
-        """Plan the epochs asked for; 0 asks for as many as the data needs.
+    def _schedule(self, epochs: int | None, usual: int, items: int) -> Schedule:
+        """Plan the epochs as set; None takes as many as the data needs.
 
         That is the usual number, which was chosen on 4,500 pairs, or for fewer
         pairs as many as take as many steps as it took there.
         """
         steps = usual * math.ceil(CHOSEN_ON / self.batch_size)
         enough = math.ceil(steps / math.ceil(items / self.batch_size))
-        epochs = asked or max(usual, enough)
+        epochs = max(usual, enough) if epochs is None else epochs
         return Schedule(
             max(1, round(self.epoch_scale * epochs)),
             self.batch_size,
@@ -228,6 +311,20 @@ class DeepMethod(HashMethod):
             self.weight_decay,
             self.optimizer,
             self.backbone_rate,
+            self.backbone_decay,
+        )
+
+    def _tuning_schedule(self) -> Schedule:
+        return Schedule(
+            max(1, round(self.epoch_scale * self.tuning_epochs)),
+            self.batch_size,
+            self.tuning_rate,
+            self.tuning_rate,
+            self.weight_decay,
+            self.optimizer,
+            self.backbone_rate,
+            self.backbone_decay,
+            "cosine",
         )
 
     def _learned(self) -> dict[str, Array]:
@@ -240,6 +337,7 @@ class DeepMethod(HashMethod):
     def _take_up(
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
+        self._dropout = dict.fromkeys(("image_dropout", "word_dropout"), 0.0)
         # Without memory at first: sizes in a saved file may be anybody's.
         with torch.device("meta"):
             self._networks = self._build(inputs, self._generator())

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import fields
 from numbers import Integral, Real
+from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -39,8 +40,23 @@ def require_kinds(method: Any) -> None:
         raise SettingError(" ".join(problems))
 
 
+def plain_kind(kind: Any) -> tuple[Any, bool]:
+    """Give the kind of a setting, and whether it may be left open ("auto", None).
+
+    >>> plain_kind(float | None)
+    (<class 'float'>, True)
+    """
+    members = get_args(kind)
+    if get_origin(kind) is UnionType and NoneType in members:
+        return next(each for each in members if each is not NoneType), True
+    return kind, False
+
+
 def _expected(value: Any, kind: Any) -> str:
     """Say what a value should be, or nothing where it is that."""
+    kind, may_be_open = plain_kind(kind)
+    if value is None and may_be_open:
+        return ""
     if get_origin(kind) is Literal:
         known = get_args(kind)
         fits, wanted = value in known, f"one of {', '.join(known)}"

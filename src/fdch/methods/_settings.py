@@ -8,9 +8,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from fdch.errors import SettingError, suggestion
 from fdch.methods._base import HashMethod
+from fdch.methods._ranges import plain_kind
 from fdch.methods._space import Choice, Range
 from fdch.run_files import checksum
 
+AUTO = "auto"  # how a setting that the data decides is written
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -105,6 +107,9 @@ def _parse(
 
 
 def _convert(text: str, kind: Any) -> Any:
+    kind, may_be_open = plain_kind(kind)
+    if may_be_open and text.lower() == AUTO:
+        return None
     if get_origin(kind) is Literal:
         if text not in get_args(kind):
             raise ValueError(f"expected one of {', '.join(get_args(kind))}")

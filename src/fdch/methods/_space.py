@@ -1,5 +1,6 @@
 """What `fdch tune` may change of a method: a range or a choice to each setting."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +25,16 @@ class Range:
     log: bool = False
     first: float | None = None
 
-    def __contains__(self, value: float) -> bool:
-        return self.low <= value <= self.high
+    def __contains__(self, value: float | None) -> bool:
+        # None is left to the data, which chooses within reason
+        return value is None or self.low <= value <= self.high
+
+    @property
+    def middle(self) -> float:
+        """What lies between the ends, by the logarithm where that is searched."""
+        if self.log:
+            return math.sqrt(self.low * self.high)
+        return (self.low + self.high) / 2
 
     def __str__(self) -> str:
         return f"{self.low:g} to {self.high:g}"

@@ -18,7 +18,6 @@ from fdch.objectives.reduction import Reduction, WeightedSum
 from fdch.training.alternating import AlternatingStage, AlternatingWeights
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
-from fdch.training.loop import train
 
 
 @dataclass
@@ -32,13 +31,13 @@ class DCMH(DeepMethod):
         reduction: "per_term" or "paper": see `objectives/reduction.py`.
         quantization_weight: γ.
         balance_weight: η.
-        epochs: Passes over the training pairs; 0 for 40, or more on small data.
+        epochs: Passes over the training pairs; "auto" for 40, or more on small data.
     """
 
     reduction: Reduction = "per_term"
     quantization_weight: float = 0.01
     balance_weight: float = 0.003
-    epochs: int = 0
+    epochs: int | None = None
 
     about: ClassVar[About] = About(
         paper="Deep Cross-Modal Hashing, Jiang and Li, CVPR 2017",
@@ -62,15 +61,14 @@ class DCMH(DeepMethod):
     def _train(
         self, training: TrainingPairs, pairs: PairedSet, context: Context
     ) -> None:
-        stage = AlternatingStage(
+        weights, add = self._weights(), WeightedSum(self.reduction, training.items)
+        image, text = self._networks["image"], self._networks["text"]
+        self._run(
+            lambda part: AlternatingStage(part, image, text, weights, add),
             training,
-            self._networks["image"],
-            self._networks["text"],
-            self._weights(),
-            WeightedSum(self.reduction, training.items),
+            (self.epochs, 40),
+            context,
         )
-        schedule = self._schedule(self.epochs, 40, training.items)
-        train(stage, schedule, self.seed, context)
 
     def _weights(self) -> AlternatingWeights:
         return AlternatingWeights(self.quantization_weight, self.balance_weight)

@@ -25,7 +25,6 @@ from fdch.objectives.reduction import add_weighted
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
 from fdch.training.joint import JointOutputs, JointStage
-from fdch.training.loop import train
 from fdch.training.randomness import derive_seed
 
 FIRST_DEVIATION = 0.03  # of the entries of proxies
@@ -40,11 +39,11 @@ class DSPH(DeepMethod):
 
     Args:
         unrelated_weight: α, weight of pushing items apart that share no label.
-        epochs: Passes over the training pairs; 0 for 40, or more on small data.
+        epochs: Passes over the training pairs; "auto" for 40, or more on small data.
     """
 
     unrelated_weight: float = 0.8
-    epochs: int = 0
+    epochs: int | None = None
 
     about: ClassVar[About] = About(
         paper="Deep Semantic-aware Proxy Hashing for Multi-label Cross-modal "
@@ -63,10 +62,14 @@ class DSPH(DeepMethod):
     ) -> None:
         generator = torch.Generator().manual_seed(derive_seed(self.seed, "proxies"))
         loss = ProxyLoss(training.labels, self.bits, self.unrelated_weight, generator)
+        loss.to(training.device)
         image, text = self._networks["image"], self._networks["text"]
-        stage = JointStage(training, image, text, loss.to(training.device))
-        schedule = self._schedule(self.epochs, 40, training.items)
-        train(stage, schedule, self.seed, context)
+        self._run(
+            lambda part: JointStage(part, image, text, loss),
+            training,
+            (self.epochs, 40),
+            context,
+        )
 
 
 class ProxyLoss(nn.Module):

@@ -31,7 +31,6 @@ from fdch.training import batches
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
-from fdch.training.loop import train
 from fdch.training.two_stage import (
     FusionStage,
     FusionWeights,
@@ -63,12 +62,12 @@ class FDCH(DeepMethod):
         imitation_weight: γ, stage 2.
         label_weight: β, stage 2.
         modality_balance_weight: α, stage 2.
-        stage_one_epochs: Epochs of stage 1; 0 for 25, or more on small data.
-        stage_two_epochs: Epochs of stage 2; 0 for 40, or more on small data.
+        stage_one_epochs: Epochs of stage 1; "auto" for 25, or more on small data.
+        stage_two_epochs: Epochs of stage 2; "auto" for 40, or more on small data.
     """
 
-    fusion_width: int = 1024
-    fusion_hidden: int = 1024
+    fusion_width: int = 512
+    fusion_hidden: int = 512
     reduction: Reduction = "per_term"
     quantization_weight: float = 0.02
     balance_weight: float = 0.003
@@ -78,8 +77,8 @@ class FDCH(DeepMethod):
     imitation_weight: float = 0.03
     label_weight: float = 0.02
     modality_balance_weight: float = 0.003
-    stage_one_epochs: int = 0
-    stage_two_epochs: int = 0
+    stage_one_epochs: int | None = None
+    stage_two_epochs: int | None = None
 
     about: ClassVar[About] = About(
         paper="Fusion-supervised Deep Cross-modal Hashing, Wang et al., arXiv 2019",
@@ -126,7 +125,8 @@ class FDCH(DeepMethod):
         self, inputs: Inputs, generator: torch.Generator
     ) -> dict[str, nn.Module]:
         pair = PairNetwork(
-            self._image_network(inputs, self.fusion_width, generator),
+            # the fusion network has a hidden layer of its own
+            self._image_network(inputs, self.fusion_width, generator, hidden=0),
             self._text_network(inputs, self.fusion_width, generator),
             FusionNetwork(
                 self.fusion_width,
@@ -152,14 +152,17 @@ class FDCH(DeepMethod):
             self.quantization_weight, self.balance_weight, self._rarity()
         )
         add = WeightedSum(self.reduction, training.items)
+
+        def build(part: TrainingPairs) -> FusionStage:
+            return FusionStage(part, self._networks["pair"], weights, add)
+
         donor, self._donor = self._donor, None  # type: ignore[misc]
         if donor is not None:
             self._copy_stage_one(donor)
-        stage = FusionStage(training, self._networks["pair"], weights, add)
-        if donor is None:
-            schedule = self._schedule(self.stage_one_epochs, 25, training.items)
-            # no side can encode alone yet, so there is nothing to judge
-            train(stage, schedule, self.seed, replace(context, judge=None))
+            return build(training.tuning or training).unified_codes()
+        # no side can encode alone yet, so there is nothing to judge
+        quiet = replace(context, judge=None)
+        stage = self._run(build, training, (self.stage_one_epochs, 25), quiet)
         return stage.unified_codes()
 
     def _copy_stage_one(self, donor: "FDCH") -> None:
@@ -194,9 +197,12 @@ class FDCH(DeepMethod):
         )
         add = WeightedSum(self.reduction, training.items)
         image, text = self._networks["image"], self._networks["text"]
-        stage = ModalityStage(training, image, text, B, weights, add)
-        schedule = self._schedule(self.stage_two_epochs, 40, training.items)
-        train(stage, schedule, self.seed, context)
+        self._run(
+            lambda part: ModalityStage(part, image, text, B, weights, add),
+            training,
+            (self.stage_two_epochs, 40),
+            context,
+        )
 
     def _rarity(self) -> Rarity:
         return Rarity(self.prior_weight, self.neighbour_weight)

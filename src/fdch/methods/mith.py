@@ -29,7 +29,6 @@ from fdch.objectives.reduction import WeightedSum
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
 from fdch.training.joint import JointOutputs, JointStage
-from fdch.training.loop import train
 
 
 @dataclass
@@ -44,7 +43,7 @@ class MITH(DeepMethod):
         contrastive_weight: δ, weight of InfoNCE.
         quantization_weight: γ, on the distance between outputs and codes.
         temperature: Of InfoNCE, what cosines are divided by.
-        epochs: Passes over the training pairs; 0 for 40, or more on small data.
+        epochs: Passes over the training pairs; "auto" for 40, or more on small data.
     """
 
     # Chosen on validation pairs, relative to the likelihood between the modalities.
@@ -54,7 +53,7 @@ class MITH(DeepMethod):
     contrastive_weight: float = 0.01
     quantization_weight: float = 0.01
     temperature: float = 0.07
-    epochs: int = 0
+    epochs: int | None = None
 
     about: ClassVar[About] = About(
         paper="Multi-granularity Interactive Transformer Hashing for Cross-modal "
@@ -80,9 +79,13 @@ class MITH(DeepMethod):
         self, training: TrainingPairs, pairs: PairedSet, context: Context
     ) -> None:
         image, text = self._networks["image"], self._networks["text"]
-        stage = JointStage(training, image, text, BufferLoss(self, training.labels))
-        schedule = self._schedule(self.epochs, 40, training.items)
-        train(stage, schedule, self.seed, context)
+        loss = BufferLoss(self, training.labels)
+        self._run(
+            lambda part: JointStage(part, image, text, loss),
+            training,
+            (self.epochs, 40),
+            context,
+        )
 
 
 class BufferLoss(nn.Module):

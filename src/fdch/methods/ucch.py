@@ -27,7 +27,6 @@ from fdch.objectives.reduction import add_weighted
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
 from fdch.training.joint import JointOutputs, JointStage
-from fdch.training.loop import train
 
 
 @dataclass
@@ -44,7 +43,7 @@ class UCCH(DeepMethod):
         negatives: K, how many keys of others are drawn; all where there are fewer.
         margin: m, by how much others of the batch are to rank below a pair.
         shift: ε, what those that do are lowered by.
-        epochs: Passes over the training pairs; 0 for 40, or more on small data.
+        epochs: Passes over the training pairs; "auto" for 40, or more on small data.
     """
 
     key_share: float = 0.7
@@ -53,7 +52,7 @@ class UCCH(DeepMethod):
     negatives: int = 4096
     margin: float = 0.2
     shift: float = 0.1
-    epochs: int = 0
+    epochs: int | None = None
 
     about: ClassVar[About] = About(
         paper="Unsupervised Contrastive Cross-modal Hashing, Hu et al., IEEE TPAMI "
@@ -82,12 +81,15 @@ class UCCH(DeepMethod):
     ) -> None:
         loss = MemoryLoss(self, training.items, self.bits).to(training.device)
         image, text = self._networks["image"], self._networks["text"]
-        stage = JointStage(training, image, text, loss)
-        # A departure: the authors take the codes of the batch for keys in a first
-        # epoch. Here a first pass of the networks fills the bank.
-        loss.remember(torch.arange(training.items), stage.F, stage.G, 0.0)
-        schedule = self._schedule(self.epochs, 40, training.items)
-        train(stage, schedule, self.seed, context)
+
+        def build(part: TrainingPairs) -> JointStage:
+            stage = JointStage(part, image, text, loss)
+            # A departure: the authors take the codes of the batch for keys in a first
+            # epoch. Here a first pass of the networks fills the bank.
+            loss.remember(torch.arange(part.items), stage.F, stage.G, 0.0)
+            return stage
+
+        self._run(build, training, (self.epochs, 40), context)
 
 
 class MemoryLoss(nn.Module):

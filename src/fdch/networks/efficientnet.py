@@ -106,17 +106,21 @@ class ConvolutionNorm(nn.Module):
 
     def forward(self, planes: Tensor) -> Tensor:
         """Give planes of output_size, with as many channels as outputs."""
-        weight = self.conv.weight
+        weight, padding = self.conv.weight, self.after
         if shift := self.after - self.before:
-            # Zeros in front of the small kernel allow equal padding on both sides
-            # of the picture, and spare a copy of the picture.
-            weight = functional.pad(weight, (shift, 0, shift, 0))
+            if planes.is_cuda:  # whose fast kernels have odd sizes
+                sides = (self.before, self.after)
+                planes, padding = functional.pad(planes, sides * 2), 0
+            else:
+                # Zeros in front of the small kernel allow equal padding on both
+                # sides of the picture, and spare a copy of the picture.
+                weight = functional.pad(weight, (shift, 0, shift, 0))
         outputs = functional.conv2d(
             planes,
             weight,
             self.conv.bias,
             self.stride,
-            self.after,
+            padding,
             groups=self.conv.groups,
         )
         outputs = self.norm(outputs)

@@ -1,6 +1,7 @@
 """Training pairs as tensors, taken batch by batch."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,14 +12,23 @@ from torch import Tensor, nn
 from fdch.networks.text import WordBatch, sparse_rows, static_width
 
 # pixels go through a whole image network, whose activations are large
-ROWS_AT_ONCE = {"float32": 1024, "uint8": 32}
+FEATURES_AT_ONCE = 1024
+PIXELS_AT_ONCE = {"cpu": 32, "cuda": 256}
+SHARE_FOR_PIXELS = 0.4  # of an accelerator's free memory
+
+
+def rows_at_once(images: NDArray[Any], device: torch.device) -> int:
+    """Choose how many images go through a network together."""
+    if images.dtype != np.uint8:
+        return FEATURES_AT_ONCE
+    return PIXELS_AT_ONCE.get(device.type, PIXELS_AT_ONCE["cpu"])
 
 
 class TrainingPairs:
     """The inputs and labels of all training pairs.
 
-    Features and labels are moved to the device once; pixels, which may not fit
-    there, batch by batch.
+    Features and labels are moved to the device once, pixels where they fit there,
+    else batch by batch.
 
     Args:
         images: Features, float32 (n, width), or pixels, uint8 (n, size, size, 3).
@@ -26,6 +36,7 @@ class TrainingPairs:
         labels: 0 or 1, (n, classes).
         device: Where the networks are.
         static: Static features of the texts, float32 (n, width), where there are any.
+        tuning: The same pairs with pixels, to go on from features with; or None.
     """
 
     def __init__(
@@ -35,22 +46,23 @@ class TrainingPairs:
         labels: NDArray[np.uint8],
         device: torch.device,
         static: NDArray[np.float32] | None = None,
+        tuning: "TrainingPairs | None" = None,
     ) -> None:
-        self.device = device
+        self.device, self.tuning = device, tuning
         self.items = len(labels)
         self.labels = torch.from_numpy(labels.astype(np.float32)).to(device)
         self._images = images
-        self._rows_at_once = ROWS_AT_ONCE[images.dtype.name]
-        self._features = (
-            torch.tensor(images, device=device) if images.dtype == np.float32 else None
+        self._rows_at_once = rows_at_once(images, device)
+        self._resident = (
+            torch.tensor(images, device=device) if _fits(images, device) else None
         )
         self._texts = texts
         self._static = None if static is None else torch.from_numpy(static).to(device)
 
     def images(self, rows: Tensor) -> Tensor:
         """Give a batch of image inputs on the device."""
-        if self._features is not None:
-            return self._features[rows]
+        if self._resident is not None:
+            return self._resident[rows]
         return torch.tensor(self._images[rows.numpy()], device=self.device)
 
     def texts(self, rows: Tensor) -> WordBatch:
@@ -72,6 +84,16 @@ class TrainingPairs:
         return torch.cat(parts)
 
 
+def _fits(images: NDArray[Any], device: torch.device) -> bool:
+    """Tell whether images should lie on the device; pixels only on an accelerator."""
+    if images.dtype != np.uint8:
+        return True
+    if device.type != "cuda":
+        return False
+    free, _ = torch.cuda.mem_get_info(device)
+    return images.nbytes < SHARE_FOR_PIXELS * free
+
+
 def image_outputs(
     network: nn.Module, images: NDArray[np.float32] | NDArray[np.uint8]
 ) -> NDArray[np.float32]:
@@ -80,7 +102,7 @@ def image_outputs(
     return _in_batches(
         network,
         len(images),
-        ROWS_AT_ONCE[images.dtype.name],
+        rows_at_once(images, device),
         # copied, because a store of pixels is read-only and torch wants to write
         lambda rows: (torch.tensor(images[rows], device=device),),
     )
@@ -92,7 +114,7 @@ def text_outputs(network: nn.Module, texts: csr_array) -> NDArray[np.float32]:
     return _in_batches(
         network,
         texts.shape[0],
-        ROWS_AT_ONCE["float32"],
+        FEATURES_AT_ONCE,
         lambda rows: (sparse_rows(texts[rows], static).to(device),),
     )
 
@@ -107,7 +129,7 @@ def pair_outputs(
     return _in_batches(
         network,
         len(images),
-        ROWS_AT_ONCE[images.dtype.name],
+        rows_at_once(images, device),
         lambda rows: (
             torch.tensor(images[rows], device=device),
             sparse_rows(texts[rows], static).to(device),

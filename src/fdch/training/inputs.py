@@ -111,12 +111,22 @@ class Inputs:
         if isinstance(images, ImageFeatures):
             return images.values
         assert isinstance(images, Pictures)
-        if self.finetune:
-            size = self.network.size
-            if keep:
-                return pixel_store(images, size, progress=context.progress)
-            none = np.empty((0, size, size, 3), dtype=np.uint8)
-            return np.concatenate([none, *decode_batches(images, size)])
+        if not self.finetune:
+            return self.features(images, context)
+        size = self.network.size
+        if keep:
+            return pixel_store(images, size, progress=context.progress)
+        none = np.empty((0, size, size, 3), dtype=np.uint8)
+        return np.concatenate([none, *decode_batches(images, size)])
+
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether the image network has weights before any training."""
+        is_ready = self.image_network == READY
+        return is_ready or bool(self.image_weights) or self.network.pretrained
+
+    def features(self, images: Images, context: Context) -> NDArray[np.float32]:
+        """Give the features of the image network as it was before any training."""
         from fdch.networks.features import frozen_features
 
         return frozen_features(

@@ -1,5 +1,6 @@
 """Epochs over batches, for any loss."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,9 @@ class Schedule:
             rate falls evenly.
         weight_decay: Decay of all weights.
         optimizer: "adamw", or "sgd" without momentum as in the papers.
-        backbone_rate: Share of the rate that a pre-trained network gets.
+        backbone_rate: Share of the rate that an image network gets.
+        backbone_decay: Decay of its weights; None for that of all others.
+        shape: How the rate falls: "log", or "cosine" after half an epoch's rate.
     """
 
     epochs: int
@@ -39,9 +42,15 @@ class Schedule:
     weight_decay: float
     optimizer: Literal["adamw", "sgd"]
     backbone_rate: float = 0.1
+    backbone_decay: float | None = None
+    shape: Literal["log", "cosine"] = "log"
 
     def rate(self, epoch: int) -> float:
         """Give the learning rate of an epoch, counted from 0."""
+        if self.shape == "cosine":
+            warmth = 0.5 if epoch == 0 and self.epochs > 1 else 1.0
+            fall = (1 + math.cos(math.pi * epoch / self.epochs)) / 2
+            return self.learning_rate * warmth * fall
         share = epoch / max(self.epochs - 1, 1)
         ratio = self.final_learning_rate / self.learning_rate
         return float(self.learning_rate * ratio**share)
@@ -56,10 +65,12 @@ class Schedule:
         ]
         ids = {id(parameter) for parameter in slow}
         new = [p for p in network.parameters() if id(p) not in ids]
-        groups = [
+        groups: list[dict[str, Any]] = [
             {"params": new, "share": 1.0},
             {"params": slow, "share": self.backbone_rate},
         ]
+        if self.backbone_decay is not None:
+            groups[1]["weight_decay"] = self.backbone_decay
         kind = torch.optim.AdamW if self.optimizer == "adamw" else torch.optim.SGD
         return kind(
             [group for group in groups if group["params"]],

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fdch import __version__
+from fdch.methods._settings import AUTO
 from fdch.report.render import write_page
 from fdch.tuning.plots import last_gain, progress_plot, setting_plot
 from fdch.tuning.records import Trial
@@ -55,9 +56,11 @@ def write_tuning_page(path: Path, found: Tuning, file: SettingsFile) -> None:
 def shown_value(value: Any) -> str:
     """Write a setting for reading.
 
-    >>> shown_value(0.0003), shown_value(True), shown_value(12)
-    ('0.0003', 'true', '12')
+    >>> shown_value(0.0003), shown_value(True), shown_value(12), shown_value(None)
+    ('0.0003', 'true', '12', 'auto')
     """
+    if value is None:
+        return AUTO
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -64,6 +64,8 @@ def setting_plot(found: Tuning, name: str) -> str:
 def _place(space: Range | Choice, value: Any) -> float:
     if isinstance(space, Choice):
         return float(space.values.index(value)) if value in space else -0.5
+    if value is None:  # left to the data, which may choose another for each fold
+        return space.middle
     # a logarithm has no place for a setting that was turned off by hand
     return max(float(value), space.low) if space.log else float(value)
 

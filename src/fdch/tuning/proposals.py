@@ -114,9 +114,14 @@ def _frozen(
 
 
 def _clip(space: Range | Choice, value: Any) -> Any:
-    """Bring a value that was given by hand, or by a preset, into the searched range."""
+    """Bring a value that was given by hand, or by a preset, into the searched range.
+
+    One that the data decides stands in the middle for Optuna.
+    """
     if isinstance(space, Choice):
         return value if value in space else space.values[0]
+    if value is None:
+        return space.middle
     return type(value)(min(max(value, space.low), space.high))
 
 

@@ -1,0 +1,102 @@
+"""How much of a side to drop while training, by what it says about the labels.
+
+Where a side determines the labels, dropping parts of it only makes learning harder;
+where it says little, dropout keeps a network from learning single pairs by heart.
+The rule was chosen on validation pairs of four kinds of data: see docs/recipes.md.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+LEAST, MOST = 0.2, 0.5
+WITHOUT_DROPOUT = 0.8  # explained share that would need no dropout but the least
+COMPARED_PAIRS = 1000
+LONG_TEXT = 8.0  # words; longer texts are dropped from less
+RIDGES = 10.0 ** np.arange(-2, 2, 0.5)  # relative to the mean eigenvalue
+Floats = NDArray[np.float64]
+
+
+def choose_image_dropout(
+    features: NDArray[np.float32], labels: NDArray[np.uint8]
+) -> float:
+    """Choose the share of image features to drop.
+
+    Args:
+        features: Of the training pairs, (n, width).
+        labels: Of the same pairs, 0 or 1, (n, classes); all 0 where there are none.
+    """
+    rows = _some(len(features))
+    values = features[rows].astype(np.float64)
+    deviation = values.std(axis=0)
+    values = values / np.where(deviation > 0, deviation, 1)
+    return _dropout(explained_share(values, labels[rows]))
+
+
+def choose_word_dropout(words: csr_array, labels: NDArray[np.uint8]) -> float:
+    """Choose the share of words to drop.
+
+    Args:
+        words: Of the training pairs, (n, words).
+        labels: Of the same pairs, 0 or 1, (n, classes); all 0 where there are none.
+    """
+    rows = _some(words.shape[0])
+    chosen = words[rows]
+    dropout = _dropout(explained_share(chosen.toarray(), labels[rows]))
+    length = chosen.nnz / len(rows)
+    return max(LEAST, dropout * min(1.0, LONG_TEXT / max(length, 1.0)))
+
+
+def explained_share(X: NDArray[np.floating], Y: NDArray[np.uint8]) -> float:
+    """Give the share of the labels' variance that inputs predict for unseen rows.
+
+    A ridge regression with each row left out in turn, in closed form, at the best of
+    a few penalties. 0 where there is nothing to explain.
+
+    Args:
+        X: Inputs, (n, d).
+        Y: Labels, (n, classes).
+
+    >>> rng = np.random.default_rng(0)
+    >>> Y = np.eye(2, dtype=np.uint8)[rng.integers(2, size=50)]
+    >>> round(explained_share(Y + rng.normal(0, 0.01, Y.shape), Y), 1)
+    1.0
+    """
+    centred, targets = _centre(X), _centre(Y)
+    variance = float((targets**2).sum())
+    eigenvalues, Q = np.linalg.eigh(centred @ centred.T)  # (n, n)
+    scale = float(eigenvalues.clip(0).mean())
+    if variance == 0 or scale == 0:
+        return 0.0
+    projected, squares = Q.T @ targets, Q**2
+    errors = [
+        _left_out_error(ridge * scale, eigenvalues.clip(0), Q, projected, squares)
+        for ridge in RIDGES
+    ]
+    return max(0.0, 1 - min(errors) / variance)
+
+
+def _left_out_error(
+    penalty: float, eigenvalues: Floats, Q: Floats, projected: Floats, squares: Floats
+) -> float:
+    """Sum the squared errors of rows, each predicted from all others."""
+    kept = penalty / (eigenvalues + penalty)  # what the regression leaves of each part
+    residuals = Q @ (kept[:, None] * projected)
+    # less a row's weight in its own prediction: by the regression, and by the mean
+    others = squares @ kept - 1 / len(Q)
+    return float(((residuals / others[:, None]) ** 2).sum())
+
+
+def _centre(values: NDArray[Any]) -> Floats:
+    return values - values.mean(axis=0, dtype=np.float64)
+
+
+def _dropout(share: float) -> float:
+    return float(np.clip(WITHOUT_DROPOUT - share, LEAST, MOST))
+
+
+def _some(rows: int) -> NDArray[np.intp]:
+    """Give at most 1,000 row numbers, evenly spaced."""
+    return np.linspace(0, rows - 1, min(rows, COMPARED_PAIRS)).astype(np.intp)
