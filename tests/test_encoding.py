@@ -14,6 +14,7 @@ from fdch.methods.scm_seq import SCMSeq
 from fdch.training.inputs import Inputs
 
 SMALL = FDCH(
+    text_features="words",
     bits=10,
     fusion_width=16,
     text_hidden=24,

@@ -9,6 +9,8 @@ from PIL import Image
 
 SCENES, BITS = 300, 24
 QUICK = {
+    "text_features": "words",  # so that a query can have no known word
+    "image_hidden": "0",
     "stage_one_epochs": "25",
     "stage_two_epochs": "25",
     "text_hidden": "128",

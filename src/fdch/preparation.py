@@ -26,7 +26,7 @@ from fdch.run_files import (
     is_finished,
 )
 from fdch.training.context import PLAIN, Context
-from fdch.training.inputs import READY, WORDS
+from fdch.training.inputs import READY, STATIC
 
 
 def read_pairs(source: str, broken: Broken, context: Context = PLAIN) -> PairedSet:
@@ -46,7 +46,7 @@ def require_ready(method: HashMethod, context: Context) -> None:
         image_networks.describe(method.image_network)
         if not method.image_weights:
             image_networks.require_packaged_weights(method.image_network)
-    if method.text_features != WORDS:
+    if method.text_features == STATIC:
         load_embeddings()
     if method.image_weights and not Path(method.image_weights).is_file():
         raise MissingFile(

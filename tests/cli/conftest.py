@@ -13,6 +13,7 @@ from fdch.cli import cli
 from fdch.data.pairs import PairedSet
 
 TINY = (
+    "text_features=words "  # so that a query can have no known word
     "stage_one_epochs=1 stage_two_epochs=1 text_hidden=16 fusion_width=16 "
     "fusion_hidden=16 batch_size=16"
 )

@@ -74,7 +74,14 @@ def scenes_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scenes")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FDCH_CACHE", str(folder / "cache"))
-        train_run(TrainingTask("scenes:100", folder / "run", bits=24, settings=QUICK))
+        train_run(
+            TrainingTask(
+                "scenes:100",
+                folder / "run",
+                bits=24,
+                settings=QUICK | {"text_features": "words"},
+            )
+        )
     return open_run(folder / "run")
 
 

@@ -403,10 +403,11 @@ def test_without_a_warm_start_all_epochs_train_the_image_network(scenes):
 
 def test_dropout_is_chosen_by_the_data_unless_it_is_set(pairs):
     chosen = FDCH(**SMALL).fit(pairs).chosen
-    assert set(chosen) == {"image_dropout", "word_dropout"}
-    assert all(0.2 <= share <= 0.5 for share in chosen.values())
+    assert set(chosen) == {"text_features", "image_dropout", "word_dropout"}
+    for side in ("image_dropout", "word_dropout"):
+        assert 0.2 <= float(chosen[side]) <= 0.5
     half = FDCH(**SMALL, word_dropout=0.1).fit(pairs)
-    assert set(half.chosen) == {"image_dropout"}
+    assert set(half.chosen) == {"text_features", "image_dropout"}
     image, text = half._networks["image"], half._networks["text"]
     assert isinstance(image, ImageHead) and isinstance(text, TextNetwork)
     assert text.dropout.rate == 0.1

@@ -66,7 +66,8 @@ def test_a_run_names_the_embeddings_that_it_needs(run):
 
 
 def test_a_run_of_words_alone_names_none(theme_pairs, tmp_path):
-    method = DCMH(bits=4, epochs=1, text_hidden=8, batch_size=30).fit(theme_pairs)
+    settings: dict[str, Any] = {"bits": 4, "epochs": 1, "text_hidden": 8}
+    method = DCMH(**settings, text_features="words").fit(theme_pairs)
     run = save_run(tmp_path / "run", "dcmh", method, None, {})
     assert "wordllama" not in run.facts["versions"]
 
@@ -97,7 +98,7 @@ def test_embeddings_that_are_not_known_are_refused(run):
 
 
 def test_other_values_of_the_setting_are_refused():
-    with pytest.raises(SettingError, match=r"expected one of words, words\+static"):
+    with pytest.raises(SettingError, match=r"expected one of auto, words, words"):
         DCMH(text_features="static").check()  # type: ignore[arg-type]
 
 
@@ -125,3 +126,23 @@ def test_interrupted_training_goes_on_to_the_same_codes(theme_pairs, tmp_path):
     again = FDCH(**settings).fit(theme_pairs, context=replace(PLAIN, checkpoints=kept))
     for name, array in whole.state().items():
         assert np.array_equal(array, again.state()[name]), name
+
+
+def test_auto_takes_what_is_installed_and_says_so(theme_pairs):
+    settings: dict[str, Any] = {"bits": 4, "epochs": 1, "text_hidden": 8}
+    found = DCMH(**settings).fit(theme_pairs)
+    assert found.chosen["text_features"] == "words+static"
+    assert found.inputs.static_width > 0
+
+
+def test_auto_does_without_what_is_not_installed(theme_pairs, not_installed):
+    settings: dict[str, Any] = {"bits": 4, "epochs": 1, "text_hidden": 8}
+    found = DCMH(**settings).fit(theme_pairs)
+    assert found.chosen["text_features"] == "words"
+    assert found.inputs.static_width == 0
+
+
+def test_auto_takes_ready_vectors_as_they_are(factor_pairs):
+    settings: dict[str, Any] = {"bits": 4, "epochs": 1, "text_hidden": 8}
+    found = DCMH(**settings).fit(factor_pairs(40))
+    assert found.chosen["text_features"] == "words"

@@ -11,7 +11,13 @@ from torch.nn import functional
 from fdch.networks.fusion import FusionNetwork
 from fdch.networks.head import ImageHead, fit_standardization
 from fdch.networks.pair import PairNetwork
-from fdch.networks.text import TextNetwork, WordLayer, sparse_rows, static_width
+from fdch.networks.text import (
+    STATIC_SCALE,
+    TextNetwork,
+    WordLayer,
+    sparse_rows,
+    static_width,
+)
 
 WORDS, STATIC = 60, 7
 
@@ -136,7 +142,7 @@ def static_outputs(net, rows, mean, deviation):
             hidden += words[i, word] * parts["words.weight"][word]
         for column in range(STATIC):
             value = (static[i, column] - mean[column]) / deviation[column]
-            hidden += value * parts["static.weight"][column]
+            hidden += STATIC_SCALE * value * parts["static.weight"][column]
         shown = np.maximum(hidden, 0)
         outputs[i] = parts["output.weight"] @ shown + parts["output.bias"]
     return outputs
@@ -206,4 +212,4 @@ def test_static_features_change_no_weight_drawn_for_the_words():
     plain, wide = network(), network(static=STATIC)
     assert torch.equal(plain.words.weight, wide.words.weight)
     assert wide.static is not None
-    assert 0 < wide.static.weight.abs().max() <= (WORDS + STATIC) ** -0.5
+    assert 0 < wide.static.weight.abs().max() <= STATIC**-0.5

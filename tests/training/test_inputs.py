@@ -66,7 +66,7 @@ def test_frozen_features_are_told_of(scenes):
 
 def test_the_vocabulary_is_learned_from_the_training_texts(scenes):
     training = scenes[:30]
-    inputs = Inputs.fit(training, "small", finetune=True)
+    inputs = Inputs.fit(training, "small", finetune=True, text_features="words")
     known = inputs.vocabulary
     assert known is not None
     words = {word for text in training.texts.values for word in text.lower().split()}
@@ -77,7 +77,7 @@ def test_the_vocabulary_is_learned_from_the_training_texts(scenes):
 def test_the_data_sets_own_vocabulary_is_kept(scenes):
     own = Vocabulary(("beach", "car"))
     pairs = replace(scenes, texts=Sentences(scenes.texts.values, own))
-    inputs = Inputs.fit(pairs, "small", finetune=True)
+    inputs = Inputs.fit(pairs, "small", finetune=True, text_features="words")
     assert inputs.vocabulary is own
     vectors = inputs.texts(Sentences(["a car at the beach", "nothing known"]))
     assert vectors.toarray().tolist() == [[1, 1], [0, 0]]

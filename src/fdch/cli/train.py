@@ -122,7 +122,10 @@ def say_trained(run: "Run") -> None:
     say(f"method       {run.name}, {method.bits} bits, seed {method.seed}")
     say(f"trained on   {trained}")
     if chosen := run.facts.get("chosen"):
-        listed = ", ".join(f"{name} {value:.2f}" for name, value in chosen.items())
+        listed = ", ".join(
+            f"{name} {value if isinstance(value, str) else format(value, '.2f')}"
+            for name, value in chosen.items()
+        )
         say(f"chosen       {listed} (by the data)")
     for gallery, scores in run.facts["validation_map"].items():
         told = ", ".join(

@@ -159,6 +159,11 @@ def words_in(text: str) -> list[str]:
     return _WORD.findall(fold_case(text))
 
 
+def is_installed() -> bool:
+    """Tell whether the embeddings and what reads them are there."""
+    return all(find_spec(name) is not None for name in (PACKAGE, "tokenizers"))
+
+
 @lru_cache(maxsize=1)
 def load_embeddings() -> StaticEmbeddings:
     """Read the embeddings from their package, once a process, and check them.

@@ -11,7 +11,7 @@ from fdch.exporting.graph import ROWS, Graph
 from fdch.exporting.image_graphs import linear
 from fdch.networks.fusion import FusionNetwork
 from fdch.networks.head import TINY, ImageHead, Standardization
-from fdch.networks.text import TextNetwork
+from fdch.networks.text import STATIC_SCALE, TextNetwork
 from fdch.training.closed_form import LinearMap
 from fdch.training.kernel_logistic import KernelHash
 from fdch.training.median_hash import MedianHash
@@ -164,7 +164,7 @@ def _text_network(graph: Graph, network: TextNetwork, rows: Rows) -> str:
         assert isinstance(rows, WordsAndStatic)
         words, static = rows.words, network.static
         seen = Dense(_standardize(graph, static.standardization, rows.static))
-        weight = static.weight.detach().cpu().numpy()
+        weight = STATIC_SCALE * static.weight.detach().cpu().numpy()
         bias = graph.add("Add", seen.product(graph, weight), bias)
     product = words.product(graph, layer.weight.detach().cpu().numpy())
     hidden = graph.add("Relu", graph.add("Add", product, bias))

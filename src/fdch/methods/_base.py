@@ -18,7 +18,7 @@ from fdch.methods._ranges import make_plain, require_kinds, require_not_negative
 from fdch.methods._space import SearchSpace
 from fdch.methods._state import inputs_from_arrays, inputs_to_arrays
 from fdch.training.context import PLAIN, Context
-from fdch.training.inputs import WORDS, Inputs, TextFeatures
+from fdch.training.inputs import AUTO, STATIC, WORDS, Inputs, TextFeatures
 
 Array = NDArray[Any]
 ROWS_AT_A_TIME = 4096
@@ -76,14 +76,14 @@ class HashMethod(ABC):
         image_weights: File of that network's weights, where none are packaged.
         text_features: "words" for the words that occur in a text; "words+static"
             adds the mean of packaged word embeddings, of unknown words too (extra
-            `static`).
+            `static`); "auto" does where that is installed and texts are written.
     """
 
     bits: int = 64
     seed: int = 0
     image_network: str = "auto"
     image_weights: str = ""
-    text_features: TextFeatures = WORDS
+    text_features: TextFeatures = AUTO
 
     about: ClassVar[About]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -177,9 +177,11 @@ class HashMethod(ABC):
         return self.inputs.items
 
     @property
-    def chosen(self) -> Mapping[str, float]:
+    def chosen(self) -> Mapping[str, str | float]:
         """What the last `fit` chose for settings that were left to the data."""
-        return {}
+        if self.text_features != AUTO:
+            return {}
+        return {"text_features": STATIC if self.inputs.static_width else WORDS}
 
     @property
     def functions(self) -> Mapping[str, object]:

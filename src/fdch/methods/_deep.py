@@ -58,6 +58,7 @@ RULES: tuple[tuple[str, tuple[str, ...], Callable[[float], bool]], ...] = (
 # the image network too; that is left to be asked for, as with `finetune` a preset
 # would refuse ready features.
 RELEASED: Mapping[str, Any] = {
+    "text_features": "words",
     "image_hidden": 0,
     "text_hidden": 8192,
     "reduction": "paper",
@@ -118,7 +119,7 @@ class DeepMethod(HashMethod):
     standardize: bool = True
     image_dropout: float | None = None
     word_dropout: float | None = None
-    static_dropout: float = 0.5
+    static_dropout: float = 0.35
     finetune: bool = False
     warm_start: bool = True
     tuning_epochs: int = 10
@@ -156,10 +157,11 @@ class DeepMethod(HashMethod):
         return batches.text_outputs(self._networks["text"], texts)
 
     @property
-    def chosen(self) -> Mapping[str, float]:
+    def chosen(self) -> Mapping[str, str | float]:
         """The dropout of each side, where it was left to the data."""
         is_open = {name: getattr(self, name) is None for name in self._dropout}
-        return {name: x for name, x in self._dropout.items() if is_open[name]}
+        found = {name: x for name, x in self._dropout.items() if is_open[name]}
+        return {**super().chosen, **found}
 
     @property
     def functions(self) -> Mapping[str, nn.Module]:

@@ -31,7 +31,7 @@ class DCMH(DeepMethod):
         reduction: "per_term" or "paper": see `objectives/reduction.py`.
         quantization_weight: γ.
         balance_weight: η.
-        epochs: Passes over the training pairs; "auto" for 40, or more on small data.
+        epochs: Passes over the training pairs; "auto" for 60, or more on small data.
     """
 
     reduction: Reduction = "per_term"
@@ -66,7 +66,7 @@ class DCMH(DeepMethod):
         self._run(
             lambda part: AlternatingStage(part, image, text, weights, add),
             training,
-            (self.epochs, 40),
+            (self.epochs, 60),
             context,
         )
 

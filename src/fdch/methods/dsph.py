@@ -39,7 +39,7 @@ class DSPH(DeepMethod):
 
     Args:
         unrelated_weight: α, weight of pushing items apart that share no label.
-        epochs: Passes over the training pairs; "auto" for 40, or more on small data.
+        epochs: Passes over the training pairs; "auto" for 60, or more on small data.
     """
 
     unrelated_weight: float = 0.8
@@ -67,7 +67,7 @@ class DSPH(DeepMethod):
         self._run(
             lambda part: JointStage(part, image, text, loss),
             training,
-            (self.epochs, 40),
+            (self.epochs, 60),
             context,
         )
 

@@ -62,8 +62,8 @@ class FDCH(DeepMethod):
         imitation_weight: γ, stage 2.
         label_weight: β, stage 2.
         modality_balance_weight: α, stage 2.
-        stage_one_epochs: Epochs of stage 1; "auto" for 25, or more on small data.
-        stage_two_epochs: Epochs of stage 2; "auto" for 40, or more on small data.
+        stage_one_epochs: Epochs of stage 1; "auto" for 40, or more on small data.
+        stage_two_epochs: Epochs of stage 2; "auto" for 60, or more on small data.
     """
 
     fusion_width: int = 512
@@ -162,7 +162,7 @@ class FDCH(DeepMethod):
             return build(training.tuning or training).unified_codes()
         # no side can encode alone yet, so there is nothing to judge
         quiet = replace(context, judge=None)
-        stage = self._run(build, training, (self.stage_one_epochs, 25), quiet)
+        stage = self._run(build, training, (self.stage_one_epochs, 40), quiet)
         return stage.unified_codes()
 
     def _copy_stage_one(self, donor: "FDCH") -> None:
@@ -200,7 +200,7 @@ class FDCH(DeepMethod):
         self._run(
             lambda part: ModalityStage(part, image, text, B, weights, add),
             training,
-            (self.stage_two_epochs, 40),
+            (self.stage_two_epochs, 60),
             context,
         )
 

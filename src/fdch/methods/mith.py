@@ -43,7 +43,7 @@ class MITH(DeepMethod):
         contrastive_weight: δ, weight of InfoNCE.
         quantization_weight: γ, on the distance between outputs and codes.
         temperature: Of InfoNCE, what cosines are divided by.
-        epochs: Passes over the training pairs; "auto" for 40, or more on small data.
+        epochs: Passes over the training pairs; "auto" for 60, or more on small data.
     """
 
     # Chosen on validation pairs, relative to the likelihood between the modalities.
@@ -83,7 +83,7 @@ class MITH(DeepMethod):
         self._run(
             lambda part: JointStage(part, image, text, loss),
             training,
-            (self.epochs, 40),
+            (self.epochs, 60),
             context,
         )
 

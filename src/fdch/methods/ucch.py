@@ -43,7 +43,7 @@ class UCCH(DeepMethod):
         negatives: K, how many keys of others are drawn; all where there are fewer.
         margin: m, by how much others of the batch are to rank below a pair.
         shift: ε, what those that do are lowered by.
-        epochs: Passes over the training pairs; "auto" for 40, or more on small data.
+        epochs: Passes over the training pairs; "auto" for 60, or more on small data.
     """
 
     key_share: float = 0.7
@@ -89,7 +89,7 @@ class UCCH(DeepMethod):
             loss.remember(torch.arange(part.items), stage.F, stage.G, 0.0)
             return stage
 
-        self._run(build, training, (self.epochs, 40), context)
+        self._run(build, training, (self.epochs, 60), context)
 
 
 class MemoryLoss(nn.Module):

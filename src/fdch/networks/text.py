@@ -20,6 +20,7 @@ from fdch.networks.initialization import Initialization, initialize, linear
 
 # above this share of non-zero entries the plain product is faster
 DENSE_SHARE = 0.1
+STATIC_SCALE = 0.2
 
 
 class WordBatch(NamedTuple):
@@ -100,17 +101,18 @@ class WordLayer(nn.Module):
 class StaticLayer(nn.Module):
     """Static features, standardised and with dropout, added to a word layer's sums.
 
+    A text has a few words and hundreds of static features; scaled down, these do not
+    drown the words.
+
     Args:
         features: Number of static features.
-        words: Number of words; first weights are as small as those of one layer
-            over both.
         outputs: Number of outputs.
         dropout: Probability that a feature is left out while training.
     """
 
-    def __init__(self, features: int, words: int, outputs: int, dropout: float) -> None:
+    def __init__(self, features: int, outputs: int, dropout: float) -> None:
         super().__init__()
-        self.fan_in = words + features
+        self.fan_in = features
         self.standardization = Standardization(features, of="text")
         self.dropout = nn.Dropout(dropout)
         self.weight = nn.Parameter(torch.empty(features, outputs))
@@ -118,7 +120,7 @@ class StaticLayer(nn.Module):
     def forward(self, sums: Tensor, features: Tensor) -> Tensor:
         """Add the product of features and weight to sums, (batch, outputs)."""
         seen = self.dropout(self.standardization(features))
-        return torch.addmm(sums, seen, self.weight)
+        return torch.addmm(sums, seen, self.weight, alpha=STATIC_SCALE)
 
 
 class TextNetwork(nn.Module):
@@ -152,9 +154,7 @@ class TextNetwork(nn.Module):
         generator = generator or torch.Generator().manual_seed(0)
         self.static_width = static
         self.words = WordLayer(words, hidden)
-        self.static = (
-            StaticLayer(static, words, hidden, static_dropout) if static else None
-        )
+        self.static = StaticLayer(static, hidden, static_dropout) if static else None
         self.output = linear(hidden, outputs)
         self.dropout = WordDropout(word_dropout)
         initialize(self, initialization, generator)

@@ -12,7 +12,7 @@ from fdch.data.cache import pixel_store
 from fdch.data.fitting import fitting_vectors, require_fitting
 from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.pairs import PairedSet
-from fdch.data.static_words import StaticVocabulary, load_embeddings
+from fdch.data.static_words import StaticVocabulary, is_installed, load_embeddings
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
 from fdch.errors import SettingError
 from fdch.training.context import Context
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 DEFAULT_NETWORK = "efficientnet_lite0"
 READY = "features"
-TextFeatures = Literal["words", "words+static"]
+TextFeatures = Literal["auto", "words", "words+static"]
+AUTO: TextFeatures = "auto"
 WORDS: TextFeatures = "words"
+STATIC: TextFeatures = "words+static"
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Inputs:
         image_network: str = "auto",
         image_weights: str = "",
         finetune: bool = False,
-        text_features: TextFeatures = WORDS,
+        text_features: TextFeatures = AUTO,
     ) -> "Inputs":
         """Choose the image network, and learn the vocabulary from training pairs.
 
@@ -152,14 +154,14 @@ def _fit_vocabulary(
     """Give the known words, and the columns of the vectors of texts."""
     if not isinstance(texts, Sentences):
         assert isinstance(texts, WordVectors)
-        if text_features != WORDS:
+        if text_features == STATIC:
             raise SettingError(
                 f"text_features '{text_features}' needs texts as sentences or tags; "
                 "this data has ready word vectors. Leave text_features out."
             )
         return None, texts.matrix.shape[1]
     vocabulary = texts.vocabulary or Vocabulary.fit(texts)
-    if text_features != WORDS:
+    if text_features == STATIC or (text_features == AUTO and is_installed()):
         load_embeddings()  # refuses before any work where they are missing
         vocabulary = StaticVocabulary(vocabulary.words)
     return vocabulary, vocabulary.width
