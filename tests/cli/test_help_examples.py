@@ -29,6 +29,7 @@ ORDER = (
     ("reproduce",),
     ("bench", "evaluate"),
     ("bench", "methods"),
+    ("bench", "defaults"),
     ("bench", "train"),
     ("bench", "rerank"),
     ("bench", "index"),

@@ -1,16 +1,17 @@
-"""`fdch bench`: how fast things are."""
+"""`fdch bench`: how fast and how good things are."""
 
 from fdch.cli.groups import LazyGroup
 from fdch.cli.options import example
 
 command = LazyGroup(
     "bench",
-    help="Measure how fast fdch is on this machine.",
+    help="Measure how fast and how good fdch is.",
     epilog=example("fdch bench evaluate --queries 100 --database 5000 --repeats 1"),
     modules="fdch.cli.bench_",
     summaries={
         "evaluate": "Time the evaluation beside a loop of sorts.",
         "methods": "Measure how long the shallow methods learn and encode.",
+        "defaults": "Compare settings of a method on held-out pairs.",
         "train": "Time the training of FDCH beside a plain PyTorch loop.",
         "rerank": "Measure what re-ranking adds, and whether probabilities hold.",
         "index": "Measure an index folder: making, opening, searching, filtering.",

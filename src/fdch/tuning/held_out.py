@@ -34,11 +34,7 @@ def score_held_out(
         / 2, averaged over both directions and, where the method has unified codes,
         over both galleries.
     """
-    coded = encode_pairs(method, pairs, context)
-    searches = [(coded.image, coded.text), (coded.text, coded.image)]
-    if coded.unified is not None:
-        searches += [(side, coded.unified) for side in (coded.image, coded.text)]
-    counts = [_count_others(*each, pairs.labels) for each in searches]
+    counts = _all_counts(method, pairs, context).values()
     scores = np.mean(
         [(average_precision(each) + precision_at(each, FIRST)) / 2 for each in counts],
         axis=0,
@@ -50,6 +46,35 @@ def score_held_out(
             "cannot be compared. Give more pairs, or labels that occur more often."
         )
     return known
+
+
+def measure_held_out(
+    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Give mAP and precision at 10 of held-out pairs, by gallery and direction."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for (gallery, direction), counts in _all_counts(method, pairs, context).items():
+        found.setdefault(gallery, {})[direction] = {
+            "map": float(np.nanmean(average_precision(counts))),
+            f"precision_at_{FIRST}": float(np.nanmean(precision_at(counts, FIRST))),
+        }
+    return found
+
+
+def _all_counts(
+    method: HashMethod, pairs: PairedSet, context: Context
+) -> dict[tuple[str, str], Histograms]:
+    """Count in both directions, and in both galleries where the method has them."""
+    coded = encode_pairs(method, pairs, context)
+    sides = {"image_to_text": coded.image, "text_to_image": coded.text}
+    galleries = {"modality": (coded.text, coded.image)}
+    if coded.unified is not None:
+        galleries["unified"] = (coded.unified, coded.unified)
+    return {
+        (gallery, direction): _count_others(queries, searched, pairs.labels)
+        for gallery, codes in galleries.items()
+        for (direction, queries), searched in zip(sides.items(), codes, strict=True)
+    }
 
 
 def _count_others(

@@ -1,0 +1,121 @@
+"""Trials that inform a method's defaults, on pairs held out of the training part."""
+
+import json
+
+import pytest
+
+from fdch import methods
+from fdch.errors import SettingError
+from fdch.evaluation.tables import Spread
+from fdch.methods._settings import configure
+from fdch.methods.cmfh import CMFH
+from fdch.tuning import ablation
+from fdch.tuning.ablation import Ablation, Comparison, gain_table, load_trials
+from fdch.tuning.held_out import measure_held_out, score_held_out
+
+TRIALS = {"defaults": {}, "strong ridge": {"ridge": "100.0"}}
+
+
+@pytest.fixture
+def measure(tmp_path, write_features, factor_pairs):
+    """Compare trials of DCH on small data."""
+    data = write_features(tmp_path / "features.npz", factor_pairs(200))
+
+    def run(seeds=(0, 1)):
+        compared = Ablation(tmp_path / "tried", TRIALS, "dch", 8, seeds)
+        return compared.measure(str(data))
+
+    return run
+
+
+def scores(image_to_text, text_to_image):
+    found = {"image_to_text": image_to_text, "text_to_image": text_to_image}
+    cells = {k: {"map": v, "precision_at_10": v / 2} for k, v in found.items()}
+    return {"modality": cells}
+
+
+def test_every_trial_is_measured_once_for_every_seed(measure, tmp_path, monkeypatch):
+    found = measure()
+    assert {name: len(each) for name, each in found.scores.items()} == {
+        "defaults": 2,
+        "strong ridge": 2,
+    }
+    files = list((tmp_path / "tried").glob("*.json"))
+    assert len(files) == 4
+    kept = json.loads(files[0].read_text())
+    assert {"trial", "data", "task", "seconds", "scores"} == set(kept)
+
+    monkeypatch.setattr(ablation, "measure_held_out", None)  # nothing is left to do
+    assert measure() == found
+
+
+def test_other_settings_score_otherwise(measure):
+    found = measure(seeds=(0,)).scores
+    assert found["defaults"] != found["strong ridge"]
+
+
+def test_the_measures_are_those_that_settings_are_chosen_by(factor_pairs):
+    pairs = factor_pairs(80)
+    method = CMFH(bits=5).fit(pairs[:60])
+    found = measure_held_out(method, pairs[60:])
+    cells = [cell for gallery in found.values() for cell in gallery.values()]
+    assert [len(gallery) for gallery in found.values()] == [2, 2]
+    expected = score_held_out(method, pairs[60:]).mean()
+    means = [(cell["map"] + cell["precision_at_10"]) / 2 for cell in cells]
+    assert sum(means) / len(means) == pytest.approx(expected)
+
+
+def test_trials_are_shown_as_gains_over_the_defaults():
+    found = Comparison(
+        "data",
+        {
+            "defaults": [scores(0.5, 0.7), scores(0.6, 0.8)],
+            "other": [scores(0.6, 0.7), scores(0.6, 0.7)],
+        },
+    )
+    table = gain_table([found])
+    assert table.header == (
+        "trial",
+        "data modality mAP",
+        "data modality P@10",
+        "data unified mAP",
+        "data unified P@10",
+    )
+    defaults, other = table.rows
+    assert isinstance(defaults[1], Spread) and isinstance(other[1], Spread)
+    assert defaults[1].mean == pytest.approx(0.65)
+    assert other[1].mean == pytest.approx(0.0)  # one seed gains .05, one loses it
+    assert other[1].deviation == pytest.approx(0.0707, abs=1e-4)
+    assert other[3] is None
+
+
+@pytest.mark.parametrize("name", ["fdch"])
+def test_the_trials_that_come_with_a_method_can_be_set(name):
+    for settings in load_trials(name).values():
+        configure(methods.load(name), settings, bits=16, seed=0)
+
+
+def test_trials_come_from_a_file_at_any_depth(tmp_path):
+    path = tmp_path / "trials.toml"
+    path.write_text('[group]\n"a b" = { ridge = 2, flag = true }\n[c]\nridge = 0.5\n')
+    assert load_trials("dch", path) == {
+        "defaults": {},
+        "a b": {"ridge": "2", "flag": "true"},
+        "c": {"ridge": "0.5"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("ridge = 2", "'ridge' stands outside a trial"), ("[", "is not TOML")],
+)
+def test_what_is_no_trial_is_refused(tmp_path, text, message):
+    path = tmp_path / "trials.toml"
+    path.write_text(text)
+    with pytest.raises(SettingError, match=message):
+        load_trials("dch", path)
+
+
+def test_a_method_without_trials_needs_a_file():
+    with pytest.raises(SettingError, match=r"no trials come with dch.*--trials"):
+        load_trials("dch")
