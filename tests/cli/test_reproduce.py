@@ -145,3 +145,14 @@ def test_wrong_times_to_tune_are_wrong_usage(reproduce, more, told):
     result = reproduce("table2", *more)
     assert result.exit_code == 2
     assert told in result.stderr
+
+
+def test_the_split_has_the_sizes_that_were_given(reproduce, tmp_path):
+    sizes = ("--query-pairs", 30, "--train-pairs", 60)
+    result = reproduce("table2", *sizes, "--workers", 2)
+    assert result.exit_code == 0, result.stderr
+    scores = json.loads((tmp_path / "out/cells/cmfh-8-1/scores.json").read_text())
+    found = [scores["protocol"][part] for part in ("queries", "train", "validation")]
+    assert found == [30, 54, 6]
+    result = reproduce("table2", "--query-pairs", 30)
+    assert "give --query-pairs and --train-pairs together" in result.stderr

@@ -25,7 +25,7 @@ COMMANDS = {
     "export": "Write a trained run as graphs for programs without torch.",
     "compare": "Put the scores of several runs side by side.",
     "reproduce": "Make the paper's tables and figures again, for any data.",
-    "bench": "Measure how fast fdch is on this machine.",
+    "bench": "Measure how fast and how good fdch is.",
 }
 
 

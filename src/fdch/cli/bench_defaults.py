@@ -9,6 +9,7 @@ from fdch.cli.lists import listed
 from fdch.cli.options import DataName, PathName, device_option, example, json_option
 from fdch.cli.output import say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.split_options import size_options, split_sizes
 from fdch.cli.values import count_option
 
 
@@ -31,8 +32,7 @@ from fdch.cli.values import count_option
     metavar="DIR",
     help="Folder of the results.",
 )
-@click.option("--query-pairs", type=int, help="Queries to draw, with --train-pairs.")
-@click.option("--train-pairs", type=int, help="Training pairs, validation included.")
+@size_options
 @device_option
 @json_option
 def command(
@@ -48,14 +48,12 @@ def command(
     device: str,
     as_json: bool,
 ) -> None:
-    """Compare settings of a method on pairs held out of its training part.
+    """Compare settings of a method on held-out pairs.
 
     Every trial is fitted on four fifths of each split's training part and scored on
     the rest; test queries play no part. Measurements in DIR are not repeated.
     """
-    if (query_pairs is None) != (train_pairs is None):
-        raise click.UsageError("give --query-pairs and --train-pairs together.")
-    from fdch.data.splits import SplitSizes
+    sizes = split_sizes(query_pairs, train_pairs)
     from fdch.errors import SettingError, suggestion
     from fdch.training.context import Context
     from fdch.tuning.ablation import DEFAULTS, Ablation, gain_table, load_trials
@@ -68,9 +66,6 @@ def command(
             hint = suggestion(wrong[0], known) or f"; there are: {', '.join(known)}."
             raise SettingError(f"there is no trial '{wrong[0]}'{hint}")
         known = {name: known[name] for name in dict.fromkeys((DEFAULTS, *names))}
-    sizes = None
-    if query_pairs is not None and train_pairs is not None:
-        sizes = SplitSizes(query_pairs, train_pairs)
     ablation = Ablation(out, known, method, bits, range(seeds), sizes)
     with ProgressPrinter() as progress:
         context = Context(progress, device)

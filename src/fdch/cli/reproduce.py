@@ -13,6 +13,7 @@ from fdch.cli.lists import listed, numbers
 from fdch.cli.options import device_option, example, json_option, refuse_broken
 from fdch.cli.output import count, note, say, say_json
 from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.split_options import size_options, split_sizes
 from fdch.cli.values import Minutes
 from fdch.errors import RunError, SettingError
 
@@ -63,6 +64,7 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
     type=Minutes(),
     help="Time for each method and length, with --tuned.  [default: 20]",
 )
+@size_options
 @click.option("--keep-runs", is_flag=True, help="Keep every trained run.")
 @refuse_broken
 @device_option
@@ -180,10 +182,13 @@ def _study(
     assignments: tuple[str, ...],
     tuned: bool,
     tune_minutes: float | None,
+    query_pairs: int | None,
+    train_pairs: int | None,
     **same: Any,
 ) -> tuple["Study", list["Recipe"]]:
     if tune_minutes is not None and not tuned:
         raise click.UsageError("--tune-minutes is for --tuned; add it.")
+    sizes = split_sizes(query_pairs, train_pairs)
     from fdch.methods import load
     from fdch.reproduction.recipe import choose
     from fdch.reproduction.study import Study, settings_by_method
@@ -196,4 +201,5 @@ def _study(
     chosen = dict.fromkeys(method for each in recipes for method in each.methods)
     settings = settings_by_method(assignments, list(chosen))
     minutes = (tune_minutes or USUAL_MINUTES) if tuned else None
-    return Study(data, settings=settings, tune_minutes=minutes, **same), recipes
+    study = Study(data, settings=settings, tune_minutes=minutes, sizes=sizes, **same)
+    return study, recipes

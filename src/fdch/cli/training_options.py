@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdch.cli.options import DataName, PathName, device_option, refuse_broken
+from fdch.cli.split_options import size_options, split_sizes
 from fdch.cli.values import seed_option
 
 if TYPE_CHECKING:
@@ -26,12 +27,7 @@ _OPTIONS = (
         metavar="FILE",
         help="Use a saved split, such as another run's split.json.",
     ),
-    click.option(
-        "--query-pairs", type=int, help="Queries to draw, with --train-pairs."
-    ),
-    click.option(
-        "--train-pairs", type=int, help="Training pairs, validation included."
-    ),
+    size_options,
     click.option(
         "--groups",
         type=click.Choice(["pictures", "texts", "both"]),
@@ -79,13 +75,11 @@ def build_task(
         file: Settings that count where the command line says nothing.
         same: What a TrainingTask has under the same names.
     """
-    if (query_pairs is None) != (train_pairs is None):
-        raise click.UsageError("give --query-pairs and --train-pairs together.")
-    if query_pairs is not None and same["split"]:
+    sizes = split_sizes(query_pairs, train_pairs)
+    if sizes is not None and same["split"]:
         raise click.UsageError("a saved --split has its sizes; leave theirs out.")
     if same["groups"] and same["split"]:
         raise click.UsageError("a saved --split has its groups; leave --groups out.")
-    from fdch.data.splits import SplitSizes
     from fdch.experiment import TrainingTask
     from fdch.methods._settings import parse_assignments
 
@@ -99,9 +93,6 @@ def build_task(
         settings["image_network"] = image_network
     if file is not None:
         settings = file.as_text() | settings
-    sizes = None
-    if query_pairs is not None and train_pairs is not None:
-        sizes = SplitSizes(query_pairs, train_pairs)
     return TrainingTask(data, settings=settings, sizes=sizes, **same)
 
 

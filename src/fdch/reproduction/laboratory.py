@@ -72,7 +72,7 @@ class Laboratory:
     def split(self, seed: int) -> Split:
         """Draw the split of a seed: the same for all methods and lengths."""
         if seed not in self._splits:
-            self._splits[seed] = Split.draw(self.pairs, seed)
+            self._splits[seed] = Split.draw(self.pairs, seed, self.study.sizes)
         return self._splits[seed]
 
     def task(self, cell: Cell) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from fdch import methods
 from fdch.data.pairs import Broken
+from fdch.data.splits import SplitSizes
 from fdch.errors import FdchError, SettingError, suggestion
 from fdch.methods._base import HashMethod
 from fdch.methods._deep import DeepMethod
@@ -52,6 +53,7 @@ class Study:
         device: Where networks run.
         keep_runs: Keep each cell's trained run.
         tune_minutes: Time to tune each method at each length; None tunes nothing.
+        sizes: Sizes of the splits; None for the usual ones of the data.
     """
 
     source: str
@@ -61,6 +63,7 @@ class Study:
     device: str = "auto"
     keep_runs: bool = False
     tune_minutes: float | None = None
+    sizes: SplitSizes | None = None
 
     def folder(self, cell: Cell) -> Path:
         """Where a cell's results lie."""
@@ -100,7 +103,8 @@ class Study:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Take what `to_json` gave."""
-        return cls(**{**document, "out": Path(document["out"])})
+        sizes = document["sizes"] and SplitSizes(**document["sizes"])
+        return cls(**{**document, "out": Path(document["out"]), "sizes": sizes})
 
 
 def cells_of(recipes: Iterable[Recipe], seeds: Sequence[int]) -> list[Cell]:
