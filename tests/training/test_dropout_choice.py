@@ -5,13 +5,16 @@ import pytest
 from scipy.sparse import csr_array
 
 from fdch.training.dropout_choice import (
-    LEAST,
-    MOST,
     RIDGES,
+    STATIC,
+    USUAL,
     choose_image_dropout,
+    choose_static_dropout,
     choose_word_dropout,
     explained_share,
 )
+
+LEAST, MOST = USUAL.least, USUAL.most
 
 
 def labels(n=40, classes=3, seed=0):
@@ -47,6 +50,13 @@ def test_features_that_are_the_labels_are_hardly_dropped():
 def test_features_that_say_nothing_are_dropped_most():
     noise = np.random.default_rng(2).normal(size=(40, 5)).astype(np.float32)
     assert choose_image_dropout(noise, labels()) == MOST
+
+
+def test_static_features_are_dropped_more_than_others():
+    Y = labels()
+    assert choose_static_dropout(Y.astype(np.float32), Y) == STATIC.least > LEAST
+    noise = np.random.default_rng(2).normal(size=(40, 5)).astype(np.float32)
+    assert choose_static_dropout(noise, Y) == STATIC.most > MOST
 
 
 @pytest.mark.parametrize("Y", [np.zeros((10, 2)), np.ones((10, 2)), np.zeros((10, 0))])

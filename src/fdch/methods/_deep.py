@@ -27,7 +27,11 @@ from fdch.networks.text import TextNetwork
 from fdch.training import batches
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
-from fdch.training.dropout_choice import choose_image_dropout, choose_word_dropout
+from fdch.training.dropout_choice import (
+    choose_image_dropout,
+    choose_static_dropout,
+    choose_word_dropout,
+)
 from fdch.training.inputs import Inputs
 from fdch.training.loop import Schedule, Stage, train
 from fdch.training.randomness import derive_seed
@@ -97,7 +101,8 @@ class DeepMethod(HashMethod):
         image_dropout: Share of image features dropped while training; "auto"
             chooses by how much they say about the labels.
         word_dropout: Share of words dropped while training; "auto" as for images.
-        static_dropout: Share of static text features dropped while training.
+        static_dropout: Share of static text features dropped while training; "auto"
+            as for images.
         finetune: Train the image network too, instead of freezing it.
         warm_start: With `finetune`, train each stage on frozen features first; of no
             effect on an image network without weights.
@@ -119,7 +124,7 @@ class DeepMethod(HashMethod):
     standardize: bool = True
     image_dropout: float | None = None
     word_dropout: float | None = None
-    static_dropout: float = 0.35
+    static_dropout: float | None = None
     finetune: bool = False
     warm_start: bool = True
     tuning_epochs: int = 10
@@ -203,7 +208,7 @@ class DeepMethod(HashMethod):
         images = inputs.features(pairs.images, context) if is_warm else pixels
         words, static = split_static(inputs.texts(pairs.texts), inputs.static_width)
         labels = pairs.labels if self.about.needs_labels else pairs.labels[:, :0]
-        self._dropout = self._choose_dropout(images, words, labels)
+        self._dropout = self._choose_dropout(images, words, static, labels)
         self._networks = self._build(inputs, self._generator())
         for network in self._networks.values():
             if self.standardize and images.dtype != np.uint8:
@@ -243,16 +248,25 @@ class DeepMethod(HashMethod):
         return stage
 
     def _choose_dropout(
-        self, images: Array, words: csr_array, labels: NDArray[np.uint8]
+        self,
+        images: Array,
+        words: csr_array,
+        static: NDArray[np.float32] | None,
+        labels: NDArray[np.uint8],
     ) -> dict[str, float]:
         """Give the dropout of each side: as set, or by the data."""
-        image, word = self.image_dropout, self.word_dropout
+        image, word, dense = self.image_dropout, self.word_dropout, self.static_dropout
         if image is None:
             is_known = images.dtype != np.uint8  # pixels say nothing by themselves
             image = choose_image_dropout(images, labels) if is_known else 0.0
         if word is None:
             word = choose_word_dropout(words, labels)
-        return {"image_dropout": image, "word_dropout": word}
+        found = {"image_dropout": image, "word_dropout": word}
+        if static is not None:
+            if dense is None:
+                dense = choose_static_dropout(static, labels)
+            found["static_dropout"] = dense
+        return found
 
     def _generator(self) -> torch.Generator:
         return torch.Generator().manual_seed(derive_seed(self.seed, "weights"))
@@ -291,7 +305,7 @@ class DeepMethod(HashMethod):
             static=inputs.static_width,
             hidden=self.text_hidden,
             word_dropout=self._dropout["word_dropout"],
-            static_dropout=self.static_dropout,
+            static_dropout=self._dropout.get("static_dropout", 0.0),
             initialization=self.initialization,
             generator=generator,
         )
