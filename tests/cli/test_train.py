@@ -51,6 +51,17 @@ def test_json_is_one_document_and_alone(fdch, on_features, tiny, tmp_path):
             assert document["validation_map"][gallery][direction] == part["map"]
 
 
+def test_a_run_can_learn_from_all_training_pairs(fdch, on_features, tiny, tmp_path):
+    result = fdch(
+        *("train", on_features.data, "--bits", 8, "--out", tmp_path / "run", *tiny),
+        *("--query-pairs", 20, "--train-pairs", 40, "--validation-pairs", 0),
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "40 for training, 0 for validation, 20 queries" in result.stderr
+    scored = fdch("evaluate", tmp_path / "run")
+    assert scored.exit_code == 0, scored.stderr
+
+
 def test_sizes_and_image_network_are_passed_on(fdch, on_features, tiny, tmp_path):
     result = fdch(
         *("train", on_features.data, "--bits", 8, "--out", tmp_path / "run", *tiny),

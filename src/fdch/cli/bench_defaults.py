@@ -45,6 +45,7 @@ def command(
     out: Path,
     query_pairs: int | None,
     train_pairs: int | None,
+    validation_pairs: int | None,
     device: str,
     as_json: bool,
 ) -> None:
@@ -53,7 +54,7 @@ def command(
     Every trial is fitted on four fifths of each split's training part and scored on
     the rest; test queries play no part. Measurements in DIR are not repeated.
     """
-    sizes = split_sizes(query_pairs, train_pairs)
+    sizes = split_sizes(query_pairs, train_pairs, validation_pairs)
     from fdch.errors import SettingError, suggestion
     from fdch.training.context import Context
     from fdch.tuning.ablation import DEFAULTS, Ablation, gain_table, load_trials

@@ -184,11 +184,12 @@ def _study(
     tune_minutes: float | None,
     query_pairs: int | None,
     train_pairs: int | None,
+    validation_pairs: int | None,
     **same: Any,
 ) -> tuple["Study", list["Recipe"]]:
     if tune_minutes is not None and not tuned:
         raise click.UsageError("--tune-minutes is for --tuned; add it.")
-    sizes = split_sizes(query_pairs, train_pairs)
+    sizes = split_sizes(query_pairs, train_pairs, validation_pairs)
     from fdch.methods import load
     from fdch.reproduction.recipe import choose
     from fdch.reproduction.study import Study, settings_by_method

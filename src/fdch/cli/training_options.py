@@ -61,6 +61,7 @@ def build_task(
     image_network: str | None,
     query_pairs: int | None,
     train_pairs: int | None,
+    validation_pairs: int | None,
     file: "SettingsFile | None" = None,
     **same: Any,
 ) -> "TrainingTask":
@@ -72,10 +73,11 @@ def build_task(
         image_network: A setting with an option of its own.
         query_pairs: Queries to draw.
         train_pairs: Training pairs to draw.
+        validation_pairs: How many of these are held out.
         file: Settings that count where the command line says nothing.
         same: What a TrainingTask has under the same names.
     """
-    sizes = split_sizes(query_pairs, train_pairs)
+    sizes = split_sizes(query_pairs, train_pairs, validation_pairs)
     if sizes is not None and same["split"]:
         raise click.UsageError("a saved --split has its sizes; leave theirs out.")
     if same["groups"] and same["split"]:

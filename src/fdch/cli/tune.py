@@ -135,6 +135,8 @@ def _next_command(task: "TrainingTask") -> str:
     if task.sizes is not None:
         words += ["--query-pairs", str(task.sizes.query)]
         words += ["--train-pairs", str(task.sizes.train)]
+        if task.sizes.validation is not None:
+            words += ["--validation-pairs", str(task.sizes.validation)]
     if task.broken != "refuse":
         words += ["--broken", task.broken]
     return shlex.join([*words, "--out", "RUN"])
