@@ -13,8 +13,8 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from fdch import encoders
+from fdch.bench.encoders import encoder_speed
 from fdch.data.pairs import PairedSet
-from fdch.encoder_speed import encoder_speed
 from fdch.encoders import open_encoder
 from fdch.errors import ModelMismatch, RunError
 from fdch.experiment import TrainingTask, train_run

@@ -2,11 +2,11 @@
 
 import pytest
 
+from fdch.bench.search_quality import search_quality
 from fdch.cli.bench_rerank import table
 from fdch.data.splits import SplitSizes
 from fdch.errors import DataError, RunError, SettingError
 from fdch.experiment import TrainingTask, train_run
-from fdch.search_quality import search_quality
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from fdch.bench.index_folder import FolderSizes
 from fdch.errors import SettingError
-from fdch.index.benchmark_folder import FolderSizes
 
 SMALL = ("--codes", 3000, "--items", 40, "--repeats", 1, "-k", 5)
 

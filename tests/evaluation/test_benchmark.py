@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
+from fdch.bench.evaluation import evaluate_benchmark, sorting_loop
 from fdch.errors import SettingError
-from fdch.evaluation.benchmark import evaluate_benchmark, sorting_loop
 from fdch.progress import Update
 
 
@@ -38,7 +38,7 @@ def test_a_loop_on_some_queries_says_that_it_is_scaled():
 
 
 def test_memory_is_unknown_where_the_system_does_not_tell(monkeypatch):
-    monkeypatch.setattr("fdch.evaluation.benchmark.peak_memory", lambda: None)
+    monkeypatch.setattr("fdch.bench.evaluation.peak_memory", lambda: None)
     result = evaluate_benchmark(5, 50, 8, 3, repeats=1)
     assert set(result["peak_memory_bytes"].values()) == {None}
 

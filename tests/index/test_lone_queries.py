@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from fdch.bench.clustered_codes import Source
 from fdch.codes import Codes
-from fdch.index.benchmark_codes import Source
 from fdch.index.engines import scan_engine
 from fdch.index.gallery import Gallery, Part, row_words
 from fdch.index.lookup import nearest, within

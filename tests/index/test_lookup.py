@@ -167,7 +167,7 @@ def test_scanned_counts_what_was_compared():
 WARMED = """
 import sys
 import numpy as np
-from fdch.index.benchmark_codes import Source
+from fdch.bench.clustered_codes import Source
 from fdch.index.bucketed import Buckets
 from fdch.index.gallery import Gallery, Part, row_words
 from fdch.index.lookup import nearest, warm, within

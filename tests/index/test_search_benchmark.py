@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from fdch.bench import scan as benchmark
+from fdch.bench.clustered_codes import Source
+from fdch.bench.compacted import compacted_benchmark
+from fdch.bench.scan import Sizes, scan_benchmark
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import MissingExtra, SettingError
-from fdch.index import benchmark, lookup
-from fdch.index.benchmark import Sizes, scan_benchmark
-from fdch.index.benchmark_codes import Source
-from fdch.index.benchmark_compacted import compacted_benchmark
+from fdch.index import lookup
 
 faiss = pytest.importorskip("faiss")
 SMALL = Sizes(

@@ -1,7 +1,7 @@
 import pytest
 
+from fdch.bench.networks import networks_benchmark
 from fdch.errors import SettingError
-from fdch.networks.benchmark import networks_benchmark
 from fdch.progress import Update
 
 

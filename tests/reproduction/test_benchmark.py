@@ -5,18 +5,18 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from fdch.errors import SettingError
-from fdch.progress import Update
-from fdch.reproduction import benchmark
-from fdch.reproduction.benchmark import (
+from fdch.bench import methods as benchmark
+from fdch.bench.method_cost import measure_cost
+from fdch.bench.methods import (
     Sizes,
     exponent,
     methods_benchmark,
     shallow_methods,
 )
-from fdch.reproduction.measurement import measure_cost
-from fdch.reproduction.scaling_plot import draw_scaling, write_scaling_plot
-from fdch.reproduction.workload import Workload
+from fdch.bench.scaling_plot import draw_scaling, write_scaling_plot
+from fdch.bench.workload import Workload
+from fdch.errors import SettingError
+from fdch.progress import Update
 
 SMALL = Workload(image_width=40, words=30)
 
@@ -62,7 +62,7 @@ def test_parts_of_a_long_encoding_are_added_up(monkeypatch):
         return draw(self, pairs, part)
 
     monkeypatch.setattr(Workload, "draw", noted)
-    monkeypatch.setattr("fdch.reproduction.measurement.ROWS_AT_A_TIME", 32)
+    monkeypatch.setattr("fdch.bench.method_cost.ROWS_AT_A_TIME", 32)
     measure_cost("cmfh", 8, 60, SMALL, encode=70, sample=20)
     assert drawn == [(60, 0), (32, 1), (32, 2), (6, 3)]
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from fdch.errors import SettingError
-from fdch.progress import Update
-from fdch.reproduction.training_benchmark import (
+from fdch.bench.training import (
     COMPARED_EPOCHS,
     TrainingSizes,
     training_benchmark,
 )
+from fdch.errors import SettingError
+from fdch.progress import Update
 
 TINY = TrainingSizes(pairs=300, image_width=40, words=120, bits=8, epochs=3, repeats=2)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fdch import Client, Index
-from fdch.service.benchmark_requests import READ, WRITE, picture_bytes
+from fdch.bench.raw_requests import READ, WRITE, picture_bytes
 from fdch.service.limits import ServiceLimits
 from fdch.service.service import Service
 from fdch.service.serving import LOOPBACK_NAMES, Server, listen, make_server

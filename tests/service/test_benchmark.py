@@ -14,13 +14,13 @@ pytest.importorskip("httpx")
 import httpx
 
 from fdch import Index, Searcher
+from fdch.bench.faiss_server import WAYS, make_app
+from fdch.bench.load import Load, drive
+from fdch.bench.scan import load_faiss
+from fdch.bench.served_model import small_model
+from fdch.bench.server_process import ServerProcess
+from fdch.bench.service import Sizes, serve_benchmark
 from fdch.errors import FdchError, SettingError
-from fdch.index.benchmark import load_faiss
-from fdch.service.benchmark import Sizes, serve_benchmark
-from fdch.service.benchmark_load import Load, drive
-from fdch.service.benchmark_model import small_model
-from fdch.service.benchmark_peer import WAYS, make_app
-from fdch.service.benchmark_process import ServerProcess
 
 
 def driven(answers, **options):

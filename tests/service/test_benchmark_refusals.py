@@ -7,13 +7,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from fdch.bench import refusals as benchmark_refusals
+from fdch.bench.hostile_requests import Hostile
+from fdch.bench.raw_requests import request
+from fdch.bench.refusals import refusal_benchmark
+from fdch.bench.server_process import ServerProcess
 from fdch.errors import FdchError, SettingError
 from fdch.progress import silent
-from fdch.service import benchmark_refusals
-from fdch.service.benchmark_hostile import Hostile
-from fdch.service.benchmark_process import ServerProcess
-from fdch.service.benchmark_refusals import refusal_benchmark
-from fdch.service.benchmark_requests import request
 
 MANY = {
     "refused": Hostile(request(path="/refused"), 422),

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 from tests.service.running import READ, TOKENS, WRITE, running
 
-from fdch.service.benchmark_hostile import HOSTILE
-from fdch.service.benchmark_hostile_pictures import JPEG, PNG
-from fdch.service.benchmark_requests import request, search, send
+from fdch.bench.hostile_pictures import JPEG, PNG
+from fdch.bench.hostile_requests import HOSTILE
+from fdch.bench.raw_requests import request, search, send
 from fdch.service.limits import ServiceLimits
 
 PATIENCE = 60

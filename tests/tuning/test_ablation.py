@@ -5,12 +5,12 @@ import json
 import pytest
 
 from fdch import methods
+from fdch.bench import defaults as ablation
+from fdch.bench.defaults import Ablation, Comparison, gain_table, load_trials
 from fdch.errors import SettingError
 from fdch.evaluation.tables import Spread
 from fdch.methods._settings import configure
 from fdch.methods.cmfh import CMFH
-from fdch.tuning import ablation
-from fdch.tuning.ablation import Ablation, Comparison, gain_table, load_trials
 from fdch.tuning.held_out import measure_held_out, score_held_out
 
 TRIALS = {"defaults": {}, "strong ridge": {"ridge": "100.0"}}

@@ -55,9 +55,9 @@ def command(
     the rest; test queries play no part. Measurements in DIR are not repeated.
     """
     sizes = split_sizes(query_pairs, train_pairs, validation_pairs)
+    from fdch.bench.defaults import DEFAULTS, Ablation, gain_table, load_trials
     from fdch.errors import SettingError, suggestion
     from fdch.training.context import Context
-    from fdch.tuning.ablation import DEFAULTS, Ablation, gain_table, load_trials
 
     known = load_trials(method, trials)
     if only is not None:

@@ -33,7 +33,7 @@ def command(as_json: bool, **sizes: Any) -> None:
     Random codes with 10 labels; the defaults have the size of NUS-WIDE. The
     loop sorts the whole database for each query, as most code in this field.
     """
-    from fdch.evaluation.benchmark import evaluate_benchmark
+    from fdch.bench.evaluation import evaluate_benchmark
 
     with ProgressPrinter() as progress:
         result = evaluate_benchmark(**sizes, progress=progress)

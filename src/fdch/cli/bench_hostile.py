@@ -31,7 +31,7 @@ def command(repeats: int, as_json: bool) -> None:
     from fdch.cli.serve import require_packages
 
     require_packages()
-    from fdch.service.benchmark_refusals import refusal_benchmark
+    from fdch.bench.refusals import refusal_benchmark
 
     with ProgressPrinter() as progress:
         result = refusal_benchmark(repeats, progress)

@@ -36,7 +36,7 @@ def command(as_json: bool, place: Path | None, **sizes: Any) -> None:
     One index of bare codes whose ids are running numbers, and one of items with
     a text, a picture's path, a label and two columns.
     """
-    from fdch.index.benchmark_folder import FolderSizes, folder_benchmark
+    from fdch.bench.index_folder import FolderSizes, folder_benchmark
 
     with ProgressPrinter() as progress:
         result = folder_benchmark(FolderSizes(**sizes), place, progress)

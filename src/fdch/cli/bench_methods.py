@@ -55,9 +55,9 @@ def command(
     is measured in a process of its own; its memory counts Python, its libraries
     and the data.
     """
-    from fdch.reproduction.benchmark import Sizes, methods_benchmark
-    from fdch.reproduction.scaling_plot import plot_format, write_scaling_plot
-    from fdch.reproduction.workload import Workload
+    from fdch.bench.methods import Sizes, methods_benchmark
+    from fdch.bench.scaling_plot import plot_format, write_scaling_plot
+    from fdch.bench.workload import Workload
 
     if plot is not None:
         plot = require_place(plot)

@@ -28,7 +28,7 @@ def command(repeats: int, as_json: bool) -> None:
     The image network is timed as it runs frozen, its batch normalisation folded
     into the convolutions, beside the plain one.
     """
-    from fdch.networks.benchmark import networks_benchmark
+    from fdch.bench.networks import networks_benchmark
 
     with ProgressPrinter() as progress:
         result = networks_benchmark(repeats, progress=progress)

@@ -26,8 +26,8 @@ def command(run: Path, queries: int, seed: int, device: str, as_json: bool) -> N
     Pairs of the run's data ask that were neither trained on nor used for
     validation nor are test queries; searched are the other such pairs.
     """
+    from fdch.bench.search_quality import search_quality
     from fdch.runs import open_run
-    from fdch.search_quality import search_quality
     from fdch.training.context import Context
 
     with ProgressPrinter() as progress:

@@ -66,8 +66,8 @@ def command(
     After compaction: groups beside IndexBinaryIVF with as many probes as exact
     answers need, buckets beside IndexBinaryMultiHash. Answers are checked.
     """
-    from fdch.index.benchmark import Sizes, scan_benchmark
-    from fdch.index.benchmark_compacted import compacted_benchmark
+    from fdch.bench.compacted import compacted_benchmark
+    from fdch.bench.scan import Sizes, scan_benchmark
 
     wanted, given = _known("--parts", listed(parts), PARTS), None
     for name in ("sizes", "bits", "batches", "threads"):

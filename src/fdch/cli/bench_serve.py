@@ -66,7 +66,7 @@ def command(as_json: bool, sizes: str, **more: Any) -> None:
     from fdch.cli.serve import require_packages
 
     require_packages()
-    from fdch.service.benchmark import Sizes, serve_benchmark
+    from fdch.bench.service import Sizes, serve_benchmark
 
     wanted = Sizes(numbers("--sizes", sizes), **more)
     with ProgressPrinter() as progress:

@@ -44,7 +44,7 @@ def command(device: str, as_json: bool, **sizes: int) -> None:
     without dropout, too, to compare their losses. A stage's first epoch holds
     what prepares the stage; memory counts Python, its libraries and the data.
     """
-    from fdch.reproduction.training_benchmark import TrainingSizes, training_benchmark
+    from fdch.bench.training import TrainingSizes, training_benchmark
 
     with ProgressPrinter() as progress:
         result = training_benchmark(TrainingSizes(**sizes), device, progress)

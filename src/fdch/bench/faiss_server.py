@@ -1,6 +1,6 @@
 """What the service is measured against: FAISS behind FastAPI, as short as can be.
 
-Run as `python -m fdch.service.benchmark_peer INDEX CODES WAY`. It has the index's
+Run as `python -m fdch.bench.faiss_server INDEX CODES WAY`. It has the index's
 own encoder; WAY is "threads", a plain function for each request with FAISS on one
 thread, or "loop", one request at a time with FAISS on all cores.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fdch.index.benchmark import load_faiss
+from fdch.bench.scan import load_faiss
 from fdch.indexing import Index
 from fdch.machine import usable_cores
 from fdch.queries import text_queries

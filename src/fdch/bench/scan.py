@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fdch.bench.clustered_codes import KINDS, Kind, Source
+from fdch.bench.timing import seconds, spread
 from fdch.codes import Codes
 from fdch.errors import MissingExtra, SettingError
-from fdch.index.benchmark_codes import KINDS, Kind, Source
 from fdch.index.gallery import Found, Gallery, Part, row_words
 from fdch.index.lookup import nearest, warm
 from fdch.index.rows import flat, row_length
 from fdch.index.threads import ranges, share
 from fdch.machine import peak_memory
 from fdch.progress import Progress, Update, silent
-from fdch.timing import seconds, spread
 
 CHECKED = 3  # queries whose answers NumPy finds, too
 LEAST_SECONDS = 0.05  # a turn of short calls makes as many as fill this
@@ -182,7 +182,7 @@ class _Sides:
 
     def count(self, call: int) -> None:
         """Only count codes under a threshold."""
-        from fdch.index.benchmark_kernels import count_below
+        from fdch.bench.counting_loop import count_below
 
         bits, size = self.gallery.bits, len(self.gallery)
         words = row_length(bits)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from PIL import Image
 
-from fdch.service.benchmark_requests import (
+from fdch.bench.raw_requests import (
     BOUNDARY,
     Requests,
     form,

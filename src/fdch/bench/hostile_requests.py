@@ -4,8 +4,8 @@ import json
 import zlib
 from typing import NamedTuple
 
-from fdch.service.benchmark_hostile_pictures import PICTURES
-from fdch.service.benchmark_requests import (
+from fdch.bench.hostile_pictures import PICTURES
+from fdch.bench.raw_requests import (
     READ,
     WRITE,
     Requests,

@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any
 
 from fdch import methods
+from fdch.bench.timing import seconds
+from fdch.bench.workload import Workload
 from fdch.data.pairs import PairedSet
 from fdch.errors import FdchError
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods._base import HashMethod
-from fdch.reproduction.workload import Workload
-from fdch.timing import seconds
 
 ROWS_AT_A_TIME = 4096
 

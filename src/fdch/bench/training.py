@@ -5,6 +5,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from fdch.bench.epoch_speed import (
+    EpochClock,
+    forget_peak_device_memory,
+    machine_facts,
+    peak_device_memory,
+    timed_losses,
+)
+from fdch.bench.plain_loop import plain_stage_one
+from fdch.bench.timing import spread
+from fdch.bench.workload import Workload
 from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import WordVectors
@@ -12,17 +22,7 @@ from fdch.errors import SettingError
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, Update, silent
-from fdch.reproduction.workload import Workload
-from fdch.timing import spread
 from fdch.training.context import Context
-from fdch.training.plain_loop import plain_stage_one
-from fdch.training.speed import (
-    EpochClock,
-    forget_peak_device_memory,
-    machine_facts,
-    peak_device_memory,
-    timed_losses,
-)
 
 STAGES = ("stage 1", "stage 2")
 TERMS = ("pairwise", "balance", "quantization", "neighbours")  # of the loss of stage 1

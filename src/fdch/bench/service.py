@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from fdch.bench.clustered_codes import KINDS, Source
+from fdch.bench.clustered_codes import Kind as CodeKind
+from fdch.bench.faiss_server import WAYS
+from fdch.bench.load import PERCENTILES, Load
+from fdch.bench.scan import load_faiss
+from fdch.bench.served_model import small_model
+from fdch.bench.server_process import ServerProcess
+from fdch.bench.timing import spread
 from fdch.codes import Codes
 from fdch.errors import SettingError
-from fdch.index.benchmark import load_faiss
-from fdch.index.benchmark_codes import KINDS, Source
-from fdch.index.benchmark_codes import Kind as CodeKind
 from fdch.indexing import Index
 from fdch.progress import Progress, Update, silent
-from fdch.service.benchmark_load import PERCENTILES, Load
-from fdch.service.benchmark_model import small_model
-from fdch.service.benchmark_peer import WAYS
-from fdch.service.benchmark_process import ServerProcess
-from fdch.timing import spread
 
 WARMING_SECONDS = 1.0
 CHECKED = 3
@@ -145,7 +145,7 @@ class _Case:
         python = [sys.executable, "-m"]
         words = [*python, "fdch", "serve", str(index), "--port", "0", "--quiet"]
         words += ["--encoder", self.sizes.encoder]
-        peer = [*python, "fdch.service.benchmark_peer", str(index), str(codes)]
+        peer = [*python, "fdch.bench.faiss_server", str(index), str(codes)]
         return [
             (OURS, words, "/v1/search"),
             *((way, [*peer, way], "/search") for way in WAYS),
@@ -184,7 +184,7 @@ class _Case:
             requests,
         )
         done = subprocess.run(
-            [sys.executable, "-m", "fdch.service.benchmark_load"],
+            [sys.executable, "-m", "fdch.bench.load"],
             input=json.dumps(load.to_json()),
             capture_output=True,
             text=True,

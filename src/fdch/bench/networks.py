@@ -8,12 +8,12 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
+from fdch.bench.timing import take_turns
 from fdch.errors import SettingError
 from fdch.networks import image as image_networks
 from fdch.networks.response_norm import response_norm
 from fdch.networks.text import WordLayer, sparse_rows
 from fdch.progress import Progress, Update, silent
-from fdch.timing import take_turns
 
 BATCH, WORDS, WORDS_PER_TEXT, HIDDEN = 128, 1386, 5, 8192
 

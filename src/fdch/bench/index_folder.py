@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from fdch.bench.clustered_codes import Source
+from fdch.bench.timing import seconds, spread
 from fdch.errors import SettingError
-from fdch.index.benchmark_codes import Source
 from fdch.index.conditions import parse_condition
 from fdch.index.folder import CodeFolder
 from fdch.index.lookup import warm
 from fdch.index.store import Item
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.progress import Progress, Update, silent
-from fdch.timing import seconds, spread
 
 CODES_AT_A_TIME = 10_000_000
 ITEMS_AT_A_TIME = 10_000

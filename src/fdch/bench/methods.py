@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from fdch import methods
+from fdch.bench.workload import Workload
 from fdch.errors import SettingError
 from fdch.methods._deep import DeepMethod
 from fdch.progress import Progress, Update, silent
-from fdch.reproduction.workload import Workload
 
 # the database of NUS-WIDE, which one method at least encodes in full: its lassos
 # make it the slowest
 DATABASE = 184_577
 IN_FULL = ("lssh",)
 SAMPLE = 8192
-MEASURE = (sys.executable, "-m", "fdch.reproduction.measurement")
+MEASURE = (sys.executable, "-m", "fdch.bench.method_cost")
 
 
 @dataclass(frozen=True)

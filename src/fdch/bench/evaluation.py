@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fdch.bench.timing import seconds, spread
 from fdch.codes import Codes, binarize
 from fdch.errors import SettingError
 from fdch.evaluation.histograms import distance_histograms, engine_name
@@ -12,7 +13,6 @@ from fdch.evaluation.metrics import average_precision
 from fdch.evaluation.scoring import score
 from fdch.machine import peak_memory
 from fdch.progress import Progress, Update, silent
-from fdch.timing import seconds, spread
 
 Floats = NDArray[np.float32]
 AGREEMENT = 1e-9  # differences below this come from the order of additions

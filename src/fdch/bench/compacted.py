@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from fdch.bench.clustered_codes import Source
+from fdch.bench.scan import CHECKED, Sizes, load_faiss
+from fdch.bench.timing import seconds, spread
 from fdch.codes import Codes
-from fdch.index.benchmark import CHECKED, Sizes, load_faiss
-from fdch.index.benchmark_codes import Source
 from fdch.index.bucketed import Buckets
 from fdch.index.gallery import Found, Gallery, Part, row_words
 from fdch.index.lookup import nearest, warm, within
 from fdch.index.partitioned import Grouping
 from fdch.progress import Progress, Update, silent
-from fdch.timing import seconds, spread
 
 LISTS = 4096
 TRAINED_ON = 64  # codes to a list that FAISS learns its lists from

@@ -7,14 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fdch.data.pairs import PairedSet
-from fdch.errors import SettingError
-from fdch.indexing import Index
-from fdch.methods.fdch import FDCH
-from fdch.progress import Progress, Update, silent
-from fdch.service.benchmark_hostile import HOSTILE, Hostile
-from fdch.service.benchmark_process import ServerProcess
-from fdch.service.benchmark_requests import (
+from fdch.bench.hostile_requests import HOSTILE, Hostile
+from fdch.bench.raw_requests import (
     READ,
     WRITE,
     Received,
@@ -23,6 +17,12 @@ from fdch.service.benchmark_requests import (
     search,
     send,
 )
+from fdch.bench.server_process import ServerProcess
+from fdch.data.pairs import PairedSet
+from fdch.errors import SettingError
+from fdch.indexing import Index
+from fdch.methods.fdch import FDCH
+from fdch.progress import Progress, Update, silent
 
 MOST_SECONDS = 1.0
 BODY_SECONDS = 0.5

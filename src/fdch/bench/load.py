@@ -1,6 +1,6 @@
 """A load of many clients from one process, light enough not to be the bottleneck.
 
-Run as `python -m fdch.service.benchmark_load`: what to do as JSON on standard
+Run as `python -m fdch.bench.load`: what to do as JSON on standard
 input, what was measured as JSON on standard output.
 """
 

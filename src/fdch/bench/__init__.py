@@ -1,0 +1,1 @@
+"""Benchmarks, each beside its peers; only commands import them."""
