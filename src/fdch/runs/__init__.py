@@ -1,0 +1,1 @@
+"""A run folder: prepare, train, save, open, encode, score."""
