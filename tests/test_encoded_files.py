@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fdch.encoded_files import holds_codes, read_encoded
 from fdch.errors import DataError, MissingFile
+from fdch.runs.code_files import holds_codes, read_encoded
 
 
 def write(path, **changes):

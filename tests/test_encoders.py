@@ -17,9 +17,9 @@ from fdch.bench.encoders import encoder_speed
 from fdch.data.pairs import PairedSet
 from fdch.encoders import open_encoder
 from fdch.errors import ModelMismatch, RunError
-from fdch.experiment import TrainingTask, train_run
 from fdch.exporting.writing import export_run
 from fdch.indexing import Index
+from fdch.runs.experiment import TrainingTask, train_run
 from fdch.search import Searcher
 
 QUICK = {"stage_one_epochs": "1", "stage_two_epochs": "1", "batch_size": "32",

@@ -8,9 +8,9 @@ import pytest
 from fdch.data.images import ImageFeatures, PictureFiles
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences
-from fdch.encoding import encode_pairs, lacks_known_words
 from fdch.methods.fdch import FDCH
 from fdch.methods.scm_seq import SCMSeq
+from fdch.runs.encoding import encode_pairs, lacks_known_words
 from fdch.training.inputs import Inputs
 
 SMALL = FDCH(

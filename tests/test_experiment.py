@@ -7,11 +7,11 @@ import pytest
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split, SplitSizes
 from fdch.errors import DataError, RunError, SettingError
-from fdch.experiment import TrainingTask, read_parts, train_run
 from fdch.progress import Update
-from fdch.run_files import CHECKPOINTS, DESCRIPTION
-from fdch.runs import open_run
-from fdch.scoring import evaluate_run
+from fdch.runs.experiment import TrainingTask, read_parts, train_run
+from fdch.runs.files import CHECKPOINTS, DESCRIPTION
+from fdch.runs.run import open_run
+from fdch.runs.scoring import evaluate_run
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from fdch.data.images import ImageFeatures
-from fdch.encoding import calibrate
 from fdch.errors import (
     DamagedIndex,
     DataError,
@@ -22,7 +21,8 @@ from fdch.index.store import Item
 from fdch.indexing import Index
 from fdch.methods.scm_seq import SCMSeq
 from fdch.progress import Update
-from fdch.run_files import DESCRIPTION
+from fdch.runs.encoding import calibrate
+from fdch.runs.files import DESCRIPTION
 from fdch.search import Searcher
 
 

@@ -9,13 +9,20 @@ from safetensors.numpy import load_file, save_file
 
 from fdch import __version__
 from fdch.data.splits import Split
-from fdch.encoding import calibrate
 from fdch.errors import DamagedRun, FdchError, NewerRun, NotFitted, RunError
 from fdch.index.folder import CodeFolder
 from fdch.methods.fdch import FDCH
 from fdch.methods.fdch_i import FDCHI
-from fdch.run_files import CALIBRATION, DESCRIPTION, SPLIT, STATE, checksum, is_finished
-from fdch.runs import copy_model, open_run, save_run
+from fdch.runs.encoding import calibrate
+from fdch.runs.files import (
+    CALIBRATION,
+    DESCRIPTION,
+    SPLIT,
+    STATE,
+    checksum,
+    is_finished,
+)
+from fdch.runs.run import copy_model, open_run, save_run
 from fdch.training.context import Context
 
 QUICK = FDCH(
@@ -189,13 +196,13 @@ def test_a_description_that_is_none_is_damage(saved, text):
 
 
 def test_a_huge_description_is_not_read(saved, monkeypatch):
-    monkeypatch.setattr("fdch.run_files.MOST_DESCRIPTION_BYTES", 100)
+    monkeypatch.setattr("fdch.runs.files.MOST_DESCRIPTION_BYTES", 100)
     with pytest.raises(DamagedRun, match="larger than any description"):
         open_run(saved.folder)
 
 
 def test_a_huge_file_is_not_read(saved, monkeypatch):
-    monkeypatch.setattr("fdch.run_files.MOST_FILE_BYTES", 100)
+    monkeypatch.setattr("fdch.runs.files.MOST_FILE_BYTES", 100)
     with pytest.raises(DamagedRun, match="at most 100 fit"):
         open_run(saved.folder)
 

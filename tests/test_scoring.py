@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fdch import scoring
 from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedRun, DataError, MissingFile, RunError
-from fdch.experiment import train_run
-from fdch.run_files import DESCRIPTION
-from fdch.runs import open_run
-from fdch.scoring import evaluate, evaluate_run, validate
+from fdch.runs import scoring
+from fdch.runs.experiment import train_run
+from fdch.runs.files import DESCRIPTION
+from fdch.runs.run import open_run
+from fdch.runs.scoring import evaluate, evaluate_run, validate
 
 
 def test_a_run_is_scored_on_other_data_of_the_same_kind(

@@ -14,10 +14,10 @@ from fdch.data.splits import Split
 from fdch.data.texts import WordVectors
 from fdch.errors import DamagedRun, DataError, ProtocolMismatch, RunError
 from fdch.evaluation.comparison import comparison
-from fdch.experiment import train_run
-from fdch.run_files import DESCRIPTION, SEEN, checksum
-from fdch.runs import copy_model, open_run
-from fdch.scoring import evaluate, evaluate_run
+from fdch.runs.experiment import train_run
+from fdch.runs.files import DESCRIPTION, SEEN, checksum
+from fdch.runs.run import copy_model, open_run
+from fdch.runs.scoring import evaluate, evaluate_run
 
 
 def joined(*parts):

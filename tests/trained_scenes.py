@@ -25,7 +25,7 @@ MANIFEST, PICTURES, RUN = "pairs.csv", "pictures", "run"
 def training_task(folder, name=RUN, **changes):
     """The training of a run beside the manifest, with settings changed."""
     from fdch.data.splits import SplitSizes
-    from fdch.experiment import TrainingTask
+    from fdch.runs.experiment import TrainingTask
 
     return TrainingTask(
         str(folder / MANIFEST),
@@ -38,7 +38,7 @@ def training_task(folder, name=RUN, **changes):
 
 def make_scenes(folder: Path):
     """Write pictures and a manifest, and train a run on them."""
-    from fdch.experiment import train_run
+    from fdch.runs.experiment import train_run
 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -72,7 +72,7 @@ def write_manifest(folder: Path):
 def open_scenes(folder: Path):
     """Give `pairs`, `manifest`, `pictures` (their folder) and `run`."""
     from fdch.data.pairs import PairedSet
-    from fdch.runs import open_run
+    from fdch.runs.run import open_run
 
     return SimpleNamespace(
         folder=folder,

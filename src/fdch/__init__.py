@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from fdch.evaluation import Scores
     from fdch.indexing import Index
     from fdch.methods.fdch import FDCH
-    from fdch.runs import Run, open_run
-    from fdch.scoring import evaluate
+    from fdch.runs.run import Run, open_run
+    from fdch.runs.scoring import evaluate
     from fdch.search import Searcher
 
 __version__ = "0.1.0.dev0"
@@ -39,11 +39,11 @@ _HOMES = {
     "FDCH": "fdch.methods.fdch",
     "Index": "fdch.indexing",
     "PairedSet": "fdch.data.pairs",
-    "Run": "fdch.runs",
+    "Run": "fdch.runs.run",
     "Scores": "fdch.evaluation",
     "Searcher": "fdch.search",
-    "evaluate": "fdch.scoring",
-    "open_run": "fdch.runs",
+    "evaluate": "fdch.runs.scoring",
+    "open_run": "fdch.runs.run",
 }
 
 

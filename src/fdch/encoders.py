@@ -15,7 +15,7 @@ from fdch.data.cache import default_folder
 from fdch.errors import RunError
 from fdch.exported import ExportedModel
 from fdch.indexing import Index
-from fdch.runs import Run
+from fdch.runs.run import Run
 
 TORCH, ONNX = "torch", "onnx"
 EXPORTS = "exports"

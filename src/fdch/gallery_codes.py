@@ -7,9 +7,9 @@ import numpy as np
 from fdch.codes import Codes
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences
-from fdch.encoding import lacks_known_words
 from fdch.index.store import Kind
 from fdch.methods._base import HashMethod
+from fdch.runs.encoding import lacks_known_words
 from fdch.training.context import PLAIN, Context
 
 

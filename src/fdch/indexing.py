@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 from fdch.codes import Codes
 from fdch.data.images import Pictures
 from fdch.data.pairs import Broken, PairedSet, require_broken, require_pairs
-from fdch.encoded_files import read_encoded
 from fdch.errors import DataError
 from fdch.evaluation.calibration import Calibration
 from fdch.gallery_adding import AddedPairs, add_pairs
@@ -17,7 +16,8 @@ from fdch.index.store import Item, Kind, require_several
 from fdch.methods._base import HashMethod
 from fdch.open_index import OpenIndex
 from fdch.progress import Progress, Update, silent
-from fdch.runs import Run, copy_model, save_run
+from fdch.runs.code_files import read_encoded
+from fdch.runs.run import Run, copy_model, save_run
 from fdch.training.context import PLAIN, Context
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Index(OpenIndex):
             name: A folder to make, or milvus://host:port/collection.
             model: A fitted method, or a run.
             calibration: How probable a result at a distance is, by
-                `fdch.encoding.calibrate`; a run brings its own.
+                `fdch.runs.encoding.calibrate`; a run brings its own.
             context: Device and progress of encoding.
         """
         method = model.method if isinstance(model, Run) else model

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from fdch.encoding import encode_pairs
-from fdch.runs import open_run
+from fdch.runs.encoding import encode_pairs
+from fdch.runs.run import open_run
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import pytest
 
 from fdch.cli.index_info import shown
 from fdch.data.pairs import PairedSet
-from fdch.encoding import encode_pairs
 from fdch.errors import IndexFolderError, StoreAway
 from fdch.index.milvus import MilvusStore
 from fdch.indexing import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, Index
-from fdch.runs import open_run
+from fdch.runs.encoding import encode_pairs
+from fdch.runs.run import open_run
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ def test_data_that_cannot_be_read_makes_no_index(fdch, on_scenes, tmp_path):
 def test_a_place_that_is_taken_is_told_before_anything_is_read(
     fdch, filled, on_scenes, monkeypatch
 ):
-    monkeypatch.setattr("fdch.preparation.read_pairs", pytest.fail)
-    monkeypatch.setattr("fdch.runs.open_run", pytest.fail)
+    monkeypatch.setattr("fdch.runs.preparation.read_pairs", pytest.fail)
+    monkeypatch.setattr("fdch.runs.run.open_run", pytest.fail)
     result = fdch("index", "create", filled, "--run", on_scenes.run, "scenes:60")
     assert result.exit_code == 1
     assert "is there already" in result.stderr

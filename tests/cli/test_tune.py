@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fdch.runs import open_run
+from fdch.runs.run import open_run
 from fdch.tuning import search
 from fdch.tuning.settings_file import SettingsFile
 

@@ -8,8 +8,8 @@ import pytest
 from tests.trained_scenes import training_task
 
 from fdch import Index, Searcher
-from fdch.experiment import train_run
 from fdch.index.milvus import MilvusStore
+from fdch.runs.experiment import train_run
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,6 @@ from fdch import Index, Searcher
 from fdch.codes import Codes, binarize, hamming_distances, weighted_distances
 from fdch.data.images import PictureArray, PictureFiles
 from fdch.data.texts import Sentences
-from fdch.encoding import encode_pairs
 from fdch.errors import (
     BrokenPicture,
     DataError,
@@ -25,6 +24,7 @@ from fdch.errors import (
 from fdch.gallery_codes import gallery_codes
 from fdch.index.store import Condition
 from fdch.queries import image_queries, text_queries
+from fdch.runs.encoding import encode_pairs
 
 
 def unified(scenes):

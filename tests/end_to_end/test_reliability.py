@@ -5,8 +5,8 @@ import pytest
 
 from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.data.pairs import PairedSet
-from fdch.encoding import real_outputs
 from fdch.evaluation.calibration import SIDES, calibration_error
+from fdch.runs.encoding import real_outputs
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from fdch.data.images import ImageFeatures
 from fdch.data.texts import Sentences
 from fdch.errors import UnknownWords
 from fdch.methods.dcmh import DCMH
-from fdch.runs import save_run
+from fdch.runs.run import save_run
 from fdch.service.answering import Answers, NoKnownWord, Query
 
 pytest.importorskip("tokenizers")

@@ -22,7 +22,6 @@ from fdch.data.images import PictureArray
 from fdch.data.pairs import PairedSet
 from fdch.data.static_words import NAME, WIDTH, load_embeddings
 from fdch.data.texts import Sentences
-from fdch.encoding import real_outputs
 from fdch.errors import (
     DamagedRun,
     DataError,
@@ -31,14 +30,15 @@ from fdch.errors import (
     RunError,
     SettingError,
 )
-from fdch.experiment import TrainingTask, train_run
 from fdch.exported import ExportedModel
 from fdch.exporting.graph import Graph
 from fdch.exporting.image_graphs import image_features
 from fdch.exporting.writing import export_run
 from fdch.networks.cnnf import CNNF
 from fdch.networks.image import load
-from fdch.runs import open_run, save_run
+from fdch.runs.encoding import real_outputs
+from fdch.runs.experiment import TrainingTask, train_run
+from fdch.runs.run import open_run, save_run
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "export.md"
 NEAR_ZERO = 1e-4

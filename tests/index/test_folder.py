@@ -9,7 +9,7 @@ from fdch.codes import Codes
 from fdch.errors import DataError, IndexBusy, IndexFolderError, ModelMismatch
 from fdch.index.folder import CodeFolder
 from fdch.index.store import Added, Condition, Item
-from fdch.run_files import DESCRIPTION
+from fdch.runs.files import DESCRIPTION
 
 
 @pytest.fixture

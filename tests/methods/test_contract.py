@@ -27,7 +27,7 @@ from fdch.methods._base import HashMethod
 from fdch.methods._settings import search_space
 from fdch.methods._space import Choice
 from fdch.progress import Update
-from fdch.runs import open_run, save_run
+from fdch.runs.run import open_run, save_run
 from fdch.training import batches
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context

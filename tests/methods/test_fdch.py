@@ -17,7 +17,7 @@ from fdch.methods.fdch_ii import FDCHII
 from fdch.networks.head import ImageHead, Standardization
 from fdch.networks.text import TextNetwork
 from fdch.progress import Update, silent
-from fdch.runs import open_run, save_run
+from fdch.runs.run import open_run, save_run
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs

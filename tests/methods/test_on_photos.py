@@ -6,8 +6,8 @@ import pytest
 from fdch import methods
 from fdch.data.pairs import PairedSet
 from fdch.evaluation.health import code_health
-from fdch.extraction import extract
 from fdch.methods._deep import DeepMethod
+from fdch.runs.extraction import extract
 from fdch.training.context import PLAIN
 
 PAIRS = 500

@@ -14,10 +14,10 @@ from fdch.data.texts import Sentences
 from fdch.errors import DamagedRun, MissingExtra, SettingError
 from fdch.methods.dcmh import DCMH
 from fdch.methods.fdch import FDCH
-from fdch.preparation import require_ready
 from fdch.progress import Update
-from fdch.run_files import DESCRIPTION, STATE, checksum
-from fdch.runs import open_run, save_run
+from fdch.runs.files import DESCRIPTION, STATE, checksum
+from fdch.runs.preparation import require_ready
+from fdch.runs.run import open_run, save_run
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context
 

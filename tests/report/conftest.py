@@ -9,11 +9,11 @@ from fdch.codes import binarize
 from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences
-from fdch.encoding import EncodedPairs
 from fdch.evaluation import Protocol, evaluate_codes
 from fdch.methods.fdch import FDCH
-from fdch.runs import Run
-from fdch.scoring import Evaluation
+from fdch.runs.encoding import EncodedPairs
+from fdch.runs.run import Run
+from fdch.runs.scoring import Evaluation
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\""
 

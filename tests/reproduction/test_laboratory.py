@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from fdch.evaluation import code_health
-from fdch.extraction import takes_features
 from fdch.methods._base import HashMethod
 from fdch.reproduction import laboratory as module
 from fdch.reproduction.cells import RUN
 from fdch.reproduction.laboratory import Laboratory
 from fdch.reproduction.study import Cell, Study
-from fdch.run_files import is_finished
-from fdch.runs import open_run
-from fdch.scoring import evaluate_run
+from fdch.runs.extraction import takes_features
+from fdch.runs.files import is_finished
+from fdch.runs.run import open_run
+from fdch.runs.scoring import evaluate_run
 from fdch.training.checkpoints import Checkpoints
 
 FDCH, VARIANT = Cell("fdch", 16, 0), Cell("fdch_i", 16, 0)

@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fdch import extraction, methods
+from fdch import methods
 from fdch.data.pairs import PairedSet
 from fdch.errors import LabelError, MissingExtra, RunError, SettingError
-from fdch.experiment import TrainingTask
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import search_space, setting_names
 from fdch.methods.dch import DCH
+from fdch.runs import extraction
+from fdch.runs.experiment import TrainingTask
 from fdch.training.context import Context
 from fdch.tuning import search, tune
 from fdch.tuning.page import write_tuning_page

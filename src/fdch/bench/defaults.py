@@ -19,11 +19,11 @@ from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split, SplitSizes
 from fdch.errors import SettingError
 from fdch.evaluation.tables import Cell, Spread, Table
-from fdch.extraction import extract, takes_features
 from fdch.files import write_json
 from fdch.methods._settings import configure
-from fdch.preparation import read_pairs
 from fdch.progress import Update
+from fdch.runs.extraction import extract, takes_features
+from fdch.runs.preparation import read_pairs
 from fdch.training.context import PLAIN, Context
 from fdch.tuning.folds import Folds, training_part
 from fdch.tuning.held_out import measure_held_out

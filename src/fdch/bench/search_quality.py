@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import binarize, hamming_distances, weighted_distances
-from fdch.encoding import real_outputs
 from fdch.errors import DataError, RunError, SettingError
 from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration import Calibration, calibration_error
 from fdch.results import Demand
-from fdch.runs import Run
-from fdch.scoring import read_own_pairs, training_facts
+from fdch.runs.encoding import real_outputs
+from fdch.runs.run import Run
+from fdch.runs.scoring import read_own_pairs, training_facts
 from fdch.training.context import PLAIN, Context
 
 TOP, LONG = 10, 100

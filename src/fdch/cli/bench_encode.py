@@ -25,7 +25,7 @@ def command(run: Path, repeats: int, device: str, as_json: bool) -> None:
     pixels, its decoding included; runs on ready features have none.
     """
     from fdch.bench.encoders import encoder_speed
-    from fdch.runs import open_run
+    from fdch.runs.run import open_run
     from fdch.training.context import Context
 
     context = Context(device=device)

@@ -27,7 +27,7 @@ def command(run: Path, queries: int, seed: int, device: str, as_json: bool) -> N
     validation nor are test queries; searched are the other such pairs.
     """
     from fdch.bench.search_quality import search_quality
-    from fdch.runs import open_run
+    from fdch.runs.run import open_run
     from fdch.training.context import Context
 
     with ProgressPrinter() as progress:

@@ -26,9 +26,9 @@ from fdch.cli.values import seed_option
 from fdch.errors import RunError
 
 if TYPE_CHECKING:
-    from fdch.experiment import TrainingTask
-    from fdch.runs import Run
-    from fdch.scoring import Evaluation
+    from fdch.runs.experiment import TrainingTask
+    from fdch.runs.run import Run
+    from fdch.runs.scoring import Evaluation
     from fdch.training.context import Context
 
 MARKER = "made-by-fdch-demo"
@@ -91,9 +91,9 @@ def command(
         if as_json:
             raise click.UsageError("give --serve or --json: a service prints no JSON.")
         require_packages()
-    from fdch.experiment import TrainingTask
     from fdch.index.rows import row_type
     from fdch.methods._settings import parse_assignments
+    from fdch.runs.experiment import TrainingTask
     from fdch.training.context import Context
 
     row_type(bits)  # refuses what cannot be indexed, before anything is learned
@@ -143,9 +143,9 @@ def _train_and_score(
     from fdch.cli.data_notes import tell_parts
     from fdch.data.pairs import PairedSet
     from fdch.data.splits import Split
-    from fdch.experiment import train_run
-    from fdch.runs import open_run
-    from fdch.scoring import evaluate_run
+    from fdch.runs.experiment import train_run
+    from fdch.runs.run import open_run
+    from fdch.runs.scoring import evaluate_run
 
     out = task.out.parent
 

@@ -10,8 +10,8 @@ from fdch.cli.search import table
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
     from fdch.results import Results
-    from fdch.runs import Run
-    from fdch.scoring import Evaluation
+    from fdch.runs.run import Run
+    from fdch.runs.scoring import Evaluation
     from fdch.training.context import Context
 
 SEARCHES, RESULTS = 2, 4
@@ -23,8 +23,8 @@ def index_and_search(
 ) -> list["Results"]:
     """Index the database and ask it: by words where they are known, else by id."""
     from fdch.data.texts import Sentences
-    from fdch.encoding import lacks_known_words
     from fdch.indexing import Index
+    from fdch.runs.encoding import lacks_known_words
     from fdch.search import Searcher
 
     database = with_files(found.database, place.with_name(PICTURES))

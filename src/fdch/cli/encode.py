@@ -21,9 +21,9 @@ from fdch.errors import DataError, UnknownWords
 
 if TYPE_CHECKING:
     from fdch.data.pairs import Broken, PairedSet
-    from fdch.encoding import EncodedPairs
     from fdch.methods._base import HashMethod
-    from fdch.runs import Run
+    from fdch.runs.encoding import EncodedPairs
+    from fdch.runs.run import Run
 
 
 @click.command(
@@ -47,10 +47,10 @@ def command(
     """
     target = require_place(out, ".npz", inputs=[data])
     from fdch.cli.data_notes import tell_data
-    from fdch.encoding import encode_pairs
     from fdch.files import write_whole
-    from fdch.preparation import read_pairs
-    from fdch.runs import open_run
+    from fdch.runs.encoding import encode_pairs
+    from fdch.runs.preparation import read_pairs
+    from fdch.runs.run import open_run
     from fdch.training.context import Context
 
     with ProgressPrinter() as progress:
@@ -75,7 +75,7 @@ def usable_rows(
 ) -> "PairedSet":
     """Refuse, or leave out, rows whose text has no known word."""
     from fdch.data.pairs import Skipped
-    from fdch.encoding import lacks_known_words
+    from fdch.runs.encoding import lacks_known_words
 
     unknown = lacks_known_words(method, pairs)
     if unknown.any() and broken == "refuse":

@@ -21,8 +21,8 @@ from fdch.errors import RunError
 if TYPE_CHECKING:
     from fdch.evaluation import Scores
     from fdch.evaluation.tables import Table
-    from fdch.runs import Run
-    from fdch.scoring import Evaluation
+    from fdch.runs.run import Run
+    from fdch.runs.scoring import Evaluation
 
 GALLERIES = {
     "both": ("modality", "unified"),
@@ -66,8 +66,8 @@ def command(
     if report is not None:
         report = require_place(report, ".html", ".htm", inputs=[data or ""])
     from fdch.cli.data_notes import tell_data
-    from fdch.runs import open_run
-    from fdch.scoring import evaluate_run
+    from fdch.runs.run import open_run
+    from fdch.runs.scoring import evaluate_run
     from fdch.training.context import Context
 
     with ProgressPrinter() as progress:
@@ -93,7 +93,7 @@ def command(
 
 def describe(run: "Run", found: "Evaluation") -> dict[str, Any]:
     """Give the document of `--json`, which is also that of scores.json."""
-    from fdch.encoding import lacks_known_words
+    from fdch.runs.encoding import lacks_known_words
 
     sets = {"queries": found.query, "database": found.database}
     unknown = {

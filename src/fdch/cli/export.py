@@ -32,7 +32,7 @@ def command(run: Path, kind: str, out: Path, as_json: bool) -> None:
     exported. 'fdch serve INDEX --encoder exported' encodes with it.
     """
     from fdch.exporting.writing import export_run
-    from fdch.runs import open_run
+    from fdch.runs.run import open_run
     from fdch.training.context import Context
 
     # graphs are made of numbers alone, so no accelerator is needed

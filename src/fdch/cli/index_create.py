@@ -52,8 +52,8 @@ def command(
     from fdch.gallery_adding import AddedPairs
     from fdch.index.opening import require_free
     from fdch.indexing import Index
-    from fdch.preparation import read_pairs
-    from fdch.runs import open_run
+    from fdch.runs.preparation import read_pairs
+    from fdch.runs.run import open_run
     from fdch.training.context import Context
 
     require_free(index)  # before pictures are read for it

@@ -15,7 +15,7 @@ from fdch.cli.training_options import build_task, read_settings, training_option
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
     from fdch.data.splits import Split
-    from fdch.runs import Run
+    from fdch.runs.run import Run
     from fdch.tuning.settings_file import SettingsFile
 
 
@@ -60,9 +60,9 @@ def command(
     file = read_settings(settings_file, options) if settings_file else None
     task = build_task(file=file, **options)
     from fdch.cli.data_notes import tell_parts
-    from fdch.experiment import train_run
     from fdch.index.rows import MOST_BITS
-    from fdch.run_files import is_finished
+    from fdch.runs.experiment import train_run
+    from fdch.runs.files import is_finished
     from fdch.training.context import Context
 
     if task.bits > MOST_BITS:
@@ -153,7 +153,7 @@ def _note_origin(
 
 
 def _remains(out: Path) -> str:
-    from fdch.run_files import CHECKPOINTS, is_finished
+    from fdch.runs.files import CHECKPOINTS, is_finished
 
     if is_finished(out):
         return f"the run in '{out}' is whole."

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fdch.errors import FdchError
 from fdch.exporting.writing import export_run
-from fdch.runs import open_run
+from fdch.runs.run import open_run
 from fdch.training.context import Context
 
 

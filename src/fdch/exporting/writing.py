@@ -13,7 +13,7 @@ from fdch.exported_files import FORMAT, MANIFEST
 from fdch.exporting.sides import graphs
 from fdch.files import write_json, write_whole
 from fdch.methods._base import HashMethod
-from fdch.runs import Run
+from fdch.runs.run import Run
 
 CODES = (
     "a bit is 1 where its output is 0 or above; bits are packed eight to the byte, "

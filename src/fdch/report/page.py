@@ -8,16 +8,16 @@ from typing import Any
 from fdch import __version__
 from fdch.data.images import Pictures
 from fdch.data.pairs import PairedSet
-from fdch.encoding import lacks_known_words
 from fdch.errors import DamagedRun
 from fdch.evaluation import DIRECTIONS
 from fdch.report.cards import Card, Found, labels_of, text_of
 from fdch.report.plots import balance_plot, lookup_plot, precision_plot
 from fdch.report.render import picture_uri, write_page
 from fdch.report.samples import Example, draw_examples
-from fdch.run_files import DESCRIPTION
-from fdch.runs import Run
-from fdch.scoring import Evaluation
+from fdch.runs.encoding import lacks_known_words
+from fdch.runs.files import DESCRIPTION
+from fdch.runs.run import Run
+from fdch.runs.scoring import Evaluation
 
 QUERY_SIZE, ANSWER_SIZE = 240, 160
 EXAMPLES, ANSWERS = 4, 6

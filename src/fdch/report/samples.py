@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes, hamming_distances
-from fdch.encoding import EncodedPairs
 from fdch.evaluation import DIRECTIONS
 from fdch.report.cards import Found
-from fdch.scoring import Evaluation
+from fdch.runs.encoding import EncodedPairs
+from fdch.runs.scoring import Evaluation
 
 
 @dataclass(frozen=True)

@@ -13,19 +13,19 @@ from fdch.data.pairs import PairedSet
 from fdch.data.splits import Parts, Split
 from fdch.errors import FdchError
 from fdch.evaluation import Protocol, Scores
-from fdch.experiment import seen_images
-from fdch.extraction import extract, for_pictures, takes_features
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import identifying
 from fdch.methods.fdch import FDCH
-from fdch.preparation import read_pairs, require_ready, require_sides
 from fdch.progress import Progress, silent
 from fdch.reproduction.cells import RUN, Record, clear, drop_run, remains
 from fdch.reproduction.study import Cell, Job, Study
 from fdch.reproduction.trial import measure
 from fdch.reproduction.tuned import cells_to_tune, is_tuned, tune_cell, tuning_task
-from fdch.run_files import CHECKPOINTS, is_finished
-from fdch.runs import save_run
+from fdch.runs.experiment import seen_images
+from fdch.runs.extraction import extract, for_pictures, takes_features
+from fdch.runs.files import CHECKPOINTS, is_finished
+from fdch.runs.preparation import read_pairs, require_ready, require_sides
+from fdch.runs.run import save_run
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
 from fdch.tuning.task import TuningTask

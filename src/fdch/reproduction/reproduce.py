@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError, RunError, SettingError
 from fdch.evaluation import Scores
-from fdch.preparation import require_writable
 from fdch.progress import Progress, Update, silent
 from fdch.reproduction.cells import Record, drop_run
 from fdch.reproduction.crew import TUNE, WORKER, Crew, usual_workers
 from fdch.reproduction.laboratory import Laboratory
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.study import CELLS, Cell, Job, Study, cells_of, jobs_of
+from fdch.runs.preparation import require_writable
 from fdch.tuning.tune import require_packages
 
 Announce = Callable[[PairedSet, Sequence[str]], None]

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from fdch.data.splits import Parts
-from fdch.encoding import encode_pairs
 from fdch.errors import SettingError
 from fdch.evaluation import Protocol, Scores, evaluate_codes
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods._base import HashMethod
 from fdch.methods.fdch import FDCH
 from fdch.progress import collect_warnings
-from fdch.runs import open_run
+from fdch.runs.encoding import encode_pairs
+from fdch.runs.run import open_run
 from fdch.training.context import Context
 
 

@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.data.pairs import PairedSet
-from fdch.encoding import encode_pairs
 from fdch.errors import LabelError
 from fdch.evaluation import (
     Histograms,
@@ -14,6 +13,7 @@ from fdch.evaluation import (
     precision_at,
 )
 from fdch.methods._base import HashMethod
+from fdch.runs.encoding import encode_pairs
 from fdch.training.context import PLAIN, Context
 
 FIRST = 10  # ranks that a person looks at

@@ -12,11 +12,11 @@ from fdch import methods
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split
 from fdch.errors import MissingExtra, RunError
-from fdch.experiment import TrainingTask, read_parts
-from fdch.extraction import extract, takes_features
 from fdch.methods._settings import configure
-from fdch.preparation import require_ready
 from fdch.progress import collect_warnings
+from fdch.runs.experiment import TrainingTask, read_parts
+from fdch.runs.extraction import extract, takes_features
+from fdch.runs.preparation import require_ready
 from fdch.training.context import PLAIN, Context
 from fdch.tuning.folds import Folds, training_part
 from fdch.tuning.records import Records, Trial

@@ -16,7 +16,7 @@ from fdch.errors import (
 from fdch.evaluation.histograms import MOST_BITS
 from fdch.methods._base import HashMethod
 from fdch.networks import image as image_networks
-from fdch.run_files import (
+from fdch.runs.files import (
     CALIBRATION,
     CHECKPOINTS,
     SEEN,

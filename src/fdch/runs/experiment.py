@@ -14,15 +14,15 @@ from fdch.data.duplicates import Grouping
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.readers import located
 from fdch.data.splits import Parts, Split, SplitSizes
-from fdch.encoding import calibrate
 from fdch.errors import RunError, SettingError
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import configure, identifying
 from fdch.methods.fdch import FDCH
-from fdch.preparation import require_free_folder, require_ready, require_sides
-from fdch.run_files import CHECKPOINTS, is_finished
-from fdch.runs import Run, open_run, save_run
-from fdch.scoring import training_facts, validate
+from fdch.runs.encoding import calibrate
+from fdch.runs.files import CHECKPOINTS, is_finished
+from fdch.runs.preparation import require_free_folder, require_ready, require_sides
+from fdch.runs.run import Run, open_run, save_run
+from fdch.runs.scoring import training_facts, validate
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context
 

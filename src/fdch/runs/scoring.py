@@ -12,13 +12,13 @@ from fdch.data.contents import learned_from, shared_pairs
 from fdch.data.duplicates import QueryDuplicates, count_query_duplicates
 from fdch.data.pairs import Broken, PairedSet, require_pairs
 from fdch.data.splits import Split
-from fdch.encoding import EncodedPairs, encode_pairs
 from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError
 from fdch.evaluation import GALLERIES, Protocol, Scores, evaluate_codes
 from fdch.methods._base import HashMethod
-from fdch.preparation import read_pairs
-from fdch.run_files import DESCRIPTION
-from fdch.runs import Run
+from fdch.runs.encoding import EncodedPairs, encode_pairs
+from fdch.runs.files import DESCRIPTION
+from fdch.runs.preparation import read_pairs
+from fdch.runs.run import Run
 from fdch.training.context import PLAIN, Context
 
 KNOWN_DATA = ("source", "fingerprint")

@@ -23,7 +23,7 @@ from fdch.errors import DamagedRun, RunError
 from fdch.evaluation.calibration import Calibration
 from fdch.files import write_json, write_whole
 from fdch.methods._base import HashMethod
-from fdch.run_files import (
+from fdch.runs.files import (
     CALIBRATION,
     DESCRIPTION,
     FORMAT,
