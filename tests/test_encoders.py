@@ -17,7 +17,7 @@ from fdch.bench.encoders import encoder_speed
 from fdch.data.pairs import PairedSet
 from fdch.encoders import open_encoder
 from fdch.errors import ModelMismatch, RunError
-from fdch.exporting.writing import export_run
+from fdch.export.writing import export_run
 from fdch.indexing import Index
 from fdch.runs.experiment import TrainingTask, train_run
 from fdch.search import Searcher

@@ -93,8 +93,8 @@ def test_a_fingerprint_of_old_stays_valid(run_of_old, pairs, tmp_path):
 def test_an_export_has_the_fingerprint_of_old(run_of_old, pairs, tmp_path):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
-    from fdch.exported import ExportedModel
-    from fdch.exporting.writing import export_run
+    from fdch.export.model import ExportedModel
+    from fdch.export.writing import export_run
 
     export_run(run_of_old, tmp_path / "onnx")
     encoder = ExportedModel.open(tmp_path / "onnx")

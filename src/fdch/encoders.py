@@ -13,7 +13,7 @@ from pathlib import Path
 from fdch import __version__
 from fdch.data.cache import default_folder
 from fdch.errors import RunError
-from fdch.exported import ExportedModel
+from fdch.export.model import ExportedModel
 from fdch.indexing import Index
 from fdch.runs.run import Run
 
@@ -42,8 +42,8 @@ def open_encoder(index: Index, name: str | Path) -> ExportedModel | None:
 
 def exported_queries(run: Run) -> ExportedModel:
     """Export what encodes queries, in memory: the image side and the text side."""
-    from fdch.exporting.sides import graphs
-    from fdch.exporting.writing import manifest
+    from fdch.export.sides import graphs
+    from fdch.export.writing import manifest
 
     found = graphs(run.method, ("image", "text"))
     return ExportedModel(manifest(run, found), found)
@@ -76,7 +76,7 @@ def _place(kept: Path) -> Path | None:
 
 
 def _export(run: Path, out: Path) -> None:
-    words = [sys.executable, "-m", "fdch.exporting", str(run), str(out)]
+    words = [sys.executable, "-m", "fdch.export", str(run), str(out)]
     done = subprocess.run(
         words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
@@ -87,7 +87,7 @@ def _export(run: Path, out: Path) -> None:
 def _exporter() -> str:
     """Tell exports apart that another version of this program has made."""
     digest = hashlib.blake2b(__version__.encode(), digest_size=8)
-    sources = (each for each in files("fdch.exporting").iterdir() if each.is_file())
+    sources = (each for each in files("fdch.export").iterdir() if each.is_file())
     for source in sorted(sources, key=lambda each: each.name):
         digest.update(source.read_bytes())
     return digest.hexdigest()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fdch.codes import Codes, weighted_distances
 from fdch.errors import DataError, SettingError
 from fdch.evaluation.calibration import Calibration
-from fdch.exported import ExportedModel
+from fdch.export.model import ExportedModel
 from fdch.index.lookup import warm
 from fdch.index.store import Answer, Item, require_several
 from fdch.indexing import Index

@@ -30,10 +30,10 @@ from fdch.errors import (
     RunError,
     SettingError,
 )
-from fdch.exported import ExportedModel
-from fdch.exporting.graph import Graph
-from fdch.exporting.image_graphs import image_features
-from fdch.exporting.writing import export_run
+from fdch.export.graph import Graph
+from fdch.export.image_graphs import image_features
+from fdch.export.model import ExportedModel
+from fdch.export.writing import export_run
 from fdch.networks.cnnf import CNNF
 from fdch.networks.image import load
 from fdch.runs.encoding import real_outputs
@@ -121,7 +121,7 @@ def test_outputs_do_not_depend_on_the_batch(exported):
 
 
 def test_long_texts_are_encoded_some_rows_at_a_time(exported, monkeypatch):
-    monkeypatch.setattr("fdch.exported.WORDS_AT_A_TIME", 4)
+    monkeypatch.setattr("fdch.export.model.WORDS_AT_A_TIME", 4)
     sentences = ["red", "blue circle", "a red car and a blue circle", "car", "red car"]
     texts = exported.inputs.texts(Sentences(sentences))
     alone = [exported.text_outputs(texts[[row]]) for row in range(len(sentences))]
@@ -259,7 +259,7 @@ from typing import Any
 sys.modules["torch"] = None
 from fdch.codes import binarize
 from fdch.data.texts import Sentences
-from fdch.exported import ExportedModel
+from fdch.export.model import ExportedModel
 model = ExportedModel.open({str(folder)!r})
 print(binarize(model.text_outputs(model.inputs.texts(Sentences(["red"])))).bits)
 """

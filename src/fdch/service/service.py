@@ -10,7 +10,7 @@ from pathlib import Path
 from fdch.codes import Codes
 from fdch.data.decoding import decode
 from fdch.errors import FdchError
-from fdch.exported import ExportedModel
+from fdch.export.model import ExportedModel
 from fdch.index.store import Item
 from fdch.indexing import Index
 from fdch.machine import usable_cores

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import SettingError
-from fdch.exporting.graph import Graph
+from fdch.export.graph import Graph
 from fdch.networks._base import FeatureNetwork
 from fdch.networks.cnnf import CNNF, CONVOLUTIONS
 from fdch.networks.efficientnet import Block, ConvolutionNorm, EfficientNetLite

@@ -9,8 +9,8 @@ from typing import Any
 from fdch import __version__
 from fdch.data.static_words import NAME, TOKENIZER, WEIGHTS
 from fdch.errors import RunError
-from fdch.exported_files import FORMAT, MANIFEST
-from fdch.exporting.sides import graphs
+from fdch.export.files import FORMAT, MANIFEST
+from fdch.export.sides import graphs
 from fdch.files import write_json, write_whole
 from fdch.methods._base import HashMethod
 from fdch.runs.run import Run

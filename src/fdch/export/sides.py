@@ -7,9 +7,9 @@ from typing import cast
 import numpy as np
 
 from fdch.errors import SettingError
-from fdch.exporting.graph import ROWS, Graph
-from fdch.exporting.hash_graphs import Dense, Function, fusion, outputs, text_input
-from fdch.exporting.image_graphs import image_features
+from fdch.export.graph import ROWS, Graph
+from fdch.export.hash_graphs import Dense, Function, fusion, outputs, text_input
+from fdch.export.image_graphs import image_features
 from fdch.methods._base import HashMethod, PairSum
 from fdch.networks import image as image_networks
 from fdch.networks._base import FeatureNetwork

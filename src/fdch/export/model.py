@@ -17,7 +17,7 @@ from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.static_words import restore_vocabulary
 from fdch.data.texts import Texts, Vocabulary
 from fdch.errors import DamagedRun, DataError, MissingExtra
-from fdch.exported_files import read_graph, read_manifest
+from fdch.export.files import read_graph, read_manifest
 from fdch.machine import usable_cores
 
 # so small that activations stay in a processor's cache

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.exporting.graph import ROWS, Graph
-from fdch.exporting.image_graphs import linear
+from fdch.export.graph import ROWS, Graph
+from fdch.export.image_graphs import linear
 from fdch.networks.fusion import FusionNetwork
 from fdch.networks.head import TINY, ImageHead, Standardization
 from fdch.networks.text import STATIC_SCALE, TextNetwork

@@ -1,4 +1,4 @@
-"""`python -m fdch.exporting RUN OUT`: what encodes queries, as graphs.
+"""`python -m fdch.export RUN OUT`: what encodes queries, as graphs.
 
 Run by `fdch.encoders`, so that only this process imports torch.
 """
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from fdch.errors import FdchError
-from fdch.exporting.writing import export_run
+from fdch.export.writing import export_run
 from fdch.runs.run import open_run
 from fdch.training.context import Context
 

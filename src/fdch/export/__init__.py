@@ -1,0 +1,1 @@
+"""Trained methods as ONNX graphs, and the encoder that reads them back."""

@@ -1,1 +1,0 @@
-"""Trained methods as ONNX graphs, for programs without torch."""
