@@ -18,12 +18,12 @@ from fdch.errors import (
     RunError,
 )
 from fdch.index.store import Item
-from fdch.indexing import Index
 from fdch.methods.scm_seq import SCMSeq
 from fdch.progress import Update
+from fdch.retrieval.index import Index
+from fdch.retrieval.searcher import Searcher
 from fdch.runs.encoding import calibrate
 from fdch.runs.files import DESCRIPTION
-from fdch.search import Searcher
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_what_is_no_query_and_no_pairs_is_told(index):
 
 
 def test_items_are_added_some_at_a_time(method, pairs, tmp_path, monkeypatch):
-    monkeypatch.setattr("fdch.indexing.ROWS_AT_A_TIME", 64)
+    monkeypatch.setattr("fdch.retrieval.index.ROWS_AT_A_TIME", 64)
     told: list[Update] = []
     with Index.create(tmp_path / "index", method) as index:
         added = index.add(pairs, progress=told.append)

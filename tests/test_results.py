@@ -7,7 +7,7 @@ import pytest
 from fdch import Index, Searcher
 from fdch.errors import SettingError
 from fdch.index.store import Condition, Item
-from fdch.results import Demand, Result, Results
+from fdch.retrieval.results import Demand, Result, Results
 
 NOWHERE: Any = None  # a store that must not be asked
 

@@ -6,12 +6,12 @@ from dataclasses import asdict, replace
 import pytest
 
 from fdch.errors import ModelMismatch
-from fdch.indexing import Index
 from fdch.methods.scm_seq import SCMSeq
 from fdch.methods.seph_km import SePHkm
+from fdch.retrieval.index import Index
+from fdch.retrieval.searcher import Searcher
 from fdch.runs.files import DESCRIPTION
 from fdch.runs.run import open_run, save_run
-from fdch.search import Searcher
 
 OF_OLD = "0123456789abcdef" * 2
 

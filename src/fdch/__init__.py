@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from fdch.client import Client
     from fdch.data.pairs import PairedSet
     from fdch.evaluation import Scores
-    from fdch.indexing import Index
     from fdch.methods.fdch import FDCH
+    from fdch.retrieval.index import Index
+    from fdch.retrieval.searcher import Searcher
     from fdch.runs.run import Run, open_run
     from fdch.runs.scoring import evaluate
-    from fdch.search import Searcher
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -37,11 +37,11 @@ __all__ = [
 _HOMES = {
     "Client": "fdch.client",
     "FDCH": "fdch.methods.fdch",
-    "Index": "fdch.indexing",
+    "Index": "fdch.retrieval.index",
     "PairedSet": "fdch.data.pairs",
     "Run": "fdch.runs.run",
     "Scores": "fdch.evaluation",
-    "Searcher": "fdch.search",
+    "Searcher": "fdch.retrieval.searcher",
     "evaluate": "fdch.runs.scoring",
     "open_run": "fdch.runs.run",
 }

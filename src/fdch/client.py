@@ -13,7 +13,7 @@ from fdch.client_content import Picture
 from fdch.codes import Codes
 from fdch.errors import DataError, MissingExtra, ServiceError, SettingError
 from fdch.index.store import Cell, Item
-from fdch.results import Options, Result, Results
+from fdch.retrieval.results import Options, Result, Results
 
 _UNKNOWN_ITEM = "unknown_item"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")

@@ -12,7 +12,7 @@ import numpy as np
 from fdch.errors import DataError, SettingError
 from fdch.index.conditions import write_condition
 from fdch.index.store import Cell, is_whole
-from fdch.results import Demand, Options
+from fdch.retrieval.results import Demand, Options
 
 Picture = str | Path | bytes | bytearray | memoryview
 

@@ -14,9 +14,9 @@ from fdch.cli.demo import MARKER
 from fdch.cli.demo_serve import free_port, open_page, serve_demo
 from fdch.cli.progress_lines import ProgressPrinter
 from fdch.errors import RunError
-from fdch.indexing import Index
+from fdch.retrieval.index import Index
+from fdch.retrieval.searcher import Searcher
 from fdch.runs.run import open_run
-from fdch.search import Searcher
 
 
 @pytest.fixture(scope="module")

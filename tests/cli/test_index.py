@@ -10,7 +10,7 @@ from fdch.cli.index_info import shown
 from fdch.data.pairs import PairedSet
 from fdch.errors import IndexFolderError, StoreAway
 from fdch.index.milvus import MilvusStore
-from fdch.indexing import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, Index
+from fdch.retrieval.index import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, Index
 from fdch.runs.encoding import encode_pairs
 from fdch.runs.run import open_run
 
@@ -82,7 +82,7 @@ def refuse(name):
 def test_where_filling_fails_the_index_that_was_made_is_told(
     fdch, on_scenes, photo_rows, manifest, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("fdch.indexing.PICTURES_AT_A_TIME", 2)
+    monkeypatch.setattr("fdch.retrieval.index.PICTURES_AT_A_TIME", 2)
     rows = [*photo_rows[:3], {**photo_rows[3], "image": "", "text": "qwertz"}]
     data = manifest(tmp_path / "pairs.csv", rows)
     index = tmp_path / "index"

@@ -7,7 +7,7 @@ import pytest
 
 from fdch.cli.search import table
 from fdch.index.store import Item
-from fdch.results import Result, Results
+from fdch.retrieval.results import Result, Results
 
 
 @pytest.fixture(scope="module")

@@ -21,9 +21,9 @@ from fdch.errors import (
     SettingError,
     UnknownWords,
 )
-from fdch.gallery_codes import gallery_codes
 from fdch.index.store import Condition
-from fdch.queries import image_queries, text_queries
+from fdch.retrieval.item_codes import gallery_codes
+from fdch.retrieval.queries import image_queries, text_queries
 from fdch.runs.encoding import encode_pairs
 
 
@@ -259,7 +259,7 @@ def test_halves_added_by_two_threads_are_joined(place, scenes, monkeypatch):
         return gallery_codes(*args)
 
     with Index.create(place, scenes.run) as index, ThreadPoolExecutor(2) as threads:
-        monkeypatch.setattr("fdch.gallery_adding.gallery_codes", waiting)
+        monkeypatch.setattr("fdch.retrieval.adding.gallery_codes", waiting)
         added = list(threads.map(index.add, halves))
         assert sorted(each.joined for each in added) == [0, 1]
         item = index.store.items([name])[0]

@@ -63,7 +63,7 @@ def test_a_text_without_any_word_is_refused(index):
 
 def test_onnx_runtime_finds_the_same(index, run):
     pytest.importorskip("onnxruntime")
-    from fdch.encoders import exported_queries
+    from fdch.retrieval.encoders import exported_queries
 
     exported = Searcher(index, exported_queries(run))
     for text in ("animal", "a dog by the sea", "car"):

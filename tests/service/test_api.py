@@ -9,7 +9,7 @@ from tests.service.running import READ, TOKENS, picture_bytes, running
 
 from fdch import Client, Searcher, client_content
 from fdch.errors import DataError, ServiceError, UnknownWords
-from fdch.queries import image_queries, text_queries
+from fdch.retrieval.queries import image_queries, text_queries
 from fdch.service import limits, messages
 
 TEXT = "a red ball on the beach"

@@ -115,7 +115,7 @@ def dying(at):
 import os, signal, sys
 from fdch.cli import main
 from fdch.index.layout import PARTIAL
-from fdch.indexing import Index
+from fdch.retrieval.index import Index
 from fdch.service.pictures import ItemPictures
 
 def die(*_, **__):

@@ -10,8 +10,8 @@ from PIL import Image
 
 from fdch.bench.timing import take_turns
 from fdch.data.texts import Vocabulary
-from fdch.encoders import exported_queries
-from fdch.queries import Encoder, image_queries, text_queries
+from fdch.retrieval.encoders import exported_queries
+from fdch.retrieval.queries import Encoder, image_queries, text_queries
 from fdch.runs.run import Run
 from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import READY

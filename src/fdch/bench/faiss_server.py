@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from fdch.bench.scan import load_faiss
-from fdch.indexing import Index
 from fdch.machine import usable_cores
-from fdch.queries import text_queries
+from fdch.retrieval.index import Index
+from fdch.retrieval.queries import text_queries
 
 WAYS = ("threads", "loop")
 

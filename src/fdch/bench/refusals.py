@@ -20,9 +20,9 @@ from fdch.bench.raw_requests import (
 from fdch.bench.server_process import ServerProcess
 from fdch.data.pairs import PairedSet
 from fdch.errors import SettingError
-from fdch.indexing import Index
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, Update, silent
+from fdch.retrieval.index import Index
 
 MOST_SECONDS = 1.0
 BODY_SECONDS = 0.5

@@ -15,7 +15,7 @@ from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.errors import DataError, RunError, SettingError
 from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration import Calibration, calibration_error
-from fdch.results import Demand
+from fdch.retrieval.results import Demand
 from fdch.runs.encoding import real_outputs
 from fdch.runs.run import Run
 from fdch.runs.scoring import read_own_pairs, training_facts

@@ -22,8 +22,8 @@ from fdch.bench.server_process import ServerProcess
 from fdch.bench.timing import spread
 from fdch.codes import Codes
 from fdch.errors import SettingError
-from fdch.indexing import Index
 from fdch.progress import Progress, Update, silent
+from fdch.retrieval.index import Index
 
 WARMING_SECONDS = 1.0
 CHECKED = 3

@@ -9,7 +9,7 @@ from fdch.cli.search import table
 
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
-    from fdch.results import Results
+    from fdch.retrieval.results import Results
     from fdch.runs.run import Run
     from fdch.runs.scoring import Evaluation
     from fdch.training.context import Context
@@ -23,9 +23,9 @@ def index_and_search(
 ) -> list["Results"]:
     """Index the database and ask it: by words where they are known, else by id."""
     from fdch.data.texts import Sentences
-    from fdch.indexing import Index
+    from fdch.retrieval.index import Index
+    from fdch.retrieval.searcher import Searcher
     from fdch.runs.encoding import lacks_known_words
-    from fdch.search import Searcher
 
     database = with_files(found.database, place.with_name(PICTURES))
     with Index.create(place, run, context=context) as index:

@@ -37,7 +37,7 @@ def command(
     only, is joined with the other half if the index has it. What was added is
     on disk after every 128 rows, or 8,192 of ready features or codes.
     """
-    from fdch.indexing import Index
+    from fdch.retrieval.index import Index
     from fdch.runs.code_files import holds_codes
     from fdch.runs.preparation import read_pairs
     from fdch.training.context import Context

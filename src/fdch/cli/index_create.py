@@ -49,9 +49,9 @@ def command(
     run is kept in it, so that the index alone is enough to search. Without
     DATA the index is empty; 'fdch index add' fills it.
     """
-    from fdch.gallery_adding import AddedPairs
     from fdch.index.opening import require_free
-    from fdch.indexing import Index
+    from fdch.retrieval.adding import AddedPairs
+    from fdch.retrieval.index import Index
     from fdch.runs.preparation import read_pairs
     from fdch.runs.run import open_run
     from fdch.training.context import Context

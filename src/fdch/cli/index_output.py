@@ -10,8 +10,8 @@ from fdch.errors import FdchError
 
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
-    from fdch.gallery_adding import AddedPairs
-    from fdch.indexing import Index
+    from fdch.retrieval.adding import AddedPairs
+    from fdch.retrieval.index import Index
 
 
 @contextmanager

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from fdch.evaluation.calibration import Calibration
     from fdch.evaluation.tables import Table
     from fdch.index.store import Condition
-    from fdch.results import Options, Results
-    from fdch.search import Searcher
+    from fdch.retrieval.results import Options, Results
+    from fdch.retrieval.searcher import Searcher
 
 
 @click.command(
@@ -80,9 +80,9 @@ def command(
     """
     if sum(asked is not None for asked in (text, image, name)) != 1:
         raise click.UsageError("give one of --text, --image and --id.")
-    from fdch.encoders import open_encoder
-    from fdch.indexing import Index
-    from fdch.search import Searcher
+    from fdch.retrieval.encoders import open_encoder
+    from fdch.retrieval.index import Index
+    from fdch.retrieval.searcher import Searcher
     from fdch.training.context import Context
 
     options: Options = {

@@ -109,8 +109,8 @@ def command(
     SIGTERM and Ctrl-C stop it once running requests have finished.
     """
     require_packages()
-    from fdch.encoders import open_encoder
-    from fdch.indexing import Index
+    from fdch.retrieval.encoders import open_encoder
+    from fdch.retrieval.index import Index
     from fdch.service.limits import ServiceLimits
     from fdch.service.service import Service
     from fdch.service.serving import LOOPBACK_NAMES, is_loopback, listen, make_server

@@ -1,6 +1,6 @@
 """`python -m fdch.export RUN OUT`: what encodes queries, as graphs.
 
-Run by `fdch.encoders`, so that only this process imports torch.
+Run by `fdch.retrieval.encoders`, so that only this process imports torch.
 """
 
 import sys

@@ -8,7 +8,7 @@ from typing import Any
 
 import fdch
 from fdch.index.store import LABEL
-from fdch.indexing import Index
+from fdch.retrieval.index import Index
 from fdch.service.overview import overview
 
 FRESH_SECONDS = 10.0

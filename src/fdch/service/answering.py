@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import FdchError
-from fdch.queries import image_queries, text_queries
-from fdch.results import Options, Results
-from fdch.search import Searcher
+from fdch.retrieval.queries import image_queries, text_queries
+from fdch.retrieval.results import Options, Results
+from fdch.retrieval.searcher import Searcher
 from fdch.service.messages import SearchOptions
 
 Pixels = NDArray[np.uint8]

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from fdch.index.conditions import write_condition
 from fdch.index.store import LABEL, Condition
-from fdch.search import Searcher
+from fdch.retrieval.searcher import Searcher
 from fdch.service.about import About
 from fdch.service.curl_lines import FILE, curl
 

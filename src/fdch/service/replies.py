@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 
 from fdch.codes import Codes
 from fdch.index.store import Item
-from fdch.results import Results
+from fdch.retrieval.results import Results
 from fdch.service.headers import has_tag
 from fdch.service.limits import MOST_ID_CHARACTERS
 from fdch.service.page_files import PageFile

@@ -12,11 +12,11 @@ from fdch.data.decoding import decode
 from fdch.errors import FdchError
 from fdch.export.model import ExportedModel
 from fdch.index.store import Item
-from fdch.indexing import Index
 from fdch.machine import usable_cores
-from fdch.queries import text_queries
-from fdch.results import Results
-from fdch.search import Searcher
+from fdch.retrieval.index import Index
+from fdch.retrieval.queries import text_queries
+from fdch.retrieval.results import Results
+from fdch.retrieval.searcher import Searcher
 from fdch.service.about import About, Remembered
 from fdch.service.answering import Answer, Answers, NoKnownWord, Pixels, Query
 from fdch.service.batching import Batcher

@@ -13,7 +13,7 @@ from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenPicture, FdchError
 from fdch.index.store import Item, Kind
-from fdch.indexing import Index
+from fdch.retrieval.index import Index
 from fdch.service.messages import ItemRequest
 from fdch.service.pictures import ItemPictures
 from fdch.service.problems import Problem, disk_problem

@@ -15,9 +15,16 @@ from fdch.evaluation.calibration import Calibration
 from fdch.export.model import ExportedModel
 from fdch.index.lookup import warm
 from fdch.index.store import Answer, Item, require_several
-from fdch.indexing import Index
-from fdch.queries import Encoder, Picture, Queries, Text, image_queries, text_queries
-from fdch.results import Demand, Options, Result, Results
+from fdch.retrieval.index import Index
+from fdch.retrieval.queries import (
+    Encoder,
+    Picture,
+    Queries,
+    Text,
+    image_queries,
+    text_queries,
+)
+from fdch.retrieval.results import Demand, Options, Result, Results
 
 GROWTH = 4
 MOST_CANDIDATES = 100_000
@@ -32,7 +39,7 @@ class Searcher:
     Args:
         index: An index, or the name of one.
         encoder: What encodes queries in place of the index's own method: an export
-            of the same model, see `fdch.encoders.open_encoder`.
+            of the same model, see `fdch.retrieval.encoders.open_encoder`.
     """
 
     def __init__(

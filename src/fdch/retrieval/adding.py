@@ -7,16 +7,16 @@ import numpy as np
 
 from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.errors import UnknownWords
-from fdch.gallery_codes import gallery_codes, kinds_of, why_unusable
-from fdch.gallery_items import (
+from fdch.index.store import CodeStore, Item
+from fdch.methods._base import HashMethod
+from fdch.retrieval.item_codes import gallery_codes, kinds_of, why_unusable
+from fdch.retrieval.items import (
     items_of,
     joined,
     lacks_half,
     lost_halves,
     with_known_halves,
 )
-from fdch.index.store import CodeStore, Item
-from fdch.methods._base import HashMethod
 from fdch.training.context import Context
 
 

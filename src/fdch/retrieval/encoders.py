@@ -14,7 +14,7 @@ from fdch import __version__
 from fdch.data.cache import default_folder
 from fdch.errors import RunError
 from fdch.export.model import ExportedModel
-from fdch.indexing import Index
+from fdch.retrieval.index import Index
 from fdch.runs.run import Run
 
 TORCH, ONNX = "torch", "onnx"

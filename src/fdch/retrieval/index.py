@@ -10,12 +10,12 @@ from fdch.data.images import Pictures
 from fdch.data.pairs import Broken, PairedSet, require_broken, require_pairs
 from fdch.errors import DataError
 from fdch.evaluation.calibration import Calibration
-from fdch.gallery_adding import AddedPairs, add_pairs
 from fdch.index.opening import create_store, open_store, require_folder
 from fdch.index.store import Item, Kind, require_several
 from fdch.methods._base import HashMethod
-from fdch.open_index import OpenIndex
 from fdch.progress import Progress, Update, silent
+from fdch.retrieval.adding import AddedPairs, add_pairs
+from fdch.retrieval.open_index import OpenIndex
 from fdch.runs.code_files import read_encoded
 from fdch.runs.run import Run, copy_model, save_run
 from fdch.training.context import PLAIN, Context

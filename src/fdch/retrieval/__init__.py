@@ -1,0 +1,1 @@
+"""A model and a store together: index, queries, search, results."""
