@@ -8,7 +8,7 @@ from fdch.errors import FdchError
 
 if TYPE_CHECKING:
     from fdch import methods
-    from fdch.client import Client
+    from fdch.client.client import Client
     from fdch.data.pairs import PairedSet
     from fdch.evaluation import Scores
     from fdch.methods.fdch import FDCH
@@ -35,7 +35,7 @@ __all__ = [
 
 # loaded when first asked for, so that importing fdch does not import torch
 _HOMES = {
-    "Client": "fdch.client",
+    "Client": "fdch.client.client",
     "FDCH": "fdch.methods.fdch",
     "Index": "fdch.retrieval.index",
     "PairedSet": "fdch.data.pairs",

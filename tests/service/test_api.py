@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 from tests.service.running import READ, TOKENS, picture_bytes, running
 
-from fdch import Client, Searcher, client_content
+from fdch import Client, Searcher
+from fdch.client import content as client_content
 from fdch.errors import DataError, ServiceError, UnknownWords
 from fdch.retrieval.queries import image_queries, text_queries
 from fdch.service import limits, messages
@@ -56,7 +57,7 @@ def test_several_texts_are_answered_together(client):
 
 def test_more_texts_than_a_service_takes_are_asked_for_in_parts(client, monkeypatch):
     texts = ["beach", "a boat on the lake", "city", "zzzz", "beach"]
-    monkeypatch.setattr("fdch.client_content.MOST_TEXTS", 2)
+    monkeypatch.setattr("fdch.client.content.MOST_TEXTS", 2)
     with pytest.raises(ServiceError, match="after the first 2: text 2 of 2: no word"):
         client.by_texts(texts)
     together = client.by_texts(texts[:3], k=4)

@@ -8,8 +8,8 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from fdch import client_content as content
-from fdch.client_content import Picture
+from fdch.client import content
+from fdch.client.content import Picture
 from fdch.codes import Codes
 from fdch.errors import DataError, MissingExtra, ServiceError, SettingError
 from fdch.index.store import Cell, Item

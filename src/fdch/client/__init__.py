@@ -1,0 +1,1 @@
+"""The service asked from another program."""
