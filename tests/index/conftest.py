@@ -2,7 +2,7 @@
 
 import pytest
 
-from fdch.index.engines import scan_engine
+from fdch.index.search.engines import scan_engine
 
 
 @pytest.fixture(autouse=True, scope="session")

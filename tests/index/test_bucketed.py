@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex
-from fdch.index import bucketed
-from fdch.index.bucket_search import within_buckets
-from fdch.index.bucketed import Buckets, cuts_of
-from fdch.index.gallery import Gallery, Part, row_words
-from fdch.index.lookup import within
-from fdch.index.partitioned import group_rows
-from fdch.index.rows import flat
+from fdch.index.search import bucketed
+from fdch.index.search.bucket_search import within_buckets
+from fdch.index.search.bucketed import Buckets, cuts_of
+from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.lookup import within
+from fdch.index.search.partitioned import group_rows
+from fdch.index.search.rows import flat
 from fdch.progress import silent
 
 LONG = 10**12  # nanoseconds
@@ -143,7 +143,7 @@ def test_memory_stays_below_forty_bytes_a_code():
 
 
 def test_without_numba_there_are_no_buckets(monkeypatch):
-    monkeypatch.setitem(sys.modules, "fdch.index.bucket_kernels", None)
+    monkeypatch.setitem(sys.modules, "fdch.index.search.bucket_kernels", None)
     bucketed.loops.cache_clear()
     try:
         assert Buckets.build(np.zeros(50_000, dtype=np.uint64), 64) is None

@@ -5,9 +5,9 @@ import pytest
 
 from fdch.bench.clustered_codes import Source
 from fdch.codes import Codes
-from fdch.index.engines import scan_engine
-from fdch.index.gallery import Gallery, Part, row_words
-from fdch.index.lookup import nearest, within
+from fdch.index.search.engines import scan_engine
+from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.lookup import nearest, within
 
 
 def pairs(found):
@@ -25,7 +25,7 @@ def assert_both_ways_are_right(gallery, query, k):
 @pytest.mark.parametrize("bits", [16, 32, 64, 128, 192, 256])
 @pytest.mark.parametrize("removed", [0.0, 0.3])
 def test_a_lone_query_reads_many_rows_in_several_places(bits, removed):
-    from fdch.index.stretch_kernels import FEWEST_BYTES
+    from fdch.index.search.stretch_kernels import FEWEST_BYTES
 
     number = (FEWEST_BYTES + 1_000_000) * 8 // bits // 128 * 128 + 77  # no whole slice
     rng = np.random.default_rng(bits)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError, MissingExtra, SettingError
-from fdch.index import engines, scan_numpy
-from fdch.index.gallery import Gallery, Part, row_words
-from fdch.index.lookup import nearest, within
+from fdch.index.search import engines, scan_numpy
+from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.lookup import nearest, within
 
 ENGINES: tuple[engines.Engine, ...] = ("numba", "numpy")
 BITS = (1, 8, 13, 16, 24, 32, 33, 64, 65, 100, 128, 192, 256)
@@ -102,7 +102,7 @@ def test_all_within_a_radius_are_found(engine, threads, search, radius, most):
 @pytest.mark.parametrize("bits", [8, 64, 128, 192, 256])
 @pytest.mark.parametrize("queries", [1, 40])
 def test_many_rows_are_shared_between_threads(bits, queries, monkeypatch):
-    monkeypatch.setattr("fdch.index.threads.BYTES_TO_SHARE", 1 << 16)
+    monkeypatch.setattr("fdch.index.search.threads.BYTES_TO_SHARE", 1 << 16)
     rng = np.random.default_rng(bits)
     codes = draw_codes(rng, 150_000, bits, 0.3)
     asked = draw_codes(rng, queries, bits, 0.3)
@@ -168,10 +168,10 @@ WARMED = """
 import sys
 import numpy as np
 from fdch.bench.clustered_codes import Source
-from fdch.index.bucketed import Buckets
-from fdch.index.gallery import Gallery, Part, row_words
-from fdch.index.lookup import nearest, warm, within
-from fdch.index.partitioned import Grouping
+from fdch.index.search.bucketed import Buckets
+from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.lookup import nearest, warm, within
+from fdch.index.search.partitioned import Grouping
 
 def compiled():
     return {
@@ -251,7 +251,7 @@ def test_parts_must_rise_in_number():
 
 
 def test_without_numba_numpy_searches(monkeypatch):
-    monkeypatch.setitem(sys.modules, "fdch.index.scan_kernels", None)
+    monkeypatch.setitem(sys.modules, "fdch.index.search.scan_kernels", None)
     engines.scan_engine.cache_clear()
     try:
         assert engines.scan_engine() is scan_numpy
@@ -266,8 +266,8 @@ def test_searching_needs_no_numba():
         "import sys; sys.modules['numba'] = None\n"
         "import numpy as np\n"
         "from fdch.codes import Codes\n"
-        "from fdch.index.gallery import Gallery, Part\n"
-        "from fdch.index.lookup import nearest, warm\n"
+        "from fdch.index.search.gallery import Gallery, Part\n"
+        "from fdch.index.search.lookup import nearest, warm\n"
         "warm(64)\n"
         "gallery = Gallery(64, (Part(np.arange(5, dtype=np.uint64), 0),))\n"
         "found = nearest(gallery, Codes(np.zeros((1, 8), np.uint8), 64), 2)\n"
@@ -280,9 +280,9 @@ LATE = """
 import sys
 import numpy as np
 from fdch.codes import Codes
-from fdch.index import engines
-from fdch.index.gallery import Gallery, Part
-from fdch.index.lookup import nearest, within
+from fdch.index.search import engines
+from fdch.index.search.gallery import Gallery, Part
+from fdch.index.search.lookup import nearest, within
 
 gallery = Gallery(64, (Part(np.arange(5, dtype=np.uint64), 0),))
 query = Codes(np.zeros((1, 8), np.uint8), 64)

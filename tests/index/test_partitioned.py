@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex
-from fdch.index import partitioned
-from fdch.index.gallery import Gallery, Part, row_words
-from fdch.index.lookup import nearest, within
-from fdch.index.partitioned import Grouping, _find_centres, group_rows
+from fdch.index.search import partitioned
+from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.lookup import nearest, within
+from fdch.index.search.partitioned import Grouping, _find_centres, group_rows
 from fdch.progress import silent
 
 
@@ -115,7 +115,7 @@ def test_few_codes_are_not_grouped():
 
 
 def test_without_numba_nothing_is_grouped(monkeypatch):
-    monkeypatch.setitem(sys.modules, "fdch.index.group_kernels", None)
+    monkeypatch.setitem(sys.modules, "fdch.index.search.group_kernels", None)
     partitioned.loops.cache_clear()
     try:
         assert Grouping.build(np.zeros(50_000, dtype=np.uint64), 64) is None

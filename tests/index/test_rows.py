@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fdch.codes import Codes, binarize
 from fdch.errors import DataError
-from fdch.index.rows import flat, row_codes, row_type, row_words
+from fdch.index.search.rows import flat, row_codes, row_type, row_words
 
 
 @given(st.integers(1, 256), st.integers(0, 9))

@@ -9,7 +9,7 @@ from fdch.bench.compacted import compacted_benchmark
 from fdch.bench.scan import Sizes, scan_benchmark
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import MissingExtra, SettingError
-from fdch.index import lookup
+from fdch.index.search import lookup
 
 faiss = pytest.importorskip("faiss")
 SMALL = Sizes(

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from fdch.index import threads as crew
-from fdch.index.threads import BYTES_TO_SHARE, ranges, share, threads_for
+from fdch.index.search import threads as crew
+from fdch.index.search.threads import BYTES_TO_SHARE, ranges, share, threads_for
 from fdch.machine import usable_cores
 
 

@@ -13,10 +13,10 @@ from fdch.bench.clustered_codes import KINDS, Kind, Source
 from fdch.bench.timing import seconds, spread
 from fdch.codes import Codes
 from fdch.errors import MissingExtra, SettingError
-from fdch.index.gallery import Found, Gallery, Part, row_words
-from fdch.index.lookup import nearest, warm
-from fdch.index.rows import flat, row_length
-from fdch.index.threads import ranges, share
+from fdch.index.search.gallery import Found, Gallery, Part, row_words
+from fdch.index.search.lookup import nearest, warm
+from fdch.index.search.rows import flat, row_length
+from fdch.index.search.threads import ranges, share
 from fdch.machine import peak_memory
 from fdch.progress import Progress, Update, silent
 

@@ -91,7 +91,7 @@ def command(
         if as_json:
             raise click.UsageError("give --serve or --json: a service prints no JSON.")
         require_packages()
-    from fdch.index.rows import row_type
+    from fdch.index.search.rows import row_type
     from fdch.methods._settings import parse_assignments
     from fdch.runs.experiment import TrainingTask
     from fdch.training.context import Context

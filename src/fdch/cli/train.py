@@ -60,7 +60,7 @@ def command(
     file = read_settings(settings_file, options) if settings_file else None
     task = build_task(file=file, **options)
     from fdch.cli.data_notes import tell_parts
-    from fdch.index.rows import MOST_BITS
+    from fdch.index.search.rows import MOST_BITS
     from fdch.runs.experiment import train_run
     from fdch.runs.files import is_finished
     from fdch.training.context import Context

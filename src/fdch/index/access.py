@@ -33,7 +33,7 @@ from fdch.index.layout import (
 )
 from fdch.index.locking import WriterLock
 from fdch.index.parts import PartRecord, Place, fact, read_parts
-from fdch.index.rows import MOST_BITS
+from fdch.index.search.rows import MOST_BITS
 from fdch.index.segments import REPAIR
 from fdch.index.snapshot import Snapshot, load_snapshot
 

@@ -8,7 +8,7 @@ from fdch.errors import DataError
 from fdch.index.items import Row, cells_of
 from fdch.index.layout import CODES, MOST_PART_ROWS
 from fdch.index.parts import PartRecord, Place, fact, read_parts
-from fdch.index.rows import Rows
+from fdch.index.search.rows import Rows
 from fdch.index.store import LABEL
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.index.access import Access, View
-from fdch.index.bucketed import Buckets
 from fdch.index.changes import new_part, put_chunks, put_part, set_fact
 from fdch.index.kept_files import file_digest
 from fdch.index.layout import CODES, MOST_PART_ROWS, part_file
-from fdch.index.partitioned import Grouping
 from fdch.index.parts import BUCKETS, GROUPING, MOST_SPAN, OpenPart, PartRecord, Place
-from fdch.index.rows import Rows
+from fdch.index.search.bucketed import Buckets
+from fdch.index.search.partitioned import Grouping
+from fdch.index.search.rows import Rows
 from fdch.index.sidecars import write_sidecar
 from fdch.progress import Progress, Update, silent
 

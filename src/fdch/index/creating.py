@@ -24,8 +24,8 @@ from fdch.index.layout import (
     sync_folder,
     told,
 )
-from fdch.index.rows import MOST_BITS
 from fdch.index.seal import Seal
+from fdch.index.search.rows import MOST_BITS
 
 WriteModel = Callable[[Path], str]  # makes the folder and the files in it
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from fdch.errors import DataError, suggestion
 from fdch.index.access import View
-from fdch.index.gallery import Gallery
 from fdch.index.items import (
     MOST_EXACT,
     Value,
@@ -19,6 +18,7 @@ from fdch.index.items import (
     require_texts,
     spellings,
 )
+from fdch.index.search.gallery import Gallery
 from fdch.index.snapshot import NUMBERS_AT_A_TIME
 from fdch.index.store import LABEL, Condition
 

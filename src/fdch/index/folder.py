@@ -10,15 +10,15 @@ import numpy as np
 from fdch.codes import Codes
 from fdch.errors import DataError, ModelMismatch
 from fdch.index.access import Access, View
-from fdch.index.answers import answers_of
 from fdch.index.changes import append_rows, drop_items, put_items, put_range, set_fact
 from fdch.index.creating import WriteModel, create_folder
 from fdch.index.filters import Allowed
 from fdch.index.identities import numbers_of, rows_of, running_numbers
 from fdch.index.items import from_row, to_row
-from fdch.index.lookup import nearest, within
 from fdch.index.open_folder import OpenFolder
-from fdch.index.rows import row_words
+from fdch.index.search.answers import answers_of
+from fdch.index.search.lookup import nearest, within
+from fdch.index.search.rows import row_words
 from fdch.index.store import Added, Answer, Condition, Item
 from fdch.index.unknown_ids import unknown_ids
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.bucketed import Buckets
-from fdch.index.gallery import Part
 from fdch.index.layout import CATALOGUE, MOST_PART_ROWS, digest
-from fdch.index.partitioned import Grouping
-from fdch.index.rows import Rows, row_length, row_type
+from fdch.index.search.bucketed import Buckets
+from fdch.index.search.gallery import Part
+from fdch.index.search.partitioned import Grouping
+from fdch.index.search.rows import Rows, row_length, row_type
 from fdch.index.segments import REPAIR, Segment
 from fdch.index.sidecars import map_sidecar
 

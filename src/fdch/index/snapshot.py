@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex
-from fdch.index.gallery import Gallery
 from fdch.index.layout import CATALOGUE, CODES, PART_FILE
 from fdch.index.parts import NOWHERE, OpenPart, Place, fact, open_part, read_parts
-from fdch.index.rows import row_codes, row_length, row_type
+from fdch.index.search.gallery import Gallery
+from fdch.index.search.rows import row_codes, row_length, row_type
 from fdch.index.segments import REPAIR
 
 # in a text, 20 letters each: SQLite's longest has a thousand million

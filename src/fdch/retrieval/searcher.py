@@ -13,7 +13,7 @@ from fdch.codes import Codes, weighted_distances
 from fdch.errors import DataError, SettingError
 from fdch.evaluation.calibration import Calibration
 from fdch.export.model import ExportedModel
-from fdch.index.lookup import warm
+from fdch.index.search.lookup import warm
 from fdch.index.store import Answer, Item, require_several
 from fdch.retrieval.index import Index
 from fdch.retrieval.queries import (

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex, DataError
-from fdch.index.bucketed import Buckets
-from fdch.index.keys import NOTHING, NUMBER_MASK
-from fdch.index.partitioned import Grouping
-from fdch.index.rows import (
+from fdch.index.search.bucketed import Buckets
+from fdch.index.search.keys import NOTHING, NUMBER_MASK
+from fdch.index.search.partitioned import Grouping
+from fdch.index.search.rows import (
     Rows,
     flat,
     frozen,

@@ -8,21 +8,21 @@ from typing import cast
 import numpy as np
 
 from fdch.errors import DamagedIndex
-from fdch.index.bucket_search import may_take, uses_buckets, within_buckets
-from fdch.index.bucketed import Buckets
-from fdch.index.engines import Engine
-from fdch.index.exact import Keys, within_part
-from fdch.index.gallery import Part
-from fdch.index.group_search import (
+from fdch.index.search.bucket_search import may_take, uses_buckets, within_buckets
+from fdch.index.search.bucketed import Buckets
+from fdch.index.search.engines import Engine
+from fdch.index.search.exact import Keys, within_part
+from fdch.index.search.gallery import Part
+from fdch.index.search.group_search import (
     QUERIES_PER_TASK,
     rows_reached,
     uses_grouping,
     within_groups,
 )
-from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
-from fdch.index.partitioned import Grouping
-from fdch.index.rows import Rows, flat
-from fdch.index.threads import ranges, share, threads_for
+from fdch.index.search.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.search.partitioned import Grouping
+from fdch.index.search.rows import Rows, flat
+from fdch.index.search.threads import ranges, share, threads_for
 
 QUICK = 20_000  # nanoseconds below which no other way is considered
 ROW_TIME = 0.1  # nanoseconds that a scan for many queries spends on a code

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled
-from fdch.index.slice_kernels import collect, four_of, pair_of
-from fdch.index.slice_vectors import SLICE, near_rows, near_words
+from fdch.index.search.slice_kernels import collect, four_of, pair_of
+from fdch.index.search.slice_vectors import SLICE, near_rows, near_words
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled
-from fdch.index.block_kernels import Look
-from fdch.index.keeping_kernels import Held
-from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
-from fdch.index.stretch_kernels import (
+from fdch.index.search.block_kernels import Look
+from fdch.index.search.keeping_kernels import Held
+from fdch.index.search.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.search.stretch_kernels import (
     ROOM,
     STREAMS,
     collect_stretches,

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled, set_bits
-from fdch.index.bucketed import BUCKET_TIME, flips
-from fdch.index.keys import NUMBER_BITS
-from fdch.index.slice_kernels import distance
+from fdch.index.search.bucketed import BUCKET_TIME, flips
+from fdch.index.search.keys import NUMBER_BITS
+from fdch.index.search.slice_kernels import distance
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Ints = NDArray[np.int64]

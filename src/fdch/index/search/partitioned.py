@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.rows import Rows, flat, frozen, row_length, row_type
-from fdch.index.threads import ranges, share
+from fdch.index.search.rows import Rows, flat, frozen, row_length, row_type
+from fdch.index.search.threads import ranges, share
 from fdch.machine import usable_cores
 from fdch.progress import Progress, Update, silent
 
@@ -198,7 +198,7 @@ class Grouping:
 def loops() -> Any:
     """Give the compiled loops, None where numba is not installed."""
     try:
-        return importlib.import_module("fdch.index.group_kernels")
+        return importlib.import_module("fdch.index.search.group_kernels")
     except ImportError:
         return None
 
@@ -210,7 +210,7 @@ def _find_centres(
 
     Centres of hardly any rows move to where rows are far from every centre.
     """
-    from fdch.index import grouping_kernels as kernels
+    from fdch.index.search import grouping_kernels as kernels
 
     words, rings = row_length(bits), bits + 1
     line, cells = flat(sample), np.empty(len(sample), dtype=np.uint32)
@@ -232,7 +232,7 @@ def group_rows(
     rows: Rows, bits: int, centres: Rows, threads: int, progress: Progress
 ) -> Grouping:
     """Sort rows by group, ring and number."""
-    from fdch.index import grouping_kernels as kernels
+    from fdch.index.search import grouping_kernels as kernels
 
     words, rings, count = row_length(bits), bits + 1, len(rows)
     cells = np.empty(count, dtype=np.uint32)

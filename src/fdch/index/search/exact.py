@@ -9,11 +9,11 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.index.engines import Engine, scan_engine
-from fdch.index.gallery import Part
-from fdch.index.keys import NOTHING
-from fdch.index.rows import Rows, flat, row_length
-from fdch.index.threads import ranges, share, threads_for
+from fdch.index.search.engines import Engine, scan_engine
+from fdch.index.search.gallery import Part
+from fdch.index.search.keys import NOTHING
+from fdch.index.search.rows import Rows, flat, row_length
+from fdch.index.search.threads import ranges, share, threads_for
 
 Keys = NDArray[np.int64]
 Counts = NDArray[np.int64]

@@ -10,8 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled
-from fdch.index.slice_kernels import four_of, least, next_slice, pair_of, slice_of_words
-from fdch.index.slice_vectors import PLANE_BYTES, SLICE, near_planes
+from fdch.index.search.slice_kernels import (
+    four_of,
+    least,
+    next_slice,
+    pair_of,
+    slice_of_words,
+)
+from fdch.index.search.slice_vectors import PLANE_BYTES, SLICE, near_planes
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled
-from fdch.index.slice_kernels import first_below, least
+from fdch.index.search.slice_kernels import first_below, least
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Ints = NDArray[np.int64]

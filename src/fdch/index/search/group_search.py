@@ -5,13 +5,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.index.engines import Engine
-from fdch.index.exact import Counts, Keys, find_room
-from fdch.index.gallery import Part
-from fdch.index.keys import NOTHING
-from fdch.index.partitioned import Grouping, loops
-from fdch.index.rows import Rows, flat, frozen, row_length
-from fdch.index.threads import ranges, share
+from fdch.index.search.engines import Engine
+from fdch.index.search.exact import Counts, Keys, find_room
+from fdch.index.search.gallery import Part
+from fdch.index.search.keys import NOTHING
+from fdch.index.search.partitioned import Grouping, loops
+from fdch.index.search.rows import Rows, flat, frozen, row_length
+from fdch.index.search.threads import ranges, share
 
 QUERIES_PER_TASK = 32
 

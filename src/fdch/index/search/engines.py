@@ -7,11 +7,11 @@ from functools import cache
 from typing import Literal, Protocol, cast
 
 from fdch.errors import MissingExtra, SettingError
-from fdch.index import scan_numpy
+from fdch.index.search import scan_numpy
 
 Engine = Literal["auto", "numba", "numpy"]
 
-LOOPS = "fdch.index.scan_kernels"
+LOOPS = "fdch.index.search.scan_kernels"
 # Comparisons that NumPy makes in about a second: as long as loading the loops takes,
 # and far shorter than compiling them for the first time on a machine.
 PATIENCE = 1 << 26

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.rows import WORD, Rows, flat, frozen, row_length
+from fdch.index.search.rows import WORD, Rows, flat, frozen, row_length
 from fdch.progress import Progress, Update, silent
 
 FEWEST_ROWS = 1 << 14  # below, a scan takes microseconds
@@ -137,7 +137,7 @@ class Buckets:
 def loops() -> Any:
     """Give the compiled loops, None where numba is not installed."""
     try:
-        return importlib.import_module("fdch.index.bucket_kernels")
+        return importlib.import_module("fdch.index.search.bucket_kernels")
     except ImportError:
         return None
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled
-from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.search.keys import NUMBER_BITS, NUMBER_MASK
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

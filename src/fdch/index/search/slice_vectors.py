@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from fdch.index.vectors import LANES, MASKED, load, ones, pick, splat
+from fdch.index.search.vectors import LANES, MASKED, load, ones, pick, splat
 
 SLICE = 128  # rows looked at together
 PLANE_BYTES = 24576  # all planes of a block: most of a usual first-level cache

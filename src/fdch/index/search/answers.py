@@ -3,8 +3,8 @@
 import numpy as np
 
 from fdch.index.access import View
-from fdch.index.gallery import Found
 from fdch.index.identities import items_of
+from fdch.index.search.gallery import Found
 from fdch.index.store import Answer
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.index.keys import NUMBER_BITS
-from fdch.index.rows import Rows
+from fdch.index.search.keys import NUMBER_BITS
+from fdch.index.search.rows import Rows
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

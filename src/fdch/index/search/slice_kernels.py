@@ -11,9 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled, set_bits
-from fdch.index.keys import NUMBER_BITS
-from fdch.index.slice_vectors import SLICE, near_rows, near_words, wide_rows_below
-from fdch.index.vectors import LANES, MASKED, least_wide, lowest, rows_below
+from fdch.index.search.keys import NUMBER_BITS
+from fdch.index.search.slice_vectors import (
+    SLICE,
+    near_rows,
+    near_words,
+    wide_rows_below,
+)
+from fdch.index.search.vectors import LANES, MASKED, least_wide, lowest, rows_below
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently

@@ -1,10 +1,10 @@
 """Searching a part within a radius: through buckets where that is quick."""
 
-from fdch.index.bucketed import Buckets, loops
-from fdch.index.engines import Engine
-from fdch.index.exact import Counts, Keys, find_some
-from fdch.index.gallery import Part
-from fdch.index.rows import Rows, row_length
+from fdch.index.search.bucketed import Buckets, loops
+from fdch.index.search.engines import Engine
+from fdch.index.search.exact import Counts, Keys, find_some
+from fdch.index.search.gallery import Part
+from fdch.index.search.rows import Rows, row_length
 
 ROW_TIME = 70  # nanoseconds to compare a row found in a bucket
 NEAR_ROW_TIME = 15  # the same where rows of a bucket lie near each other

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled
-from fdch.index.block_kernels import (
+from fdch.index.search.block_kernels import (
     Look,
     block_rows,
     lay_out,
     next_in_block,
     room_for_planes,
 )
-from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
-from fdch.index.slice_kernels import collect
-from fdch.index.slice_vectors import SLICE
-from fdch.index.stretch_kernels import (
+from fdch.index.search.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.search.slice_kernels import collect
+from fdch.index.search.slice_vectors import SLICE
+from fdch.index.search.stretch_kernels import (
     STREAMS,
     collect_stretches,
     room_for_stretches,

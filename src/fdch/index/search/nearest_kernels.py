@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled
-from fdch.index.block_kernels import (
+from fdch.index.search.block_kernels import (
     Look,
     block_rows,
     lay_out,
     next_in_block,
     room_for_planes,
 )
-from fdch.index.guessing_kernels import guess_limit
-from fdch.index.keeping_kernels import Held, keep, sort_held
-from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
-from fdch.index.lone_kernels import collect_nearest
-from fdch.index.slice_kernels import collect
-from fdch.index.slice_vectors import SLICE
+from fdch.index.search.guessing_kernels import guess_limit
+from fdch.index.search.keeping_kernels import Held, keep, sort_held
+from fdch.index.search.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.search.lone_kernels import collect_nearest
+from fdch.index.search.slice_kernels import collect
+from fdch.index.search.slice_vectors import SLICE
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently

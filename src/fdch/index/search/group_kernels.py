@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled
-from fdch.index.group_keeping_kernels import is_dead, keep_all, sort_keys
-from fdch.index.guessing_kernels import guess_group_limit
-from fdch.index.keys import NUMBER_BITS, NUMBER_MASK
-from fdch.index.slice_kernels import (
+from fdch.index.search.group_keeping_kernels import is_dead, keep_all, sort_keys
+from fdch.index.search.guessing_kernels import guess_group_limit
+from fdch.index.search.keys import NUMBER_BITS, NUMBER_MASK
+from fdch.index.search.slice_kernels import (
     collect,
     distance,
     first_below,
     least,
     next_slice,
 )
-from fdch.index.slice_vectors import SLICE
+from fdch.index.search.slice_vectors import SLICE
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Ints = NDArray[np.int64]

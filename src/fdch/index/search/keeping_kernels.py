@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled
-from fdch.index.keys import NUMBER_BITS
+from fdch.index.search.keys import NUMBER_BITS
 
 Ints = NDArray[np.int64]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled
-from fdch.index.slice_kernels import distance, least
+from fdch.index.search.slice_kernels import distance, least
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Ints = NDArray[np.int64]

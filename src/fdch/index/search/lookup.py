@@ -5,21 +5,21 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DataError, SettingError
-from fdch.index.bucket_search import within_buckets
-from fdch.index.bucketed import Buckets
-from fdch.index.engines import Engine, scan_engine, settled
-from fdch.index.exact import FIRST_ROOM, Keys, merge, nearest_in_part
-from fdch.index.gallery import Found, Gallery, Part
-from fdch.index.group_search import (
+from fdch.index.search.bucket_search import within_buckets
+from fdch.index.search.bucketed import Buckets
+from fdch.index.search.engines import Engine, scan_engine, settled
+from fdch.index.search.exact import FIRST_ROOM, Keys, merge, nearest_in_part
+from fdch.index.search.gallery import Found, Gallery, Part
+from fdch.index.search.group_search import (
     nearest_in_groups,
     rows_reached,
     uses_grouping,
     within_groups,
 )
-from fdch.index.keys import NOTHING, NUMBER_BITS, NUMBER_MASK
-from fdch.index.partitioned import group_rows, loops
-from fdch.index.radius import has_quick_lookup, within_any
-from fdch.index.rows import Rows, flat, frozen, row_length, row_type, row_words
+from fdch.index.search.keys import NOTHING, NUMBER_BITS, NUMBER_MASK
+from fdch.index.search.partitioned import group_rows, loops
+from fdch.index.search.radius import has_quick_lookup, within_any
+from fdch.index.search.rows import Rows, flat, frozen, row_length, row_type, row_words
 from fdch.machine import usable_cores
 from fdch.progress import silent
 

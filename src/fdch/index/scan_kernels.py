@@ -1,9 +1,0 @@
-"""The compiled full scan.
-
-Importing this file needs numba.
-"""
-
-from fdch.index.nearest_kernels import nearest_rows
-from fdch.index.within_kernels import rows_within
-
-__all__ = ["nearest_rows", "rows_within"]

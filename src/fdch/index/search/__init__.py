@@ -1,0 +1,1 @@
+"""Codes in, nearest rows out. Knows no file."""
