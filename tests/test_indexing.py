@@ -126,7 +126,7 @@ def test_an_index_without_its_model_is_not_left_behind(method, tmp_path, monkeyp
     def fail(folder):
         raise IndexFolderError("the disk is full")
 
-    monkeypatch.setattr("fdch.index.creating.settle_model", fail)
+    monkeypatch.setattr("fdch.index.storage.creating.settle_model", fail)
     with pytest.raises(IndexFolderError, match="disk is full"):
         Index.create(tmp_path / "index", method)
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 from fdch import __version__
 from fdch.data.splits import Split
 from fdch.errors import DamagedRun, FdchError, NewerRun, NotFitted, RunError
-from fdch.index.folder import CodeFolder
+from fdch.index.storage.folder import CodeFolder
 from fdch.methods.fdch import FDCH
 from fdch.methods.fdch_i import FDCHI
 from fdch.runs.encoding import calibrate

@@ -18,8 +18,8 @@ import numpy as np
 from tests.index.store_samples import copying
 
 from fdch.codes import Codes
-from fdch.index.folder import CodeFolder
-from fdch.index.repair import repair_folder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.repair import repair_folder
 from fdch.index.store import Item
 
 BITS = 32

@@ -1,7 +1,12 @@
 import pytest
 
-from fdch.index.acknowledged import Acknowledged, acknowledge, acknowledged, begin
-from fdch.index.layout import ACKNOWLEDGED
+from fdch.index.storage.acknowledged import (
+    Acknowledged,
+    acknowledge,
+    acknowledged,
+    begin,
+)
+from fdch.index.storage.layout import ACKNOWLEDGED
 
 UID = bytes(range(16))
 

@@ -6,9 +6,9 @@ import pytest
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.codes import Codes
-from fdch.index.folder import CodeFolder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
-from fdch.index.verification import verify_folder
 
 MANY = 40_000
 

@@ -7,13 +7,13 @@ import pytest
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DamagedIndex, FdchError
-from fdch.index.folder import CodeFolder
-from fdch.index.items import row_digest
-from fdch.index.layout import CATALOGUE
-from fdch.index.repair import repair_folder
-from fdch.index.seal import Seal
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.items import row_digest
+from fdch.index.storage.layout import CATALOGUE
+from fdch.index.storage.repair import repair_folder
+from fdch.index.storage.seal import Seal
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Condition
-from fdch.index.verification import verify_folder
 
 ID = "item 7"
 

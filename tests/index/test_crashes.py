@@ -15,10 +15,10 @@ from tests.index.crashing import BITS, FACTS, code_of, codes_of, item_of
 from tests.index.store_samples import copying
 
 from fdch.errors import DamagedIndex
-from fdch.index.folder import CodeFolder
-from fdch.index.layout import CATALOGUE, LOCK
-from fdch.index.repair import repair_folder
-from fdch.index.verification import verify_folder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.layout import CATALOGUE, LOCK
+from fdch.index.storage.repair import repair_folder
+from fdch.index.storage.verification import verify_folder
 
 KILLS_PER_INDEX = 20
 

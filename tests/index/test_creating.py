@@ -7,14 +7,14 @@ from tests.index.killing import kill_at
 from tests.index.store_samples import copying
 
 from fdch.errors import IndexFolderError
-from fdch.index.folder import CodeFolder
-from fdch.index.layout import LOCK
-from fdch.index.verification import verify_folder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.layout import LOCK
+from fdch.index.storage.verification import verify_folder
 
 FACTS = {"method": "scm"}
 DRAFT = ".fdch-index-"
 CREATE = (
-    "from fdch.index.folder import CodeFolder\n"
+    "from fdch.index.storage.folder import CodeFolder\n"
     "from tests.index.store_samples import copying\n"
     "CodeFolder.create(path, 32, copying(path.parent / 'run'), {'method': 'scm'})"
 )
@@ -47,10 +47,10 @@ def test_the_model_is_there_from_the_first_moment(run, tmp_path):
     "place",
     [
         "shutil.copytree",
-        "fdch.index.creating.settle_model",
-        "fdch.index.creating.begin",
-        "fdch.index.creating.create_catalogue",
-        "fdch.index.creating._put_files",
+        "fdch.index.storage.creating.settle_model",
+        "fdch.index.storage.creating.begin",
+        "fdch.index.storage.creating.create_catalogue",
+        "fdch.index.storage.creating._put_files",
         "os.rename",
     ],
 )

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DataError
-from fdch.index import filters, snapshot
-from fdch.index.filters import Allowed, require_columns
-from fdch.index.folder import CodeFolder
-from fdch.index.items import as_number, spelled
+from fdch.index.storage import filters, snapshot
+from fdch.index.storage.filters import Allowed, require_columns
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.items import as_number, spelled
 from fdch.index.store import LABEL, Condition, Item
 
 COMPARE = {

@@ -7,7 +7,7 @@ from tests.index.store_samples import random_codes, sample_items
 
 from fdch.codes import Codes
 from fdch.errors import DataError, IndexBusy, IndexFolderError, ModelMismatch
-from fdch.index.folder import CodeFolder
+from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Added, Condition, Item
 from fdch.runs.files import DESCRIPTION
 
@@ -288,8 +288,8 @@ def test_codes_of_any_length_come_back(tmp_path, bits):
 
 
 def test_a_long_reader_makes_no_writer_wait(tmp_path, monkeypatch):
-    monkeypatch.setattr("fdch.index.catalogue._SETTLE_BYTES", 1 << 12)
-    monkeypatch.setattr("fdch.index.catalogue._WAIT_SECONDS", 1000.0)
+    monkeypatch.setattr("fdch.index.storage.catalogue._SETTLE_BYTES", 1 << 12)
+    monkeypatch.setattr("fdch.index.storage.catalogue._WAIT_SECONDS", 1000.0)
     log = tmp_path / "index" / "index.sqlite-wal"
     with (
         CodeFolder.create(tmp_path / "index", 32, "model") as writer,

@@ -4,13 +4,13 @@ import pytest
 from tests.index.store_samples import random_codes
 
 from fdch.errors import IndexFolderError
-from fdch.index.acknowledged import Acknowledged, acknowledge
-from fdch.index.folder import CodeFolder
-from fdch.index.layout import write_durably
-from fdch.index.locking import WriterLock
-from fdch.index.repair import repair_folder
+from fdch.index.storage.acknowledged import Acknowledged, acknowledge
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.layout import write_durably
+from fdch.index.storage.locking import WriterLock
+from fdch.index.storage.repair import repair_folder
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
-from fdch.index.verification import verify_folder
 
 ROWS = "codes/00000000.rows"
 

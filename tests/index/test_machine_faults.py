@@ -7,10 +7,10 @@ import pytest
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import IndexFolderError
-from fdch.index.folder import CodeFolder
-from fdch.index.layout import is_damage
-from fdch.index.repair import repair_folder
-from fdch.index.verification import verify_folder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.layout import is_damage
+from fdch.index.storage.repair import repair_folder
+from fdch.index.storage.verification import verify_folder
 
 
 @pytest.fixture

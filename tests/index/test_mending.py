@@ -4,10 +4,10 @@ import pytest
 from tests.index.killing import kill_at
 from tests.index.store_samples import random_codes
 
-from fdch.index.folder import CodeFolder
-from fdch.index.repair import repair_folder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.repair import repair_folder
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
-from fdch.index.verification import verify_folder
 
 COUNT = 3000  # three chunks of codes
 ROWS = "codes/00000000.rows"
@@ -84,7 +84,10 @@ def test_what_stands_in_the_way_of_a_copy_is_put_aside(path):
 
 def test_a_kill_amid_repair_lets_no_damaged_code_count(path):
     damage(path / ROWS, 64 + 4096, b"damaged codes")
-    kill_at(path, "import fdch.index.repair as r; r._drop = die; r.repair_folder(path)")
+    kill_at(
+        path,
+        "import fdch.index.storage.repair as r; r._drop = die; r.repair_folder(path)",
+    )
     assert not verify_folder(path).is_clean
     done = repair_folder(path)
     assert len(done.lost) == 1024

@@ -3,11 +3,11 @@ import sqlite3
 import pytest
 from tests.index.store_samples import random_codes
 
-from fdch.index.folder import CodeFolder
-from fdch.index.layout import CATALOGUE, SEAL
-from fdch.index.repair import repair_folder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.layout import CATALOGUE, SEAL
+from fdch.index.storage.repair import repair_folder
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
-from fdch.index.verification import verify_folder
 
 COUNT = 4000  # several chunks of numbers
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from fdch.codes import Codes, hamming_distances
-from fdch.index.folder import CodeFolder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Added, Condition, Item
-from fdch.index.verification import verify_folder
 
 BITS = 12
 ids = st.sampled_from([*"abcdefgh", "3", "17"])

@@ -6,11 +6,11 @@ import pytest
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DamagedIndex
-from fdch.index.folder import CodeFolder
-from fdch.index.layout import ACKNOWLEDGED, CATALOGUE, SEAL, WAL
-from fdch.index.repair import repair_folder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.layout import ACKNOWLEDGED, CATALOGUE, SEAL, WAL
+from fdch.index.storage.repair import repair_folder
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
-from fdch.index.verification import verify_folder
 
 COUNT = 2500  # several chunks of codes
 

@@ -8,10 +8,10 @@ import pytest
 from tests.index.store_samples import random_codes
 
 from fdch.errors import IndexFolderError
-from fdch.index.catalogue import Catalogue
-from fdch.index.folder import CodeFolder
+from fdch.index.storage.catalogue import Catalogue
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
-from fdch.index.verification import verify_folder
 
 CODES = random_codes(50)
 

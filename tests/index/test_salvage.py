@@ -6,11 +6,11 @@ from tests.index.killing import kill_at
 from tests.index.store_samples import random_codes
 
 from fdch.errors import DamagedIndex
-from fdch.index.folder import CodeFolder
-from fdch.index.layout import CATALOGUE, DRAFT, WAL
-from fdch.index.repair import repair_folder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.layout import CATALOGUE, DRAFT, WAL
+from fdch.index.storage.repair import repair_folder
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
-from fdch.index.verification import verify_folder
 
 NAMED, RUNNING = 300, 3000
 GONE = [*(f"item {i}" for i in range(0, NAMED, 5)), *map(str, range(NAMED, 3300, 3))]
@@ -111,7 +111,7 @@ def test_a_kill_while_the_catalogue_is_swapped_loses_nothing(
     if has_log:
         kill_at(
             path,
-            "from fdch.index.folder import CodeFolder\n"
+            "from fdch.index.storage.folder import CodeFolder\n"
             "from fdch.index.store import Item\n"
             "from tests.index.store_samples import random_codes\n"
             "folder = CodeFolder.open(path, writable=True)\n"
@@ -123,8 +123,8 @@ def test_a_kill_while_the_catalogue_is_swapped_loses_nothing(
     kill_at(
         path,
         "import shutil\n"
-        "import fdch.index.salvage as salvage\n"
-        "from fdch.index.repair import repair_folder\n"
+        "import fdch.index.storage.salvage as salvage\n"
+        "from fdch.index.storage.repair import repair_folder\n"
         "finish = salvage.finish_rebuilding\n"
         "def finish_in_part(folder):\n"
         f"    real, left = {call}, {count}\n"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fdch.codes import Codes
-from fdch.index.folder import CodeFolder
+from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
 
 MODEL = "a model"

@@ -4,9 +4,9 @@ import pytest
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DamagedIndex
-from fdch.index.folder import CodeFolder
-from fdch.index.layout import SEAL
-from fdch.index.verification import verify_folder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.layout import SEAL
+from fdch.index.storage.verification import verify_folder
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from tests.index.store_samples import copying, random_codes, sample_items
 from tests.index.unprivileged import as_nobody
 
 from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
-from fdch.index.folder import CodeFolder
-from fdch.index.layout import ACKNOWLEDGED, CATALOGUE, SEAL, WAL
-from fdch.index.locking import WriterLock
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.layout import ACKNOWLEDGED, CATALOGUE, SEAL, WAL
+from fdch.index.storage.locking import WriterLock
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
-from fdch.index.verification import verify_folder
 
 WRITES = ("pwrite", "fsync", "fdatasync", "truncate", "replace", "rename")
 

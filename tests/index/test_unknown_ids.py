@@ -4,7 +4,7 @@ import pytest
 
 from fdch.codes import binarize
 from fdch.errors import DataError
-from fdch.index.folder import CodeFolder
+from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
 
 

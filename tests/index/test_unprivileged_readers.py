@@ -11,12 +11,12 @@ from tests.index.store_samples import random_codes, sample_items
 from tests.index.unprivileged import as_nobody, followed_by_nobody
 
 from fdch.errors import DamagedIndex, IndexBusy
-from fdch.index.catalogue import Catalogue
-from fdch.index.folder import CodeFolder
-from fdch.index.layout import WAL
-from fdch.index.snapshot import load_snapshot
+from fdch.index.storage.catalogue import Catalogue
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.layout import WAL
+from fdch.index.storage.snapshot import load_snapshot
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
-from fdch.index.verification import verify_folder
 
 
 @pytest.fixture
@@ -131,7 +131,9 @@ def test_a_torn_snapshot_is_not_kept(path, unlocked, monkeypatch):
             writer._access._settled()
             return found
 
-        monkeypatch.setattr("fdch.index.access.load_snapshot", settled_meanwhile)
+        monkeypatch.setattr(
+            "fdch.index.storage.access.load_snapshot", settled_meanwhile
+        )
         with pytest.raises(IndexBusy):
             len(unlocked)
     assert unlocked._access._snapshot is None

@@ -3,8 +3,8 @@
 import pytest
 
 from fdch.errors import IndexFolderError
-from fdch.index.repair import repair_folder
-from fdch.index.verification import verify_folder
+from fdch.index.storage.repair import repair_folder
+from fdch.index.storage.verification import verify_folder
 
 
 @pytest.mark.parametrize("look", [verify_folder, repair_folder])

@@ -4,10 +4,10 @@ import tracemalloc
 
 import pytest
 
-from fdch.index.layout import CATALOGUE, WAL
-from fdch.index.seal import Seal
-from fdch.index.wal import EMPTY, read_log
-from fdch.index.wal_mending import mends_of_log
+from fdch.index.storage.layout import CATALOGUE, WAL
+from fdch.index.storage.seal import Seal
+from fdch.index.storage.wal import EMPTY, read_log
+from fdch.index.storage.wal_mending import mends_of_log
 
 UID = bytes(range(16))
 
@@ -57,7 +57,7 @@ def test_no_log_and_a_cut_header_are_empty(tmp_path):
 def test_a_flipped_byte_ends_our_trust_where_it_ends_sqlites(
     logged, place, monkeypatch
 ):
-    monkeypatch.setattr("fdch.index.wal._BLOCK_FRAMES", 1 + place % 3)
+    monkeypatch.setattr("fdch.index.storage.wal._BLOCK_FRAMES", 1 + place % 3)
     content = bytearray((logged / WAL).read_bytes())
     content[place] ^= 1 << place % 8
     (logged / WAL).write_bytes(content)
@@ -70,7 +70,7 @@ def test_a_flipped_byte_ends_our_trust_where_it_ends_sqlites(
 
 @pytest.mark.parametrize("block", [1, 2, 3, 256])
 def test_what_is_cut_off_ends_our_trust(logged, monkeypatch, block):
-    monkeypatch.setattr("fdch.index.wal._BLOCK_FRAMES", block)
+    monkeypatch.setattr("fdch.index.storage.wal._BLOCK_FRAMES", block)
     whole = (logged / WAL).read_bytes()
     for size, trusted in [
         (31, 0),
@@ -89,7 +89,7 @@ def test_what_is_cut_off_ends_our_trust(logged, monkeypatch, block):
 
 @pytest.mark.parametrize("block", [1, 2, 256])
 def test_damaged_bytes_are_mended_block_by_block(logged, monkeypatch, block):
-    monkeypatch.setattr("fdch.index.wal._BLOCK_FRAMES", block)
+    monkeypatch.setattr("fdch.index.storage.wal._BLOCK_FRAMES", block)
     content = bytearray((logged / WAL).read_bytes())
     mends = [(place, content[place]) for place in (9, 36, 5000, 8280, 13000, 16530)]
     for place, byte in mends:

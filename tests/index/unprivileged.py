@@ -11,9 +11,9 @@ from pathlib import Path
 from tests.index.store_samples import random_codes
 
 from fdch.errors import FdchError
-from fdch.index.folder import CodeFolder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
-from fdch.index.verification import verify_folder
 
 NOBODY = 65534
 

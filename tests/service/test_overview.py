@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fdch.codes import Codes, binarize
-from fdch.index.folder import CodeFolder
 from fdch.index.opening import create_store
+from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
 from fdch.service import overview as overviews
 from fdch.service.groups import group_codes, map_codes

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from tests.service.running import running, wait_until
 
-from fdch.index.layout import CATALOGUE
+from fdch.index.storage.layout import CATALOGUE
 from fdch.service import service
 from fdch.service.place import Place
 

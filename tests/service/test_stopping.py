@@ -114,7 +114,7 @@ def dying(at):
     code = """
 import os, signal, sys
 from fdch.cli import main
-from fdch.index.layout import PARTIAL
+from fdch.index.storage.layout import PARTIAL
 from fdch.retrieval.index import Index
 from fdch.service.pictures import ItemPictures
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from tests.service.running import running
 
-from fdch.index.folder import CodeFolder
+from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Contents
 
 

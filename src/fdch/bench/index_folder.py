@@ -13,8 +13,8 @@ from fdch.bench.clustered_codes import Source
 from fdch.bench.timing import seconds, spread
 from fdch.errors import SettingError
 from fdch.index.conditions import parse_condition
-from fdch.index.folder import CodeFolder
 from fdch.index.search.lookup import warm
+from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.progress import Progress, Update, silent

@@ -18,7 +18,7 @@ def command(index: str, as_json: bool) -> None:
     Codes of removed items are left out, the others grouped, so that a search
     can skip whole groups; answers stay the same. Others may go on reading.
     """
-    from fdch.index.folder import CodeFolder
+    from fdch.index.storage.folder import CodeFolder
 
     with ProgressPrinter() as progress:
         with CodeFolder.open(index_folder(index), writable=True) as folder:

@@ -30,7 +30,7 @@ def command(index: str, radius: int, as_json: bool) -> None:
     Printed are the largest groups; --json gives all. Codes tell what is alike
     to the model: the longer they are, the more alike are equal ones.
     """
-    from fdch.index.folder import CodeFolder
+    from fdch.index.storage.folder import CodeFolder
 
     with ProgressPrinter() as progress, CodeFolder.open(index_folder(index)) as folder:
         found = folder.duplicates(radius, progress)

@@ -9,7 +9,7 @@ from fdch.cli.options import example, index_argument, index_folder, json_option
 from fdch.cli.output import NAMED, count, plain, say, say_json
 
 if TYPE_CHECKING:
-    from fdch.index.repair import Repair
+    from fdch.index.storage.repair import Repair
 
 
 @click.command("repair", epilog=example("fdch index repair scenes.index"))
@@ -21,7 +21,7 @@ def command(index: str, as_json: bool) -> None:
     What can be restored is restored, items whose bytes are lost are removed
     and named. The exit code is 1 where something is still wrong.
     """
-    from fdch.index.repair import repair_folder
+    from fdch.index.storage.repair import repair_folder
 
     done = repair_folder(index_folder(index))
     left = [str(problem) for problem in done.left]

@@ -17,7 +17,7 @@ def command(index: str, as_json: bool) -> None:
     Nothing is changed. The exit code is 1 where something is wrong, which
     'fdch index repair' then mends as far as it can be mended.
     """
-    from fdch.index.verification import verify_folder
+    from fdch.index.storage.verification import verify_folder
 
     folder = index_folder(index)
     with ProgressPrinter() as progress:

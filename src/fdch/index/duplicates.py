@@ -10,7 +10,7 @@ from fdch.index.search.bucketed import Buckets
 from fdch.index.search.gallery import Found, Gallery, Part
 from fdch.index.search.lookup import within
 from fdch.index.search.rows import row_codes, row_words
-from fdch.index.snapshot import Snapshot
+from fdch.index.storage.snapshot import Snapshot
 from fdch.progress import Progress, Update, silent
 
 _QUERIES_AT_A_TIME = 256

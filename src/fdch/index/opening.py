@@ -8,7 +8,7 @@ from fdch.errors import IndexFolderError
 from fdch.index.store import CodeStore, Contents
 
 if TYPE_CHECKING:
-    from fdch.index.creating import WriteModel
+    from fdch.index.storage.creating import WriteModel
 
 MILVUS = "milvus://"
 
@@ -42,7 +42,7 @@ def create_store(
         from fdch.index.milvus import MilvusStore
 
         return MilvusStore.create(str(name), bits, model, facts)
-    from fdch.index.folder import CodeFolder
+    from fdch.index.storage.folder import CodeFolder
 
     return CodeFolder.create(Path(name), bits, model, facts)
 
@@ -54,7 +54,7 @@ def require_free(name: str | Path) -> None:
 
         MilvusStore.require_free(str(name))
     else:
-        from fdch.index.creating import free_place
+        from fdch.index.storage.creating import free_place
 
         free_place(Path(name))
 
@@ -70,7 +70,7 @@ def open_store(name: str | Path, writable: bool = False) -> IndexStore:
         from fdch.index.milvus import MilvusStore
 
         return MilvusStore.open(str(name), writable=writable)
-    from fdch.index.folder import CodeFolder
+    from fdch.index.storage.folder import CodeFolder
 
     return CodeFolder.open(Path(name), writable=writable)
 

@@ -4,8 +4,8 @@ import difflib
 from collections.abc import Sequence
 
 from fdch.errors import DataError
-from fdch.index.access import View
-from fdch.index.sampling import sample_items
+from fdch.index.storage.access import View
+from fdch.index.storage.sampling import sample_items
 from fdch.index.store import is_whole
 
 _LISTED = 10

@@ -21,7 +21,7 @@ from fdch.runs.run import Run, copy_model, save_run
 from fdch.training.context import PLAIN, Context
 
 if TYPE_CHECKING:
-    from fdch.index.repair import Repair
+    from fdch.index.storage.repair import Repair
 
 PICTURES_AT_A_TIME = 128
 ROWS_AT_A_TIME = 8192
@@ -81,7 +81,7 @@ class Index(OpenIndex):
         Returns:
             What was restored, what is lost, and what is still wrong.
         """
-        from fdch.index.repair import repair_folder
+        from fdch.index.storage.repair import repair_folder
 
         return repair_folder(require_folder(name))
 

@@ -13,8 +13,8 @@ from fdch.runs.run import Run, open_run
 from fdch.training.context import PLAIN, Context
 
 if TYPE_CHECKING:
-    from fdch.index.folder import CodeFolder
-    from fdch.index.verification import Verification
+    from fdch.index.storage.folder import CodeFolder
+    from fdch.index.storage.verification import Verification
 
 
 class OpenIndex:
@@ -104,7 +104,7 @@ class OpenIndex:
     @property
     def _folder(self) -> "CodeFolder":
         """The store, where it is a folder; a server looks after itself."""
-        from fdch.index.folder import CodeFolder
+        from fdch.index.storage.folder import CodeFolder
 
         if not isinstance(self.store, CodeFolder):
             require_folder(self.store.name)

@@ -23,7 +23,7 @@ from typing import Any
 from fdch import __version__
 from fdch.errors import DamagedRun, DataError, NewerRun, RunError
 from fdch.evaluation.calibration import Calibration
-from fdch.index.layout import CATALOGUE, MODEL
+from fdch.index.storage.layout import CATALOGUE, MODEL
 
 FORMAT = 1
 DESCRIPTION = "run.json"

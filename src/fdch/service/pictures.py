@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fdch.data.decoding import PictureLimits, picture_format, shrink
 from fdch.errors import BrokenPicture
-from fdch.index.layout import PARTIAL, sync_folder, write_durably
+from fdch.index.storage.layout import PARTIAL, sync_folder, write_durably
 from fdch.index.store import Item
 from fdch.service.headers import has_tag
 from fdch.service.problems import Problem, too_busy

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from fdch.index.layout import CATALOGUE
+from fdch.index.storage.layout import CATALOGUE
 
 
 class Place:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
-from fdch.index.layout import write_durably
+from fdch.index.storage.layout import write_durably
 
 FILE = "unfinished.json"
 _log = logging.getLogger("fdch.service")

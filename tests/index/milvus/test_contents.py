@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from fdch.codes import binarize
 from fdch.errors import IndexFolderError
-from fdch.index.folder import CodeFolder
-from fdch.index.items import as_number, spelled
 from fdch.index.milvus import MilvusStore, collection, contents
 from fdch.index.milvus.contents import Counts
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.items import as_number, spelled
 from fdch.index.store import Contents, Item
 
 BITS = 16

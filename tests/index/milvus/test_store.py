@@ -8,8 +8,8 @@ import pytest
 
 from fdch.codes import Codes, binarize, hamming_distances
 from fdch.errors import DataError, IndexFolderError, ModelMismatch, SettingError
-from fdch.index.items import as_number, spelled
 from fdch.index.milvus import MilvusStore
+from fdch.index.storage.items import as_number, spelled
 from fdch.index.store import Added, Condition, Item
 
 MODEL = "a" * 32

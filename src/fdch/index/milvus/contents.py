@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from fdch.index.items import CellRow, Value, cell_rows
 from fdch.index.milvus.collection import Collection
 from fdch.index.milvus.expressions import CELLS, LABELS
 from fdch.index.milvus.schema import read_item
+from fdch.index.storage.items import CellRow, Value, cell_rows
 from fdch.index.store import Cell, Contents, Item
 
 MOST_COUNTED = 100_000

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fdch.index.drafts import clear_drafts, draft_of
-from fdch.index.layout import MODEL
+from fdch.index.storage.drafts import clear_drafts, draft_of
+from fdch.index.storage.layout import MODEL
 
 
 @contextmanager

@@ -7,7 +7,7 @@ an escape. Column names cannot be escaped there, so cells lie under keys in hex.
 from collections.abc import Iterable, Sequence
 
 from fdch.errors import DataError
-from fdch.index.items import as_number, spelled, spellings
+from fdch.index.storage.items import as_number, spelled, spellings
 from fdch.index.store import LABEL, Cell, Condition
 
 CELLS = "cells"

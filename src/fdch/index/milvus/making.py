@@ -17,7 +17,7 @@ from fdch.index.milvus.copies import passing_folder
 from fdch.index.milvus.schema import read_description, write_description
 
 if TYPE_CHECKING:
-    from fdch.index.creating import WriteModel
+    from fdch.index.storage.creating import WriteModel
 
 
 def make_index(

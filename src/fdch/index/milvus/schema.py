@@ -10,7 +10,6 @@ from typing import Any, get_args
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError, IndexFolderError
-from fdch.index.items import from_row, to_row
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.expressions import (
     BOUNDS,
@@ -22,6 +21,7 @@ from fdch.index.milvus.expressions import (
     column_of,
     label_bounds,
 )
+from fdch.index.storage.items import from_row, to_row
 from fdch.index.store import Cell, Item, Kind
 
 FORMAT = 1

@@ -24,7 +24,6 @@ from fdch.errors import (
     SettingError,
     StoreAway,
 )
-from fdch.index.filters import require_columns
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.collection import INDEX_TYPE, STRONG, Collection
 from fdch.index.milvus.connection import PATIENCE_SECONDS, Connection
@@ -42,10 +41,11 @@ from fdch.index.milvus.schema import (
     read_item,
 )
 from fdch.index.milvus.searching import MOST_HITS, Search, answer, as_bytes
+from fdch.index.storage.filters import require_columns
 from fdch.index.store import LABEL, Added, Answer, Condition, Contents, Item
 
 if TYPE_CHECKING:
-    from fdch.index.creating import WriteModel
+    from fdch.index.storage.creating import WriteModel
 
 _log = logging.getLogger(__name__)
 ITEM_IDS = 200  # texts of 64 KiB: 26 MB at most

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from fdch.index.access import View
-from fdch.index.identities import items_of
 from fdch.index.search.gallery import Found
+from fdch.index.storage.access import View
+from fdch.index.storage.identities import items_of
 from fdch.index.store import Answer
 
 

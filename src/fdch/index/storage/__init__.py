@@ -1,0 +1,1 @@
+"""The index folder: rows, catalogue, snapshots, repair. Knows no kernel."""

@@ -1,0 +1,98 @@
+"""The last commits that were acknowledged, outside of SQLite.
+
+SQLite drops the tail of a write-ahead log whose checksum fails, without a word.
+Commits that were acknowledged are therefore counted here too: two records that
+take turns, each in a sector of its own and written in place.
+"""
+
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from fdch.index.storage.layout import (
+    ACKNOWLEDGED,
+    digest,
+    open_plainly,
+    sync,
+    write_durably,
+)
+
+_MAGIC = b"fdch-ack"
+_RECORD = struct.Struct("<8s16sQQQ")
+_SLOT_BYTES = 512
+_SLOTS = 2
+
+
+@dataclass(frozen=True, order=True)
+class Acknowledged:
+    """A commit that its caller was told of.
+
+    Args:
+        commit: Its number.
+        items: How many items there were after it.
+        next_number: The number that the next item gets.
+        uid: Identity of the index.
+    """
+
+    commit: int
+    items: int
+    next_number: int
+    uid: bytes
+
+
+def begin(folder: Path, first: Acknowledged) -> None:
+    """Write the file anew, with one record in both slots."""
+    write_durably(folder / ACKNOWLEDGED, _slot(first) * _SLOTS)
+
+
+def require_record(folder: Path) -> None:
+    """Begin no change that could not be put on record when it is committed.
+
+    Raises:
+        FileNotFoundError: The file is gone.
+    """
+    (folder / ACKNOWLEDGED).stat()
+
+
+def acknowledge(folder: Path, latest: Acknowledged) -> None:
+    """Put a commit on record, over the last but one."""
+    handle = open_plainly(str(folder / ACKNOWLEDGED), os.O_WRONLY)
+    try:
+        os.pwrite(handle, _slot(latest), latest.commit % _SLOTS * _SLOT_BYTES)
+        sync(handle, is_in_place=True)
+    finally:
+        os.close(handle)
+
+
+def acknowledged(folder: Path) -> tuple[Acknowledged | None, list[str]]:
+    """Read the last commit on record, and what is wrong with the file."""
+    try:
+        with (folder / ACKNOWLEDGED).open("rb") as file:
+            content = file.read(_SLOTS * _SLOT_BYTES + 1)
+    except FileNotFoundError:
+        return None, ["it is missing"]
+    wrong = []
+    if len(content) != _SLOTS * _SLOT_BYTES:
+        wrong.append(f"it has not {_SLOTS * _SLOT_BYTES} bytes")
+    slots = [content[i * _SLOT_BYTES :][:_SLOT_BYTES] for i in range(_SLOTS)]
+    records = [_read(slot) for slot in slots]
+    wrong += [f"record {i} is damaged" for i, r in enumerate(records) if r is None]
+    intact = [record for record in records if record is not None]
+    return max(intact, default=None), wrong
+
+
+def _slot(record: Acknowledged) -> bytes:
+    content = _RECORD.pack(
+        _MAGIC, record.uid, record.commit, record.items, record.next_number
+    )
+    content += digest(content, record.uid, "acknowledged")
+    return content.ljust(_SLOT_BYTES, b"\0")
+
+
+def _read(slot: bytes) -> Acknowledged | None:
+    if len(slot) != _SLOT_BYTES:
+        return None
+    _, uid, commit, items, next_number = _RECORD.unpack_from(slot)
+    record = Acknowledged(commit, items, next_number, uid)
+    return record if slot == _slot(record) else None

@@ -1,0 +1,65 @@
+"""Folders in the making: hidden, locked while somebody makes them, else cleared away.
+
+A maker writes its name into the lock once it holds it. So a lock with words in it
+that can be taken is one whose maker has died; a folder without them may be a second
+old, and is left alone until nobody can be about to lock it.
+"""
+
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fdch.errors import IndexBusy
+from fdch.index.storage.layout import LOCK
+from fdch.index.storage.locking import WriterLock
+
+_PREFIX = ".fdch-index-"
+_NAME = re.compile(re.escape(_PREFIX) + "[0-9a-f]{32}")
+_UNLOCKED_SECONDS = 3600
+
+
+@contextmanager
+def draft_of(target: Path, uid: str) -> Iterator[Path]:
+    """Make a locked folder beside a target; it is gone at the end if not renamed."""
+    draft = target.with_name(_PREFIX + uid)
+    draft.mkdir()
+    lock = None
+    try:
+        lock = WriterLock(draft)
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        if lock is not None:
+            lock.release()
+
+
+def clear_drafts(folder: Path) -> None:
+    """Remove from a folder what makers that were killed have left in it."""
+    with suppress(OSError):  # such as a folder that may not be listed
+        for path in list(folder.iterdir()):
+            if _NAME.fullmatch(path.name):
+                with suppress(OSError, IndexBusy):
+                    _clear(path)
+
+
+def _clear(draft: Path) -> None:
+    if _is_left(draft):
+        lock = WriterLock(draft)
+        shutil.rmtree(draft, ignore_errors=True)
+        lock.release()
+
+
+def _is_left(draft: Path) -> bool:
+    """Tell a folder of ours that nobody is about to lock."""
+    known = draft.lstat()
+    if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.geteuid():
+        return False
+    with suppress(FileNotFoundError):
+        if (draft / LOCK).lstat().st_size:
+            return True
+    return time.time() - known.st_mtime > _UNLOCKED_SECONDS

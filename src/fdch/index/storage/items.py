@@ -1,0 +1,252 @@
+"""Items as the catalogue keeps them: one JSON text each, and cells to filter by."""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, get_args
+
+import numpy as np
+
+from fdch.errors import DamagedIndex, DataError
+from fdch.index.storage.layout import digest
+from fdch.index.store import LABEL, Cell, Item, Kind
+
+MOST_ID_CHARACTERS = 1024
+MOST_CONTENT_CHARACTERS = 2**24
+MOST_COLUMNS = 1000
+
+_KINDS = get_args(Kind)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_FIRST_LETTERS = frozenset("+-.0123456789")
+_MOST_DIGITS = 400
+_INT64 = 2**63
+MOST_EXACT = _INT64  # from here on numbers are kept as those of floating point
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+Value = int | float | str
+CellRow = tuple[str, Value, str]  # column, value, spelling where it is not plain
+
+
+@dataclass(frozen=True)
+class Row:
+    """An item ready to be stored."""
+
+    id: str
+    content: str
+    cells: tuple[CellRow, ...]
+
+    def digest(self, uid: bytes, number: int) -> bytes:
+        """Give the checksum that proves the row intact."""
+        return row_digest(uid, number, self.id, self.content)
+
+
+def row_digest(uid: bytes, number: int, id: str, content: str) -> bytes:
+    """Give the checksum of an item's row in the catalogue."""
+    return digest(f"{len(id)} {id}{content}".encode(), uid, "item", number)
+
+
+def to_row(item: Item) -> Row:
+    """Check an item and make its row.
+
+    Raises:
+        DataError: Naming what cannot be stored.
+    """
+    _require_text("an item's id", item.id)
+    if not 0 < len(item.id) <= MOST_ID_CHARACTERS:
+        raise DataError(
+            f"an item's id has 1 to {MOST_ID_CHARACTERS} characters; "
+            f"got {len(item.id)} ({item.id[:40]!r})."
+        )
+    if item.kind not in _KINDS:
+        raise DataError(f"item '{item.id}': kind {item.kind!r} is not in {_KINDS}.")
+    for name, text in (("text", item.text), ("image", item.image)):
+        if text is not None:
+            _require_text("the {} of item '{}'", text, name, item.id)
+    for label in item.labels:
+        _require_text("a label of item '{}'", label, item.id)
+    columns = {
+        _column(name): _cell(item, name, cell) for name, cell in item.columns.items()
+    }
+    content = _encode([item.kind, item.text, item.image, list(item.labels), columns])
+    if len(content) > MOST_CONTENT_CHARACTERS or len(columns) > MOST_COLUMNS:
+        raise DataError(
+            f"item '{item.id}' has {len(content):,} characters in {len(columns):,} "
+            f"columns; at most {MOST_CONTENT_CHARACTERS:,} in {MOST_COLUMNS:,} fit."
+        )
+    return Row(item.id, content, cell_rows(item.labels, columns))
+
+
+def from_row(id: str, content: str) -> Item:
+    """Read an item's row again."""
+    try:
+        kind, text, image, labels, columns = _decode(content)
+        item = Item(id, text, image, tuple(labels), dict(columns), kind)
+        _require_item(item, labels)
+    except (ValueError, TypeError, RecursionError, DataError) as problem:
+        raise DamagedIndex(
+            f"what is known of item '{str(id)[:80]}' is damaged ({problem}). "
+            "Run 'fdch index verify' to see what is wrong."
+        ) from problem
+    return item
+
+
+def _require_item(item: Item, labels: object) -> None:
+    """Take from the catalogue only what could have been put into it."""
+    _require_text("its id", item.id)
+    if item.kind not in _KINDS or not isinstance(labels, list):
+        raise ValueError(f"kind {item.kind!r}, labels {type(labels).__name__}")
+    for text in (item.text, item.image):
+        if text is not None:
+            _require_text("its text or image", text)
+    for label in labels:
+        _require_text("a label", label)
+    for name, cell in item.columns.items():
+        _require_text("the name of a column", name)
+        _cell(item, name, cell)
+
+
+def require_texts(names: Iterable[object], what: str) -> None:
+    """Refuse a catalogue in which something else stands where texts were put."""
+    for name in names:
+        if not isinstance(name, str):
+            raise DamagedIndex(
+                f"{what} is no text but {type(name).__name__}: the catalogue of the "
+                "index is damaged. Run 'fdch index verify' to see what is wrong."
+            )
+
+
+def cells_of(id: str, content: str) -> tuple[CellRow, ...]:
+    """Give the cells that belong to a stored row."""
+    item = from_row(id, content)
+    return cell_rows(item.labels, dict(item.columns))
+
+
+def spelled(cell: Cell) -> str:
+    """Write a cell as the text that filters compare."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return str(cell)
+
+
+def as_number(text: str) -> int | float | None:
+    """Read a text as a number, None where it is not one.
+
+    >>> as_number("10"), as_number("1e2"), as_number("ten")
+    (10, 100.0, None)
+    """
+    if text[:1] not in _FIRST_LETTERS or len(text) > _MOST_DIGITS:
+        return None
+    if not _NUMBER.fullmatch(text):
+        return None
+    if _WHOLE.fullmatch(text):
+        whole = int(text)
+        if -_INT64 <= whole < _INT64:
+            return whole
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def as_whole(text: str) -> int:
+    """Read the text of a number beyond 64 bits, to its last digit.
+
+    >>> as_whole("18446744073709551617") - as_whole("18446744073709551616")
+    1
+    """
+    return int(text) if _WHOLE.fullmatch(text) else int(float(text))
+
+
+def spellings(text: str) -> tuple[str, ...]:
+    """Give what a text may be kept as: True and False as JSON writes them, too.
+
+    >>> spellings("True"), spellings("beach")
+    (('True', 'true'), ('beach',))
+    """
+    return (text, text.lower()) if text in ("True", "False") else (text,)
+
+
+def cell_rows(labels: tuple[str, ...], columns: dict[str, Cell]) -> tuple[CellRow, ...]:
+    """Give the cells by which an item is filtered and counted, each once."""
+    return tuple(dict.fromkeys(_cell_rows(labels, columns)))
+
+
+def _cell_rows(labels: tuple[str, ...], columns: dict[str, Cell]) -> Iterator[CellRow]:
+    named: list[tuple[str, Cell]] = [(LABEL, label) for label in labels]
+    for name, cell in [*named, *columns.items()]:
+        if cell is None:
+            continue
+        if type(cell) is int and -_INT64 <= cell < _INT64:
+            yield name, cell, ""
+            continue
+        if type(cell) is float:
+            yield name, cell, str(cell)
+            continue
+        text = spelled(cell)
+        number = as_number(text)
+        if number is None:
+            yield name, text, ""
+        else:
+            yield (
+                name,
+                number,
+                "" if str(number) == text and type(number) is int else text,
+            )
+
+
+@lru_cache(maxsize=4096)
+def _column(name: str) -> str:
+    _require_text("the name of a column", name)
+    if name == LABEL:
+        raise DataError(
+            f"no column may be named '{LABEL}': that name stands for the labels of "
+            "items in filters. Rename the column."
+        )
+    return name
+
+
+def _cell(item: Item, name: str, cell: Any) -> Cell:
+    if type(cell) is int:
+        return cell
+    value = cell.item() if isinstance(cell, np.generic) else cell
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        raise DataError(
+            f"column '{name}' of item '{item.id}' is {value}; give a finite number, "
+            "or None where there is none."
+        )
+    _require_text("column '{}' of item '{}'", value, name, item.id)
+    return value
+
+
+def _require_text(what: str, text: object, *names: str) -> None:
+    """Refuse what is no text, or none that can be stored.
+
+    Args:
+        what: How to call it in the message, with a place for each name.
+        text: What was given.
+        names: Put into the message, which is made only when it is needed.
+    """
+    if not isinstance(text, str):
+        wrong = f"must be a text; got {type(text).__name__}."
+    elif "\0" in text:
+        wrong = "contains the character NUL; remove it."
+    elif text.isascii() or not _SURROGATES.search(text):
+        return
+    else:
+        wrong = "is not valid Unicode: it has half of a character."
+    raise DataError(f"{what.format(*names)} {wrong}")

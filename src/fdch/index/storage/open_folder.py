@@ -1,0 +1,146 @@
+"""What can be done with an open index folder besides adding and searching."""
+
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from fdch.codes import Codes
+from fdch.errors import DamagedIndex, DataError, ModelMismatch
+from fdch.index.duplicates import near_groups
+from fdch.index.storage.access import Access
+from fdch.index.storage.compaction import compact
+from fdch.index.storage.contents import columns, contents, describe
+from fdch.index.storage.identities import ids_of
+from fdch.index.storage.layout import MODEL
+from fdch.index.storage.sampling import sample_items
+from fdch.index.storage.verification import Verification, verify_folder
+from fdch.index.store import Contents
+from fdch.progress import Progress, silent
+
+
+class OpenFolder:
+    """An index folder that is open: what it is, and its upkeep."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        # a folder that is forgotten or left open at the end is closed as well
+        self._close = weakref.finalize(self, access.close)
+
+    @property
+    def path(self) -> Path:
+        """Give the folder."""
+        return self._access.place.folder
+
+    @property
+    def name(self) -> str:
+        """Give the folder's path."""
+        return str(self.path)
+
+    @property
+    def bits(self) -> int:
+        """Give the length of the codes."""
+        return self._access.place.bits
+
+    @property
+    def model(self) -> str:
+        """Give the fingerprint of the model that makes the codes."""
+        return str(self._access.facts["model"])
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Give what else was kept when the index was made."""
+        return dict(self._access.facts["facts"])
+
+    def require_model(self, model: str) -> None:
+        """Refuse codes or queries of another model.
+
+        Raises:
+            ModelMismatch: With both fingerprints.
+        """
+        if model != self.model:
+            raise ModelMismatch(
+                f"index '{self.path}' holds codes of model {self.model}; these are of "
+                f"model {model}. Use the run it was made with, or make a new index."
+            )
+
+    def model_folder(self) -> Path:
+        """Give the folder with the model's files.
+
+        Raises:
+            DamagedIndex: There is none.
+        """
+        folder = self.path / MODEL
+        if not folder.is_dir():
+            raise DamagedIndex(
+                f"index '{self.path}' has lost its model, the folder '{MODEL}' in it. "
+                "Restore it from a copy, or create the index again."
+            )
+        return folder
+
+    def describe(self) -> dict[str, object]:
+        """Say what there is: items, bytes, parts; plain values for JSON."""
+        with self._access.reading() as view:
+            known = describe(view)
+        return known | {"model": self.model, "facts": self.facts}
+
+    def columns(self) -> list[str]:
+        """Name what filters can ask for."""
+        with self._access.reading() as view:
+            return columns(view)
+
+    def contents(self, most: int = 20) -> Contents:
+        """Tell what filters can ask for: so many values of each column."""
+        with self._access.reading() as view:
+            return contents(view, most)
+
+    def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
+        """Draw so many items at random: their ids and codes."""
+        with self._access.reading() as view:
+            return sample_items(view, count, seed)
+
+    def compact(self, progress: Progress = silent) -> None:
+        """Reclaim the space of removed items, and make searching faster."""
+        compact(self._access, progress)
+
+    def duplicates(
+        self, radius: int, progress: Progress = silent
+    ) -> list[tuple[str, ...]]:
+        """Group items whose codes are no farther apart than the radius.
+
+        Returns:
+            Ids of the items of each group of two or more, in order of insertion; the
+            largest groups first.
+        """
+        if radius < 0:
+            raise DataError(f"a radius is 0 or more; got {radius}.")
+        with self._access.reading() as view:
+            groups = near_groups(view.snapshot, radius, progress)
+            return [
+                tuple(ids_of(view.connection, view.snapshot, group)) for group in groups
+            ]
+
+    def verify(self, progress: Progress = silent) -> Verification:
+        """Look at every byte of the index and say what is wrong.
+
+        Raises:
+            IndexBusy: Another process is writing.
+        """
+        with self._access.alone():
+            is_locked = self._access.lock is not None
+            return verify_folder(self.path, progress, is_locked=is_locked)
+
+    def close(self) -> None:
+        """Let go of the files; leave the folder sealed."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
