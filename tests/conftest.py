@@ -23,8 +23,8 @@ import pytest
 from scipy.sparse import csr_array
 from tests.trained_scenes import RUN, make_scenes, open_scenes
 
-from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 
 # A machine may be busy: no example is too slow.

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fdch.data.images import ImageFeatures, PictureFiles
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures, PictureFiles
 from fdch.data.texts import Sentences
 from fdch.methods.fdch import FDCH
 from fdch.methods.scm_seq import SCMSeq

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fdch.data.images import ImageFeatures
+from fdch.data.pictures.images import ImageFeatures
 from fdch.errors import (
     DamagedIndex,
     DataError,

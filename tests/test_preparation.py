@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fdch.data.images import PictureFiles
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import PictureFiles
 from fdch.data.texts import Sentences
 from fdch.errors import (
     DataError,

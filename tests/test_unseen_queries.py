@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.sparse import vstack
 
-from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures
 from fdch.data.rows import objects
 from fdch.data.splits import Split
 from fdch.data.texts import WordVectors

@@ -47,8 +47,8 @@ def make_scenes(folder: Path):
 
 
 def write_manifest(folder: Path):
-    from fdch.data.images import Pictures
     from fdch.data.pairs import PairedSet
+    from fdch.data.pictures.images import Pictures
     from fdch.data.texts import Sentences
 
     generated = PairedSet.read(f"scenes:{SCENES}")

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fdch.data import bit_tables
-from fdch.data.bit_tables import read_bits
+from fdch.data.readers import bit_tables
+from fdch.data.readers.bit_tables import read_bits
 from fdch.errors import DataError, MissingFile
 
 tables = arrays(

@@ -17,7 +17,7 @@ from PIL import Image
 
 from fdch.data import cache as cache_module
 from fdch.data.cache import ResultCache, default_folder, pixel_store
-from fdch.data.images import PictureArray, PictureFiles, decode_batches
+from fdch.data.pictures.images import PictureArray, PictureFiles, decode_batches
 from fdch.errors import BrokenPicture
 from fdch.progress import Update
 

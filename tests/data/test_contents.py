@@ -12,7 +12,7 @@ from fdch.data.contents import (
     shared_pairs,
     text_digests,
 )
-from fdch.data.images import ImageFeatures, PictureArray, PictureFiles
+from fdch.data.pictures.images import ImageFeatures, PictureArray, PictureFiles
 from fdch.data.rows import objects
 from fdch.data.texts import Sentences, WordVectors
 

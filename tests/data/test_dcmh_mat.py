@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import io, sparse
 
-from fdch.data import dcmh_mat, mat_files
-from fdch.data.images import ImageFeatures, PictureArray, PictureLimits
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures, PictureArray, PictureLimits
+from fdch.data.readers import dcmh_mat, mat_files
 from fdch.errors import BrokenPicture, DataError, LabelError, MissingExtra, MissingFile
 
 ROWS, HEIGHT, WIDTH = 7, 5, 4

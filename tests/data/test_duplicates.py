@@ -15,8 +15,8 @@ from fdch.data.duplicates import (
     number_groups,
     side_digests,
 )
-from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures
 from fdch.data.rows import objects
 from fdch.data.splits import Split, SplitSizes
 from fdch.data.texts import Sentences

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fdch.data import features
-from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures
+from fdch.data.readers import features
 from fdch.data.texts import WordVectors
 from fdch.errors import DataError, LabelError
 

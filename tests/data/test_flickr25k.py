@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from fdch.data import flickr25k
-from fdch.data.images import PictureLimits
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import PictureLimits
+from fdch.data.readers import flickr25k
 from fdch.errors import BrokenRow, DataError, MissingFile
 
 COMMON = "sky 9\nbeach 8\n360° 5\ngeo:tool=gmif 4\n日本 3\n"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from fdch.data.images import (
+from fdch.data.pictures.images import (
     ImageFeatures,
     PictureArray,
     PictureContents,

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from fdch.data import manifest
-from fdch.data.images import PictureFiles, PictureLimits
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import PictureFiles, PictureLimits
+from fdch.data.readers import manifest
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError, LabelError, MissingExtra
 
@@ -312,7 +312,7 @@ def test_a_cell_of_a_mebibyte_is_read_and_the_limit_put_back(folder):
 
 
 def test_an_endless_json_line_is_refused(folder, monkeypatch):
-    monkeypatch.setattr("fdch.data.manifest_rows._LINE_BYTES", 1000)
+    monkeypatch.setattr("fdch.data.readers.manifest_rows._LINE_BYTES", 1000)
     path = text_file(folder, '{"text": "' + "x" * 2000, "pairs.jsonl")
     with pytest.raises(DataError, match="line 1: more than 1,000 bytes"):
         PairedSet.read(path)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from fdch.data.manifest_rows import CELL_BYTES
 from fdch.data.pairs import PairedSet
+from fdch.data.readers.manifest_rows import CELL_BYTES
 from fdch.errors import BrokenRow, DataError
 
 

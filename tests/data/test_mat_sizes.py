@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import io
 
-from fdch.data import dcmh_mat
+from fdch.data.readers import dcmh_mat
 from fdch.errors import DataError
 
 

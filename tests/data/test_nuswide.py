@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from fdch.data import nuswide
-from fdch.data.images import PictureLimits
 from fdch.data.pairs import PairedSet
-from fdch.data.photo_search import PhotoSearch
+from fdch.data.pictures.images import PictureLimits
+from fdch.data.readers import nuswide
+from fdch.data.readers.photo_search import PhotoSearch
 from fdch.errors import BrokenRow, DataError, MissingFile
 
 PICTURES = [

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy import sparse
 
-from fdch.data.images import ImageFeatures, PictureArray, PictureFiles
 from fdch.data.pairs import PairedSet, Skipped
+from fdch.data.pictures.images import ImageFeatures, PictureArray, PictureFiles
 from fdch.data.rows import Digest, chosen
 from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary, WordVectors

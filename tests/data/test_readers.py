@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fdch.data.decoding import PictureLimits
 from fdch.data.pairs import PairedSet
-from fdch.data.readers import located
+from fdch.data.pictures.decoding import PictureLimits
+from fdch.data.readers.sources import located
 from fdch.errors import DataError, MissingFile, SettingError
 
 

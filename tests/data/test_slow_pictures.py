@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fdch.data.decoding import PictureLimits, decode, picture_format
+from fdch.data.pictures.decoding import PictureLimits, decode, picture_format
 from fdch.errors import BrokenPicture
 
 QUICK = PictureLimits(quick=True)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fdch.data.images import ImageFeatures, PictureFiles
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures, PictureFiles
 from fdch.data.splits import Split, SplitSizes
 from fdch.data.texts import Sentences
 from fdch.errors import DataError, MissingFile, SettingError

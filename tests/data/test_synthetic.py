@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fdch.data import synthetic
-from fdch.data.scene_canvas import Canvas, shade
-from fdch.data.scene_captions import NAMES, write_caption
-from fdch.data.scene_pictures import DRAWERS, PAINT, SIDE, draw_scene
-from fdch.data.scene_places import PAINTERS, paint_place
-from fdch.data.scene_plans import (
+from fdch.data.scenes import pairs as synthetic
+from fdch.data.scenes.canvas import Canvas, shade
+from fdch.data.scenes.captions import NAMES, write_caption
+from fdch.data.scenes.drawing import DRAWERS, PAINT, SIDE, draw_scene
+from fdch.data.scenes.places import PAINTERS, paint_place
+from fdch.data.scenes.plans import (
     KINDS,
     LABELS,
     PLACES,

@@ -12,7 +12,7 @@ import pytest
 
 from fdch import Index, Searcher
 from fdch.codes import Codes, binarize, hamming_distances, weighted_distances
-from fdch.data.images import PictureArray, PictureFiles
+from fdch.data.pictures.images import PictureArray, PictureFiles
 from fdch.data.texts import Sentences
 from fdch.errors import (
     BrokenPicture,

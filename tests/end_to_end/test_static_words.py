@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from fdch import Index, Searcher
 from fdch.cli import cli
-from fdch.data.images import ImageFeatures
+from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import Sentences
 from fdch.errors import UnknownWords
 from fdch.methods.dcmh import DCMH

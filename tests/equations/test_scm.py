@@ -8,7 +8,7 @@ import pytest
 from scipy import linalg
 from scipy.sparse import csr_array
 
-from fdch.data.images import ImageFeatures
+from fdch.data.pictures.images import ImageFeatures
 from fdch.errors import SettingError
 from fdch.methods.scm_orth import SCMOrth, orthogonal_directions
 from fdch.methods.scm_seq import SCMSeq, sequential_directions

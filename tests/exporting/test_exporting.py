@@ -18,8 +18,8 @@ pytest.importorskip("onnxruntime")
 
 from fdch import methods
 from fdch.codes import binarize
-from fdch.data.images import PictureArray
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import PictureArray
 from fdch.data.static_words import NAME, WIDTH, load_embeddings
 from fdch.data.texts import Sentences
 from fdch.errors import (

@@ -17,7 +17,7 @@ import torch
 
 from fdch import methods
 from fdch.codes import hamming_distances
-from fdch.data.images import ImageFeatures
+from fdch.data.pictures.images import ImageFeatures
 from fdch.data.splits import Split
 from fdch.data.texts import Sentences
 from fdch.errors import DataError, LabelError, NotFitted, SettingError

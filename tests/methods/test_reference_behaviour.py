@@ -11,8 +11,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from fdch import evaluate, methods
-from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import WordVectors
 from fdch.evaluation import DIRECTIONS, code_health
 from fdch.methods._settings import configure, parse_assignments

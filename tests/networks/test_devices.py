@@ -8,7 +8,7 @@ import torch
 from scipy.sparse import csr_array
 
 from fdch.data.cache import ResultCache
-from fdch.data.images import PictureArray
+from fdch.data.pictures.images import PictureArray
 from fdch.networks.features import FeatureExtractor
 from fdch.networks.fusion import FusionNetwork
 from fdch.networks.head import FineTunedNetwork, ImageHead

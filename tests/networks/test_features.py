@@ -11,7 +11,7 @@ from PIL import Image
 from torch import nn
 
 from fdch.data.cache import ResultCache
-from fdch.data.images import ImageFeatures, PictureArray, PictureFiles
+from fdch.data.pictures.images import ImageFeatures, PictureArray, PictureFiles
 from fdch.errors import BrokenPicture, DataError, SettingError
 from fdch.networks import features, image
 from fdch.networks._base import FeatureNetwork

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fdch.codes import binarize
-from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import Sentences
 from fdch.evaluation import Protocol, evaluate_codes
 from fdch.methods.fdch import FDCH

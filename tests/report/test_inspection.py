@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 from scipy.sparse import csr_array
 
-from fdch.data.images import ImageFeatures, PictureFiles
 from fdch.data.pairs import Skipped
+from fdch.data.pictures.images import ImageFeatures, PictureFiles
 from fdch.data.texts import Sentences, WordVectors
 from fdch.report import inspection
 from fdch.report.inspection import Range, inspect_pairs, label_chance

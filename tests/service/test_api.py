@@ -265,7 +265,7 @@ def test_an_item_without_a_picture_has_none_to_serve(writer):
 
 def test_a_picture_that_is_gone_or_broken_is_told_of(scenes, tmp_path):
     from fdch import Index
-    from fdch.data.images import PictureFiles
+    from fdch.data.pictures.images import PictureFiles
 
     paths = [tmp_path / name for name in ("gone.png", "broken.png", "odd.tif")]
     for path in paths:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from fdch.data.images import ImageFeatures, PictureArray
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures, PictureArray
 from fdch.data.static_words import WIDTH, StaticVocabulary
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.errors import DataError, SettingError

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import Sentences
 from fdch.methods._base import HashMethod
 from fdch.methods.fdch import FDCH

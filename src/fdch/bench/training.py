@@ -15,8 +15,8 @@ from fdch.bench.epoch_speed import (
 from fdch.bench.plain_loop import plain_stage_one
 from fdch.bench.timing import spread
 from fdch.bench.workload import Workload
-from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import WordVectors
 from fdch.errors import SettingError
 from fdch.machine import forget_peak_memory, peak_memory

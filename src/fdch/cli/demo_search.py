@@ -43,7 +43,7 @@ def with_files(pairs: "PairedSet", folder: Path) -> "PairedSet":
     """Write generated pictures as files, for whoever looks at the index's items."""
     from PIL import Image
 
-    from fdch.data.images import PictureArray
+    from fdch.data.pictures.images import PictureArray
     from fdch.data.threads import in_threads
 
     images = pairs.images

@@ -18,7 +18,7 @@ from typing import BinaryIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.images import Pictures, decode_batches
+from fdch.data.pictures.images import Pictures, decode_batches
 from fdch.data.rows import Digest
 from fdch.data.threads import in_threads
 from fdch.progress import Progress, Update, silent

@@ -5,8 +5,8 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.images import ImageFeatures, Images, Pictures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures, Images, Pictures
 from fdch.data.rows import Digest
 from fdch.data.texts import Sentences, Texts, WordVectors
 from fdch.data.threads import in_threads

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.images import Images, PictureLimits, Pictures
+from fdch.data.pictures.images import Images, PictureLimits, Pictures
 from fdch.data.rows import Digest, chosen
 from fdch.data.texts import Texts
 from fdch.errors import DataError, LabelError, SettingError
@@ -100,7 +100,7 @@ class PairedSet:
                 in `skipped`.
             limits: The largest pictures to accept.
         """
-        from fdch.data import readers
+        from fdch.data.readers import sources as readers
 
         return readers.read(source, broken=broken, limits=limits or PictureLimits())
 
@@ -160,7 +160,7 @@ class PairedSet:
 
         Pictures found whole are remembered in the cache by their content.
         """
-        from fdch.data.checking import broken_pictures
+        from fdch.data.pictures.checking import broken_pictures
 
         require_broken(broken)
         if not isinstance(self.images, Pictures):

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import WordVectors
 from fdch.errors import DataError, LabelError, suggestion
 

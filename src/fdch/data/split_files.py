@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fdch.data.text_files import unreadable
+from fdch.data.readers.text_files import unreadable
 from fdch.errors import DataError
 
 FORMAT = 1

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.data.fitting import fitting_vectors, require_fitting, split_static
-from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
+from fdch.data.pictures.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.static_words import restore_vocabulary
 from fdch.data.texts import Texts, Vocabulary
 from fdch.errors import DamagedRun, DataError, MissingExtra

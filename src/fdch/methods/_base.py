@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.codes import Codes, binarize
-from fdch.data.images import Images
 from fdch.data.pairs import PairedSet, require_pairs
+from fdch.data.pictures.images import Images
 from fdch.data.texts import Texts
 from fdch.errors import NotFitted, SettingError
 from fdch.methods._ranges import make_plain, require_kinds, require_not_negative

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from fdch.data.cache import NothingKept, ResultCache
-from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
+from fdch.data.pictures.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.threads import in_threads
 from fdch.errors import DataError
 from fdch.networks.device import resolve_device

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from fdch.data.decoding import FORMATS
 from fdch.data.duplicates import SIDES, Duplicates, count_duplicates, side_digests
-from fdch.data.images import ImageFeatures, Pictures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.decoding import FORMATS
+from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.evaluation import Histograms, chance
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fdch import __version__
-from fdch.data.images import Pictures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import Pictures
 from fdch.errors import DamagedRun
 from fdch.evaluation import DIRECTIONS
 from fdch.report.cards import Card, Found, labels_of, text_of

@@ -4,8 +4,8 @@ import base64
 from pathlib import Path
 from typing import Any
 
-from fdch.data.images import Pictures, thumbnail
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import Pictures, thumbnail
 from fdch.errors import MissingExtra
 from fdch.files import write_whole
 

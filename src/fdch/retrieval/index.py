@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from fdch.codes import Codes
-from fdch.data.images import Pictures
 from fdch.data.pairs import Broken, PairedSet, require_broken, require_pairs
+from fdch.data.pictures.images import Pictures
 from fdch.errors import DataError
 from fdch.evaluation.calibration import Calibration
 from fdch.index.opening import create_store, open_store, require_folder

@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.images import PictureArray, PictureFiles, Pictures, check_pictures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import (
+    PictureArray,
+    PictureFiles,
+    Pictures,
+    check_pictures,
+)
 from fdch.data.texts import Sentences, WordVectors
 from fdch.errors import BrokenPicture, DataError
 from fdch.index.store import Cell, Item, Kind

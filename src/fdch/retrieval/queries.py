@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.sparse import csr_array
 
 from fdch.codes import Codes, binarize
-from fdch.data.images import (
+from fdch.data.pictures.images import (
     ImageFeatures,
     Images,
     PictureArray,

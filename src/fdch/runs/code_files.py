@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
-from fdch.data.array_files import DAMAGE, ArrayHeader, array_headers
 from fdch.data.pairs import repeated
+from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers
 from fdch.errors import DataError, MissingFile
 from fdch.index.store import Kind
 

@@ -12,7 +12,7 @@ from fdch import methods
 from fdch.data.contents import image_digests
 from fdch.data.duplicates import Grouping
 from fdch.data.pairs import Broken, PairedSet
-from fdch.data.readers import located
+from fdch.data.readers.sources import located
 from fdch.data.splits import Parts, Split, SplitSizes
 from fdch.errors import RunError, SettingError
 from fdch.methods._base import HashMethod

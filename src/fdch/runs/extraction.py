@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fdch.data.images import ImageFeatures, Pictures
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.methods._base import HashMethod
 from fdch.methods._state import inputs_to_arrays
 from fdch.training.context import Context

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fdch.data.decoding import PictureLimits
+from fdch.data.pictures.decoding import PictureLimits
 from fdch.errors import SettingError
 
 # the API's own bounds, which its OpenAPI document states

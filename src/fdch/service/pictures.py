@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fdch.data.decoding import PictureLimits, picture_format, shrink
+from fdch.data.pictures.decoding import PictureLimits, picture_format, shrink
 from fdch.errors import BrokenPicture
 from fdch.index.storage.layout import PARTIAL, sync_folder, write_durably
 from fdch.index.store import Item

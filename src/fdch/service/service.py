@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fdch.codes import Codes
-from fdch.data.decoding import decode
+from fdch.data.pictures.decoding import decode
 from fdch.errors import FdchError
 from fdch.export.model import ExportedModel
 from fdch.index.store import Item

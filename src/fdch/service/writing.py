@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.images import PictureFiles
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import PictureFiles
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenPicture, FdchError
 from fdch.index.store import Item, Kind

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 from fdch.data.cache import pixel_store
 from fdch.data.fitting import fitting_vectors, require_fitting
-from fdch.data.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.static_words import StaticVocabulary, is_installed, load_embeddings
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
 from fdch.errors import SettingError

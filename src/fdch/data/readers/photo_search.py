@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from fdch.data.decoding import ENDINGS
+from fdch.data.pictures.decoding import ENDINGS
 
 _PREFERRED = ("flickr", "images", "image", "photos")
 _DEEPEST = 3

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.data.images import ImageFeatures, Images, PictureArray, PictureLimits
-from fdch.data.mat_files import Variable, open_variables
 from fdch.data.pairs import Broken, PairedSet
+from fdch.data.pictures.images import ImageFeatures, Images, PictureArray, PictureLimits
+from fdch.data.readers.mat_files import Variable, open_variables
 from fdch.data.rows import MOST_LABELS, MOST_ROWS
 from fdch.data.texts import WordVectors
 from fdch.errors import BrokenPicture, DataError, LabelError

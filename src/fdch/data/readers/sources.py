@@ -3,17 +3,17 @@
 import importlib
 from pathlib import Path
 
-from fdch.data import features, manifest
-from fdch.data.decoding import ENDINGS, PictureLimits
 from fdch.data.pairs import Broken, PairedSet, require_broken
+from fdch.data.pictures.decoding import ENDINGS, PictureLimits
+from fdch.data.readers import features, manifest
 from fdch.errors import DataError, MissingFile, suggestion
 
 # each module has read(argument, *, broken, limits) -> PairedSet
 _NAMED = {
-    "mirflickr25k": "fdch.data.flickr25k",
-    "nuswide": "fdch.data.nuswide",
-    "dcmh-mat": "fdch.data.dcmh_mat",
-    "scenes": "fdch.data.synthetic",
+    "mirflickr25k": "fdch.data.readers.flickr25k",
+    "nuswide": "fdch.data.readers.nuswide",
+    "dcmh-mat": "fdch.data.readers.dcmh_mat",
+    "scenes": "fdch.data.scenes.pairs",
 }
 _WITHOUT_ARGUMENT = ("scenes",)
 _NAMED_AS = (

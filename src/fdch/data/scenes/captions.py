@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from fdch.data.scene_plans import Dice, Plan, Thing
+from fdch.data.scenes.plans import Dice, Plan, Thing
 
 NAMES: Mapping[str, Sequence[tuple[str, str]]] = {
     "ball": (("ball", "balls"), ("sphere", "spheres"), ("orb", "orbs")),

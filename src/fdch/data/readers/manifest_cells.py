@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fdch.data.decoding import PictureLimits
-from fdch.data.manifest_rows import CELL_BYTES
+from fdch.data.pictures.decoding import PictureLimits
+from fdch.data.readers.manifest_rows import CELL_BYTES
 
 KNOWN = ("id", "image", "text", "labels")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.images import PictureFiles, PictureLimits
-from fdch.data.manifest_cells import KNOWN, Pair, Unusable, name_of, pair
-from fdch.data.manifest_rows import OPENERS, Row, Table
 from fdch.data.pairs import Broken, PairedSet, Skipped
+from fdch.data.pictures.images import PictureFiles, PictureLimits
+from fdch.data.readers.manifest_cells import KNOWN, Pair, Unusable, name_of, pair
+from fdch.data.readers.manifest_rows import OPENERS, Row, Table
 from fdch.data.rows import MOST_LABELS, MOST_ROWS, objects
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError, LabelError, suggestion

@@ -6,10 +6,10 @@ from contextlib import closing
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.decoding import PictureLimits, decode, shrink
-from fdch.data.picture_arrays import PictureArray, PixelRows
-from fdch.data.picture_files import PictureContents, PictureFiles
-from fdch.data.pictures import ImageFeatures, Images, Pictures
+from fdch.data.pictures.arrays import PictureArray, PixelRows
+from fdch.data.pictures.decoding import PictureLimits, decode, shrink
+from fdch.data.pictures.files import PictureContents, PictureFiles
+from fdch.data.pictures.rows import ImageFeatures, Images, Pictures
 from fdch.data.threads import in_threads
 from fdch.errors import BrokenPicture
 from fdch.progress import Progress, Update, silent

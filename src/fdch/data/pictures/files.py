@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.decoding import ENDINGS, PictureLimits
-from fdch.data.pictures import Pictures
+from fdch.data.pictures.decoding import ENDINGS, PictureLimits
+from fdch.data.pictures.rows import Pictures
 from fdch.data.rows import Digest, chosen, objects
 from fdch.errors import BrokenPicture, DataError
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from fdch.data.scene_canvas import Canvas, Colour, shade
-from fdch.data.scene_plans import Dice
+from fdch.data.scenes.canvas import Canvas, Colour, shade
+from fdch.data.scenes.plans import Dice
 
 SKIES: Mapping[str, tuple[tuple[Colour, Colour], ...]] = {
     "day": (

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.decoding import PictureLimits
-from fdch.data.pictures import Pictures
+from fdch.data.pictures.decoding import PictureLimits
+from fdch.data.pictures.rows import Pictures
 from fdch.data.rows import Digest, chosen
 from fdch.errors import BrokenPicture, DataError
 

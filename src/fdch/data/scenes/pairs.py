@@ -9,12 +9,12 @@ it all.
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.images import PictureArray, PictureLimits
 from fdch.data.pairs import Broken, PairedSet
+from fdch.data.pictures.images import PictureArray, PictureLimits
 from fdch.data.rows import objects
-from fdch.data.scene_captions import write_caption
-from fdch.data.scene_pictures import SIDE, draw_scene
-from fdch.data.scene_plans import LABELS, Plan, plan_scene
+from fdch.data.scenes.captions import write_caption
+from fdch.data.scenes.drawing import SIDE, draw_scene
+from fdch.data.scenes.plans import LABELS, Plan, plan_scene
 from fdch.data.texts import Sentences
 from fdch.errors import SettingError
 

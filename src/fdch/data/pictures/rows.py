@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.decoding import PictureLimits, decode
+from fdch.data.pictures.decoding import PictureLimits, decode
 from fdch.data.rows import Digest, chosen
 from fdch.errors import DataError
 

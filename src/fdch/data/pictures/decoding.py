@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from fdch.data.slow_pictures import (
+from fdch.data.pictures.slow import (
     WHOLE_SHARE,
     CountedReads,
     require_few_pieces,

@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.scene_canvas import Canvas, Colour, shade
-from fdch.data.scene_places import Ground, paint_place
-from fdch.data.scene_plans import Dice, Plan, Thing
+from fdch.data.scenes.canvas import Canvas, Colour, shade
+from fdch.data.scenes.places import Ground, paint_place
+from fdch.data.scenes.plans import Dice, Plan, Thing
 
 SIDE = 64
 PAINT: Mapping[str, Colour] = {

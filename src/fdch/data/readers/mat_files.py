@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 from scipy import io, sparse
 
-from fdch.data.text_files import unreadable
+from fdch.data.readers.text_files import unreadable
 from fdch.errors import DataError, MissingExtra
 
 MOST_CELLS = 2**31  # of a variable that is read into memory

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.data.array_files import DAMAGE, ArrayHeader, array_headers
-from fdch.data.images import ImageFeatures
 from fdch.data.pairs import PairedSet, repeated
+from fdch.data.pictures.images import ImageFeatures
+from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers
 from fdch.data.rows import MOST_LABELS, MOST_ROWS
 from fdch.data.texts import WordVectors
 from fdch.errors import DataError, LabelError, suggestion

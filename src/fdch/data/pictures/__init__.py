@@ -1,0 +1,1 @@
+"""Picture files to pixels, under limits."""

@@ -1,0 +1,1 @@
+"""Files to a PairedSet: one module for each format or dataset."""

@@ -1,0 +1,1 @@
+"""Generated pairs: coloured things in scenes, with captions and labels."""
