@@ -14,7 +14,7 @@ import click
 import pytest
 
 from fdch.cli import cli
-from fdch.service.limits import ServiceLimits
+from fdch.service.http.limits import ServiceLimits
 
 yaml = pytest.importorskip("yaml")
 DEPLOY = Path(__file__).resolve().parents[1] / "deploy"

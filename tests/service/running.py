@@ -8,10 +8,10 @@ from pathlib import Path
 
 from fdch import Client, Index
 from fdch.bench.raw_requests import READ, WRITE, picture_bytes
-from fdch.service.limits import ServiceLimits
+from fdch.service.http.limits import ServiceLimits
+from fdch.service.http.tokens import Right, Tokens
 from fdch.service.service import Service
 from fdch.service.serving import LOOPBACK_NAMES, Server, listen, make_server
-from fdch.service.tokens import Right, Tokens
 
 __all__ = [
     "READ",

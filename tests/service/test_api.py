@@ -11,7 +11,8 @@ from fdch import Client, Searcher
 from fdch.client import content as client_content
 from fdch.errors import DataError, ServiceError, UnknownWords
 from fdch.retrieval.queries import image_queries, text_queries
-from fdch.service import limits, messages
+from fdch.service import messages
+from fdch.service.http import limits
 
 TEXT = "a red ball on the beach"
 

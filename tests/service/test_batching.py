@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from fdch.service.batching import Batcher
+from fdch.service.http.problems import Problem
 from fdch.service.pools import BoundedPool
-from fdch.service.problems import Problem
 
 
 def run(work, test, most=8):

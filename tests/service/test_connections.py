@@ -17,10 +17,11 @@ import pytest
 from PIL import Image
 from tests.service.running import READ, TOKENS, WRITE, running, wait_until
 
-from fdch.service import protocol, serving
-from fdch.service.limits import ServiceLimits
+from fdch.service import serving
+from fdch.service.http import protocol
+from fdch.service.http.limits import ServiceLimits
+from fdch.service.http.problems import Problem
 from fdch.service.pictures import PART_BYTES, ItemPictures, OpenPicture
-from fdch.service.problems import Problem
 from fdch.service.serving import connections_that_fit
 
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from tests.service.running import READ, WRITE
 
-from fdch.service.forwarding import Forwarded
+from fdch.service.http.forwarding import Forwarded
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tests.service.running import READ, TOKENS, WRITE, running
 from fdch.bench.hostile_pictures import JPEG, PNG
 from fdch.bench.hostile_requests import HOSTILE
 from fdch.bench.raw_requests import request, search, send
-from fdch.service.limits import ServiceLimits
+from fdch.service.http.limits import ServiceLimits
 
 PATIENCE = 60
 LIMITS = ServiceLimits(body_seconds=0.5, head_seconds=1.0)

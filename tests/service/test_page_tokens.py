@@ -8,7 +8,7 @@ pytest.importorskip("axe_playwright_python", reason="axe is not installed")
 from playwright.sync_api import expect
 from tests.service.running import READ, running
 
-from fdch.service.tokens import Right, Tokens
+from fdch.service.http.tokens import Right, Tokens
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ pytest.importorskip("axe_playwright_python", reason="axe is not installed")
 from playwright.sync_api import expect
 from tests.service.running import READ, picture_bytes
 
-from fdch.service.problems import loading
+from fdch.service.http.problems import loading
 
 WORDS_FOR_PROGRAMS = ("/docs", "String should", "Where.0", "Retry-After", "null", "422")
 

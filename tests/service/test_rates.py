@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdch.service import rates
-from fdch.service.rates import RateLimit
+from fdch.service.http import rates
+from fdch.service.http.rates import RateLimit
 
 
 class Clock:

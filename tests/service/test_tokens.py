@@ -3,7 +3,7 @@
 import pytest
 
 from fdch.errors import SettingError
-from fdch.service.tokens import Right, Tokens
+from fdch.service.http.tokens import Right, Tokens
 
 READ, WRITE = "r" * 20, "w" * 20
 

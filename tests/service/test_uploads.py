@@ -4,11 +4,16 @@ import json
 
 import pytest
 
-from fdch.service import uploads
-from fdch.service.limits import MOST_CHARACTERS, MOST_COLUMNS, MOST_LABELS, MOST_TEXTS
+from fdch.service.http import uploads
+from fdch.service.http.limits import (
+    MOST_CHARACTERS,
+    MOST_COLUMNS,
+    MOST_LABELS,
+    MOST_TEXTS,
+)
+from fdch.service.http.problems import Problem
+from fdch.service.http.uploads import parsed_json
 from fdch.service.messages import ItemRequest, SearchRequest
-from fdch.service.problems import Problem
-from fdch.service.uploads import parsed_json
 
 ODD = '\\"[{,\\\\"' + "é漢🎈"
 

@@ -13,7 +13,7 @@ from fdch.bench.raw_requests import (
     request,
     search,
 )
-from fdch.service.limits import ServiceLimits
+from fdch.service.http.limits import ServiceLimits
 
 
 class Hostile(NamedTuple):

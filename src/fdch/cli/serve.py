@@ -111,10 +111,10 @@ def command(
     require_packages()
     from fdch.retrieval.encoders import open_encoder
     from fdch.retrieval.index import Index
-    from fdch.service.limits import ServiceLimits
+    from fdch.service.http.limits import ServiceLimits
+    from fdch.service.http.tokens import Tokens
     from fdch.service.service import Service
     from fdch.service.serving import LOOPBACK_NAMES, is_loopback, listen, make_server
-    from fdch.service.tokens import Tokens
     from fdch.training.context import Context
 
     is_local = is_loopback(host)

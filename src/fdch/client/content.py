@@ -16,7 +16,7 @@ from fdch.retrieval.results import Demand, Options
 
 Picture = str | Path | bytes | bytearray | memoryview
 
-# what a service gives at most; its fdch.service.limits
+# what a service gives at most; its fdch.service.http.limits
 MOST_RESULTS = 1000
 MOST_RESULTS_IN_ALL = 20_000
 MOST_TEXTS = 256

@@ -11,13 +11,13 @@ from starlette.exceptions import HTTPException
 import fdch
 from fdch.errors import FdchError
 from fdch.service import documents, replies
-from fdch.service.item_routes import add_items
-from fdch.service.problems import Problem, problem_of, unexpected
-from fdch.service.routing import methods_at
-from fdch.service.search_routes import add_searches
+from fdch.service.http.problems import Problem, problem_of, unexpected
+from fdch.service.http.uploads import invalid
+from fdch.service.routes.items import add_items
+from fdch.service.routes.routing import methods_at
+from fdch.service.routes.search import add_searches
+from fdch.service.routes.state import add_facts, add_pages
 from fdch.service.service import Service
-from fdch.service.state_routes import add_facts, add_pages
-from fdch.service.uploads import invalid
 
 
 def create_app(service: Service) -> FastAPI:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from fdch.service.http.uploads import JSON, PICTURE
 from fdch.service.messages import (
     EncodeRequest,
     ErrorReply,
@@ -18,7 +19,6 @@ from fdch.service.messages import (
     SearchOptions,
     SearchRequest,
 )
-from fdch.service.uploads import JSON, PICTURE
 
 DESCRIPTION = (
     "Finds pictures with words and words with pictures, through learned codes. "

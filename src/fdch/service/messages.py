@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from fdch.service import limits
+from fdch.service.http import limits
 
 Condition = Annotated[
     str,

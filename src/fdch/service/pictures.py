@@ -15,8 +15,8 @@ from fdch.data.pictures.decoding import PictureLimits, picture_format, shrink
 from fdch.errors import BrokenPicture
 from fdch.index.storage.layout import PARTIAL, sync_folder, write_durably
 from fdch.index.store import Item
-from fdch.service.headers import has_tag
-from fdch.service.problems import Problem, too_busy
+from fdch.service.http.headers import has_tag
+from fdch.service.http.problems import Problem, too_busy
 
 # what browsers show; anything else is made a JPEG of at most so many pixels a side
 _MEDIA_TYPES = {

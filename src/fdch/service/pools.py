@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from fdch.service.problems import too_busy
+from fdch.service.http.problems import too_busy
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -12,11 +12,11 @@ from starlette.exceptions import HTTPException
 from fdch.codes import Codes
 from fdch.index.store import Item
 from fdch.retrieval.results import Results
-from fdch.service.headers import has_tag
-from fdch.service.limits import MOST_ID_CHARACTERS
+from fdch.service.http.headers import has_tag
+from fdch.service.http.limits import MOST_ID_CHARACTERS
+from fdch.service.http.problems import Problem
 from fdch.service.page_files import PageFile
 from fdch.service.pictures import OpenPicture, ServedPicture
-from fdch.service.problems import Problem
 
 _CODES = {400: "bad_request", 404: "not_found", 405: "wrong_method"}
 _DOTS = (".", "..")

@@ -21,13 +21,13 @@ from fdch.service.about import About, Remembered
 from fdch.service.answering import Answer, Answers, NoKnownWord, Pixels, Query
 from fdch.service.batching import Batcher
 from fdch.service.examples import GENERAL, Examples, find_examples
-from fdch.service.limits import ServiceLimits
+from fdch.service.http.limits import ServiceLimits
+from fdch.service.http.problems import Problem, index_lost, loading
+from fdch.service.http.tokens import Tokens
 from fdch.service.metrics import Metrics
 from fdch.service.pictures import ItemPictures, ServedPicture
 from fdch.service.place import Place
 from fdch.service.pools import BoundedPool
-from fdch.service.problems import Problem, index_lost, loading
-from fdch.service.tokens import Tokens
 from fdch.service.unfinished import Unfinished
 from fdch.service.writing import Change, Put, Writer, Written
 

@@ -19,9 +19,9 @@ except ImportError:  # where the system has no such limits
 
 from fdch.errors import SettingError
 from fdch.service.app import create_app
-from fdch.service.forwarding import Forwarded
-from fdch.service.gate import Gate
-from fdch.service.protocol import protocol
+from fdch.service.http.forwarding import Forwarded
+from fdch.service.http.gate import Gate
+from fdch.service.http.protocol import protocol
 from fdch.service.service import Service
 
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "[::1]"))

@@ -14,9 +14,9 @@ from fdch.data.texts import Sentences
 from fdch.errors import BrokenPicture, FdchError
 from fdch.index.store import Item, Kind
 from fdch.retrieval.index import Index
+from fdch.service.http.problems import Problem, disk_problem
 from fdch.service.messages import ItemRequest
 from fdch.service.pictures import ItemPictures
-from fdch.service.problems import Problem, disk_problem
 from fdch.service.unfinished import Unfinished
 
 

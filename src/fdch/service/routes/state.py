@@ -7,11 +7,11 @@ from fastapi.responses import Response
 
 from fdch.service import documents, replies
 from fdch.service.examples import GENERAL, with_examples
+from fdch.service.http.tokens import MAY_READ
 from fdch.service.messages import IndexReply, StateReply
 from fdch.service.metrics import MEDIA_TYPE
 from fdch.service.page_files import INDEX, page_file
 from fdch.service.service import Service
-from fdch.service.tokens import MAY_READ
 
 
 def add_facts(app: FastAPI, service: Service) -> None:

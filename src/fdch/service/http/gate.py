@@ -11,19 +11,19 @@ from typing import Any
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fdch.service.bodies import (
+from fdch.service.http.bodies import (
     Body,
     HeldBytes,
     bad_head,
     declared_length,
     longest_body,
 )
-from fdch.service.headers import SECURITY_HEADERS
-from fdch.service.problems import Problem, too_busy, unexpected
-from fdch.service.rates import RateLimit
-from fdch.service.routing import route_at
+from fdch.service.http.headers import SECURITY_HEADERS
+from fdch.service.http.problems import Problem, too_busy, unexpected
+from fdch.service.http.rates import RateLimit
+from fdch.service.http.tokens import MAY_READ, Holder, Right
+from fdch.service.routes.routing import route_at
 from fdch.service.service import Service
-from fdch.service.tokens import MAY_READ, Holder, Right
 
 OPEN = ("/", "/health", "/ready", "/docs", "/docs.css", "/openapi.json")
 OPEN_FOLDER = "/static/"

@@ -6,14 +6,12 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
 from fdch.service import documents, replies
-from fdch.service.limits import (
+from fdch.service.http.limits import (
     DEFAULT_THUMBNAIL,
     LARGEST_THUMBNAIL,
     SMALLEST_THUMBNAIL,
 )
-from fdch.service.messages import ItemReply, ItemRequest, PutReply
-from fdch.service.service import Service
-from fdch.service.uploads import (
+from fdch.service.http.uploads import (
     JSON,
     invalid,
     json_body,
@@ -21,6 +19,8 @@ from fdch.service.uploads import (
     read_form,
     required_picture,
 )
+from fdch.service.messages import ItemReply, ItemRequest, PutReply
+from fdch.service.service import Service
 from fdch.service.writing import Put, Removal
 
 Size = Annotated[

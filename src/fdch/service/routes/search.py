@@ -4,6 +4,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 from fdch.service import answering, documents, replies
+from fdch.service.http.uploads import json_body, parsed, read_form, required_picture
 from fdch.service.messages import (
     BatchReply,
     EncodeReply,
@@ -13,7 +14,6 @@ from fdch.service.messages import (
     SearchRequest,
 )
 from fdch.service.service import Service
-from fdch.service.uploads import json_body, parsed, read_form, required_picture
 
 
 def add_searches(app: FastAPI, service: Service) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
-from fdch.service.limits import MOST_JSON_BYTES, ServiceLimits
-from fdch.service.problems import Problem, too_busy
+from fdch.service.http.limits import MOST_JSON_BYTES, ServiceLimits
+from fdch.service.http.problems import Problem, too_busy
 
 _WITH_BODY = frozenset(("POST", "PUT", "PATCH"))
 # one client's share of the memory for bodies

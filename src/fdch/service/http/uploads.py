@@ -9,8 +9,8 @@ from typing import Any, TypeVar, get_origin
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
-from fdch.service.parts import Part, read_parts
-from fdch.service.problems import Problem
+from fdch.service.http.multipart import Part, read_parts
+from fdch.service.http.problems import Problem
 
 PICTURE = "image"
 JSON = "application/json"

@@ -9,9 +9,9 @@ import h11
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from fdch.service.headers import SECURITY_HEADERS
-from fdch.service.limits import ServiceLimits
-from fdch.service.problems import Problem, too_busy
+from fdch.service.http.headers import SECURITY_HEADERS
+from fdch.service.http.limits import ServiceLimits
+from fdch.service.http.problems import Problem, too_busy
 
 # connections beyond the limit that are told so; further ones are closed at once
 _TOLD = 64

@@ -1,0 +1,1 @@
+"""HTTP below the routes: limits, tokens, bodies, errors."""
