@@ -7,39 +7,23 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "fdch"
-LAYERS = [
-    {"errors", "machine", "progress", "timing"},
-    {"codes", "compiled", "files", "exported_files"},
-    {"data", "index", "evaluation"},
-    {"exported", "run_files"},
-    {"networks", "objectives"},
-    {"training"},
-    {"methods"},
-    {"runs", "encoding", "encoded_files", "gallery_items", "results"},
-    {
-        "preparation",
-        "extraction",
-        "gallery_codes",
-        "queries",
-        "exporting",
-        "client_content",
-    },
-    {"gallery_adding", "open_index"},
-    {"scoring", "indexing", "client"},
-    {"encoders"},
-    {"experiment", "search", "search_quality", "encoder_speed"},
-    {"report"},
-    {"tuning"},
-    {"reproduction"},
-    {"service"},
-    {"cli"},
-]
-TORCH_FOLDERS = {"networks", "objectives", "training", "methods"}
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "fdch"
+TORCH_FOLDERS = {"networks", "objectives", "training", "methods", "bench"}
+ROOT_MODULES = 6  # besides __init__ and __main__
 
 
-def layer(part):
-    return next(i for i, names in enumerate(LAYERS) if part in names)
+def read_map():
+    """Give each folder's layers, lowest first, from the one map in the docs."""
+    page = (ROOT / "docs" / "how-it-works.md").read_text()
+    section = page.split("## Imports point one way")[1]
+    lines = section.split("```")[1].replace("\n    ", " ").strip().splitlines()
+    for line in lines:
+        folder, _, layers = line.rpartition(":")
+        yield folder, [set(part.strip().split(", ")) for part in layers.split("<")]
+
+
+MAP = dict(read_map())
 
 
 def imported(file):
@@ -51,23 +35,38 @@ def imported(file):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def sources():
-    for file in sorted(PACKAGE.rglob("*.py")):
-        part = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def sources(folder=""):
+    """Give the files of a folder, each with the part of it that it belongs to."""
+    top = PACKAGE / folder
+    for file in sorted(top.rglob("*.py")):
+        part = file.relative_to(top).parts[0].removesuffix(".py")
         if part not in {"__init__", "__main__"}:
             yield file, part
 
 
-def test_files_import_only_from_layers_to_their_left():
+@pytest.mark.parametrize("folder", MAP)
+def test_files_import_only_from_layers_to_their_left(folder):
+    level = {name: i for i, names in enumerate(MAP[folder]) for name in names}
+    within = ["fdch", *filter(None, [folder])]
     wrong = []
-    for file, part in sources():
+    for file, part in sources(folder):
         for name in imported(file):
-            pieces = name.split(".")
-            if pieces[0] != "fdch" or pieces[1:2] in ([], [part], ["__version__"]):
+            *above, other = name.split(".")[: len(within) + 1]
+            if above != within or other == part or not {part, other} <= set(level):
                 continue
-            if layer(pieces[1]) >= layer(part):
+            if level[other] >= level[part]:
                 wrong.append(f"{file.relative_to(PACKAGE)} imports {name}")
     assert not wrong
+
+
+def test_every_folder_and_module_is_on_the_map():
+    known = set().union(*MAP[""])
+    assert {part for _, part in sources()} == known
+
+
+def test_the_root_holds_what_everyone_uses_and_nothing_else():
+    modules = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
+    assert len(modules) <= ROOT_MODULES
 
 
 def test_torch_is_imported_only_where_learning_happens():

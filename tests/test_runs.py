@@ -10,6 +10,7 @@ from safetensors.numpy import load_file, save_file
 from fdch import __version__
 from fdch.data.splits import Split
 from fdch.errors import DamagedRun, FdchError, NewerRun, NotFitted, RunError
+from fdch.files import checksum
 from fdch.index.storage.folder import CodeFolder
 from fdch.methods.fdch import FDCH
 from fdch.methods.fdch_i import FDCHI
@@ -19,7 +20,6 @@ from fdch.runs.files import (
     DESCRIPTION,
     SPLIT,
     STATE,
-    checksum,
     is_finished,
 )
 from fdch.runs.run import copy_model, open_run, save_run

@@ -14,8 +14,9 @@ from fdch.data.splits import Split
 from fdch.data.texts import WordVectors
 from fdch.errors import DamagedRun, DataError, ProtocolMismatch, RunError
 from fdch.evaluation.comparison import comparison
+from fdch.files import checksum
 from fdch.runs.experiment import train_run
-from fdch.runs.files import DESCRIPTION, SEEN, checksum
+from fdch.runs.files import DESCRIPTION, SEEN
 from fdch.runs.run import copy_model, open_run
 from fdch.runs.scoring import evaluate, evaluate_run
 

@@ -1,5 +1,6 @@
-"""Files written whole or not at all."""
+"""Files written whole or not at all, and their checksums."""
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -34,3 +35,10 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     finally:
         with suppress(OSError):
             partial.unlink()
+
+
+def checksum(path: Path) -> dict[str, Any]:
+    """Give the length and the hash of a file."""
+    with path.open("rb") as opened:
+        digest = hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=16))
+    return {"bytes": path.stat().st_size, "blake2b": digest.hexdigest()}

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError
-from fdch.index import duplicates
+from fdch.index.storage import duplicates
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
 

@@ -12,10 +12,11 @@ from fdch.data import static_words
 from fdch.data.static_words import NAME, load_embeddings
 from fdch.data.texts import Sentences
 from fdch.errors import DamagedRun, MissingExtra, SettingError
+from fdch.files import checksum
 from fdch.methods.dcmh import DCMH
 from fdch.methods.fdch import FDCH
 from fdch.progress import Update
-from fdch.runs.files import DESCRIPTION, STATE, checksum
+from fdch.runs.files import DESCRIPTION, STATE
 from fdch.runs.preparation import require_ready
 from fdch.runs.run import open_run, save_run
 from fdch.training.checkpoints import Checkpoints

@@ -14,7 +14,7 @@ import pytest
 from tests.service.running import READ, TOKENS, WRITE, running, wait_until
 
 from fdch.errors import ServiceError, SettingError
-from fdch.service.http import gate
+from fdch.service import gate
 from fdch.service.http.limits import MOST_JSON_BYTES, ServiceLimits
 from fdch.service.serving import is_loopback, listen
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from fdch.errors import SettingError, suggestion
+from fdch.files import checksum
 from fdch.methods._base import HashMethod
 from fdch.methods._ranges import plain_kind
 from fdch.methods._space import Choice, Range
-from fdch.runs.files import checksum
 
 AUTO = "auto"  # how a setting that the data decides is written
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

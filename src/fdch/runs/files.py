@@ -13,7 +13,6 @@ RUN/checkpoints/         unfinished training, gone when it ends
 The model inside an index is such a folder without split.json and seen.npy.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import Any
 from fdch import __version__
 from fdch.errors import DamagedRun, DataError, NewerRun, RunError
 from fdch.evaluation.calibration import Calibration
+from fdch.files import checksum
 from fdch.index.storage.layout import CATALOGUE, MODEL
 
 FORMAT = 1
@@ -173,10 +173,3 @@ def require_intact(path: Path, expected: object) -> None:
             f"'{path}' is not the file that was written (size or checksum differ). "
             "Restore it from a copy or train the run again."
         )
-
-
-def checksum(path: Path) -> dict[str, Any]:
-    """Give the length and the hash of a file."""
-    with path.open("rb") as opened:
-        digest = hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=16))
-    return {"bytes": path.stat().st_size, "blake2b": digest.hexdigest()}

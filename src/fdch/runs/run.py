@@ -21,7 +21,7 @@ from fdch.data.splits import Split
 from fdch.data.static_words import PACKAGE
 from fdch.errors import DamagedRun, RunError
 from fdch.evaluation.calibration import Calibration
-from fdch.files import write_json, write_whole
+from fdch.files import checksum, write_json, write_whole
 from fdch.methods._base import HashMethod
 from fdch.runs.files import (
     CALIBRATION,
@@ -31,7 +31,6 @@ from fdch.runs.files import (
     SPLIT,
     STATE,
     WEIGHTS,
-    checksum,
     read_calibration,
     read_description,
     require_intact,

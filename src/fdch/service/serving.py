@@ -19,8 +19,8 @@ except ImportError:  # where the system has no such limits
 
 from fdch.errors import SettingError
 from fdch.service.app import create_app
+from fdch.service.gate import Gate
 from fdch.service.http.forwarding import Forwarded
-from fdch.service.http.gate import Gate
 from fdch.service.http.protocol import protocol
 from fdch.service.service import Service
 

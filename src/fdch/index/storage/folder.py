@@ -9,10 +9,10 @@ import numpy as np
 
 from fdch.codes import Codes
 from fdch.errors import DataError, ModelMismatch
-from fdch.index.search.answers import answers_of
 from fdch.index.search.lookup import nearest, within
 from fdch.index.search.rows import row_words
 from fdch.index.storage.access import Access, View
+from fdch.index.storage.answers import answers_of
 from fdch.index.storage.changes import (
     append_rows,
     drop_items,
@@ -25,8 +25,8 @@ from fdch.index.storage.filters import Allowed
 from fdch.index.storage.identities import numbers_of, rows_of, running_numbers
 from fdch.index.storage.items import from_row, to_row
 from fdch.index.storage.open_folder import OpenFolder
+from fdch.index.storage.unknown_ids import unknown_ids
 from fdch.index.store import Added, Answer, Condition, Item
-from fdch.index.unknown_ids import unknown_ids
 
 
 class CodeFolder(OpenFolder):

@@ -7,10 +7,10 @@ from typing import Self
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError, ModelMismatch
-from fdch.index.duplicates import near_groups
 from fdch.index.storage.access import Access
 from fdch.index.storage.compaction import compact
 from fdch.index.storage.contents import columns, contents, describe
+from fdch.index.storage.duplicates import near_groups
 from fdch.index.storage.identities import ids_of
 from fdch.index.storage.layout import MODEL
 from fdch.index.storage.sampling import sample_items
