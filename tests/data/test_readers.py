@@ -11,12 +11,14 @@ from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.readers.sources import located
 from fdch.errors import DataError, MissingFile, SettingError
 
+KNOWN = ("readers.flickr25k", "readers.nuswide", "readers.dcmh_mat", "scenes.pairs")
+
 
 @pytest.fixture
 def asked(monkeypatch):
     """Stand-ins for the readers of known data sets; what they were asked."""
     calls: list[tuple[str, str, str, PictureLimits]] = []
-    for name in ("flickr25k", "nuswide", "dcmh_mat", "synthetic"):
+    for name in KNOWN:
         module = ModuleType(f"fdch.data.{name}")
 
         def read(argument, *, broken, limits, name=name):
@@ -30,11 +32,11 @@ def asked(monkeypatch):
 @pytest.mark.parametrize(
     ("source", "reader", "argument"),
     [
-        ("mirflickr25k:some/folder", "flickr25k", "some/folder"),
-        ("nuswide:C:\\data", "nuswide", "C:\\data"),
-        ("dcmh-mat:flickr.mat", "dcmh_mat", "flickr.mat"),
-        ("scenes", "synthetic", ""),
-        ("scenes:500", "synthetic", "500"),
+        ("mirflickr25k:some/folder", "readers.flickr25k", "some/folder"),
+        ("nuswide:C:\\data", "readers.nuswide", "C:\\data"),
+        ("dcmh-mat:flickr.mat", "readers.dcmh_mat", "flickr.mat"),
+        ("scenes", "scenes.pairs", ""),
+        ("scenes:500", "scenes.pairs", "500"),
     ],
 )
 def test_a_prefix_chooses_the_reader(asked, source, reader, argument):
