@@ -49,6 +49,18 @@ QUICK = {
 }
 
 
+# what needs one of these is integration
+OTHER_PROGRAMS = {"browser", "milvus_server", "milvus_url"}
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items):
+    """Mark tests that need a browser or a server of another kind."""
+    for item in items:
+        if OTHER_PROGRAMS & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.integration)
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory, monkeypatch):
     """Keep every test away from the user's cache folder."""

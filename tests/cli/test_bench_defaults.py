@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def compare(fdch, features, tmp_path):

@@ -2,6 +2,10 @@
 
 import json
 
+import pytest
+
+pytestmark = pytest.mark.integration
+
 SMALL = ("--queries", 20, "--database", 300, "--bits", 16, "--repeats", 1)
 
 

@@ -5,6 +5,8 @@ import pytest
 from fdch.cli.bench_hostile import require_refused, table
 from fdch.cli.groups import Failure
 
+pytestmark = pytest.mark.integration
+
 
 def document(**changed):
     def each(name, milliseconds):

@@ -7,6 +7,8 @@ import pytest
 from fdch.bench.index_folder import FolderSizes
 from fdch.errors import SettingError
 
+pytestmark = pytest.mark.integration
+
 SMALL = ("--codes", 3000, "--items", 40, "--repeats", 1, "-k", 5)
 
 

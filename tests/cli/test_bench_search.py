@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.integration
+
 pytest.importorskip("faiss")
 SMALL = ("--sizes", 2000, "--threads", 1, "--repeats", 1, "-k", 5)
 

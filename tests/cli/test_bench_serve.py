@@ -1,7 +1,11 @@
 """The benchmark's table, without its servers."""
 
+import pytest
+
 from fdch.cli.bench_encode import table as encode_table
 from fdch.cli.bench_serve import table
+
+pytestmark = pytest.mark.integration
 
 
 def spread(value):

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.integration
+
 SMALL = (
     *("--pairs", 150, "--image-width", 40, "--words", 30, "--bits", 8),
     *("--epochs", 2, "--device", "cpu"),

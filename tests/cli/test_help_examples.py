@@ -67,6 +67,7 @@ def example_of(fdch, words):
     return found[1].split()
 
 
+@pytest.mark.integration
 def test_examples_work_one_after_the_other(fdch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for words in ORDER:

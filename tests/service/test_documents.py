@@ -246,7 +246,7 @@ def test_the_guide_lists_every_code_of_an_error():
     given = re.compile(r"Problem\(\s*\d+,\s*\"(\w+)\"")
     codes = {
         code
-        for file in package.glob("*.py")
+        for file in package.rglob("*.py")
         for code in given.findall(file.read_text())
     }
     assert {"loading", "busy", "invalid"} <= codes
