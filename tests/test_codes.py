@@ -89,3 +89,16 @@ def test_weights_are_the_sizes_of_the_outputs():
     assert weighted_distances(outputs, codes) == pytest.approx(expected, abs=1e-4)
     with pytest.raises(DataError, match="8 bits"):
         weighted_distances(outputs, binarize(np.ones((1, 8))))
+
+
+def test_signs_of_any_program_are_packed():
+    signs = np.random.default_rng(3).choice([-1, 1], (5, 11))
+    assert (Codes.from_signs(signs).signs() == signs).all()
+    assert Codes.from_signs(signs.astype(np.float32).tolist()) == binarize(signs)
+    assert repr(Codes.from_signs(signs)) == "Codes(5 items, 11 bits)"
+
+
+@pytest.mark.parametrize("signs", [[1, -1], [[0, 1]], [[0.5, 1]]])
+def test_what_is_no_sign_is_refused(signs):
+    with pytest.raises(DataError, match=r"-1 or \+1"):
+        Codes.from_signs(signs)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from fdch import methods
     from fdch.client.client import Client
     from fdch.data.pairs import PairedSet
-    from fdch.evaluation import Scores
+    from fdch.evaluation import Scores, evaluate_codes
     from fdch.methods.fdch import FDCH
     from fdch.retrieval.index import Index
     from fdch.retrieval.searcher import Searcher
@@ -29,6 +29,7 @@ __all__ = [
     "Scores",
     "Searcher",
     "evaluate",
+    "evaluate_codes",
     "methods",
     "open_run",
 ]
@@ -43,6 +44,7 @@ _HOMES = {
     "Scores": "fdch.evaluation",
     "Searcher": "fdch.retrieval.searcher",
     "evaluate": "fdch.runs.scoring",
+    "evaluate_codes": "fdch.evaluation",
     "open_run": "fdch.runs.run",
 }
 

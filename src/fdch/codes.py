@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fdch.errors import DataError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Codes:
     """Codes of a number of items, eight bits to the byte, items in rows.
 
@@ -37,6 +37,24 @@ class Codes:
             )
         if self.bits % 8 and np.any(packed[:, -1] & (0xFF >> self.bits % 8)):
             raise DataError(f"bits beyond the {self.bits} of each code must be 0.")
+
+    @classmethod
+    def from_signs(cls, signs: ArrayLike) -> "Codes":
+        """Pack codes that any program gives as -1 and +1, (items, bits).
+
+        >>> Codes.from_signs([[1, -1, 1]]).packed.tolist()
+        [[160]]
+        """
+        values = np.asarray(signs)
+        if values.ndim != 2 or not np.isin(values, (-1, 1)).all():
+            raise DataError(
+                "signs are -1 or +1, a row to each item; "
+                f"got {values.dtype} of shape {values.shape}."
+            )
+        return binarize(values)
+
+    def __repr__(self) -> str:
+        return f"Codes({len(self)} items, {self.bits} bits)"
 
     def __len__(self) -> int:
         return self.packed.shape[0]

@@ -32,6 +32,24 @@ def silent(update: Update) -> None:
     """Report nothing: the default of every function that takes a Progress."""
 
 
+def show_bars() -> Progress:
+    """Make a Progress that shows a bar for each task, on standard error."""
+    from tqdm.auto import tqdm
+
+    bar: tqdm[None] | None = None
+
+    def show(update: Update) -> None:
+        nonlocal bar
+        if bar is None or bar.desc != update.task or update.done < bar.n:
+            bar = tqdm(desc=update.task, total=update.total, unit=f" {update.unit}s")
+        bar.update(update.done - bar.n)
+        bar.set_postfix({name: f"{x:.3g}" for name, x in update.values.items()})
+        if update.done >= update.total:
+            bar.close()
+
+    return show
+
+
 class _Collector(logging.Handler):
     def __init__(self, found: list[str]) -> None:
         super().__init__(logging.WARNING)

@@ -7,7 +7,7 @@ import pytest
 
 from fdch.codes import binarize
 from fdch.errors import DataError, SettingError
-from fdch.evaluation import Coded, CodedPairs, Protocol, evaluate_codes, sign_flip_p
+from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries, sign_flip_p
 from fdch.evaluation.paired import (
     paired_difference,
     paired_differences,
@@ -37,7 +37,7 @@ def run(method="fdch", noise=1.0, bits=16, seed=0, unified=False):
 
     protocol = Protocol("d", f"s{seed}", QUERIES, 100, 50, seed=seed)
     queries, database = pairs(slice(QUERIES)), pairs(slice(QUERIES, None))
-    return evaluate_codes(method, queries, database, protocol)
+    return score_galleries(method, queries, database, protocol)
 
 
 def test_a_difference_is_the_mean_over_the_queries_of_both():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fdch.codes import Codes, binarize, hamming_distances
 from fdch.errors import DataError, SettingError
-from fdch.evaluation import Coded, CodedPairs, Protocol, evaluate_codes, partner_places
+from fdch.evaluation import Coded, CodedPairs, Protocol, partner_places, score_galleries
 from fdch.evaluation import histograms as counting
 from fdch.evaluation.partner import PartnerPlaces
 
@@ -84,7 +84,7 @@ def test_only_pairs_with_both_sides_are_looked_for():
     )
     database = CodedPairs(Coded(images, labels), Coded(texts, labels))
     protocol = Protocol("d", "s", 5, 6, 0)
-    found = evaluate_codes("x", queries, database, protocol).partner["modality"]
+    found = score_galleries("x", queries, database, protocol).partner["modality"]
     expected = partner_places(texts[1:5], images[1:5]).scores()
     assert found["text_to_image"].recall_at == expected.recall_at
     assert found["text_to_image"].median_rank == expected.median_rank
@@ -97,7 +97,7 @@ def test_without_known_partners_there_is_no_partner_score():
     protocol = Protocol("d", "s", 3, 3, 0)
     for both in (None, (np.arange(0), np.arange(0))):
         pairs = CodedPairs(some, some, some, both)
-        assert evaluate_codes("x", pairs, pairs, protocol).partner == {}
+        assert score_galleries("x", pairs, pairs, protocol).partner == {}
     pairs = CodedPairs(some, some, some, (np.arange(3), np.arange(3)))
-    unified = evaluate_codes("x", pairs, pairs, protocol, galleries=["unified"])
+    unified = score_galleries("x", pairs, pairs, protocol, galleries=["unified"])
     assert unified.partner == {}

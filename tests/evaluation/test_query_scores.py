@@ -12,9 +12,9 @@ from fdch.evaluation import (
     Protocol,
     QueryScores,
     distance_histograms,
-    evaluate_codes,
     ndcg_at,
     query_scores,
+    score_galleries,
 )
 
 KEY = "modality", "image_to_text", "ndcg_at_10"
@@ -36,7 +36,7 @@ def sets():
 @pytest.fixture(scope="module")
 def scores(sets):
     queries, database = sets
-    return evaluate_codes("mine", queries, database, Protocol("d", "s", 25, 60, 10))
+    return score_galleries("mine", queries, database, Protocol("d", "s", 25, 60, 10))
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_scores_come_back_as_they_were(scores, file):
 def test_scores_of_another_run_are_refused(sets, scores, file):
     queries, database = sets
     turned = CodedPairs(queries.text, queries.image, both=queries.both)
-    other = evaluate_codes("other", turned, database, scores.protocol)
+    other = score_galleries("other", turned, database, scores.protocol)
     with pytest.raises(DataError, match="does not belong to the scores beside it"):
         QueryScores.read(file, other)
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fdch.codes import binarize
+from fdch.codes import Codes, binarize
 from fdch.errors import DataError, LabelError, SettingError
 from fdch.evaluation import (
     Coded,
@@ -17,6 +17,7 @@ from fdch.evaluation import (
     distance_histograms,
     evaluate_codes,
     score,
+    score_galleries,
 )
 from fdch.progress import Update
 
@@ -35,7 +36,7 @@ DATABASE = CodedPairs(coded(2, 30), coded(3, 30), coded(4, 30))
 
 
 def scored(**options):
-    return evaluate_codes("fdch", QUERIES, DATABASE, PROTOCOL, **options)
+    return score_galleries("fdch", QUERIES, DATABASE, PROTOCOL, **options)
 
 
 def test_the_document_has_the_promised_shape():
@@ -107,7 +108,7 @@ def test_each_direction_asks_its_gallery():
 
 def test_the_cutoff_of_the_protocol_is_applied():
     protocol = Protocol("d", "s", 6, 30, 20, cutoff=5)
-    scores = evaluate_codes("fdch", QUERIES, DATABASE, protocol)
+    scores = score_galleries("fdch", QUERIES, DATABASE, protocol)
     counts = distance_histograms(
         QUERIES.image.codes,
         DATABASE.text.codes,
@@ -121,11 +122,11 @@ def test_the_cutoff_of_the_protocol_is_applied():
 
 def test_without_unified_codes_there_is_one_gallery():
     database = CodedPairs(DATABASE.image, DATABASE.text)
-    scores = evaluate_codes("dcmh", QUERIES, database, PROTOCOL)
+    scores = score_galleries("dcmh", QUERIES, database, PROTOCOL)
     assert set(scores.scores) == {"modality"}
     assert set(scores.health) == {"image", "text"}
     with pytest.raises(SettingError, match="allow modality"):
-        evaluate_codes("dcmh", QUERIES, database, PROTOCOL, galleries=["unified"])
+        score_galleries("dcmh", QUERIES, database, PROTOCOL, galleries=["unified"])
 
 
 def test_an_unknown_gallery_is_refused():
@@ -136,16 +137,16 @@ def test_an_unknown_gallery_is_refused():
 def test_pairs_without_a_text_are_missing_from_the_text_gallery():
     text = Coded(DATABASE.text.codes[:20], DATABASE.text.labels[:20])
     database = CodedPairs(DATABASE.image, text)
-    part = evaluate_codes("dcmh", QUERIES, database, PROTOCOL).scores["modality"]
+    part = score_galleries("dcmh", QUERIES, database, PROTOCOL).scores["modality"]
     alone = score(QUERIES.image.codes, text.codes, QUERIES.image.labels, text.labels)
     assert part["image_to_text"].map == alone.map
 
 
 def test_counts_that_contradict_the_protocol_are_refused():
     with pytest.raises(SettingError, match="7 queries; codes of 6"):
-        evaluate_codes("x", QUERIES, DATABASE, Protocol("d", "s", 7, 30, 1))
+        score_galleries("x", QUERIES, DATABASE, Protocol("d", "s", 7, 30, 1))
     with pytest.raises(SettingError, match="29 pairs"):
-        evaluate_codes("x", QUERIES, DATABASE, Protocol("d", "s", 6, 29, 1))
+        score_galleries("x", QUERIES, DATABASE, Protocol("d", "s", 6, 29, 1))
 
 
 def test_queries_without_answers_are_counted_and_left_out():
@@ -255,3 +256,15 @@ def test_a_missing_member_is_named():
     del document["scores"]
     with pytest.raises(DataError, match="no 'scores'"):
         Scores.from_json(document)
+
+
+def test_codes_of_any_program_are_scored():
+    rng = np.random.default_rng(5)
+    queries, database = (rng.choice([-1, 1], (n, 16)) for n in (6, 30))
+    labels = [rng.integers(0, 2, (n, 3)) for n in (6, 30)]
+    codes = Codes.from_signs(queries), Codes.from_signs(database)
+    expected = score(codes[0], codes[1], labels[0], labels[1])
+    assert evaluate_codes(queries, database, *labels) == expected
+    assert evaluate_codes(codes[0].packed, codes[1], *labels) == expected
+    cut = evaluate_codes(queries.tolist(), database.tolist(), *labels, cutoff=5)
+    assert cut == score(codes[0], codes[1], labels[0], labels[1], cutoff=5)

@@ -46,6 +46,30 @@ def fitted(pairs):
     return FDCH(**SMALL).fit(pairs)
 
 
+def test_plain_lists_and_arrays_are_encoded(sentence_pairs):
+    pairs = sentence_pairs(60)
+    method = FDCH(**SMALL).fit(pairs)
+    texts, features = list(pairs.texts.values), pairs.images.values
+    assert method.encode_texts(texts) == method.encode_texts(pairs.texts)
+    assert method.encode_images(features) == method.encode_images(pairs.images)
+    assert method.encode_images(features.tolist()) == method.encode_images(features)
+    with pytest.raises(DataError, match="list of one"):
+        method.encode_texts("a dog")
+
+
+def test_fit_takes_a_device_and_shows_progress(pairs, fitted, capsys):
+    told: list[Update] = []
+    method = FDCH(**SMALL).fit(pairs, device="cpu", progress=told.append)
+    assert {update.task for update in told} == {"stage 1", "stage 2"}
+    assert_same(method, fitted)
+    FDCH(**SMALL).fit(pairs, progress=True)
+    shown = capsys.readouterr()
+    assert "stage 1" in shown.err and "stage 2" in shown.err
+    assert not shown.out
+    with pytest.raises(SettingError, match="nowhere"):
+        FDCH(**SMALL).fit(pairs, device="nowhere")
+
+
 def assert_same(one, other, ignore=()):
     one, other = one.state(), other.state()
     assert one.keys() == other.keys()

@@ -9,7 +9,7 @@ from fdch.codes import binarize
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import Sentences
-from fdch.evaluation import Protocol, evaluate_codes
+from fdch.evaluation import Protocol, score_galleries
 from fdch.methods.fdch import FDCH
 from fdch.runs.encoding import EncodedPairs
 from fdch.runs.run import Run
@@ -35,7 +35,7 @@ def evaluated(pairs, bits=16, galleries=("modality", "unified")):
     query, database = pairs[:20], pairs[20:]
     protocol = Protocol(pairs.fingerprint, "given", len(query), len(database), 30)
     asking, held = encoded(query, bits, random), encoded(database, bits, random)
-    scores = evaluate_codes(
+    scores = score_galleries(
         "fdch",
         asking.with_labels(query.labels),
         held.with_labels(database.labels),

@@ -12,7 +12,7 @@ from tests.four_classes import write_features
 from fdch import methods
 from fdch.codes import binarize
 from fdch.data.splits import SplitSizes
-from fdch.evaluation import Coded, CodedPairs, Protocol, evaluate_codes
+from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries
 from fdch.methods._base import HashMethod
 from fdch.reproduction.cells import Record
 from fdch.reproduction.recipe import choose
@@ -50,7 +50,7 @@ def scored(pairs, cell, place, queries=40):
         validation=10,
         seed=cell.seed,
     )
-    return evaluate_codes(cell.method, asking, asked, protocol)
+    return score_galleries(cell.method, asking, asked, protocol)
 
 
 FIGURES: dict[str, Any] = {

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pictures.images import Images, PictureLimits, Pictures
-from fdch.data.rows import Digest, chosen
+from fdch.data.rows import Digest, chosen, objects
 from fdch.data.texts import Texts
 from fdch.errors import DataError, LabelError, SettingError
 from fdch.progress import Progress, silent
@@ -31,7 +31,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairedSet:
     """Pairs of a picture and a text, with labels and ids, items in rows.
 
@@ -104,8 +104,59 @@ class PairedSet:
 
         return readers.read(source, broken=broken, limits=limits or PictureLimits())
 
+    @classmethod
+    def from_arrays(
+        cls,
+        images: Any,
+        texts: Any,
+        labels: Any = None,
+        *,
+        ids: Any = None,
+        label_names: Sequence[str] | None = None,
+        columns: Mapping[str, Sequence[Any]] | None = None,
+        name: str = "pairs",
+    ) -> "PairedSet":
+        """Make pairs of lists, paths, arrays, sparse matrices or columns of a frame.
+
+        Args:
+            images: Paths or contents of picture files, pixels or features.
+            texts: Strings, or vectors of words.
+            labels: 0 and 1, (n, classes), or the labels of each pair; None for none.
+            ids: Names of the pairs; their row numbers by default.
+            label_names: What the classes are called.
+            columns: Further columns, for display and filters.
+            name: What the data is called in reports.
+
+        >>> pairs = PairedSet.from_arrays(
+        ...     images=[[0.1, 0.9], [0.8, 0.2]],
+        ...     texts=["a red mug", "a blue cup"],
+        ...     labels=[["mug", "red"], ["cup", "blue"]],
+        ... )
+        >>> pairs.label_names
+        ('blue', 'cup', 'mug', 'red')
+        """
+        from fdch.data import conversion
+
+        image_side, text_side = conversion.as_images(images), conversion.as_texts(texts)
+        rows = len(image_side)
+        without = np.zeros((rows, 0), np.uint8)
+        known = conversion.as_labels(without if labels is None else labels, label_names)
+        return cls(
+            ids=conversion.number_ids(ids, rows),
+            images=image_side,
+            texts=text_side,
+            labels=known[0],
+            label_names=known[1],
+            columns={key: objects(values) for key, values in (columns or {}).items()},
+            name=name,
+        )
+
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __repr__(self) -> str:
+        labels = len(self.label_names)
+        return f"PairedSet('{self.name}', {len(self)} pairs, {labels} labels)"
 
     def __getitem__(self, rows: Any) -> "PairedSet":
         wanted = chosen(rows, len(self))

@@ -12,7 +12,7 @@ from fdch.evaluation.protocol import Protocol
 from fdch.evaluation.query_scores import QueryScores
 from fdch.evaluation.resampling import bootstrap_intervals, sign_flip_p
 from fdch.evaluation.scores import DirectionScores, Scores
-from fdch.evaluation.scoring import evaluate_codes, score
+from fdch.evaluation.scoring import evaluate_codes, score, score_galleries
 from fdch.evaluation.tables import Table
 
 __all__ = [
@@ -43,5 +43,6 @@ __all__ = [
     "partner_places",
     "precision_at",
     "score",
+    "score_galleries",
     "sign_flip_p",
 ]

@@ -36,10 +36,10 @@ def comparison(
         ProtocolMismatch: The scores were made under different protocols.
 
     >>> from fdch.codes import binarize
-    >>> from fdch.evaluation import Coded, CodedPairs, Protocol, evaluate_codes
+    >>> from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries
     >>> both = Coded(binarize([[1, 1], [-1, -1]]), [[1, 0], [0, 1]])
     >>> pairs, protocol = CodedPairs(both, both), Protocol("data", "split", 2, 2, 0)
-    >>> runs = [evaluate_codes(name, pairs, pairs, protocol) for name in ("a", "b")]
+    >>> runs = [score_galleries(name, pairs, pairs, protocol) for name in ("a", "b")]
     >>> comparison(runs).rows[1]
     ('b', 'modality', 1.0, 1.0, 0.75)
     """

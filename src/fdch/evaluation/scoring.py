@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fdch.codes import Codes
 from fdch.errors import LabelError, SettingError
@@ -72,6 +72,52 @@ def score(
 
 
 def evaluate_codes(
+    query_codes: Codes | ArrayLike,
+    database_codes: Codes | ArrayLike,
+    query_labels: ArrayLike,
+    database_labels: ArrayLike,
+    *,
+    cutoff: int | None = None,
+    measures: Measures = DEFAULT_MEASURES,
+) -> DirectionScores:
+    """Score codes of any program.
+
+    Args:
+        query_codes: Codes of the queries: -1 and +1, (queries, bits), packed bits of
+            uint8, eight to the byte, or Codes.
+        database_codes: Codes of the items they search among, likewise.
+        query_labels: 0/1, (queries, classes).
+        database_labels: 0/1, (database, classes).
+        cutoff: Rank after which rankings are cut; None for the whole database.
+        measures: What is reported besides mean average precision.
+
+    Returns:
+        Means over the queries that have a relevant item in the database.
+
+    >>> codes, labels = [[1, 1, -1], [-1, -1, 1]], [[1, 0], [0, 1]]
+    >>> evaluate_codes(codes, codes, labels, labels).map
+    1.0
+    """
+    return score(
+        _as_codes(query_codes),
+        _as_codes(database_codes),
+        np.asarray(query_labels),
+        np.asarray(database_labels),
+        cutoff=cutoff,
+        measures=measures,
+    )
+
+
+def _as_codes(values: Codes | ArrayLike) -> Codes:
+    if isinstance(values, Codes):
+        return values
+    array = np.asarray(values)
+    if array.dtype == np.uint8 and array.ndim == 2:
+        return Codes(array, 8 * array.shape[1])
+    return Codes.from_signs(array)
+
+
+def score_galleries(
     method: str,
     queries: CodedPairs,
     database: CodedPairs,
@@ -103,7 +149,7 @@ def evaluate_codes(
     >>> both = Coded(binarize([[1, 1], [-1, -1]]), np.eye(2))
     >>> pairs = CodedPairs(both, both, both=(np.arange(2), np.arange(2)))
     >>> protocol = Protocol("data", "split", queries=2, database=2, train=0)
-    >>> found = evaluate_codes("mine", pairs, pairs, protocol)
+    >>> found = score_galleries("mine", pairs, pairs, protocol)
     >>> found.partner["modality"]["image_to_text"].recall_at[1]
     1.0
     """

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.codes import Codes, binarize
+from fdch.data.conversion import as_images, as_texts
 from fdch.data.pairs import PairedSet, require_pairs
-from fdch.data.pictures.images import Images
-from fdch.data.texts import Texts
 from fdch.errors import NotFitted, SettingError
 from fdch.methods._ranges import make_plain, require_kinds, require_not_negative
 from fdch.methods._space import SearchSpace
 from fdch.methods._state import inputs_from_arrays, inputs_to_arrays
+from fdch.progress import Progress, show_bars
 from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import AUTO, STATIC, WORDS, Inputs, TextFeatures
 
@@ -96,6 +96,8 @@ class HashMethod(ABC):
         pairs: PairedSet,
         validation: PairedSet | None = None,
         *,
+        device: str | None = None,
+        progress: bool | Progress = False,
         context: Context = PLAIN,
     ) -> Self:
         """Learn from training pairs.
@@ -104,10 +106,14 @@ class HashMethod(ABC):
             pairs: Pairs with both modalities and, for supervised methods, labels.
             validation: Held-out pairs, for methods that make choices while learning.
                 Those of this package make none, and learn the same without them.
-            context: Device, progress and checkpoints.
+            device: Where networks run: "auto", "cpu", "cuda" or "cuda:1".
+            progress: True shows a bar for each stage; a function is called with
+                each update.
+            context: Device, progress and checkpoints together, for commands.
         """
         self.check()
         require_pairs(pairs)
+        context = _adapt(context, device, progress)
         pairs.require_training(self._least_pairs, self.about.needs_labels)
         inputs = Inputs.fit(
             pairs,
@@ -124,21 +130,31 @@ class HashMethod(ABC):
             raise
         return self
 
-    def encode_images(self, images: Images, context: Context = PLAIN) -> Codes:
-        """Encode pictures or image features."""
+    def encode_images(self, images: Any, context: Context = PLAIN) -> Codes:
+        """Encode pictures or image features.
+
+        Args:
+            images: The images of pairs, paths of picture files, pixels or features.
+            context: Device and progress.
+        """
         inputs = self.inputs
         return _by_parts(
-            images,
+            as_images(images),
             lambda part: self.image_outputs(inputs.images(part, context)),
             self.bits,
             PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME,
         )
 
-    def encode_texts(self, texts: Texts, context: Context = PLAIN) -> Codes:
-        """Encode texts or word vectors."""
+    def encode_texts(self, texts: Any, context: Context = PLAIN) -> Codes:
+        """Encode texts or word vectors.
+
+        Args:
+            texts: The texts of pairs, strings or word vectors.
+            context: Device and progress.
+        """
         inputs = self.inputs
         return _by_parts(
-            texts,
+            as_texts(texts),
             lambda part: self.text_outputs(inputs.texts(part)),
             self.bits,
             ROWS_AT_A_TIME,
@@ -246,6 +262,15 @@ class HashMethod(ABC):
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
         """Take up what `_learned` gave."""
+
+
+def _adapt(context: Context, device: str | None, progress: bool | Progress) -> Context:
+    """Put a device and a way to show progress in place of a context's own."""
+    if device is not None:
+        context = replace(context, device=device)
+    if progress is True:
+        progress = show_bars()
+    return replace(context, progress=progress) if progress else context
 
 
 def _by_parts(

@@ -6,7 +6,7 @@ from typing import Any
 
 from fdch.data.splits import Parts
 from fdch.errors import SettingError
-from fdch.evaluation import Protocol, Scores, evaluate_codes
+from fdch.evaluation import Protocol, Scores, score_galleries
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods._base import HashMethod
 from fdch.methods.fdch import FDCH
@@ -53,7 +53,7 @@ def measure(
         "stage_one_from": donor.parent.name if donor and shared else None,
         "warnings": warned,
     }
-    scores = evaluate_codes(
+    scores = score_galleries(
         method.name,
         asking.with_labels(parts.query.labels),
         asked.with_labels(parts.database.labels),

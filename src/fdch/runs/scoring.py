@@ -13,7 +13,7 @@ from fdch.data.duplicates import QueryDuplicates, count_query_duplicates
 from fdch.data.pairs import Broken, PairedSet, require_pairs
 from fdch.data.splits import Split
 from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError
-from fdch.evaluation import GALLERIES, Protocol, Scores, evaluate_codes
+from fdch.evaluation import GALLERIES, Protocol, Scores, score_galleries
 from fdch.methods._base import HashMethod
 from fdch.runs.encoding import EncodedPairs, encode_pairs
 from fdch.runs.files import DESCRIPTION
@@ -211,7 +211,7 @@ def score_method(
     _require_labels(database, "pairs of the database")
     query_codes = encode_pairs(method, query, context)
     database_codes = encode_pairs(method, database, context)
-    scores = evaluate_codes(
+    scores = score_galleries(
         method.name,
         query_codes.with_labels(query.labels),
         database_codes.with_labels(database.labels),

@@ -1,0 +1,122 @@
+"""Pairs from what a user has at hand: lists, paths, arrays, frames."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy import sparse
+
+from fdch import PairedSet
+from fdch.data.conversion import as_images, as_labels, as_texts
+from fdch.data.pictures.arrays import PictureArray
+from fdch.data.pictures.files import PictureContents, PictureFiles
+from fdch.data.pictures.images import ImageFeatures
+from fdch.data.texts import Sentences, WordVectors
+from fdch.errors import DataError, LabelError
+
+
+def picture_bytes():
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(file, "PNG")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["a.jpg", "b.jpg"], PictureFiles),
+        ([b"x", b"y"], PictureContents),
+        (np.zeros((2, 8, 8, 3), np.uint8), PictureArray),
+        ([np.zeros((8, 8, 3), np.uint8)] * 2, PictureArray),
+        (np.zeros((2, 5)), ImageFeatures),
+        ([[0.0, 1.0], [1, 2]], ImageFeatures),
+        (sparse.csr_array(np.eye(2)), ImageFeatures),
+    ],
+)
+def test_images_are_known_by_what_they_are(values, kind):
+    found = as_images(values)
+    assert isinstance(found, kind)
+    assert len(found) == 2
+    assert as_images(found) is found
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["a dog", None], Sentences),
+        (np.array(["a dog", "a cat"]), Sentences),
+        (np.eye(2), WordVectors),
+        (sparse.coo_array(np.eye(2)), WordVectors),
+        ([[0, 1], [1, 0]], WordVectors),
+    ],
+)
+def test_texts_are_known_by_what_they_are(values, kind):
+    found = as_texts(values)
+    assert isinstance(found, kind)
+    assert len(found) == 2
+    assert as_texts(found) is found
+
+
+@pytest.mark.parametrize(
+    ("convert", "values", "message"),
+    [
+        (as_texts, "a dog", "a list or an array.*got str.*list of one"),
+        (as_images, 3, "got int"),
+        (as_images, ["a.jpg", 3], "got a list of str and int"),
+        (as_images, [[1, 2], [3]], "got a list of list"),
+        (as_texts, np.zeros((2, 2, 2)), r"float64 of shape \(2, 2, 2\)"),
+        (as_images, np.zeros((2, 8, 8, 3)), "float64 of shape"),
+    ],
+)
+def test_what_is_no_side_is_refused(convert, values, message):
+    with pytest.raises(DataError, match=message):
+        convert(values)
+
+
+def test_labels_are_numbers_or_names():
+    numbers, names = as_labels([[0, 1], [1, 1]])
+    assert (numbers.tolist(), names) == ([[0, 1], [1, 1]], ("label 0", "label 1"))
+    assert numbers.dtype == np.uint8
+    found, names = as_labels(["dog", ["cat", "dog"], None, 7])
+    assert names == ("7", "cat", "dog")
+    assert found.tolist() == [[0, 0, 1], [0, 1, 1], [0, 0, 0], [1, 0, 0]]
+    assert as_labels(["b"], names=["b", "a"])[0].tolist() == [[1, 0]]
+    assert as_labels(sparse.csr_array(np.eye(2)))[0].tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("values", "names", "message"),
+    [([[0, 2]], None, "0 or 1"), (["dog"], ["cat"], "'dog' is not among")],
+)
+def test_labels_that_mean_nothing_are_refused(values, names, message):
+    with pytest.raises(LabelError, match=message):
+        as_labels(values, names)
+
+
+def test_pairs_are_made_of_lists_and_arrays():
+    pairs = PairedSet.from_arrays(
+        images=np.arange(6.0).reshape(3, 2),
+        texts=["a", "b", "c"],
+        labels=[["x"], ["y"], ["x", "y"]],
+        columns={"price": [1, 2, 3]},
+        name="mine",
+    )
+    assert repr(pairs) == "PairedSet('mine', 3 pairs, 2 labels)"
+    assert pairs.ids.tolist() == ["0", "1", "2"]
+    assert pairs[1:].columns["price"].tolist() == [2, 3]
+    named = PairedSet.from_arrays([b"1"], ["a"], ids=[5])
+    assert (named.ids.tolist(), named.labels.shape) == (["5"], (1, 0))
+
+
+def test_columns_of_a_frame_are_taken():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"file": ["a.jpg"], "title": ["a mug"], "type": ["mug"]})
+    pairs = PairedSet.from_arrays(frame["file"], frame["title"], frame["type"])
+    assert isinstance(pairs.images, PictureFiles)
+    assert pairs.label_names == ("mug",)
+
+
+def test_sides_of_different_lengths_are_refused():
+    with pytest.raises(DataError, match="2 rows of texts were given for 1 ids"):
+        PairedSet.from_arrays([b"1"], ["a", "b"])
