@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from fdch.objectives.neighbours import SCALE, neighbour_loss
+from fdch.objectives.neighbours import SCALE, neighbour_loss, neighbour_share
 from fdch.objectives.pairwise import log_odds, pairwise_loss, shares_label
 from fdch.training.two_stage import FusionWeights, ModalityWeights, Rarity
 
@@ -36,6 +36,12 @@ def neighbours_by_loops(left, right, Y, other_Y):
             total_mass = math.log(sum(math.exp(t) for t in theta))
             total -= sum(t - total_mass for t in similar) / len(similar)
     return total
+
+
+def rarity_by_loops(Y):
+    similar = sum((y * y_).sum() > 0 for y in Y for y_ in Y)
+    dissimilar = len(Y) ** 2 - similar
+    return min(1, max(math.log2(dissimilar / similar), BITS / 64))
 
 
 def likelihood_by_loops(left, right, Y, other_Y, shift):
@@ -112,7 +118,8 @@ def test_stage_one_adds_both_with_the_pairwise_terms_factor(toy, fusion_stage):
     pairs = 2 * likelihood_by_loops(H[rows], H, Y[rows], Y, shift)
     pairs += 0.2 * (H.sum(axis=0) ** 2).sum()
     items = 0.4 * ((toy["B"][rows] - H[rows]) ** 2).sum()
-    items += 2 * NEIGHBOURS * neighbours_by_loops(H[rows], H, Y[rows], Y)
+    weight = NEIGHBOURS * rarity_by_loops(Y)
+    items += 2 * weight * neighbours_by_loops(H[rows], H, Y[rows], Y)
     expected = pairs / (N * len(rows)) + items / len(rows)
     assert loss.item() == pytest.approx(expected, rel=1e-12)
 
@@ -125,7 +132,8 @@ def test_stage_two_weighs_both_as_its_pairwise_term(toy, modality_stage):
     loss, terms = stage.text_loss(torch.tensor(rows))
     pairs = likelihood_by_loops(toy["G"][rows], toy["F"], Y[rows], Y, shift)
     items = neighbours_by_loops(toy["G"][rows], toy["F"], Y[rows], Y)
-    expected = 0.8 * (pairs / (N * len(rows)) + NEIGHBOURS * items / len(rows))
+    weight = NEIGHBOURS * rarity_by_loops(Y)
+    expected = 0.8 * (pairs / (N * len(rows)) + weight * items / len(rows))
     assert loss.item() == pytest.approx(expected, rel=1e-12)
     assert "text neighbours" in terms
 
@@ -134,3 +142,11 @@ def test_without_a_pairwise_term_stage_two_has_no_neighbours(toy, modality_stage
     weights = ModalityWeights(0.0, 1.0, 0.0, 0.0, Rarity(PRIOR, NEIGHBOURS))
     _, terms = modality_stage(toy, weights).image_loss(torch.tensor([1, 2]))
     assert "image neighbours" not in terms
+
+
+def test_short_codes_have_neighbours_where_similar_pairs_are_rare():
+    shares = [0.05, 1 / 3, 0.4, 0.5, 0.7]
+    odds = [math.log(share / (1 - share)) for share in shares]
+    found = [neighbour_share(each, 16) for each in odds]
+    assert found == pytest.approx([1, 1, math.log2(1.5), 0.25, 0.25])
+    assert {neighbour_share(each, bits) for each in odds for bits in (64, 128)} == {1}

@@ -18,7 +18,7 @@ from torch.nn import functional
 from fdch.networks.fusion import FusionNetwork
 from fdch.networks.head import ImageHead, Standardization
 from fdch.networks.text import TextNetwork
-from fdch.objectives.neighbours import SCALE
+from fdch.objectives.neighbours import SCALE, neighbour_share
 from fdch.objectives.pairwise import log_odds
 from fdch.training.loop import Schedule
 from fdch.training.randomness import derive_seed, private_randomness
@@ -101,7 +101,9 @@ def _run_epoch(
     X, T, Y, H = tensors
     n = len(Y)
     B = torch.where(H >= 0, 1.0, -1.0)
-    shift = settings["prior_weight"] * log_odds(Y)
+    odds = log_odds(Y)
+    shift = settings["prior_weight"] * odds
+    neighbour_weight = settings["neighbour_weight"] * neighbour_share(odds, H.shape[1])
     total = torch.zeros((), device=H.device)
     network.train()
     for rows in torch.split(torch.randperm(n), settings["batch_size"]):
@@ -119,7 +121,7 @@ def _run_epoch(
         quantization = ((B[rows] - h) ** 2).sum()
         over_pairs = pairwise + settings["balance_weight"] * balance
         over_items = settings["quantization_weight"] * quantization
-        over_items = over_items + settings["neighbour_weight"] * neighbours
+        over_items = over_items + neighbour_weight * neighbours
         loss = over_pairs / (n * b) + over_items / b
         optimizer.zero_grad()
         loss.backward()

@@ -58,7 +58,7 @@ class FDCH(DeepMethod):
         prior_weight: Multiple of the log odds of similar pairs that shifts the
             likelihood, both stages; 0 in the paper.
         neighbour_weight: Weight of the neighbour term that goes with each pairwise
-            term; 0 in the paper.
+            term; less in short codes unless similar pairs are rare; 0 in the paper.
         imitation_weight: γ, stage 2.
         label_weight: β, stage 2.
         modality_balance_weight: α, stage 2.

@@ -1,9 +1,30 @@
 """Similar items are the nearest ones, however few of them there are."""
 
+import math
+
 import torch
 from torch import Tensor
 
+ENOUGH_BITS = 64
 SCALE = 0.25  # of the inner products, so that a code's bits do not saturate the softmax
+
+
+def neighbour_share(odds: float, bits: int) -> float:
+    """Give how much of its weight the neighbour term gets.
+
+    All of it in codes of 64 bits, or where fewer than a third of all pairs are
+    similar. Short codes cannot both tell neighbours apart and follow the likelihood,
+    which alone keeps items apart where half of all pairs are similar: the term then
+    gets the share of 64 bits that there is.
+
+    Args:
+        odds: Log odds of similar pairs.
+        bits: Length of the codes.
+
+    >>> neighbour_share(math.log(1 / 2), 16), neighbour_share(0.0, 16)
+    (1.0, 0.25)
+    """
+    return min(1.0, max(-odds / math.log(2), bits / ENOUGH_BITS))
 
 
 def neighbour_loss(F: Tensor, G: Tensor, S: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from fdch.objectives.classification import (
     factor_labels,
     fit_label_map,
 )
-from fdch.objectives.neighbours import neighbour_loss
+from fdch.objectives.neighbours import neighbour_loss, neighbour_share
 from fdch.objectives.pairwise import log_odds, pairwise_loss, shares_label
 from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
@@ -26,11 +26,22 @@ class Rarity:
 
     Args:
         prior: Multiple of the log odds of similar pairs that shifts the likelihood.
-        neighbours: Weight of the neighbour term, beside each pairwise term of 1.
+        neighbours: Weight of the neighbour term, beside each pairwise term of 1,
+            where similar pairs are rare; see `objectives/neighbours.py`.
     """
 
     prior: float = 0.0
     neighbours: float = 0.0
+
+    def weigh(self, Y: Tensor, bits: int) -> tuple[float, float]:
+        """Give the shift of the likelihood and the weight of the neighbour term.
+
+        Args:
+            Y: Labels of all training items, (n, classes).
+            bits: Length of the codes.
+        """
+        odds = log_odds(Y)
+        return self.prior * odds, self.neighbours * neighbour_share(odds, bits)
 
 
 @dataclass(frozen=True)
@@ -74,9 +85,10 @@ class FusionStage:
     ) -> None:
         self.pairs, self.network, self.weights, self.add = pairs, network, weights, add
         self.items = pairs.items
-        self._shift = weights.rarity.prior * log_odds(pairs.labels)
         self.H = self._outputs()
         self.B = binary(self.H)
+        rarity = weights.rarity.weigh(pairs.labels, self.B.shape[1])
+        self._shift, self._neighbours = rarity
 
     def sweeps(self) -> Sequence[Sweep]:
         """One pass teaches all three networks together."""
@@ -98,8 +110,9 @@ class FusionStage:
                 quantization_loss(H, self.B[rows]),
             )
         }
-        if neighbours := 2 * self.weights.rarity.neighbours:
-            over_items["neighbours"] = neighbours, neighbour_loss(H, self.H, S)
+        if self._neighbours:
+            nearness = neighbour_loss(H, self.H, S)
+            over_items["neighbours"] = 2 * self._neighbours, nearness
         return self.add(
             len(rows),
             over_pairs={
@@ -156,7 +169,8 @@ class ModalityStage:
         self.pairs, self.weights, self.add = pairs, weights, add
         self.image_network, self.text_network = image_network, text_network
         self.items = pairs.items
-        self._shift = weights.rarity.prior * log_odds(pairs.labels)
+        rarity = weights.rarity.weigh(pairs.labels, B.shape[1])
+        self._shift, self._neighbours = rarity
         self.B = B
         self.F = pairs.outputs(
             lambda rows: image_network(pairs.images(rows)), [image_network]
@@ -232,9 +246,9 @@ class ModalityStage:
                 self.weights.pairwise,
                 pairwise_loss(out, other, S, self._shift),
             )
-            if neighbours := self.weights.pairwise * self.weights.rarity.neighbours:
+            if self._neighbours:
                 over_items[side + "neighbours"] = (
-                    neighbours,
+                    self.weights.pairwise * self._neighbours,
                     neighbour_loss(out, other, S),
                 )
         if self.weights.classification:
