@@ -225,4 +225,16 @@ def _take_up(
                 index, name = key.removeprefix(prefix).split(".", 1)
                 state["state"].setdefault(int(index), {})[name] = tensors[key]
             optimizer.load_state_dict(state)
+            _lay_out_like_weights(optimizer)
     return int(facts["epoch"])
+
+
+def _lay_out_like_weights(optimizer: torch.optim.Optimizer) -> None:
+    """Give what an optimizer keeps of each weight that weight's order in memory.
+
+    A fused step goes through both as they lie there, channels last or not.
+    """
+    for weight, values in optimizer.state.items():
+        for name, value in values.items():
+            if value.shape == weight.shape:
+                values[name] = torch.empty_like(weight).copy_(value)
