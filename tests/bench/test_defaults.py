@@ -7,7 +7,7 @@ import pytest
 from fdch import methods
 from fdch.bench import defaults as ablation
 from fdch.bench.defaults import Ablation, Comparison, gain_table, load_trials
-from fdch.errors import SettingError
+from fdch.errors import MissingFile, RunError, SettingError
 from fdch.evaluation.tables import Spread
 from fdch.methods._settings import configure
 from fdch.methods.cmfh import CMFH
@@ -114,6 +114,41 @@ def test_what_is_no_trial_is_refused(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(SettingError, match=message):
         load_trials("dch", path)
+
+
+def test_a_damaged_measurement_is_made_again(measure, tmp_path):
+    found = measure(seeds=(0,))
+    for file in (tmp_path / "tried").glob("*.json"):
+        file.write_text("{broken")
+    assert measure(seeds=(0,)) == found
+
+
+def test_wrong_settings_are_refused_before_any_work(tmp_path):
+    compared = Ablation(tmp_path / "tried", {"wrong": {"ridg": "1"}}, "dch")
+    with pytest.raises(SettingError, match="did you mean 'ridge'"):
+        compared.measure("no such data")
+    assert not (tmp_path / "tried").exists()
+
+
+def test_a_method_without_a_search_space_is_compared(
+    tmp_path, write_features, factor_pairs
+):
+    data = write_features(tmp_path / "features.npz", factor_pairs(200))
+    Ablation(tmp_path / "tried", {"defaults": {}}, "scm_orth", 4, (0,)).measure(
+        str(data)
+    )
+    assert len(list((tmp_path / "tried").glob("*.json"))) == 1
+
+
+def test_files_that_cannot_be_used_are_named(tmp_path):
+    with pytest.raises(MissingFile, match=r"none\.toml' cannot be read"):
+        load_trials("dch", tmp_path / "none.toml")
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(bytes([255, 254]))
+    with pytest.raises(SettingError, match="is not TOML"):
+        load_trials("dch", binary)
+    with pytest.raises(RunError, match=r"binary\.toml' cannot hold the results"):
+        Ablation(binary, {"defaults": {}}, "dch").measure("scenes:60")
 
 
 def test_a_method_without_trials_needs_a_file():

@@ -1,10 +1,7 @@
 """Pairs from what a user has at hand: lists, paths, arrays, frames."""
 
-import io
-
 import numpy as np
 import pytest
-from PIL import Image
 from scipy import sparse
 
 from fdch import PairedSet
@@ -14,12 +11,6 @@ from fdch.data.pictures.files import PictureContents, PictureFiles
 from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import Sentences, WordVectors
 from fdch.errors import DataError, LabelError
-
-
-def picture_bytes():
-    file = io.BytesIO()
-    Image.new("RGB", (8, 8), "red").save(file, "PNG")
-    return file.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ def test_plain_lists_and_arrays_are_encoded(sentence_pairs):
 
 
 def test_fit_takes_a_device_and_shows_progress(pairs, fitted, capsys):
-    told: list[Update] = []
-    method = FDCH(**SMALL).fit(pairs, device="cpu", progress=told.append)
-    assert {update.task for update in told} == {"stage 1", "stage 2"}
+    updates: list[Update] = []
+    method = FDCH(**SMALL).fit(pairs, device="cpu", progress=updates.append)
+    assert {update.task for update in updates} == {"stage 1", "stage 2"}
     assert_same(method, fitted)
     FDCH(**SMALL).fit(pairs, progress=True)
     shown = capsys.readouterr()
@@ -120,10 +120,10 @@ def test_the_epoch_scale_counts_for_given_and_usual_epochs(pairs):
     assert half._schedule(None, 40, 4500).epochs == 20
     assert half._schedule(4, 25, 4500).epochs == 2
     assert FDCH(epoch_scale=0.01)._schedule(4, 25, 4500).epochs == 1
-    told: list[Update] = []
+    updates: list[Update] = []
     small = FDCH(**SMALL, epoch_scale=2.0)
-    small.fit(pairs, context=Context(told.append))
-    assert {(update.task, update.total) for update in told} == {
+    small.fit(pairs, context=Context(updates.append))
+    assert {(update.task, update.total) for update in updates} == {
         ("stage 1", 6),
         ("stage 2", 6),
     }
@@ -137,10 +137,10 @@ def test_resumed_training_ends_as_uninterrupted(tmp_path, pairs, fitted, stage, 
         FDCH(**SMALL).fit(
             pairs, context=Context(stop_after(stage, epochs), "cpu", kept)
         )
-    told: list[Update] = []
-    resumed = FDCH(**SMALL).fit(pairs, context=Context(told.append, "cpu", kept))
+    updates: list[Update] = []
+    resumed = FDCH(**SMALL).fit(pairs, context=Context(updates.append, "cpu", kept))
     assert_same(resumed, fitted)
-    done = [(update.task, update.done) for update in told]
+    done = [(update.task, update.done) for update in updates]
     assert done[0] == (stage, epochs + 1)
     assert done[-1] == ("stage 2", 3)
 
@@ -172,11 +172,11 @@ def test_variants_share_stage_one_and_differ_in_stage_two(pairs, fitted):
 
 
 def test_a_shared_stage_one_gives_the_same_result_as_running_it(pairs, fitted):
-    told: list[Update] = []
+    updates: list[Update] = []
     sharing = FDCHI(**SMALL)
     sharing.share_stage_one(fitted)
-    sharing.fit(pairs, context=Context(told.append))
-    assert {update.task for update in told} == {"stage 2"}
+    sharing.fit(pairs, context=Context(updates.append))
+    assert {update.task for update in updates} == {"stage 2"}
     assert_same(sharing, FDCHI(**SMALL).fit(pairs))
 
 
@@ -195,12 +195,12 @@ def split(pairs):
 
 
 def test_sharing_lasts_for_one_fit(pairs, fitted):
-    told: list[Update] = []
+    updates: list[Update] = []
     method = FDCH(**SMALL)
     method.share_stage_one(fitted)
     method.fit(pairs)
-    method.fit(pairs, context=Context(told.append))
-    assert told[0].task == "stage 1"
+    method.fit(pairs, context=Context(updates.append))
+    assert updates[0].task == "stage 1"
 
 
 def test_sharing_does_not_tie_the_two_methods_together(pairs, fitted):
@@ -342,8 +342,8 @@ def test_settings_outside_their_range_are_refused_before_work(pairs, settings, n
 def test_fewer_pairs_than_a_batch_are_one_batch(pairs, caplog, items):
     few = pairs[:items]
     fitted = FDCH(**SMALL).fit(few)
-    told = f"{items} training pairs are fewer than one batch of 40; each step takes"
-    assert told in caplog.text
+    updates = f"{items} training pairs are fewer than one batch of 40; each step takes"
+    assert updates in caplog.text
     whole = FDCH(**(SMALL | {"batch_size": items})).fit(few)
     assert_same(fitted, whole, ignore=("stage_one_task",))
 
@@ -359,10 +359,10 @@ def test_a_full_batch_is_nothing_to_tell_of(pairs, caplog):
 
 
 def test_an_unknown_device_is_refused_before_work(pairs):
-    told: list[Update] = []
+    updates: list[Update] = []
     with pytest.raises(SettingError, match=r"device 'abacus' .*known are auto, cpu"):
-        FDCH(**SMALL).fit(pairs, context=Context(told.append, "abacus"))
-    assert not told
+        FDCH(**SMALL).fit(pairs, context=Context(updates.append, "abacus"))
+    assert not updates
 
 
 @pytest.fixture(scope="module")
@@ -400,10 +400,10 @@ def test_a_network_is_trained_from_nothing_with_the_codes(scenes, tmp_path):
 
 @pytest.mark.slow
 def test_a_pretrained_network_is_fine_tuned_from_frozen_stages(scenes, tmp_path):
-    told: list[Update] = []
+    updates: list[Update] = []
     some = scenes[:30]
-    method = finetuned("efficientnet_lite0", some, told.append, tuning_epochs=2)
-    epochs = [(u.task, u.total) for u in told if u.unit == "epoch" and u.done == 1]
+    method = finetuned("efficientnet_lite0", some, updates.append, tuning_epochs=2)
+    epochs = [(u.task, u.total) for u in updates if u.unit == "epoch" and u.done == 1]
     assert epochs == [
         ("stage 1", 1),
         ("stage 1 tuned", 2),
@@ -419,9 +419,9 @@ def test_a_pretrained_network_is_fine_tuned_from_frozen_stages(scenes, tmp_path)
 
 @pytest.mark.slow
 def test_without_a_warm_start_all_epochs_train_the_image_network(scenes):
-    told: list[Update] = []
-    finetuned("efficientnet_lite0", scenes[:30], told.append, warm_start=False)
-    tasks = {update.task for update in told if update.unit == "epoch"}
+    updates: list[Update] = []
+    finetuned("efficientnet_lite0", scenes[:30], updates.append, warm_start=False)
+    tasks = {update.task for update in updates if update.unit == "epoch"}
     assert tasks == {"stage 1", "stage 2"}
 
 

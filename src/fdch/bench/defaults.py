@@ -4,6 +4,7 @@ Every trial is fitted on four fifths of a split's training part and scored on th
 last fifth, for several seeds; test queries play no part.
 """
 
+import hashlib
 import json
 import statistics
 import time
@@ -14,20 +15,20 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from fdch import methods
+from fdch import __version__, methods
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split, SplitSizes
-from fdch.errors import SettingError
+from fdch.errors import MissingFile, RunError, SettingError
 from fdch.evaluation.tables import Cell, Spread, Table
 from fdch.files import write_json
-from fdch.methods._settings import configure
+from fdch.methods._base import HashMethod
+from fdch.methods._settings import configure, identifying
 from fdch.progress import Update
 from fdch.runs.extraction import extract, takes_features
 from fdch.runs.preparation import read_pairs
 from fdch.training.context import PLAIN, Context
 from fdch.tuning.folds import Folds, training_part
 from fdch.tuning.held_out import measure_held_out
-from fdch.tuning.task import TuningTask
 
 DEFAULTS = "defaults"  # the trial that all others are compared with
 MEASURES = ("map", "precision_at_10")
@@ -56,6 +57,9 @@ class Ablation:
 
     def measure(self, source: str, context: Context = PLAIN) -> "Comparison":
         """Run every trial on one data set, or read what was run."""
+        for name in self.trials:
+            self._method(name, seed=0)  # refuses wrong settings before any work
+        self._make_folder()
         pairs = read_pairs(source, "refuse", context)
         featured = extract(pairs, context)
         found: dict[str, list[dict[str, Any]]] = {name: [] for name in self.trials}
@@ -77,34 +81,50 @@ class Ablation:
         featured: PairedSet,
         context: Context,
     ) -> dict[str, Any]:
-        method = configure(
-            methods.load(self.method),
-            self.trials[name],
-            bits=self.bits,
-            seed=split.seed,
+        method = self._method(name, split.seed)
+        task = {
+            "method": self.method,
+            "settings": identifying(method),
+            "data": pairs.fingerprint,
+            "split": split.fingerprint,
+            "version": __version__,
+        }
+        digest = hashlib.blake2b(
+            json.dumps(task, sort_keys=True).encode(), digest_size=16
         )
-        task = TuningTask(method, (), pairs.fingerprint, split.fingerprint)
-        path = self.out / f"{task.fingerprint}.json"
-        if path.exists():
-            return dict(json.loads(path.read_text("utf-8"))["scores"])
+        path = self.out / f"{digest.hexdigest()}.json"
+        if (scores := _read_scores(path)) is not None:
+            return scores
         given = featured if takes_features(method, pairs) else pairs
         fold = Folds(training_part(given, split), split.seed)[0]
         began = time.monotonic()
         method.fit(fold.train, context=Context(device=context.device))
         scores = measure_held_out(method, fold.held_out, context)
         seconds = round(time.monotonic() - began, 1)
-        self.out.mkdir(parents=True, exist_ok=True)
         write_json(
             path,
             {
                 "trial": name,
                 "data": pairs.name,
-                "task": task.describe(),
+                "task": task,
                 "seconds": seconds,
                 "scores": scores,
             },
         )
         return scores
+
+    def _method(self, trial: str, seed: int) -> HashMethod:
+        kind, settings = methods.load(self.method), self.trials[trial]
+        return configure(kind, settings, bits=self.bits, seed=seed)
+
+    def _make_folder(self) -> None:
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise RunError(
+                f"'{self.out}' cannot hold the results ({problem.strerror}). "
+                "Give a new folder, or the one of an earlier run."
+            ) from problem
 
 
 @dataclass(frozen=True)
@@ -140,20 +160,25 @@ def load_trials(method: str, path: Path | None = None) -> dict[str, dict[str, st
 
     Raises:
         SettingError: There are none, or what is there is no trial.
+        MissingFile: The file is not there.
     """
+    methods.load(method)  # refuses an unknown one by its name
     if path is None:
         source = resources.files(__package__).joinpath("trials", f"{method}.toml")
         if not source.is_file():
             raise SettingError(
                 f"no trials come with {method}. Give a file of them with --trials."
             )
-        text = source.read_text("utf-8")
+        content = source.read_bytes()
     else:
-        text = path.read_text("utf-8")
+        content = _read_file(path)
     try:
-        found = dict(_trials(tomllib.loads(text)))
-    except tomllib.TOMLDecodeError as problem:
-        raise SettingError(f"'{path}' is not TOML ({problem}).") from problem
+        found = dict(_trials(tomllib.loads(content.decode())))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise SettingError(
+            f"'{path}' is not TOML ({problem}). Write a line to each trial, such as "
+            '"no prior" = { prior_weight = 0.0 }.'
+        ) from problem
     return {DEFAULTS: {}, **found}
 
 
@@ -203,6 +228,23 @@ def _mean(scores: Mapping[str, Any], gallery: str, measure: str) -> float | None
     if gallery not in scores:
         return None
     return statistics.fmean(part[measure] for part in scores[gallery].values())
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise MissingFile(
+            f"the trials '{path}' cannot be read ({problem.strerror}); check the path."
+        ) from problem
+
+
+def _read_scores(path: Path) -> dict[str, Any] | None:
+    """Read what a trial scored; None where that is missing or damaged."""
+    try:
+        return dict(json.loads(path.read_text("utf-8"))["scores"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _text(value: object) -> str:

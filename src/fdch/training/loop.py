@@ -76,7 +76,7 @@ class Schedule:
             [group for group in groups if group["params"]],
             lr=self.learning_rate,
             weight_decay=self.weight_decay,
-            fused=True,  # one pass over the weights: a quarter of the time on CPU
+            fused=True,  # one pass over the weights and their moments
         )
 
 
