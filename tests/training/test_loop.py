@@ -15,7 +15,7 @@ from fdch.progress import Update
 from fdch.training import checkpoints
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
-from fdch.training.loop import Schedule, Sweep, train
+from fdch.training.loop import Schedule, Sweep, lay_out_like_weights, train
 from fdch.training.randomness import derive_seed, private_randomness
 
 CPU = torch.device("cpu")
@@ -354,3 +354,19 @@ def test_seeds_of_purposes_are_fixed_numbers():
     assert derive_seed(0, "weights") != derive_seed(1, "weights")
     assert derive_seed(1, "2") == derive_seed(1, 2)
     assert 0 <= derive_seed(0, "stage 1", 7) < 2**56
+
+
+def test_resumed_moments_lie_in_memory_as_their_weights_do():
+    weight = nn.Parameter(torch.randn(4, 3, 2, 2).to(memory_format=torch.channels_last))
+    optimizer = torch.optim.AdamW([weight], fused=True)
+    weight.grad = torch.randn_like(weight)
+    optimizer.step()
+    saved = optimizer.state_dict()
+    moments = saved["state"][0]
+    moments |= {name: moments[name].contiguous() for name in ("exp_avg", "exp_avg_sq")}
+    optimizer.load_state_dict(saved)
+    expected = optimizer.state[weight]["exp_avg"].clone()
+    lay_out_like_weights(optimizer)
+    assert optimizer.state[weight]["exp_avg"].stride() == weight.stride()
+    assert torch.equal(optimizer.state[weight]["exp_avg"], expected)
+    assert optimizer.state[weight]["step"] == 1

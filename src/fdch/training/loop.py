@@ -225,11 +225,11 @@ def _take_up(
                 index, name = key.removeprefix(prefix).split(".", 1)
                 state["state"].setdefault(int(index), {})[name] = tensors[key]
             optimizer.load_state_dict(state)
-            _lay_out_like_weights(optimizer)
+            lay_out_like_weights(optimizer)
     return int(facts["epoch"])
 
 
-def _lay_out_like_weights(optimizer: torch.optim.Optimizer) -> None:
+def lay_out_like_weights(optimizer: torch.optim.Optimizer) -> None:
     """Give what an optimizer keeps of each weight that weight's order in memory.
 
     A fused step goes through both as they lie there, channels last or not.
