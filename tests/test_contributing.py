@@ -71,7 +71,7 @@ def test_the_command_line_and_the_docs_show_it(copy):
 
 def test_every_contract_test_runs_on_it_and_passes(copy):
     contract = "tests/methods/test_contract.py"
-    quiet = ("-p", "no:cacheprovider", "-q")
+    quiet = ("-p", "no:cacheprovider", "-q", "-m", "not device")  # slow ones too
     told = run(copy, "-m", "pytest", *quiet, "--collect-only", contract)
     tests, others = (
         len(re.findall(rf"\[(?:.*-)?{name}(?:-.*)?\]$", told, re.MULTILINE))

@@ -1,7 +1,8 @@
 """Every promise of a method, on every file in methods/.
 
 The pairs are synthetic: labels set factors, and both views show them with noise.
-Nothing here knows a method by its name; a new file is tested as it lies there.
+A new file is tested as it lies there. The tests that train a method again run by
+default for one method of each kind, and for all of them in the slow tier.
 """
 
 import inspect
@@ -32,6 +33,16 @@ from fdch.training import batches
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
 
+# shallow with pairs, shallow with labels, deep in one stage and in two
+IN_FULL = {"cmfh", "seph_km", "dcmh", "fdch"}
+trains_again = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in IN_FULL else pytest.mark.slow)
+        for name in methods.names()
+    ],
+    indirect=True,
+)
 BITS = 12  # not a multiple of 8, and more than there are labels
 # sizes for few pairs; each method takes those that are among its settings
 SMALL: dict[str, Any] = {
@@ -219,6 +230,7 @@ def test_what_may_be_tuned_are_settings_and_ranges_hold_their_defaults(name):
             kind(**{setting: int(value) if whole else value}).check()
 
 
+@trains_again
 def test_codes_have_the_length_asked_for(method, name, parts):
     for encode, _, given in encoders(method, parts.query):
         codes = encode(given)
@@ -227,6 +239,7 @@ def test_codes_have_the_length_asked_for(method, name, parts):
     assert short.encode_texts(parts.query.texts).bits == 5
 
 
+@trains_again
 def test_fit_gives_the_method_itself_and_leaves_its_settings_alone(fitted, parts):
     assert asdict(fitted.method) == fitted.settings
     again = replace(fitted.method)
@@ -259,6 +272,7 @@ def test_the_same_seed_gives_the_same_codes(method, name, parts):
         assert one(given) == other(given)
 
 
+@trains_again
 def test_another_seed_gives_other_codes_where_there_is_chance(method, name, parts):
     other = small(name, seed=1).fit(parts.train)
     same = method.encode_images(parts.query.images) == other.encode_images(
@@ -269,6 +283,7 @@ def test_another_seed_gives_other_codes_where_there_is_chance(method, name, part
     assert same == all("self.seed" not in source for source in sources)
 
 
+@trains_again
 def test_fit_forgets_an_earlier_fit(method, name, parts):
     again = small(name).fit(parts.database[:120]).fit(parts.train)
     assert_same_state(again, method)
@@ -289,6 +304,7 @@ class Stop(Exception):
     """The user's interruption."""
 
 
+@trains_again
 def test_interrupted_training_resumes_to_the_same_state(fitted, name, parts, tmp_path):
     def stop(update):
         if len(seen) >= len(fitted.updates) // 2:
@@ -314,6 +330,7 @@ def test_codes_do_not_depend_on_the_size_of_parts(method, parts, rows, monkeypat
         assert_same_codes(encode(given), before, outputs)
 
 
+@trains_again
 def test_static_features_are_learned_from_and_come_back(name, written, tmp_path):
     train, query, database = written[:200], written[200:260], written[260:400]
     method = small(name, text_features="words+static").fit(train)
@@ -374,6 +391,7 @@ def test_like_pairs_are_closer_than_unlike_ones(method, parts):
     assert gain(method, parts) > 0.1
 
 
+@trains_again
 def test_labels_are_asked_for_by_those_that_learn_from_them(method, name, parts):
     classless = np.zeros((len(parts.train), 0), dtype=np.uint8)
     unlabelled = replace(parts.train, labels=classless, label_names=())
@@ -384,6 +402,7 @@ def test_labels_are_asked_for_by_those_that_learn_from_them(method, name, parts)
         assert_same_state(small(name).fit(unlabelled), method)
 
 
+@trains_again
 def test_shuffled_labels_leave_nothing_to_supervise_with(method, name, parts):
     order = np.random.default_rng(0).permutation(len(parts.train))
     shuffled = replace(parts.train, labels=parts.train.labels[order])
@@ -397,6 +416,7 @@ def test_shuffled_labels_leave_nothing_to_supervise_with(method, name, parts):
     assert gain(taught, parts) < LEFT_BY_LUCK * gain(method, parts)
 
 
+@trains_again
 def test_shuffled_pairing_leaves_nothing_common_to_both_sides(method, name, parts):
     # The labels stay with the images, so the texts go with neither.
     order = np.random.default_rng(0).permutation(len(parts.train))
