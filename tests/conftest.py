@@ -28,8 +28,9 @@ from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 
 # A machine may be busy: no example is too slow.
-hypothesis.settings.register_profile("fdch", deadline=None)
-hypothesis.settings.load_profile("fdch")
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=100)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 THEMES = {

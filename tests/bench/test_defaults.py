@@ -91,7 +91,9 @@ def test_trials_are_shown_as_gains_over_the_defaults():
 
 @pytest.mark.parametrize("name", ["fdch"])
 def test_the_trials_that_come_with_a_method_can_be_set(name):
-    for settings in load_trials(name).values():
+    trials = load_trials(name)
+    assert len(trials) > 10
+    for settings in trials.values():
         configure(methods.load(name), settings, bits=16, seed=0)
 
 

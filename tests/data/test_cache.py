@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -54,7 +54,6 @@ def test_asking_alone_writes_nothing(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.binary(max_size=80), st.binary(max_size=100), max_size=9))
 def test_any_bytes_come_back_as_they_were(tmp_path_factory, items):
     cache = ResultCache(tmp_path_factory.getbasetemp() / "any bytes")

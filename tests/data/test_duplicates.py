@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fdch.data.duplicates import (
@@ -88,7 +88,6 @@ contents = st.integers(20, 60).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=40)
 @given(contents, st.sampled_from(["pictures", "texts", "both"]), st.integers(0, 99))
 def test_no_group_is_divided_between_parts(given_contents, by, seed):
     pairs = make(*given_contents)

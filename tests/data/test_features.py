@@ -5,7 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.data.pairs import PairedSet
@@ -212,7 +212,6 @@ def test_arrays_of_a_later_format_are_refused(tmp_path):
         PairedSet.read(path)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=4),
     st.integers(0, 2000),

@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -209,7 +209,6 @@ def test_decoding_leaves_the_warning_filters_alone():
     assert list(warnings.filters) == before
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF"]),
     st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=8),

@@ -6,7 +6,7 @@ import json
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -368,7 +368,6 @@ def test_when_every_row_is_broken_there_is_nothing_to_use(folder):
         PairedSet.read(path, broken="skip")
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -389,7 +388,6 @@ def test_any_text_and_labels_come_through_json(tmp_path_factory, items):
     ]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.sampled_from(FORMATS), st.binary(max_size=200))
 def test_any_bytes_give_pairs_or_a_data_error(tmp_path_factory, format, content):
     folder = tmp_path_factory.mktemp("manifest")

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.data.pairs import PairedSet
@@ -52,7 +52,6 @@ def test_a_benchmark_brings_its_sizes_and_given_sizes_win():
     assert (len(other.query), len(other.train), len(other.validation)) == (3, 6, 4)
 
 
-@settings(deadline=None)
 @given(st.integers(2, 80), st.integers(0, 2**32))
 def test_parts_are_disjoint_and_the_database_is_all_but_the_queries(count, seed):
     pairs = numbered(count)

@@ -2,7 +2,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.data.scenes import pairs as synthetic
@@ -109,7 +109,6 @@ def _is_told(thing, caption):
     return any(re.search(rf"\b{word}\b", caption) for word in words)
 
 
-@settings(max_examples=40)
 @given(rows)
 def test_every_plan_is_drawn_and_told(row):
     plan = plan_scene(row)
@@ -123,7 +122,6 @@ def test_every_plan_is_drawn_and_told(row):
     assert write_caption(plan) == write_caption(plan)
 
 
-@settings(max_examples=40)
 @given(rows)
 def test_boats_are_seen_only_where_there_is_water(row):
     plan = plan_scene(row)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.codes import binarize
@@ -41,7 +41,6 @@ def test_one_code_for_all_has_no_correlation_and_no_entropy():
     assert health.constant_bits == (0, 1, 2)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 999), st.integers(2, 40), st.integers(2, 130))
 def test_health_equals_a_plain_computation(seed, items, bits):
     rng = np.random.default_rng(seed)

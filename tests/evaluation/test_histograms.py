@@ -3,7 +3,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.codes import binarize, hamming_distances
@@ -72,7 +72,6 @@ sizes = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=30, deadline=None)
 @given(sizes)
 def test_counts_equal_a_plain_loop(engine, shape):
     given_problem = problem(**shape)
@@ -95,7 +94,6 @@ def slow_graded(query_codes, database_codes, query_labels, database_labels):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=30, deadline=None)
 @given(sizes)
 def test_numbers_of_shared_labels_equal_a_plain_loop(engine, shape):
     given_problem = problem(**shape)
@@ -125,7 +123,6 @@ def test_distances_and_grades_may_need_more_than_sixteen_bits(engine, monkeypatc
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=30, deadline=None)
 @given(sizes, st.one_of(st.none(), st.integers(1, 70)))
 def test_stable_precision_equals_a_plain_loop(engine, shape, cutoff):
     given_problem = problem(**shape)

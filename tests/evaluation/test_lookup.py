@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.errors import LabelError, SettingError
@@ -78,7 +78,6 @@ def slow_curve(counts, average, empty):
     return np.array(points).T
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 999),
     st.sampled_from(["micro", "macro"]),

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.codes import binarize
@@ -53,7 +53,6 @@ rankings = st.integers(1, 7).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(rankings)
 def test_expected_best_and_worst_agree_with_all_permutations(ranking):
     values = enumerated(ranking, slow_average_precision)
@@ -63,7 +62,6 @@ def test_expected_best_and_worst_agree_with_all_permutations(ranking):
     assert average_precision(counts, "worst")[0] == pytest.approx(min(values))
 
 
-@settings(max_examples=60, deadline=None)
 @given(rankings, st.integers(1, 8))
 def test_cut_scores_agree_with_all_permutations(ranking, cutoff):
     values = enumerated(ranking, lambda r: slow_average_precision(r, cutoff))
@@ -74,7 +72,6 @@ def test_cut_scores_agree_with_all_permutations(ranking, cutoff):
     assert average_precision(counts, "worst", cutoff)[0] == pytest.approx(min(values))
 
 
-@settings(max_examples=60, deadline=None)
 @given(rankings, st.integers(1, 8))
 def test_precision_at_k_agrees_with_all_permutations(ranking, k):
     values = enumerated(ranking, lambda r: np.mean(r[:k]))
@@ -106,7 +103,6 @@ def slow_gain(ranked, k):
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(graded_rankings, st.integers(1, 7))
 def test_ndcg_agrees_with_all_permutations(ranking, k):
     distances, shared = ranking
@@ -202,7 +198,6 @@ def test_codes_all_alike_score_near_chance():
     assert chance(counts)[0] == pytest.approx(0.5, abs=1e-3)
 
 
-@settings(max_examples=60, deadline=None)
 @given(rankings, st.one_of(st.none(), st.integers(1, 8)))
 def test_chance_is_the_mean_over_all_orders_of_the_database(ranking, cutoff):
     distances, relevant = ranking
@@ -246,7 +241,6 @@ def test_answers_beyond_the_cut_leave_zero():
 problems = st.tuples(st.integers(0, 999), st.integers(1, 12), st.integers(1, 40))
 
 
-@settings(max_examples=40, deadline=None)
 @given(problems, st.one_of(st.none(), st.integers(1, 45)))
 def test_expected_and_stable_lie_between_worst_and_best(shape, cutoff):
     given_problem = problem(*shape)
@@ -259,7 +253,6 @@ def test_expected_and_stable_lie_between_worst_and_best(shape, cutoff):
         assert ((worst <= middle) & (middle <= best))[valid].all()
 
 
-@settings(max_examples=20, deadline=None)
 @given(problems)
 def test_the_order_of_database_and_queries_does_not_matter(shape):
     query_codes, database_codes, query_labels, database_labels = problem(*shape)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.codes import Codes, binarize, hamming_distances
@@ -25,7 +25,6 @@ def ranks_in_every_order(distances, partner):
         yield 1 + order.index(partner)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 3), st.integers(1, 7))
 def test_recall_and_rank_agree_with_all_orders(seed, pairs, bits, k):
     rng = np.random.default_rng(seed)

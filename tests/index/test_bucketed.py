@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.codes import Codes
@@ -58,7 +58,6 @@ def bucketed_parts(draw):
     return Part(stored, 3, dead, grouping, buckets), Part(rows, 3, dead), queries, bits
 
 
-@settings(max_examples=100, deadline=None)
 @given(parts=bucketed_parts(), radius=st.integers(0, 9))
 def test_buckets_hold_all_within_a_radius(parts, radius):
     part, plain, queries, bits = parts
@@ -72,7 +71,6 @@ def test_buckets_hold_all_within_a_radius(parts, radius):
 
 
 @pytest.mark.parametrize("engine", ["auto", "numpy"])
-@settings(max_examples=40, deadline=None)
 @given(parts=bucketed_parts(), radius=st.integers(-1, 70), many=st.booleans())
 def test_whatever_way_is_chosen_answers_are_the_scan_s(engine, parts, radius, many):
     part, plain, queries, bits = parts

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.codes import Codes, hamming_distances
@@ -29,7 +29,6 @@ def groups_by_search(codes, radius):
     return sorted(groups, key=len, reverse=True)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.integers(0, 255), min_size=1, max_size=30),
     st.integers(0, 3),

@@ -1,7 +1,7 @@
 import sqlite3
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.index.store_samples import random_codes, sample_items
 
@@ -246,7 +246,6 @@ values = st.none() | st.booleans() | words | st.integers(-2, 11) | st.floats(-2,
 operators = st.sampled_from([*COMPARE, "in"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(values, st.lists(words, max_size=3)), min_size=1, max_size=8),
     st.lists(st.tuples(st.sampled_from(["x", LABEL]), operators, words), max_size=6),

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.codes import Codes, hamming_distances
@@ -70,7 +70,6 @@ def searches(draw):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("threads", [1, 2])
-@settings(max_examples=60, deadline=None)
 @given(search=searches(), k=st.sampled_from([1, 2, 10, 100, 2000]))
 def test_the_nearest_are_those_of_a_sort(engine, threads, search, k):
     gallery, _, _, queries, allowed = search
@@ -82,7 +81,6 @@ def test_the_nearest_are_those_of_a_sort(engine, threads, search, k):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("threads", [1, 2])
-@settings(max_examples=60, deadline=None)
 @given(
     search=searches(),
     radius=st.integers(-1, 40),

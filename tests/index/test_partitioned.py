@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.codes import Codes
@@ -58,7 +58,6 @@ def grouped(draw):
 
 
 @pytest.mark.parametrize("engine", ["numba", "numpy"])
-@settings(max_examples=60, deadline=None)
 @given(search=grouped(), k=st.sampled_from([1, 7, 60, 3000]))
 def test_groups_give_the_nearest_of_the_scan(engine, search, k):
     plain, blocks, queries, allowed = search
@@ -68,7 +67,6 @@ def test_groups_give_the_nearest_of_the_scan(engine, search, k):
 
 
 @pytest.mark.parametrize("engine", ["numba", "numpy"])
-@settings(max_examples=40, deadline=None)
 @given(search=grouped(), radius=st.integers(-1, 40))
 def test_groups_give_all_within_a_radius(engine, search, radius):
     plain, blocks, queries, allowed = search

@@ -114,6 +114,4 @@ class IndexAndDictionary(RuleBasedStateMachine):
 
 
 TestIndexAndDictionary = IndexAndDictionary.TestCase
-TestIndexAndDictionary.settings = settings(
-    max_examples=40, stateful_step_count=25, deadline=None
-)
+TestIndexAndDictionary.settings = settings(stateful_step_count=25)

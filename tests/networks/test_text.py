@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from torch.nn import functional
@@ -40,7 +40,6 @@ def dense_outputs(net, rows):
     return functional.linear(hidden.relu(), net.output.weight, net.output.bias)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 9), st.sampled_from([0.0, 0.03, 0.5, 1.0]), st.integers(0, 99))
 def test_equals_a_dense_network_at_any_density(rows, density, seed):
     matrix = word_matrix(rows, density, seed)

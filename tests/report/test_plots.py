@@ -21,10 +21,21 @@ def plot(request):
     return request.param
 
 
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def labels(svg):
+    return {each.text for each in ElementTree.fromstring(svg).iter(f"{SVG}text")}
+
+
+def points(svg):
+    return len(list(ElementTree.fromstring(svg).iter(f"{SVG}use")))
+
+
 def test_a_plot_is_svg_without_size_colours_or_outside_links(plot, evaluation):
     svg = plot(evaluation)
     root = ElementTree.fromstring(svg)
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root.tag == f"{SVG}svg"
     assert "width" not in root.attrib
     assert "height" not in root.attrib
     assert root.attrib["role"] == "img"
@@ -47,21 +58,32 @@ def test_equal_scores_give_equal_plots(plot, evaluation):
     assert plot(evaluation) == plot(evaluation)
 
 
-def test_one_gallery_is_enough(plot, on_one_gallery):
-    ElementTree.fromstring(plot(on_one_gallery))
+@pytest.mark.parametrize("drawn", [lookup_plot, precision_plot])
+def test_one_gallery_is_enough(drawn, evaluation, on_one_gallery):
+    both, one = labels(drawn(evaluation.scores)), labels(drawn(on_one_gallery.scores))
+    assert both - one == {"image → text, modality", "text → image, modality"}
+    assert {"image → text, unified", "text → image, unified"} <= one
 
 
 def test_one_set_of_codes_is_enough(evaluation):
-    health = {"image": evaluation.scores.health["image"]}
-    ElementTree.fromstring(balance_plot(health))
+    health = evaluation.scores.health
+    one = labels(balance_plot({"image": health["image"]}))
+    assert labels(balance_plot(health)) - one == set(health) - {"image"}
+    assert "image" in one
 
 
 def test_radii_that_fetch_nothing_have_no_point(evaluation):
     scores = evaluation.scores
     part = scores.scores["unified"]["image_to_text"]
-    curve = replace(part.lookup, precision=(None, *part.lookup.precision[1:]))
-    changed = {"unified": {"image_to_text": replace(part, lookup=curve)}}
-    ElementTree.fromstring(lookup_plot(replace(scores, scores=changed)))
+    *others, last = part.lookup.precision
+    assert last is not None
+
+    def drawn(precision):
+        curve = replace(part.lookup, precision=(*others, precision))
+        changed = {"unified": {"image_to_text": replace(part, lookup=curve)}}
+        return points(lookup_plot(replace(scores, scores=changed)))
+
+    assert drawn(None) == drawn(last) - 1
 
 
 @pytest.mark.parametrize("drawn", [lookup_plot, precision_plot])

@@ -85,6 +85,7 @@ def test_a_client_that_leaves_does_no_harm(target):
     for content in (b"GET", request(body=b'{"te')[:-2], search(text="beach")):
         with socket.create_connection(("127.0.0.1", target.port)) as connection:
             connection.sendall(content)
+    assert send(target.port, search(text="beach")).status == 200
 
 
 def test_pipelined_requests_are_answered_in_order(target):

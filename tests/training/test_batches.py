@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, hstack
 from torch import nn
@@ -118,7 +118,6 @@ def test_outputs_are_in_row_order_without_dropout_or_gradients(inputs, monkeypat
     assert np.allclose(outputs, expected, atol=1e-6)
 
 
-@settings(deadline=None)
 @given(size=st.integers(1, 12), items=st.integers(0, ITEMS))
 def test_outputs_do_not_depend_on_the_batch(size, items):
     rng = np.random.default_rng(2)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg
 from scipy.sparse import csr_array
@@ -124,7 +124,6 @@ def test_relative_ridge_follows_the_scale_of_the_data():
     np.testing.assert_allclose(small, fixed, rtol=1e-9)
 
 
-@settings(max_examples=50)
 @given(shapes, shapes, st.integers(1, 4), st.integers(0, 99))
 def test_factored_svd_is_the_svd_of_the_product(d, e, rank, seed):
     A, B = normal(seed, d, rank), normal(seed + 1, e, rank)
@@ -139,7 +138,6 @@ def test_factored_svd_is_the_svd_of_the_product(d, e, rank, seed):
     assert p @ A @ B.T @ q == pytest.approx(value)
 
 
-@settings(max_examples=50)
 @given(shapes, shapes, st.integers(1, 12), st.integers(0, 99))
 def test_leading_singular_vectors_are_those_of_the_full_svd(d, e, most, seed):
     M = normal(seed, d, e)

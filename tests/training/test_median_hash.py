@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.training.closed_form import LinearMap
@@ -18,7 +18,6 @@ def made(rows, bits=3, seed=1):
     return MedianHash.fit(linear, rows)
 
 
-@settings(deadline=None)
 @given(st.integers(2, 40), st.integers(0, 99))
 def test_half_of_the_training_rows_are_above_zero(n, seed):
     rows = normal(seed, n, 5)

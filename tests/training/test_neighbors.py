@@ -1,7 +1,7 @@
 """Neighbour graphs against a plain loop, and what makes them Laplacians."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -21,7 +21,6 @@ def slow_laplacian(X, neighbors):
     return np.diag(links.sum(axis=1)) - links
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(3, 12), st.integers(1, 4), st.integers(0, 99))
 def test_laplacian_is_that_of_the_plain_loop(n, neighbors, seed):
     X = np.random.default_rng(seed).standard_normal((n, 3))
@@ -42,7 +41,6 @@ def test_laplacian_is_half_the_sum_of_squared_differences_over_links():
     np.testing.assert_allclose(f @ (L @ f), expected)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(3, 30), st.integers(1, 6), st.integers(0, 99))
 def test_of_items_equally_far_the_first_are_nearest(n, neighbors, seed):
     words = (np.random.default_rng(seed).random((n, 4)) < 0.4).astype(np.float32)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.training.sparse_coding import (
@@ -58,7 +58,6 @@ def test_many_steps_find_what_coordinate_descent_finds():
         np.testing.assert_allclose(s, slow, atol=1e-6)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 99), st.floats(0.05, 0.95))
 def test_rows_follow_the_accelerated_gradient_of_one_item(seed, ratio):
     X, D = normal(seed, 3, 5), normal(seed + 1, 8, 5)
@@ -68,7 +67,6 @@ def test_rows_follow_the_accelerated_gradient_of_one_item(seed, ratio):
         np.testing.assert_allclose(s, expected, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 99), st.floats(0.1, 0.9))
 def test_thirty_steps_come_close_to_the_least_objective(seed, ratio):
     X, D = normal(seed, 2, 5), normal(seed + 1, 8, 5)
@@ -96,7 +94,6 @@ def test_a_larger_ratio_uses_fewer_atoms():
     assert used[0] > used[1] > used[2] > 0
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.floats(1e-3, 1e3))
 def test_codes_grow_in_step_with_items(scale):
     X, D = normal(0, 3, 5), normal(1, 8, 5)
@@ -127,7 +124,6 @@ def misfit(S, X, D):
     return ((X - S @ D) ** 2).sum()
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 99), st.integers(2, 7), st.floats(0.1, 30))
 def test_dictionary_closes_the_gap_to_its_dual(seed, atoms, scale):
     S, X = normal(seed, 25, atoms), scale * normal(seed + 1, 25, 4)

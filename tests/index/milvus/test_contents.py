@@ -4,7 +4,7 @@ import secrets
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.codes import binarize
@@ -59,7 +59,6 @@ def in_a_folder(path, given, most):
         return comparable(folder.contents(most))
 
 
-@settings(max_examples=60, deadline=None)
 @given(some_items, st.integers(1, 4))
 def test_counts_are_those_of_a_folder(tmp_path_factory, described, most):
     given = items(described)

@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.errors import DataError
@@ -21,13 +21,11 @@ from fdch.index.store import Condition
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 
 
-@settings(deadline=None)
 @given(texts)
 def test_a_literal_is_read_back_as_the_text(text):
     assert ast.literal_eval(literal(text)) == text
 
 
-@settings(deadline=None)
 @given(texts)
 def test_a_literal_ends_only_at_its_end(text):
     inside = literal(text)[1:-1]
@@ -37,14 +35,12 @@ def test_a_literal_ends_only_at_its_end(text):
     )
 
 
-@settings(deadline=None)
 @given(texts)
 def test_column_keys_are_plain_and_read_back(column):
     assert cell_key(column).isalnum() and cell_key(column).isascii()
     assert column_of(cell_key(column)) == column
 
 
-@settings(deadline=None)
 @given(st.text(min_size=1), texts)
 def test_no_value_or_column_adds_to_the_syntax(column, value):
     """With all literals and keys taken out, the same syntax is left."""

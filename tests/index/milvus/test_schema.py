@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.codes import binarize
@@ -36,7 +36,6 @@ items = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(items)
 def test_an_item_is_read_back_from_its_row(item):
     row = make_row(item, 7, b"\0")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.codes import Codes, hamming_distances
@@ -71,7 +71,6 @@ def plain(hits):
     return [(hit.distance, hit.id) for hit in hits]
 
 
-@settings(deadline=None)
 @given(
     count=st.integers(0, 60),
     k=st.integers(1, 70),
