@@ -139,7 +139,7 @@ def test_filters_keep_their_rows_and_columns(tmp_path):
     net, layers = CNNF(NARROW), published()
     load_weights(net, write(tmp_path / "net.mat", layers, mean_picture()))
     filters = layers["conv1"][0]  # height, width, in, out
-    loaded = net.convolutions["conv1"].weight  # out, in, height, width
+    loaded = net.state_dict()["convolutions.conv1.weight"]  # out, in, height, width
     for at in [(10, 0, 2, 3), (0, 10, 1, 0), (4, 7, 0, 2)]:
         row, column, inputs, outputs = at
         assert loaded[outputs, inputs, row, column] == filters[at]

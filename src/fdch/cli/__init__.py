@@ -1,4 +1,4 @@
-"""The command line: one file per command, loaded when it is asked for."""
+"""The command line: one file per command, loaded when it is used."""
 
 import logging
 import os

@@ -18,7 +18,7 @@ command = LazyGroup(
         "search": "Time exact search beside FAISS.",
         "encode": "Time the encoding of one text and one picture, torch and ONNX.",
         "serve": "Time the service beside FAISS behind FastAPI.",
-        "hostile": "Time the refusals of hostile requests by the service.",
+        "hostile": "Time how the service rejects hostile requests.",
         "networks": "Time our layers beside torch's own.",
     },
 )

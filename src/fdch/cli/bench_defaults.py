@@ -24,7 +24,7 @@ from fdch.cli.values import count_option
 @count_option("--bits", default=64, help="Length of the codes.")
 @count_option("--seeds", default=3, help="How many splits to draw.")
 @click.option("--trials", type=PathName(), metavar="FILE", help="Trials as TOML.")
-@click.option("--only", metavar="A,B", help="These trials alone, beside the defaults.")
+@click.option("--only", metavar="A,B", help="Only these trials, beside the defaults.")
 @click.option(
     "--out",
     required=True,
@@ -52,7 +52,7 @@ def command(
     """Compare settings of a method on held-out pairs.
 
     Every trial is fitted on four fifths of each split's training part and scored on
-    the rest; test queries play no part. Measurements in DIR are not repeated.
+    the rest; test queries are not used. Measurements in DIR are not repeated.
     """
     sizes = split_sizes(query_pairs, train_pairs, validation_pairs)
     from fdch.bench.defaults import DEFAULTS, Ablation, gain_table, load_trials

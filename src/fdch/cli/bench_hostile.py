@@ -1,4 +1,4 @@
-"""`fdch bench hostile`: how soon the service refuses what it must refuse."""
+"""`fdch bench hostile`: how soon the service rejects hostile requests."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +18,14 @@ if TYPE_CHECKING:
 @count_option("--repeats", default=3, help="Turns of all requests.")
 @json_option
 def command(repeats: int, as_json: bool) -> None:
-    """Time the refusals of hostile requests by the service.
+    """Time how the service rejects hostile requests.
 
-    'fdch serve' runs in a process of its own on a small index, with the limits
-    it has by itself, but for half a second's patience with bodies. It is sent
-    bombs, broken files, wrong types, tricks with paths and headers, slow bodies
-    and wrong tokens, one after the other, each followed by a search that must
-    be answered. Times are from the wish to connect to the last byte of the
-    reply, waiting for slow bodies included. The exit code is 1 where a status
-    is wrong, a refusal takes more than a second, or a search fails.
+    'fdch serve' runs in its own process on a small index with its default limits,
+    except that it waits only half a second for bodies. It gets bombs, broken files,
+    wrong types, tricks with paths and headers, slow bodies and wrong tokens, one
+    after the other, each followed by a search. Times run from connecting to the
+    last byte of the reply and include waiting for slow bodies. The exit code is 1
+    if a status is wrong, a request takes more than a second, or a search fails.
     """
     from fdch.cli.serve import require_packages
 
@@ -73,13 +72,13 @@ def table(result: dict[str, Any]) -> "Table":
 
 
 def require_refused(result: dict[str, Any]) -> None:
-    """Fail where a request was not refused as it should be."""
-    told = [
+    """Fail if a request was not rejected as it should be."""
+    problems = [
         f"{what}: {', '.join(result[key])}"
         for key, what in (("wrong", "wrong status"), ("slow", "over a second"))
         if result[key]
     ]
     if not result["goes_on"]:
-        told.append("searches failed, or found something else afterwards")
-    if told:
-        raise Failure(f"hostile requests did harm; {'; '.join(told)}.")
+        problems.append("searches failed, or found something else afterwards")
+    if problems:
+        raise Failure(f"hostile requests did harm; {'; '.join(problems)}.")

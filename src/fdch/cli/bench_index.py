@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 @count_option("--items", default=100_000, metavar="N")
 @count_option("--bits", default=64, help="Length of the codes.")
 @count_option("-k", default=100, help="Answers to a query.")
-@count_option("--repeats", default=5, help="Turns of what is short.")
+@count_option("--repeats", default=5, help="Turns of short measurements.")
 @click.option(
     "--place",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="Where to make the indexes; they are removed at the end.",
+    help="Where to create the indexes; they are deleted at the end.",
 )
 @seed_option()
 @json_option

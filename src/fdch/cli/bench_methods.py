@@ -51,7 +51,7 @@ def command(
 ) -> None:
     """Measure how long the shallow methods learn and encode.
 
-    Made-up features and words, like those of a network and of tags. Each method
+    Synthetic features and words, like those of a network and of tags. Each method
     is measured in a process of its own; its memory counts Python, its libraries
     and the data.
     """
@@ -63,7 +63,7 @@ def command(
         plot = require_place(plot)
         plot_format(plot)
         scaling = scaling or USUAL_SCALING
-    asked = Sizes(
+    chosen_sizes = Sizes(
         sizes["pairs"],
         sizes["bits"],
         sizes["encode_pairs"],
@@ -72,7 +72,7 @@ def command(
     )
     with ProgressPrinter() as progress:
         chosen = listed(methods, "--methods") if methods is not None else None
-        result = methods_benchmark(asked, chosen, progress)
+        result = methods_benchmark(chosen_sizes, chosen, progress)
     if plot is not None:
         write_scaling_plot(plot, result)
         note(f"plot: {plot}")
@@ -110,9 +110,9 @@ def table(result: dict[str, Any]) -> "Table":
 
 def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
     grown = found["scaling"]["exponent"]
-    told = "-" if grown is None else f"n^{grown:.2f}"
+    growth = "-" if grown is None else f"n^{grown:.2f}"
     if "failed" in found:
-        return name, *["-"] * 6, told
+        return name, *["-"] * 6, growth
     peak, encoding = found["peak_memory_bytes"], found["encoding"]
     rates = [
         f"{encoding['sides'][side]['pairs_per_second']:,.0f}"
@@ -127,5 +127,5 @@ def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
         "-" if peak is None else f"{peak / GIGABYTE:.2f}",
         *rates,
         f"{about}{encoding['seconds_for_all']:,.1f}",
-        told,
+        growth,
     )

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 @click.command("rerank", epilog=example("fdch bench rerank runs/first"))
 @click.argument("run", type=PathName())
-@count_option("--queries", default=500, help="Pairs that ask.")
+@count_option("--queries", default=500, help="Pairs used as queries.")
 @seed_option("Of their choice.")
 @device_option
 @json_option
 def command(run: Path, queries: int, seed: int, device: str, as_json: bool) -> None:
     """Measure what re-ranking adds, and whether probabilities hold.
 
-    Pairs of the run's data ask that were neither trained on nor used for
-    validation nor are test queries; searched are the other such pairs.
+    Queries and gallery are pairs of the run's data that were used neither for
+    training nor for validation nor as test queries.
     """
     from fdch.bench.search_quality import search_quality
     from fdch.runs.run import open_run

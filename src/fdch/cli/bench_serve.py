@@ -28,13 +28,13 @@ NAMES = {"fdch": "fdch serve", "threads": "FAISS, in threads", "loop": "FAISS, i
     type=click.Choice(["random", "clustered"]),
     help="Codes: random, or around 1,000 centres.",
 )
-@count_option("--clients", default=64, help="That ask at a time.")
+@count_option("--clients", default=64, help="Concurrent clients.")
 @click.option(
     "--seconds",
     type=Seconds(),
     default=10.0,
     show_default=True,
-    help="Of a turn of each side.",
+    help="Length of each side's turn.",
 )
 @count_option("--repeats", default=3, help="Turns of each side.")
 @click.option(
@@ -58,10 +58,10 @@ NAMES = {"fdch": "fdch serve", "threads": "FAISS, in threads", "loop": "FAISS, i
 def command(as_json: bool, sizes: str, **more: Any) -> None:
     """Time the service beside FAISS behind FastAPI.
 
-    An index of N codes is served by 'fdch serve', and by the shortest server
-    that answers the same with FAISS IndexBinaryFlat and the same text network,
-    in two ways of which the faster counts. A second process asks with many
-    clients at a time, each waiting for its answer; the sides take turns.
+    'fdch serve' serves an index of N codes; its peer is the shortest server that
+    gives the same answers with FAISS IndexBinaryFlat and the same text network, in
+    two variants of which the faster counts. A second process runs many clients,
+    each waiting for its answer; the sides take turns.
     """
     from fdch.cli.serve import require_packages
 

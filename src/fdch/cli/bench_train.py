@@ -31,7 +31,7 @@ MEGABYTE = 10**6
     type=Count(2),
     default=3,
     show_default=True,
-    help="Of each stage; the first is told apart.",
+    help="Of each stage; the first is reported separately.",
 )
 @count_option("--repeats", default=3, help="Trainings of each side, in turn.")
 @device_option
@@ -39,7 +39,7 @@ MEGABYTE = 10**6
 def command(device: str, as_json: bool, **sizes: int) -> None:
     """Time the training of FDCH beside a plain PyTorch loop.
 
-    Made-up features and words, like those of a network and of tags. The plain
+    Synthetic features and words, like those of a network and of tags. The plain
     loop does the work of stage 1 with torch's own dense layers; both sides run
     without dropout, too, to compare their losses. A stage's first epoch holds
     what prepares the stage; memory counts Python, its libraries and the data.
@@ -88,5 +88,5 @@ def _row(name: str, stage: dict[str, Any]) -> tuple[str, ...]:
 def _memory(result: dict[str, Any]) -> str:
     """Write the peak of the process, and of its device where it has its own."""
     process, device = result["peak_memory_bytes"], result["peak_device_memory_bytes"]
-    told = "unknown" if process is None else f"{process / MEGABYTE:,.0f} MB"
-    return told if device is None else f"{told}, {device / MEGABYTE:,.0f} MB on it"
+    shown = "unknown" if process is None else f"{process / MEGABYTE:,.0f} MB"
+    return shown if device is None else f"{shown}, {device / MEGABYTE:,.0f} MB on it"

@@ -48,7 +48,7 @@ AS_OPTIONS = {
 @click.option(
     "--mixed-protocols",
     is_flag=True,
-    help="Allow scores made in different ways; each row then tells its own.",
+    help="Allow scores made in different ways; each row then shows its own.",
 )
 @click.option(
     "--measure", type=click.Choice(MEASURES), default="map", show_default=True
@@ -72,7 +72,7 @@ def command(
     """Put the scores of several runs side by side.
 
     Takes run folders that 'fdch evaluate' has scored, or files of its JSON.
-    Scores of different data, splits or cut-offs are refused unless allowed.
+    Scores of different data, splits or cut-offs are rejected unless allowed.
     Below the table each method is compared with the first, query by query.
     """
     if as_json and form != "text":

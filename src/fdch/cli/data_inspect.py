@@ -32,8 +32,8 @@ LISTED_LABELS = 20
 def command(data: str, page: Path | None, broken: "Broken", as_json: bool) -> None:
     """Count pairs, labels and words; find broken files.
 
-    Chance mAP is what a random ranking scores: the mean share of pairs that
-    share a label with a pair. A method is worth what it scores above it.
+    Chance mAP is the score of a random ranking; a method is worth what it scores
+    above it.
     """
     if page is not None:
         page = require_place(page, ".html", ".htm", inputs=[data])
@@ -62,8 +62,8 @@ def say_inspection(found: "Inspection") -> None:
     from fdch.evaluation.tables import Table
 
     say(f"{found.name}, fingerprint {found.fingerprint}")
-    for name, told in _facts(found):
-        say(f"{name:<18} {told}")
+    for name, value in _facts(found):
+        say(f"{name:<18} {value}")
     say()
     whole = max(found.pairs, 1)
     labels = list(found.labels.items())

@@ -50,7 +50,7 @@ QUERIES, ANSWERS = 2, 4
     type=DataName(),
     default="scenes",
     show_default=True,
-    help="What to learn from.",
+    help="Data to train on.",
 )
 @click.option("--bits", default=32, show_default=True, help="Length of the codes.")
 @seed_option()
@@ -65,7 +65,7 @@ QUERIES, ANSWERS = 2, 4
     type=click.IntRange(0, 65535),
     default=8000,
     show_default=True,
-    help="Of --serve; any if it is taken.",
+    help="Port of --serve; a free one if it is taken.",
 )
 @device_option
 @json_option

@@ -21,7 +21,7 @@ PICTURES = "pictures"
 def index_and_search(
     place: Path, run: "Run", found: "Evaluation", context: "Context"
 ) -> list["Results"]:
-    """Index the database and ask it: by words where they are known, else by id."""
+    """Index the database and search it: by words where they are known, else by id."""
     from fdch.data.texts import Sentences
     from fdch.retrieval.index import Index
     from fdch.retrieval.searcher import Searcher
@@ -62,9 +62,9 @@ def with_files(pairs: "PairedSet", folder: Path) -> "PairedSet":
 
 
 def say_searches(place: Path, searches: list["Results"]) -> None:
-    """Print what was asked and found."""
+    """Print the query and its results."""
     for found in searches:
-        asked = found.query.get("text") or found.query.get("id")
-        say(f"search of {place}: '{plain(str(asked), 60)}'")
+        query = found.query.get("text") or found.query.get("id")
+        say(f"search of {place}: '{plain(str(query), 60)}'")
         say(table(found))
         say()

@@ -40,10 +40,10 @@ def command(
 ) -> None:
     """Write the codes of pairs to a file.
 
-    The file holds ids, the packed codes "image", "text" and, where the method
-    has them, "unified", a row to each id; has_image and has_text tell which
-    rows have that side, the codes of the others being 0. A row may lack its
-    picture or its text, but a text must have a word that the run knows.
+    The file holds ids, the packed codes "image", "text" and, where the method has
+    them, "unified", one row per id. has_image and has_text mark the rows that have
+    that side; the codes of the others are 0. A row may lack its picture or its
+    text, but a text must have a word that the run knows.
     """
     target = require_place(out, ".npz", inputs=[data])
     from fdch.cli.data_notes import tell_data

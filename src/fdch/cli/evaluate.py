@@ -55,13 +55,13 @@ def command(
     report: Path | None,
     device: str,
     as_json: bool,
-    **asked: Any,
+    **options: Any,
 ) -> None:
     """Score a run: pictures find texts, and texts find pictures.
 
-    Without DATA the queries of the run's own split are asked, and the scores
-    are kept in RUN/scores.json. Other DATA is split anew with the run's seed;
-    pairs of it that the run has learned from do not ask.
+    By default, score the run on its own test split and save the result to
+    RUN/scores.json. With DATA, split that data with the run's seed; pairs seen in
+    training are not used as queries.
     """
     if report is not None:
         report = require_place(report, ".html", ".htm", inputs=[data or ""])
@@ -74,7 +74,7 @@ def command(
         context = Context(progress, device)
         opened = open_run(run, context)
         found = evaluate_run(
-            opened, data, galleries=GALLERIES[gallery], context=context, **asked
+            opened, data, galleries=GALLERIES[gallery], context=context, **options
         )
     tell_data(found.query)
     document = describe(opened, found)

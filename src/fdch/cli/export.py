@@ -25,9 +25,9 @@ from fdch.cli.output import say, say_json
 def command(run: Path, kind: str, out: Path, as_json: bool) -> None:
     """Write a trained run as graphs for programs without torch.
 
-    The folder gets image.onnx, text.onnx and, where the method has unified
-    codes, pair.onnx, from pixels and words to outputs whose signs are the
-    codes; export.json tells how to prepare pictures and texts, the vocabulary,
+    The folder gets image.onnx, text.onnx and, where the method has unified codes,
+    pair.onnx: from pixels and words to outputs whose signs are the codes.
+    export.json describes how to prepare pictures and texts, with the vocabulary,
     the model's fingerprint and checksums. All methods but lssh and lcmh can be
     exported. 'fdch serve INDEX --encoder exported' encodes with it.
     """

@@ -1,4 +1,4 @@
-"""Groups of commands that load a command's file only when it is asked for."""
+"""Groups of commands that load a command's file only when it is used."""
 
 import difflib
 import importlib
@@ -94,7 +94,7 @@ class RootGroup(LazyGroup):
     """The outermost group: turns what a user can act on into plain messages."""
 
     def main(self, *args: Any, **more: Any) -> Any:
-        """Run the command line, and tell in a line when it cannot be heard."""
+        """Run the command line; report in one line when output fails."""
         try:
             return super().main(*args, **more)
         except OSError as problem:
@@ -126,11 +126,11 @@ def _is_of_memory(problem: MemoryError | RuntimeError) -> bool:
 
 
 def _too_much(said: str) -> str:
-    asked = re.search(r"allocate ([\d.]+ \w+)", said)
-    told = f"; {asked[1]} were asked for at once" if asked else ""
+    size = re.search(r"allocate ([\d.]+ \w+)", said)
+    requested = f"; {size[1]} were requested at once" if size else ""
     return (
-        f"there is not enough memory{told}. Lower batch_size or the widths among the "
-        "settings, take fewer pairs or shorter codes, or free memory."
+        f"there is not enough memory{requested}. Lower batch_size or the widths among "
+        "the settings, take fewer pairs or shorter codes, or free memory."
     )
 
 
@@ -145,6 +145,6 @@ def _end_unheard(problem: OSError) -> NoReturn:
     with suppress(OSError):
         click.echo(f"error: the result could not be written: {reason}.", err=True)
     with suppress(OSError, ValueError):
-        # what is left in the buffer would fail once more when Python ends
+        # what is left in the buffer would fail again when Python ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(Failure.exit_code)

@@ -9,10 +9,10 @@ command = LazyGroup(
     epilog=example("fdch index create scenes.index --run runs/first scenes:300"),
     modules="fdch.cli.index_",
     summaries={
-        "create": "Make an index for a run's codes, and fill it.",
+        "create": "Create an index for a run's codes, and fill it.",
         "add": "Encode pairs and add them to an index.",
         "remove": "Remove items from an index by their ids.",
-        "info": "Say what an index holds.",
+        "info": "Show what an index holds.",
         "verify": "Read a whole index and find what is damaged.",
         "repair": "Keep all that is intact of a damaged index.",
         "compact": "Reclaim space and make searching faster.",

@@ -15,8 +15,8 @@ from fdch.cli.progress_lines import ProgressPrinter
 def command(index: str, as_json: bool) -> None:
     """Reclaim space and make searching faster.
 
-    Codes of removed items are left out, the others grouped, so that a search
-    can skip whole groups; answers stay the same. Others may go on reading.
+    Drops the codes of removed items and groups the others, so that a search can
+    skip whole groups; answers stay the same. Others may read meanwhile.
     """
     from fdch.index.storage.folder import CodeFolder
 

@@ -43,11 +43,11 @@ def command(
     device: str,
     as_json: bool,
 ) -> None:
-    """Make an index for a run's codes, and fill it.
+    """Create an index for a run's codes, and fill it.
 
-    INDEX is a folder to make, or milvus://host:port/collection. A copy of the
-    run is kept in it, so that the index alone is enough to search. Without
-    DATA the index is empty; 'fdch index add' fills it.
+    INDEX is a new folder, or milvus://host:port/collection. It holds a copy of the
+    run, so that the index alone is enough to search. Without DATA the index is
+    empty; 'fdch index add' fills it.
     """
     from fdch.index.opening import require_free
     from fdch.retrieval.adding import AddedPairs

@@ -26,9 +26,9 @@ SHOWN = 20
 def command(index: str, radius: int, as_json: bool) -> None:
     """Find items that are nearly the same.
 
-    Items are grouped so that each is within R bits of another of its group.
-    Printed are the largest groups; --json gives all. Codes tell what is alike
-    to the model: the longer they are, the more alike are equal ones.
+    Items are grouped so that each is within R bits of another of its group. The
+    largest groups are printed; --json gives all. Similarity is the model's: the
+    longer the codes, the more alike are items with equal ones.
     """
     from fdch.index.storage.folder import CodeFolder
 

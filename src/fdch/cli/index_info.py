@@ -10,10 +10,10 @@ from fdch.cli.output import plain, say, say_json
 @index_argument
 @json_option
 def command(index: str, as_json: bool) -> None:
-    """Say what an index holds.
+    """Show what an index holds.
 
     Items, length of the codes, model, bytes on disk, and the columns that
-    '--where' of 'fdch search' can ask for.
+    conditions of 'fdch search' can use.
     """
     from fdch.index.opening import open_store, store_info
 

@@ -13,19 +13,19 @@ from fdch.cli.output import NAMED, count, note, plain, say, say_json
 def command(index: str, ids: tuple[str, ...], as_json: bool) -> None:
     """Remove items from an index by their ids.
 
-    Their space is reclaimed by 'fdch index compact'. Ids that are not there
-    are named, and are no error.
+    'fdch index compact' reclaims their space. Unknown ids are listed, and are no
+    error.
     """
     from fdch.index.opening import open_store
 
-    asked = list(dict.fromkeys(ids))
+    names = list(dict.fromkeys(ids))
     store = open_store(index, writable=True)
     try:
-        missing = store.remove(asked)
+        missing = store.remove(names)
         left = len(store)
     finally:
         store.close()
-    removed = len(asked) - len(missing)
+    removed = len(names) - len(missing)
     if as_json:
         document = {"index": index, "removed": removed, "missing": missing}
         say_json({**document, "items": left})

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def command(index: str, as_json: bool) -> None:
     """Keep all that is intact of a damaged index.
 
-    What can be restored is restored, items whose bytes are lost are removed
-    and named. The exit code is 1 where something is still wrong.
+    Restores what can be restored; removes and lists items whose bytes are lost. The
+    exit code is 1 if damage remains.
     """
     from fdch.index.storage.repair import repair_folder
 

@@ -1,4 +1,4 @@
-"""`fdch index verify`: whether every byte of an index is as it was written."""
+"""`fdch index verify`: check every byte of an index."""
 
 import click
 
@@ -14,8 +14,8 @@ from fdch.cli.progress_lines import ProgressPrinter
 def command(index: str, as_json: bool) -> None:
     """Read a whole index and find what is damaged.
 
-    Nothing is changed. The exit code is 1 where something is wrong, which
-    'fdch index repair' then mends as far as it can be mended.
+    Nothing is changed. The exit code is 1 if there is damage; 'fdch index repair'
+    then restores what it can.
     """
     from fdch.index.storage.verification import verify_folder
 
@@ -33,9 +33,8 @@ def command(index: str, as_json: bool) -> None:
         for each in found.problems:
             say(plain(str(each), 500))
     if not found.is_clean:
-        told = count(len(found.problems), "problem")
         raise Failure(
-            f"index '{index}' is damaged: {told}. "
+            f"index '{index}' is damaged: {count(len(found.problems), 'problem')}. "
             f"'fdch index repair' keeps all that is intact."
         )
     if not as_json:

@@ -38,7 +38,7 @@ def describe(method: "type[HashMethod]") -> dict[str, Any]:
     """Give what there is to know of a method."""
     from fdch.methods._settings import AUTO, search_space
 
-    told = setting_descriptions(method)
+    descriptions = setting_descriptions(method)
     about = method.about
     settings = [field for field in fields(method) if field.init]
     names = {field.name for field in settings}
@@ -51,7 +51,7 @@ def describe(method: "type[HashMethod]") -> dict[str, Any]:
             {
                 "name": field.name,
                 "default": AUTO if field.default is None else field.default,
-                "description": told.get(field.name, ""),
+                "description": descriptions.get(field.name, ""),
             }
             for field in settings
         ],
@@ -66,7 +66,7 @@ def describe(method: "type[HashMethod]") -> dict[str, Any]:
 
 def setting_descriptions(method: type) -> dict[str, str]:
     """Read "name: what it is" from the docstrings of a class and its bases."""
-    told: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for base in reversed(method.__mro__):
         text = inspect.cleandoc(base.__dict__.get("__doc__") or "")
         _, _, arguments = text.partition("\nArgs:\n")
@@ -76,12 +76,12 @@ def setting_descriptions(method: type) -> dict[str, str]:
                 break
             if entry := ENTRY.match(line):
                 name = entry[1]
-                told[name] = entry[2]
+                descriptions[name] = entry[2]
             elif name and line.startswith("        "):
-                told[name] += " " + line.strip()
+                descriptions[name] += " " + line.strip()
             else:
                 name = ""
-    return told
+    return descriptions
 
 
 def say_methods(found: dict[str, dict[str, Any]]) -> None:

@@ -150,8 +150,8 @@ class _Lines:
                 parts.append(pace(steps / seconds, update.unit))
             left = (update.total - update.done) * seconds / steps
             parts.append(f"{duration(left)} left")
-        told = ", ".join(parts)
-        return f"{told}; {figures(update.values)}" if update.values else told
+        line = ", ".join(parts)
+        return f"{line}; {figures(update.values)}" if update.values else line
 
 
 def pace(rate: float, unit: str) -> str:
@@ -182,7 +182,7 @@ def duration(seconds: float) -> str:
 def figures(values: Mapping[str, float]) -> str:
     """Write figures in little room; those of both sides share a name.
 
-    What tells early of codes that fail comes first: a narrow terminal cuts.
+    Early signs of failing codes come first: a narrow terminal cuts the line.
 
     >>> figures({"image balance": 0.25, "text balance": 0.5, "mean |F|": 0.75})
     '|output| 0.75, balance 0.25/0.5'
@@ -192,8 +192,9 @@ def figures(values: Mapping[str, float]) -> str:
         short = OF_OUTPUTS.sub(lambda found: SHORT[found[1]], name)
         side = next((side for side in SIDES if short.startswith(side)), "")
         shared.setdefault(short.removeprefix(side), []).append(f"{value:.3g}")
-    told = (f"{name} {'/'.join(shown)}" for name, shown in shared.items() if shown)
-    return ", ".join(told)
+    return ", ".join(
+        f"{name} {'/'.join(shown)}" for name, shown in shared.items() if shown
+    )
 
 
 def _several(unit: str) -> str:

@@ -35,7 +35,7 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
     ),
 )
 @click.argument("recipe", type=click.Choice(RECIPES), metavar="|".join(RECIPES))
-@click.option("--data", required=True, metavar="DATA", help="What to learn from.")
+@click.option("--data", required=True, metavar="DATA", help="Data to train on.")
 @click.option(
     "--out",
     required=True,
@@ -69,21 +69,21 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
 @refuse_broken
 @device_option
 @json_option
-def command(recipe: str, seeds: int, workers: int | None, **asked: Any) -> None:
+def command(recipe: str, seeds: int, workers: int | None, **options: Any) -> None:
     """Make the paper's tables and figures again, for any data.
 
     table1: FDCH and its variants. table2: all compared methods. figure2 and
     figure3: precision over recall of hash lookup. Each method, code length and
-    seed is one cell of DIR/cells; interrupted, the same command goes on. Writes
+    seed is one cell of DIR/cells; run the same command to continue. Writes
     DIR/report.html, and tables and figures as CSV, LaTeX, SVG, PDF and PNG.
     """
-    as_json = asked.pop("as_json")
+    as_json = options.pop("as_json")
     if seeds < 1:
         raise SettingError(f"--seeds must be 1 or more; got {seeds}.")
     from fdch.reproduction.outputs import build_grids, write_outputs
     from fdch.reproduction.reproduce import reproduce
 
-    study, recipes = _study(recipe, **asked)
+    study, recipes = _study(recipe, **options)
     try:
         with ProgressPrinter() as progress:
             found = reproduce(

@@ -38,14 +38,14 @@ MEBIBYTE = 2**20
     "--pictures",
     type=PathName(is_folder=True),
     metavar="FOLDER",
-    help="Where uploaded pictures are kept: inside an index folder if not told.",
+    help="Folder for uploaded pictures; by default inside the index folder.",
 )
 @click.option(
     "--rate",
     type=click.IntRange(1),
     metavar="N",
     help="Requests a minute from one token or address, and 50 times as many pictures. "
-    "Any number on this machine if not told, else 600.",
+    "Default: unlimited on this machine, else 600.",
 )
 @click.option(
     "--most-upload",
@@ -79,11 +79,11 @@ MEBIBYTE = 2**20
     "--proxy",
     type=Addresses(),
     metavar="ADDRESS",
-    help="A proxy before the service whose word on clients' addresses is believed.",
+    help="Trust this proxy's word on clients' addresses.",
 )
 @encoder_option
-@click.option("--log-queries", is_flag=True, help="Let the log hold what is asked.")
-@click.option("--quiet", is_flag=True, help="Log trouble only, not every request.")
+@click.option("--log-queries", is_flag=True, help="Log queried texts and ids too.")
+@click.option("--quiet", is_flag=True, help="Log errors only, not every request.")
 @device_option
 def command(
     index: str,
