@@ -56,9 +56,17 @@ def test_finished_cells_are_not_run_again(study, counted):
     assert second.ran == ()
     assert sum(counted.values()) == CELLS
     assert second.records == first.records
+    assert not list(study.out.rglob(RUN))  # nothing is left of training
 
 
-@pytest.mark.parametrize("finished", [1, 5, 11])
+@pytest.mark.parametrize(
+    "finished",
+    [
+        pytest.param(1, marks=pytest.mark.slow),
+        FULLY_COMPARED,
+        pytest.param(11, marks=pytest.mark.slow),
+    ],
+)
 def test_interrupted_it_repeats_nothing_and_ends_alike(
     study, counted, tmp_path, finished
 ):
@@ -72,11 +80,6 @@ def test_interrupted_it_repeats_nothing_and_ends_alike(
     assert tables_of(found) == tables_of(whole)
     if finished == FULLY_COMPARED:
         assert without_times(found) == without_times(whole)
-
-
-def test_nothing_is_left_of_training(study):
-    run(study)
-    assert not list(study.out.rglob(RUN))
 
 
 def test_more_methods_need_only_their_own_cells(study, counted):
@@ -164,9 +167,17 @@ def test_data_that_cannot_be_read_leaves_no_folder(study):
 
 
 def test_means_are_those_of_a_comparison(study):
-    found = run(study)
-    scores = [record.scores for record in found.records.values()]
-    assert comparison(scores, over_seeds=True).rows
+    found = run(study, choose("table2", [8], ["cmfh"]))
+    table = comparison(found.scores("cmfh", 8), over_seeds=True)
+    [shown] = [row[2] for row in table.rows if row[1] == "unified"]
+    rows = score_rows(build_grid(found.recipes[0], found))
+    written = [dict(zip(rows.header, row, strict=True)) for row in rows.rows]
+    [mean] = [
+        row["map"]
+        for row in written
+        if (row["gallery"], row["direction"]) == ("unified", "image_to_text")
+    ]
+    assert mean == shown
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ CELL = Cell("dch", 8, 0)
 
 @pytest.fixture
 def tuned_study(study, monkeypatch):
-    monkeypatch.setattr(search, "TRIALS_PER_SETTING", 3)
+    monkeypatch.setattr(search, "TRIALS_PER_SETTING", 2)
     return replace(study, settings={}, tune_minutes=5.0)
 
 

@@ -92,7 +92,17 @@ def test_networks_are_judged_while_they_learn(asked, monkeypatch):
     assert "stage_two_epochs" in page
 
 
-@pytest.mark.parametrize("name", methods.names())
+# one method of each kind by default
+IN_FULL = {"cmfh", "seph_km", "dcmh", "fdch"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in IN_FULL else pytest.mark.slow)
+        for name in methods.names()
+    ],
+)
 def test_every_method_with_a_search_space_can_be_tuned(asked, monkeypatch, name):
     space = search_space(methods.load(name))
     if not space:
