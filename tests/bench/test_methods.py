@@ -130,6 +130,7 @@ def test_unknown_methods_are_refused_before_any_work():
         methods_benchmark(Sizes(), ["dch", "xyz"])
 
 
+@pytest.mark.integration
 def test_a_process_of_its_own_measures_and_reports():
     sizes = Sizes(pairs=60, bits=8, encode=50, workload=SMALL)
     found = methods_benchmark(sizes, ["dch"])["methods"]

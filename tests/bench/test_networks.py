@@ -5,6 +5,7 @@ from fdch.errors import SettingError
 from fdch.progress import Update
 
 
+@pytest.mark.integration
 def test_each_part_is_timed_on_both_sides():
     told: list[Update] = []
     result = networks_benchmark(repeats=1, progress=told.append)

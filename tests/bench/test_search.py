@@ -32,6 +32,7 @@ def test_every_combination_is_measured():
     assert [case["peer_queries"] for case in result["cases"][:3]] == [1, 1, 5]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("bits", [8, 16, 32, 128, 256])
 def test_other_lengths_agree_too(bits):
     sizes = Sizes(
@@ -56,6 +57,7 @@ def test_a_wrong_answer_is_noticed(monkeypatch):
     assert not scan_benchmark(sizes)["answers_agree"]
 
 
+@pytest.mark.integration
 def test_compaction_is_measured_beside_its_peers():
     sizes = Sizes(sizes=(40_000,), kinds=("clustered",), k=10, repeats=1)
     [case] = compacted_benchmark(sizes)["cases"]

@@ -85,6 +85,7 @@ def test_a_load_ends_in_time():
     assert found["requests"] > 0
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("way", WAYS)
 def test_the_peer_finds_what_a_searcher_finds(way, tmp_path):
     method, texts = small_model(16)

@@ -226,12 +226,12 @@ def test_a_reader_that_goes_away_is_no_trouble():
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux alone has it")
-@pytest.mark.parametrize("words", ["methods", "--help", "train --help"])
+@pytest.mark.parametrize("words", ["compare {run}", "--help", "train --help"])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk_is_told_in_a_line(words, unbuffered):
+def test_a_full_disk_is_told_in_a_line(words, unbuffered, on_features):
     with open("/dev/full", "w") as full:
         result = subprocess.run(
-            [sys.executable, "-m", "fdch", *words.split()],
+            [sys.executable, "-m", "fdch", *words.format(run=on_features.run).split()],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -250,9 +250,10 @@ def test_trouble_with_other_files_is_a_bug(fdch, failing):
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
-def test_closed_streams_are_no_trouble(closed):
+def test_closed_streams_are_no_trouble(closed, on_features):
+    command = f'"$0" -m fdch compare {on_features.run} {closed}'
     result = subprocess.run(
-        ["sh", "-c", f'"$0" -m fdch methods {closed}', sys.executable],
+        ["sh", "-c", command, sys.executable],
         capture_output=True,
         text=True,
         check=False,

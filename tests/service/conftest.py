@@ -21,6 +21,19 @@ def own_cache(shared_cache, monkeypatch):
     monkeypatch.setenv("FDCH_CACHE", str(shared_cache))
 
 
+@pytest.fixture(autouse=True)
+def quick_start(request, monkeypatch):
+    """Start services without a garbage collection: pytest's heap is large."""
+    if "collects_garbage" not in request.fixturenames:
+        quick = SimpleNamespace(collect=int, freeze=int, unfreeze=int)
+        monkeypatch.setattr("fdch.service.service.gc", quick)
+
+
+@pytest.fixture
+def collects_garbage():
+    """Let the services of a test collect garbage as they do in production."""
+
+
 @pytest.fixture(scope="session")
 def scenes(scenes, shared_cache, tmp_path_factory):
     """Some pairs, their run and an `index` of them: a folder, not to be changed."""

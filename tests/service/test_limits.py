@@ -329,7 +329,7 @@ def test_requests_that_are_running_finish_before_a_stop(scenes):
             client.by_text("beach")
 
 
-def test_what_is_loaded_is_not_looked_through_for_garbage(scenes):
+def test_what_is_loaded_is_not_looked_through_for_garbage(scenes, collects_garbage):
     with running(scenes.index):
         assert gc.get_freeze_count() > 100_000
     assert gc.get_freeze_count() == 0

@@ -77,6 +77,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_more_connections_than_files_do_not_stop_the_service(scenes, closing_at_end):
     served = Process(scenes.index, program=("-c", FEW_FILES))
     client = closing_at_end(served.client(None))

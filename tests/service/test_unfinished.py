@@ -53,7 +53,7 @@ def slow(*case):
 @pytest.mark.parametrize(
     ("at", "change", "expected"),
     [
-        (BEFORE_COMMIT, lambda c: c.put("new", image=GREEN), {"changed": BLUE}),
+        slow(BEFORE_COMMIT, lambda c: c.put("new", image=GREEN), {"changed": BLUE}),
         (AFTER_COMMIT, lambda c: c.put("changed", image=GREEN), {"changed": GREEN}),
         slow(BEFORE_COMMIT, lambda c: c.put("changed", image=GREEN), {"changed": BLUE}),
         slow(HALF_WRITTEN, lambda c: c.put("new", image=GREEN), {"changed": BLUE}),
@@ -79,6 +79,7 @@ def test_what_a_killed_service_leaves_is_deleted(index, tmp_path, at, change, ex
     assert now == before or at == AFTER_COMMIT
 
 
+@pytest.mark.slow
 def test_a_service_that_only_reads_deletes_nothing(index, tmp_path):
     change = lambda client: client.put("new", image=GREEN)  # noqa: E731
     left = killed(index, tmp_path, BEFORE_COMMIT, change)

@@ -32,6 +32,15 @@ ODD_IDS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def unwritten(scenes, tmp_path_factory):
+    """A service for tests whose writes are all rejected."""
+    index = tmp_path_factory.mktemp("unwritten") / "index"
+    shutil.copytree(scenes.index, index)
+    with running(index, tokens=TOKENS) as it:
+        yield it
+
+
 def kept(index):
     folder = Path(index) / PICTURES
     return sorted(folder.iterdir()) if folder.is_dir() else []
@@ -248,15 +257,16 @@ def test_one_wrong_item_leaves_its_neighbours_alone(writer):
     ],
     ids=str,
 )
-def test_items_that_cannot_be_kept_are_refused(writable, writer, scenes, content):
+def test_items_that_cannot_be_kept_are_refused(unwritten, scenes, content):
     reply = httpx.put(
-        f"{writable.url}/v1/items/x",
+        f"{unwritten.url}/v1/items/x",
         json=content,
         headers={"authorization": f"Bearer {WRITE}"},
     )
     assert reply.status_code == 422, reply.text
     assert reply.json()["error"]["message"]
-    assert writer.index().items == len(scenes.pairs)
+    with unwritten.client(WRITE) as writer:
+        assert writer.index().items == len(scenes.pairs)
 
 
 def test_a_broken_upload_leaves_nothing_behind(writer, own_index):
