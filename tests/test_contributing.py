@@ -69,6 +69,7 @@ def test_the_command_line_and_the_docs_show_it(copy):
     assert "pls" in [method["name"] for method in listed]
 
 
+@pytest.mark.integration
 def test_every_contract_test_runs_on_it_and_passes(copy):
     contract = "tests/methods/test_contract.py"
     quiet = ("-p", "no:cacheprovider", "-q", "-m", "not device")  # slow ones too

@@ -38,8 +38,18 @@ def index(tmp_path_factory):
         yield opened
 
 
+@pytest.fixture
+def quick_export(index, monkeypatch):
+    """Copy the export at hand instead of making one in another process."""
+
+    def export(run, out):
+        shutil.copytree(index.store.path.parent / "onnx", out)
+
+    monkeypatch.setattr(encoders, "_export", export)
+
+
 @pytest.fixture(params=["onnx", "folder"])
-def exported(request, index):
+def exported(request, index, quick_export):
     name = "onnx"
     if request.param == "folder":
         name = index.store.path.parent / "onnx"
@@ -104,7 +114,7 @@ def test_an_export_is_made_once(index, cache, monkeypatch):
     assert found.sides == ("image", "text")
 
 
-def test_a_damaged_export_is_made_anew(index, cache):
+def test_a_damaged_export_is_made_again(index, cache, quick_export):
     open_encoder(index, "onnx")
     [made] = kept(cache)
     (made / "text.onnx").write_bytes(b"")
@@ -112,7 +122,9 @@ def test_a_damaged_export_is_made_anew(index, cache):
     assert (made / "text.onnx").stat().st_size > 0
 
 
-def test_an_export_of_another_program_is_replaced(index, cache, monkeypatch):
+def test_an_export_of_another_program_is_replaced(
+    index, cache, quick_export, monkeypatch
+):
     open_encoder(index, "onnx")
     monkeypatch.setattr(encoders, "__version__", "another")
     before = kept(cache)
@@ -121,12 +133,13 @@ def test_an_export_of_another_program_is_replaced(index, cache, monkeypatch):
     assert kept(cache) != before
 
 
-def test_without_a_cache_it_works_too(index, tmp_path, monkeypatch):
+def test_without_a_cache_it_works_too(index, tmp_path, quick_export, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FDCH_CACHE", str(tmp_path / "file" / "cache"))
     assert open_encoder(index, "onnx") is not None
 
 
+@pytest.mark.slow
 def test_what_cannot_be_exported_is_told(index, tmp_path, cache):
     with pytest.raises(RunError, match="no trained method in"):
         encoders._export(tmp_path, tmp_path / "out")
@@ -185,15 +198,18 @@ def done(code, *words):
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "encoder"),
     [
-        ("--text", "beach"),
-        pytest.param(("--id", "scene1"), marks=pytest.mark.slow),
+        (("--text", "beach"), "folder"),
+        pytest.param(("--text", "beach"), "onnx", marks=pytest.mark.slow),
+        pytest.param(("--id", "scene1"), "onnx", marks=pytest.mark.slow),
     ],
 )
-def test_searching_with_an_export_imports_no_torch(index, query):
+def test_searching_with_an_export_imports_no_torch(index, query, encoder):
+    if encoder == "folder":
+        encoder = index.store.path.parent / "onnx"
     words = (index.store.path, *query, "--json", "-k", 3, "--encoder")
-    found = done(SEARCH, *words, "onnx")
+    found = done(SEARCH, *words, encoder)
     assert found.returncode == 0, found.stderr
     plain = done(SEARCH, *words, "torch")
     assert plain.returncode == (query[0] == "--text"), plain.stderr
