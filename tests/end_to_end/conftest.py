@@ -29,7 +29,9 @@ def scenes(scenes, shared_cache, tmp_path_factory):
         return SimpleNamespace(**vars(scenes), other=train_run(replace(other, out=out)))
 
 
-@pytest.fixture(params=["folder", pytest.param("milvus", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=["folder", pytest.param("milvus", marks=pytest.mark.integration)]
+)
 def place(request, tmp_path):
     """Name an index that is not there yet, in each kind of store."""
     if request.param == "milvus":
@@ -37,7 +39,10 @@ def place(request, tmp_path):
     return str(tmp_path / "index")
 
 
-@pytest.fixture(scope="module", params=["folder", "milvus"])
+@pytest.fixture(
+    scope="module",
+    params=["folder", pytest.param("milvus", marks=pytest.mark.integration)],
+)
 def searcher(request, scenes, shared_cache, tmp_path_factory):
     """Search all scenes, in each kind of store; made once and left unchanged."""
     name = str(tmp_path_factory.mktemp("searched") / "index")
