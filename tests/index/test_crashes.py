@@ -226,6 +226,7 @@ def survive_creating(writers, folder, kills, seed):
     return whole
 
 
+@pytest.mark.slow
 def test_24_killed_repairs_lose_nothing(writers, tmp_path):
     assert survive_repairs(writers, tmp_path, 24, seed=5) > 12
 

@@ -30,7 +30,9 @@ def two_groups(items=60):
     ], binarize(signs)
 
 
-@pytest.fixture(params=["folder", pytest.param("milvus", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=["folder", pytest.param("milvus", marks=pytest.mark.integration)]
+)
 def store(request, tmp_path):
     name = str(tmp_path / "index")
     if request.param == "milvus":

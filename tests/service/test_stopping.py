@@ -101,6 +101,7 @@ def is_answering(url):
         return another.is_ready()
 
 
+@pytest.mark.slow
 def test_a_service_answers_to_the_name_it_was_given(scenes):
     served = Process(scenes.index, "--host", "127.0.0.2")
     for name, status in ((None, 200), ("127.0.0.3", 421), ("localhost", 200)):
