@@ -2,7 +2,7 @@
 
 from fdch.errors import SettingError
 
-MOST = 10**9
+MAX_NUMBER = 10**9
 
 
 def listed(text: str, option: str = "the list") -> list[str]:
@@ -36,5 +36,5 @@ def numbers(option: str, text: str) -> list[int]:
 
 
 def _is_number(text: str) -> bool:
-    is_short = len(text) <= len(str(MOST))
-    return is_short and text.isascii() and text.isdigit() and 1 <= int(text) <= MOST
+    is_short = len(text) <= len(str(MAX_NUMBER))
+    return is_short and text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_NUMBER

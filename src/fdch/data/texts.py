@@ -39,7 +39,7 @@ class Texts(ABC):
 
     @abstractmethod
     def add_to(self, digest: Digest) -> None:
-        """Add what distinguishes these texts to a fingerprint."""
+        """Add what tells these texts from others to a fingerprint."""
 
 
 class Sentences(Texts):
@@ -123,7 +123,7 @@ class WordVectors(Texts):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Known words; a text's vector shows which of them occur in it.
+    """Known words; a text's vector tells which of them occur in it.
 
     >>> Vocabulary(("beach", "dog")).known("Dog, on the BEACH!")
     [0, 1]
@@ -225,7 +225,7 @@ class Vocabulary:
         return f"{kind}: {', '.join(near or self.examples())}."
 
     def examples(self) -> list[str]:
-        """Give five frequent words; short ones, which say little, only at need.
+        """Give five frequent words; short ones, which tell little, only at need.
 
         >>> Vocabulary(("the", "on", "beach", "of", "tree")).examples()
         ['beach', 'tree', 'the', 'on', 'of']

@@ -16,7 +16,7 @@ from fdch.errors import BrokenPicture, DataError
 
 
 class PictureFiles(Pictures):
-    """Picture files, opened on access.
+    """Picture files, opened when they are asked for.
 
     Args:
         paths: Path of each row's picture, None where there is none.
@@ -88,8 +88,8 @@ class PictureFiles(Pictures):
         elif isinstance(error, FileNotFoundError):
             reason = f"there is no such file in '{folder}'; check the name"
         else:
-            cause = error.strerror or error
-            reason = f"{cause}; check that it may be read"
+            told = error.strerror or error
+            reason = f"{told}; check that it may be read"
         return BrokenPicture(f"{self.name(row)}: {reason}.")
 
 

@@ -28,7 +28,7 @@ class Images(ABC):
 
     @abstractmethod
     def add_to(self, digest: Digest) -> None:
-        """Add what distinguishes these images to a fingerprint."""
+        """Add what tells these images from others to a fingerprint."""
 
 
 class ImageFeatures(Images):
@@ -64,7 +64,7 @@ class ImageFeatures(Images):
 
 
 class Pictures(Images):
-    """Images that are decoded on access."""
+    """Images that are decoded when asked for."""
 
     limits: PictureLimits
 

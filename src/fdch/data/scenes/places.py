@@ -35,7 +35,7 @@ class Ground:
 
 
 def paint_place(place: str, time: str, dice: Dice) -> tuple[Canvas, Ground]:
-    """Paint sky and ground, and return where things may stand."""
+    """Paint sky and ground, and tell where things may stand."""
     top, bottom = dice.one_of(SKIES[time])
     canvas = Canvas(shade(top, dice.between(0.9, 1.1)), bottom, time)
     horizon = dice.between(0.42, 0.58)
