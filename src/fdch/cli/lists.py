@@ -36,5 +36,6 @@ def numbers(option: str, text: str) -> list[int]:
 
 
 def _is_number(text: str) -> bool:
-    is_short = len(text) <= len(str(MAX_NUMBER))
-    return is_short and text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_NUMBER
+    if len(text) > len(str(MAX_NUMBER)) or not (text.isascii() and text.isdigit()):
+        return False
+    return 1 <= int(text) <= MAX_NUMBER
