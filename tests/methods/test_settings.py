@@ -159,20 +159,25 @@ def test_fixed_settings_of_a_variant_are_not_offered():
         configure(variant, {"label_weight": "1"})
 
 
-@pytest.mark.parametrize("name", methods.names())
-def test_every_preset_of_every_method_can_be_made(name):
+PRESETS = [
+    (name, preset) for name in methods.names() for preset in methods.load(name).presets
+]
+
+
+@pytest.mark.parametrize(("name", "preset"), PRESETS)
+def test_every_preset_of_every_method_can_be_made(name, preset):
     method = methods.load(name)
-    for preset in method.presets:
-        made = configure(method, {"preset": preset})
-        for key, value in method.presets[preset].items():
-            if key in setting_names(method):
-                assert getattr(made, key) == value
+    made = configure(method, {"preset": preset})
+    values = method.presets[preset]
+    kept = {key: values[key] for key in values if key in setting_names(method)}
+    assert kept
+    assert {key: getattr(made, key) for key in kept} == kept
 
 
-@pytest.mark.parametrize("name", methods.names())
-def test_no_preset_refuses_ready_features(name):
-    for values in methods.load(name).presets.values():
-        assert not {"finetune", "image_network", "image_weights"} & set(values)
+@pytest.mark.parametrize(("name", "preset"), PRESETS)
+def test_no_preset_refuses_ready_features(name, preset):
+    values = methods.load(name).presets[preset]
+    assert not {"finetune", "image_network", "image_weights"} & set(values)
 
 
 @pytest.mark.parametrize("name", methods.names())
