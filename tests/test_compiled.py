@@ -57,7 +57,10 @@ def test_a_loop_is_kept(folder):
     assert call(folder) == ["2", "1"]
 
 
-@pytest.mark.parametrize(("by", "step", "right"), [(5, 0, "10"), (1, 7, "16")])
+@pytest.mark.parametrize(
+    ("by", "step", "right"),
+    [(5, 0, "10"), pytest.param(1, 7, "16", marks=pytest.mark.slow)],
+)
 def test_a_change_in_another_file_is_noticed(folder, by, step, right):
     call(folder)
     write(folder, by, step)

@@ -61,6 +61,7 @@ def test_it_is_one_source_file_and_one_test_that_are_not_here_already(example):
     assert len(lines) < 50
 
 
+@pytest.mark.integration
 def test_the_command_line_and_the_docs_show_it(copy):
     run(copy, "scripts/write_docs.py")
     page = (copy / "docs" / "methods.md").read_text("utf-8")

@@ -147,9 +147,10 @@ def test_wrong_times_to_tune_are_wrong_usage(reproduce, more, told):
     assert told in result.stderr
 
 
-def test_the_split_has_the_sizes_that_were_given(reproduce, tmp_path):
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_the_split_has_the_sizes_that_were_given(reproduce, tmp_path, workers):
     sizes = ("--query-pairs", 30, "--train-pairs", 60)
-    result = reproduce("table2", *sizes, "--workers", 2)
+    result = reproduce("table2", *sizes, "--workers", workers)
     assert result.exit_code == 0, result.stderr
     scores = json.loads((tmp_path / "out/cells/cmfh-8-1/scores.json").read_text())
     found = [scores["protocol"][part] for part in ("queries", "train", "validation")]

@@ -298,6 +298,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_real_signal_does_the_same(
     fdch, on_features, longer, uninterrupted, tmp_path
 ):
