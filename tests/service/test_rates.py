@@ -36,9 +36,9 @@ def test_keys_do_not_share():
 
 def test_memory_is_bounded():
     limit = RateLimit(1, Clock())
-    for number in range(rates._MOST_KEYS + 500):
+    for number in range(rates._MAX_KEYS + 500):
         limit.wait(str(number))
-    assert len(limit._left) == rates._MOST_KEYS
+    assert len(limit._left) == rates._MAX_KEYS
 
 
 @given(st.integers(1, 100), st.lists(st.floats(0, 30), max_size=200))

@@ -6,10 +6,10 @@ import pytest
 
 from fdch.service.http import uploads
 from fdch.service.http.limits import (
-    MOST_CHARACTERS,
-    MOST_COLUMNS,
-    MOST_LABELS,
-    MOST_TEXTS,
+    MAX_CHARACTERS,
+    MAX_COLUMNS,
+    MAX_LABELS,
+    MAX_TEXTS,
 )
 from fdch.service.http.problems import Problem
 from fdch.service.http.uploads import parsed_json
@@ -20,18 +20,18 @@ ODD = '\\"[{,\\\\"' + "é漢🎈"
 
 @pytest.mark.parametrize("ascii", [True, False])
 def test_the_longest_search_is_read(ascii):
-    text = (ODD * MOST_CHARACTERS)[:MOST_CHARACTERS]
-    asked = {"texts": [text] * MOST_TEXTS, "where": [f'x={ODD}"'] * 16}
+    text = (ODD * MAX_CHARACTERS)[:MAX_CHARACTERS]
+    asked = {"texts": [text] * MAX_TEXTS, "where": [f'x={ODD}"'] * 16}
     content = json.dumps(asked, ensure_ascii=ascii)
-    assert parsed_json(SearchRequest, content).asked == asked["texts"]
-    assert parsed_json(SearchRequest, content.encode()).asked == asked["texts"]
+    assert parsed_json(SearchRequest, content).inputs == asked["texts"]
+    assert parsed_json(SearchRequest, content.encode()).inputs == asked["texts"]
 
 
 def test_the_longest_item_is_read():
     item = {
         "text": ODD * 9000,
-        "labels": [f"{ODD}{number}" for number in range(MOST_LABELS)],
-        "columns": {f"{ODD}{number}": ODD * 50 for number in range(MOST_COLUMNS)},
+        "labels": [f"{ODD}{number}" for number in range(MAX_LABELS)],
+        "columns": {f"{ODD}{number}": ODD * 50 for number in range(MAX_COLUMNS)},
     }
     found = parsed_json(ItemRequest, json.dumps(item))
     assert found.model_dump() == item

@@ -1,4 +1,4 @@
-"""Words, pictures and ids as codes to search with."""
+"""Texts and pictures as codes to search with."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,62 +74,61 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Queries of one kind, ready to be searched with.
+    """Encoded queries of one kind.
 
     Args:
-        asked: What each asks for, as plain values.
+        descriptions: What each searches for, as plain values.
         kind: What their codes were made of.
         codes: One to each.
         outputs: The real outputs whose signs the codes are, where they are known.
-        without: For each the id that is not to be found, or None.
-        places: Which queries of all that were asked these are; None for all.
+        without: For each, the id to leave out of its results.
+        places: Which of all queries these are; None for all.
     """
 
-    asked: Sequence[Mapping[str, Any]]
+    descriptions: Sequence[Mapping[str, Any]]
     kind: str
     codes: Codes
     outputs: NDArray[np.float32] | None = None
-    without: Sequence[str | None] | None = None
+    without: Sequence[str] | None = None
     places: Sequence[int] | None = None
 
 
-def text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
+def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
     """Encode texts, or ready vectors for methods that learned from such.
 
     Raises:
         UnknownWords: A text has no word that the method knows.
     """
-    asked: list[dict[str, Any]]
-    asked = [{"text": text if isinstance(text, str) else None} for text in texts]
     vectors = encoder.inputs.texts(_texts(texts))
-    known = np.asarray(abs(vectors).sum(axis=1)).ravel() > 0
+    is_known = np.asarray(abs(vectors).sum(axis=1)).ravel() > 0
     vocabulary = encoder.inputs.vocabulary
-    if not known.all():
-        place = int(known.argmin())
+    if not is_known.all():
+        place = int(is_known.argmin())
         which = "" if len(texts) == 1 else f"text {place + 1} of {len(texts)}: "
         raise UnknownWords(which + _no_known_word(texts[place], vocabulary))
-    for each, text in zip(asked, texts, strict=True):
+    descriptions: list[dict[str, Any]] = []
+    for text in texts:
+        descriptions.append({"text": text if isinstance(text, str) else None})
         if vocabulary is not None and isinstance(text, str):
-            each["unknown_words"] = vocabulary.unknown(text)
+            descriptions[-1]["unknown_words"] = vocabulary.unknown(text)
     outputs = encoder.text_outputs(vectors)
-    return Queries(asked, "text", binarize(outputs), outputs)
+    return Queries(descriptions, "text", binarize(outputs), outputs)
 
 
-def image_queries(
+def encode_image_queries(
     encoder: Encoder, pictures: Sequence[Picture], context: Context = PLAIN
 ) -> Queries:
-    """Encode pictures, or ready features; they are not kept in the cache."""
+    """Encode pictures, or ready features; their features are not cached."""
     context = Context(context.progress, context.device, remember=False)
     outputs = np.concatenate(
         [
             encoder.image_outputs(encoder.inputs.images(images, context))
-            for images in _parts(pictures)
+            for images in _split_by_kind(pictures)
         ]
     )
-    named = [str(p) if isinstance(p, str | Path) else None for p in pictures]
-    return Queries(
-        [{"image": name} for name in named], "image", binarize(outputs), outputs
-    )
+    names = [str(p) if isinstance(p, str | Path) else None for p in pictures]
+    descriptions = [{"image": name} for name in names]
+    return Queries(descriptions, "image", binarize(outputs), outputs)
 
 
 def _texts(texts: Sequence[Text]) -> Texts:
@@ -147,8 +146,8 @@ def _texts(texts: Sequence[Text]) -> Texts:
     return WordVectors(sparse.csr_array(np.stack(vectors)))
 
 
-def _parts(pictures: Sequence[Picture]) -> Iterator[Images]:
-    """Give pictures of one kind together, so many that they fit into memory."""
+def _split_by_kind(pictures: Sequence[Picture]) -> Iterator[Images]:
+    """Give runs of pictures of one kind that fit into memory."""
     kinds = [_kind(picture) for picture in pictures]
     start = 0
     for stop in range(1, len(pictures) + 1):

@@ -13,8 +13,8 @@ from fdch.service.overview import overview
 
 FRESH_SECONDS = 10.0
 QUICK_SECONDS = 0.1
-_MOST_VALUES = 20
-_MOST_LABELS = 200
+_MAX_VALUES = 20
+_MAX_LABELS = 200
 _log = logging.getLogger("fdch.service")
 _HEALTH = ("sampled", "distinct", "largest")
 
@@ -123,7 +123,7 @@ class About:
         }
 
     def _find_contents(self) -> dict[str, Any]:
-        found = self._index.store.contents(_MOST_LABELS)
+        found = self._index.store.contents(_MAX_LABELS)
         if found.uncounted is not None:
             unknown = dict.fromkeys(("kinds", "labels", "label_count", "columns"))
             return {**unknown, "uncounted": found.uncounted}
@@ -138,7 +138,7 @@ class About:
                     "name": name,
                     "values": [
                         {"value": value, "count": count}
-                        for value, count in values[:_MOST_VALUES]
+                        for value, count in values[:_MAX_VALUES]
                     ],
                     "value_count": found.distinct[name],
                     "numeric": name in found.extremes,

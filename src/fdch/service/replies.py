@@ -13,7 +13,7 @@ from fdch.codes import Codes
 from fdch.index.store import Item
 from fdch.retrieval.results import Results
 from fdch.service.http.headers import has_tag
-from fdch.service.http.limits import MOST_ID_CHARACTERS
+from fdch.service.http.limits import MAX_ID_CHARACTERS
 from fdch.service.http.problems import Problem
 from fdch.service.page_files import PageFile
 from fdch.service.pictures import OpenPicture, ServedPicture
@@ -99,8 +99,8 @@ def item_id(quoted: str) -> str:
         name = unquote_to_bytes(quoted).decode("utf-8")
     except (UnicodeDecodeError, UnicodeEncodeError):
         raise _bad_id("it is not UTF-8") from None
-    if not 0 < len(name) <= MOST_ID_CHARACTERS:
-        raise _bad_id(f"it has more than {MOST_ID_CHARACTERS} characters")
+    if not 0 < len(name) <= MAX_ID_CHARACTERS:
+        raise _bad_id(f"it has more than {MAX_ID_CHARACTERS} characters")
     return name
 
 

@@ -14,7 +14,7 @@ from fdch.export.model import ExportedModel
 from fdch.index.store import Item
 from fdch.machine import usable_cores
 from fdch.retrieval.index import Index
-from fdch.retrieval.queries import text_queries
+from fdch.retrieval.queries import encode_text_queries
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
 from fdch.service.about import About, Remembered
@@ -129,7 +129,7 @@ class Service:
     def log_query(self, query: Query) -> None:
         """Log what was searched for, where that was asked for."""
         if self.log_queries:
-            _log.info("searched by %s: %.200r", query.kind, list(query.asked))
+            _log.info("searched by %s: %.200r", query.kind, list(query.inputs))
 
     async def encode(self, query: Query) -> Codes:
         """Encode, together with what others ask for at the time."""
@@ -224,7 +224,7 @@ class Service:
         except NoKnownWord:
             encoder = self.searcher.encoder
         # raises, with words that would be known: slow, so not where others wait
-        await self._reading.run(text_queries, encoder, query.asked)
+        await self._reading.run(encode_text_queries, encoder, query.inputs)
         raise AssertionError("a text without a known word was encoded")
 
     async def _warm(self) -> None:

@@ -30,7 +30,7 @@ _BACKLOG = 1024
 _AT_ONCE = 32
 # files that are not clients' connections: the index, pictures, what is refused
 _OTHER_FILES = 256
-_MOST_FILES = 65_536
+_MAX_FILES = 65_536
 
 
 def is_loopback(host: str) -> bool:
@@ -87,7 +87,7 @@ def connections_that_fit(wanted: int) -> int:
         math.inf if limit == resource.RLIM_INFINITY else limit
         for limit in resource.getrlimit(resource.RLIMIT_NOFILE)
     )
-    most = min(hard, _MOST_FILES)
+    most = min(hard, _MAX_FILES)
     if soft < most:
         limits = (int(most), resource.RLIM_INFINITY if hard == math.inf else int(hard))
         with contextlib.suppress(OSError, ValueError):

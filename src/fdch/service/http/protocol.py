@@ -19,7 +19,7 @@ _TOLD = 64
 _MUCH = 2**16
 _KEPT_BY_SYSTEM = 2**17
 # what is read of a refused request, and for how long, before its connection is closed
-_MOST_DISCARDED = 32 * 2**20
+_MAX_DISCARDED = 32 * 2**20
 _LISTENING_SECONDS = 5.0
 # at a stop, who has read nothing for so long is left
 _LAST_SECONDS = 2.0
@@ -156,7 +156,7 @@ class PatientProtocol(H11Protocol):
         """Stop waiting once a request has begun; wait for the next one's head."""
         if self._joined.is_lingering:
             self._discarded += len(data)
-            if self._discarded > _MOST_DISCARDED:
+            if self._discarded > _MAX_DISCARDED:
                 self._joined.abort()
             return
         super().data_received(data)

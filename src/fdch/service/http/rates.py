@@ -4,7 +4,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-_MOST_KEYS = 10_000
+_MAX_KEYS = 10_000
 _ROUNDING = 1e-9
 
 
@@ -36,6 +36,6 @@ class RateLimit:
         allowed = left > 1 - _ROUNDING
         # the least recently seen are forgotten: they have refilled, or are too many
         self._left[key] = (max(0.0, left - 1) if allowed else left, now)
-        if len(self._left) > _MOST_KEYS:
+        if len(self._left) > _MAX_KEYS:
             self._left.popitem(last=False)
         return 0.0 if allowed else (1 - left) * 60 / self._most

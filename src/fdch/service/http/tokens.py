@@ -10,10 +10,10 @@ from pathlib import Path
 
 from fdch.errors import SettingError
 
-FEWEST_CHARACTERS = 16
+MIN_CHARACTERS = 16
 # under which a request's scope tells whether it may know what the index holds
 MAY_READ = "fdch.may_read"
-_MOST_BYTES = 2**20
+_MAX_BYTES = 2**20
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,512}")
 
 
@@ -60,7 +60,7 @@ class Tokens:
         """
         try:
             with open(path, "rb") as file:
-                content = file.read(_MOST_BYTES + 1)
+                content = file.read(_MAX_BYTES + 1)
                 mode = os.fstat(file.fileno()).st_mode
             lines = content.decode("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as problem:
@@ -69,7 +69,7 @@ class Tokens:
                 f"token file '{path}': {reason}. Give a text file with lines such as "
                 "'read TOKEN' and 'write TOKEN'."
             ) from problem
-        if len(content) > _MOST_BYTES:
+        if len(content) > _MAX_BYTES:
             raise SettingError(f"token file '{path}' is larger than 1 MiB.")
         if os.name == "posix" and mode & 0o002:
             raise SettingError(
@@ -113,9 +113,9 @@ def _entry(path: Path, number: int, words: list[str]) -> tuple[str, Right]:
     if len(words) != 2 or words[0] not in rights:
         raise SettingError(f"{where} is not 'read TOKEN' or 'write TOKEN'.")
     token = words[1]
-    if len(token) < FEWEST_CHARACTERS or not _TOKEN.fullmatch(token):
+    if len(token) < MIN_CHARACTERS or not _TOKEN.fullmatch(token):
         raise SettingError(
-            f"{where}: a token has {FEWEST_CHARACTERS} to 512 letters, digits and "
+            f"{where}: a token has {MIN_CHARACTERS} to 512 letters, digits and "
             "signs of ._~+/=-. Make one with: "
             "python -c 'import secrets; print(secrets.token_urlsafe())'"
         )

@@ -16,7 +16,7 @@ PICTURE = "image"
 JSON = "application/json"
 _SMALL = 2**18
 # all that is listed in the longest request that is allowed is far less
-_MOST_LISTED = 5000
+_MAX_LISTED = 5000
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
@@ -106,7 +106,7 @@ def parsed(shape: type[_Shape], fields: dict[str, list[str]]) -> _Shape:
 def parsed_json(shape: type[_Shape], text: str | bytes) -> _Shape:
     """Read a JSON document."""
     if _lists_much(text.encode() if isinstance(text, str) else text):
-        raise _wrong(f"it lists more than {_MOST_LISTED:,} things")
+        raise _wrong(f"it lists more than {_MAX_LISTED:,} things")
     try:
         return shape.model_validate_json(text)
     except ValidationError as problem:
@@ -115,12 +115,12 @@ def parsed_json(shape: type[_Shape], text: str | bytes) -> _Shape:
 
 def _lists_much(text: bytes) -> bool:
     """Tell whether reading a document, and saying what is wrong, would take long."""
-    if len(text) < 4 * _MOST_LISTED:
+    if len(text) < 4 * _MAX_LISTED:
         return False
-    if text.count(b'"') - text.count(b'\\"') > 4 * _MOST_LISTED:
+    if text.count(b'"') - text.count(b'\\"') > 4 * _MAX_LISTED:
         return True
     bare = _STRING.sub(b"", text)
-    return sum(map(bare.count, (b",", b"[", b"{"))) > _MOST_LISTED
+    return sum(map(bare.count, (b",", b"[", b"{"))) > _MAX_LISTED
 
 
 def checked(shape: type[_Shape], values: object) -> _Shape:

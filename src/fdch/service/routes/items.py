@@ -8,8 +8,8 @@ from fastapi.responses import Response
 from fdch.service import documents, replies
 from fdch.service.http.limits import (
     DEFAULT_THUMBNAIL,
-    LARGEST_THUMBNAIL,
-    SMALLEST_THUMBNAIL,
+    MAX_THUMBNAIL,
+    MIN_THUMBNAIL,
 )
 from fdch.service.http.uploads import (
     JSON,
@@ -26,8 +26,8 @@ from fdch.service.writing import Put, Removal
 Size = Annotated[
     int,
     Query(
-        ge=SMALLEST_THUMBNAIL,
-        le=LARGEST_THUMBNAIL,
+        ge=MIN_THUMBNAIL,
+        le=MAX_THUMBNAIL,
         description="Pixels of the longer side.",
     ),
 ]
