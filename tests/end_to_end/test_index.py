@@ -22,7 +22,7 @@ from fdch.errors import (
     UnknownWords,
 )
 from fdch.index.store import Condition
-from fdch.retrieval.item_codes import gallery_codes
+from fdch.retrieval.adding import encode_gallery
 from fdch.retrieval.queries import encode_image_queries, encode_text_queries
 from fdch.runs.encoding import encode_pairs
 
@@ -257,10 +257,10 @@ def test_halves_added_by_two_threads_are_joined(place, scenes, monkeypatch):
     def waiting(*args):
         with suppress(threading.BrokenBarrierError):  # the other waits for its turn
             both.wait()
-        return gallery_codes(*args)
+        return encode_gallery(*args)
 
     with Index.create(place, scenes.run) as index, ThreadPoolExecutor(2) as threads:
-        monkeypatch.setattr("fdch.retrieval.adding.gallery_codes", waiting)
+        monkeypatch.setattr("fdch.retrieval.adding.encode_gallery", waiting)
         added = list(threads.map(index.add, halves))
         assert sorted(each.joined for each in added) == [0, 1]
         item = index.store.items([name])[0]
