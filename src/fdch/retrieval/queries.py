@@ -11,13 +11,8 @@ from scipy import sparse
 from scipy.sparse import csr_array
 
 from fdch.codes import Codes, binarize
-from fdch.data.pictures.images import (
-    ImageFeatures,
-    Images,
-    PictureArray,
-    PictureContents,
-    PictureFiles,
-)
+from fdch.data.conversion import as_images
+from fdch.data.pictures.images import Images
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
 from fdch.errors import DataError, UnknownWords
 from fdch.methods._base import PICTURES_AT_A_TIME
@@ -153,7 +148,7 @@ def _split_by_kind(pictures: Sequence[Picture]) -> Iterator[Images]:
     for stop in range(1, len(pictures) + 1):
         is_last = stop == len(pictures) or stop - start == PICTURES_AT_A_TIME
         if is_last or kinds[stop] != kinds[start]:
-            yield _images(pictures[start:stop])
+            yield as_images(list(pictures[start:stop]))
             start = stop
 
 
@@ -166,16 +161,6 @@ def _kind(picture: Picture) -> object:
             f"array; got {type(picture).__name__}."
         )
     return bytes if isinstance(picture, bytes) else Path
-
-
-def _images(pictures: Sequence[Any]) -> Images:
-    """Take pictures of one kind."""
-    if isinstance(pictures[0], bytes):
-        return PictureContents(pictures)
-    if not isinstance(pictures[0], np.ndarray):
-        return PictureFiles([Path(path) for path in pictures])
-    stacked = np.stack(pictures)
-    return ImageFeatures(stacked) if stacked.ndim == 2 else PictureArray(stacked)
 
 
 def _no_known_word(text: Text, vocabulary: Vocabulary | None) -> str:
