@@ -12,7 +12,7 @@ from fdch.service.http.limits import (
     MAX_TEXTS,
 )
 from fdch.service.http.problems import Problem
-from fdch.service.http.uploads import parsed_json
+from fdch.service.http.uploads import parse_json
 from fdch.service.messages import ItemRequest, SearchRequest
 
 ODD = '\\"[{,\\\\"' + "é漢🎈"
@@ -23,8 +23,8 @@ def test_the_longest_search_is_read(ascii):
     text = (ODD * MAX_CHARACTERS)[:MAX_CHARACTERS]
     asked = {"texts": [text] * MAX_TEXTS, "where": [f'x={ODD}"'] * 16}
     content = json.dumps(asked, ensure_ascii=ascii)
-    assert parsed_json(SearchRequest, content).inputs == asked["texts"]
-    assert parsed_json(SearchRequest, content.encode()).inputs == asked["texts"]
+    assert parse_json(SearchRequest, content).inputs == asked["texts"]
+    assert parse_json(SearchRequest, content.encode()).inputs == asked["texts"]
 
 
 def test_the_longest_item_is_read():
@@ -33,7 +33,7 @@ def test_the_longest_item_is_read():
         "labels": [f"{ODD}{number}" for number in range(MAX_LABELS)],
         "columns": {f"{ODD}{number}": ODD * 50 for number in range(MAX_COLUMNS)},
     }
-    found = parsed_json(ItemRequest, json.dumps(item))
+    found = parse_json(ItemRequest, json.dumps(item))
     assert found.model_dump() == item
 
 
@@ -50,7 +50,7 @@ def test_the_longest_item_is_read():
 def test_what_lists_too_much_is_refused_unread(content, monkeypatch):
     monkeypatch.setattr(SearchRequest, "model_validate_json", None)
     with pytest.raises(Problem, match="more than 5,000 things") as caught:
-        parsed_json(SearchRequest, content)
+        parse_json(SearchRequest, content)
     assert (caught.value.status, caught.value.code) == (422, "invalid")
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from fdch.bench.timing import take_turns
 from fdch.data.texts import Vocabulary
-from fdch.retrieval.encoders import exported_queries
+from fdch.retrieval.encoders import export_queries
 from fdch.retrieval.queries import Encoder, encode_image_queries, encode_text_queries
 from fdch.runs.run import Run
 from fdch.training.context import PLAIN, Context
@@ -30,7 +30,7 @@ def encoder_speed(
         For each side milliseconds of an item, and how many times ONNX Runtime is
         faster: plain numbers, lists and dictionaries.
     """
-    method, exported = run.method, exported_queries(run)
+    method, exported = run.method, export_queries(run)
     found: dict[str, Any] = {"method": run.name, "bits": method.bits}
     for side, make, calls in (
         ("text", _text_call, TEXT_CALLS),

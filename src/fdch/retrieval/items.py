@@ -45,7 +45,7 @@ def make_items(pairs: PairedSet, kinds: Iterable[Kind]) -> list[Item]:
 
 
 def lacks_half(pairs: PairedSet) -> NDArray[np.bool_]:
-    """Tell which rows have one side only."""
+    """Say which rows have one side only."""
     return pairs.images.present != pairs.texts.present
 
 
@@ -101,7 +101,7 @@ def find_lost_halves(
             if item.image == _image(pairs, int(rows[place])):
                 lost[int(rows[place])] = BrokenPicture(
                     f"{problem} It is the picture that the index has of '{item.id}', "
-                    "and without it the pair would be a text alone. Give picture and "
+                    "and without it the pair would be only a text. Give picture and "
                     "text together, or remove the item first."
                 )
     return lost

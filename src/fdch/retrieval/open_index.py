@@ -74,14 +74,14 @@ class OpenIndex:
 
     @cached_property
     def model(self) -> RunFacts:
-        """What the model tells of itself; it is not loaded for that."""
+        """The model's description, read without loading the model."""
         facts = read_facts(self.store.model_folder())
         self._require_own(facts.fingerprint)
         return facts
 
     @cached_property
     def run(self) -> Run:
-        """The model, opened when it is first asked for."""
+        """The model, opened when it is first used."""
         run = open_run(self.store.model_folder(), self.context)
         self._require_own(run.fingerprint)
         return run

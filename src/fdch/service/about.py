@@ -19,14 +19,14 @@ _log = logging.getLogger("fdch.service")
 _HEALTH = ("sampled", "distinct", "largest")
 
 
-class Remembered:
-    """Something that takes long to find out, found out again when it has aged.
+class Cached:
+    """A value that is slow to compute, computed again when it has aged.
 
-    What was found out quickly is found out anew while the one who asks waits; else
-    the last known is given, and a thread finds out the rest.
+    If it was computed quickly, the caller waits for the new value; else the last one
+    is given, and a thread computes the next.
 
     Args:
-        find: Finds it out.
+        find: Computes it.
         clock: Gives seconds.
     """
 
@@ -56,7 +56,7 @@ class Remembered:
         return self._known
 
     def forget(self) -> None:
-        """Find it out again when it is next asked for, unless that takes long."""
+        """Compute it again at the next call, unless that takes long."""
         self._has_changed = True
 
     def _is_old(self) -> bool:
@@ -77,18 +77,18 @@ class Remembered:
             self._refresh()
         except Exception as problem:  # what is known stays; it is tried again later
             self._since = self._clock()
-            _log.warning("what the index holds was not found out: %s", problem)
+            _log.warning("what the index holds could not be computed: %s", problem)
         finally:
             self._guard.release()
 
 
 class About:
-    """Tells what an index is; threads may share one."""
+    """Describes an index; threads may share one."""
 
     def __init__(self, index: Index, can_write: bool) -> None:
         self._index, self._can_write = index, can_write
-        self._contents = Remembered(self._find_contents)
-        self._overview = Remembered(lambda: overview(index.store))
+        self._contents = Cached(self._find_contents)
+        self._overview = Cached(lambda: overview(index.store))
 
     def index(self) -> dict[str, Any]:
         """Give what `GET /v1/index` replies."""

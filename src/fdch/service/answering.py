@@ -89,7 +89,7 @@ class Answers:
         return encode_image_queries(searcher.encoder, inputs, context).codes
 
     def _is_unknown(self, query: Query) -> bool:
-        """Tell whether a query would fail all those it is answered with."""
+        """Say whether a query would fail all others of its batch."""
         vocabulary = self.searcher.encoder.inputs.vocabulary
         if query.kind != "text" or vocabulary is None:
             return False

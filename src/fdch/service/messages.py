@@ -31,7 +31,7 @@ Cell = (
 
 
 class Body(BaseModel):
-    """What a client sends: nothing that is not known, and no other types."""
+    """What a client sends: known fields of the right types only."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -96,7 +96,7 @@ def read_parts(body: bytes, content_type: str) -> list[Part]:
     try:
         parser.write(body)
     except FormParserError:
-        raise ValueError("its parts cannot be told apart") from None
+        raise ValueError("its parts cannot be separated") from None
     except UnicodeDecodeError:
         raise ValueError("the name of a part is not UTF-8") from None
     if not reader.is_whole:

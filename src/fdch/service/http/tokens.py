@@ -11,7 +11,7 @@ from pathlib import Path
 from fdch.errors import SettingError
 
 MIN_CHARACTERS = 16
-# under which a request's scope tells whether it may know what the index holds
+# key of a request's scope: whether it may know what the index holds
 MAY_READ = "fdch.may_read"
 _MAX_BYTES = 2**20
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,512}")
@@ -27,11 +27,11 @@ class Right(IntEnum):
 
 @dataclass(frozen=True)
 class Holder:
-    """Whoever came with a token.
+    """The sender of a known token.
 
     Args:
         right: What the token allows.
-        key: Tells holders apart without telling the token.
+        key: Identifies the holder without showing the token.
     """
 
     right: Right
@@ -90,7 +90,7 @@ class Tokens:
 
     @property
     def can_write(self) -> bool:
-        """Tell whether any token allows to write."""
+        """Whether any token allows writing."""
         return any(right is Right.WRITE for _, right in self._known)
 
     def holder(self, token: str) -> Holder | None:

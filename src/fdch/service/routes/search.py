@@ -5,7 +5,12 @@ from fastapi.responses import Response
 
 from fdch.service import documents, replies
 from fdch.service.answering import Query
-from fdch.service.http.uploads import json_body, parsed, read_form, required_picture
+from fdch.service.http.uploads import (
+    json_body,
+    parse_fields,
+    read_form,
+    require_picture,
+)
 from fdch.service.messages import (
     BatchReply,
     EncodeReply,
@@ -37,8 +42,8 @@ def add_searches(app: FastAPI, service: Service) -> None:
         found = await service.search(query)
         service.log_query(query)
         if body.texts is None:
-            return replies.ok(replies.found(found[0]))
-        return replies.ok({"batches": [replies.found(each) for each in found]})
+            return replies.ok(replies.results_json(found[0]))
+        return replies.ok({"batches": [replies.results_json(each) for each in found]})
 
     @app.post(
         "/v1/search/image",
@@ -49,10 +54,10 @@ def add_searches(app: FastAPI, service: Service) -> None:
     )
     async def search_image(request: Request) -> Response:
         form = await read_form(request, SearchOptions.model_fields)
-        options = parsed(SearchOptions, form.fields)
-        pixels = await service.decode(required_picture(form))
+        options = parse_fields(SearchOptions, form.fields)
+        pixels = await service.decode(require_picture(form))
         found = await service.search(Query("image", [pixels], options.params))
-        return replies.ok(replies.found(found[0]))
+        return replies.ok(replies.results_json(found[0]))
 
     @app.post(
         "/v1/encode",
@@ -64,7 +69,7 @@ def add_searches(app: FastAPI, service: Service) -> None:
     async def encode(request: Request) -> Response:
         body = await json_body(EncodeRequest, request)
         codes = await service.encode(Query("text", body.inputs, None))
-        return replies.ok(replies.encoded(codes, service.index.fingerprint))
+        return replies.ok(replies.codes_json(codes, service.index.fingerprint))
 
     @app.post(
         "/v1/encode/image",
@@ -75,6 +80,6 @@ def add_searches(app: FastAPI, service: Service) -> None:
     )
     async def encode_image(request: Request) -> Response:
         form = await read_form(request, ())
-        pixels = await service.decode(required_picture(form))
+        pixels = await service.decode(require_picture(form))
         codes = await service.encode(Query("image", [pixels], None))
-        return replies.ok(replies.encoded(codes, service.index.fingerprint))
+        return replies.ok(replies.codes_json(codes, service.index.fingerprint))
