@@ -93,6 +93,17 @@ def test_a_picture_finds_what_a_searcher_finds(client, searcher, scenes, options
     assert told(client.by_image(path.read_bytes(), **options)) == told(expected)
 
 
+def test_several_pictures_and_items_find_what_a_searcher_finds(
+    client, searcher, scenes
+):
+    names = [str(name) for name in scenes.pairs.ids[:3]]
+    paths = [scenes.pictures / f"{name}.png" for name in names]
+    for search, queries in (("by_ids", names), ("by_images", paths)):
+        found = getattr(client, search)(queries, k=4, where="label=beach")
+        expected = getattr(searcher, search)(queries, k=4, where="label=beach")
+        assert list(map(told, found)) == list(map(told, expected))
+
+
 def test_codes_are_those_of_the_model(client, searcher, scenes):
     texts = ["beach", "city at night"]
     method = searcher.index.method

@@ -88,13 +88,7 @@ class Client(SearchMethods[str, Picture]):
     def search(
         self, kind: QueryKind, queries: Sequence[Any], params: SearchParams
     ) -> list[Results]:
-        """Find for each query of one kind what is near it.
-
-        Args:
-            kind: What the queries are: texts, pictures, or ids of indexed items.
-            queries: One or many; several texts go into one request.
-            params: How to search.
-        """
+        """Find for each query what is near it; several texts go into one request."""
         if kind == "text":
             replies = self._search_texts(content.texts(queries), params)
         elif kind == "id":

@@ -3,68 +3,25 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csr_array
 
 from fdch.codes import Codes, binarize
 from fdch.data.conversion import as_images
 from fdch.data.pictures.images import Images
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
 from fdch.errors import DataError, UnknownWords
-from fdch.methods._base import PICTURES_AT_A_TIME
+from fdch.export.model import ExportedModel
+from fdch.methods._base import PICTURES_AT_A_TIME, HashMethod
 from fdch.training.context import PLAIN, Context
 
+Encoder = HashMethod | ExportedModel
 Text = str | NDArray[Any]
 Picture = str | Path | bytes | NDArray[Any]
 _SHOWN = 100
-
-
-class QueryInputs(Protocol):
-    """How pictures and words become numbers; see fdch.training.inputs.Inputs."""
-
-    @property
-    def image_network(self) -> str:
-        """Name of the image network, or "features" for ready ones."""
-
-    @property
-    def image_width(self) -> int:
-        """Columns of image features."""
-
-    @property
-    def size(self) -> int | None:
-        """Rows and columns of pictures; None for ready features."""
-
-    @property
-    def text_width(self) -> int:
-        """Columns of word vectors."""
-
-    @property
-    def vocabulary(self) -> Vocabulary | None:
-        """The known words; None for ready word vectors."""
-
-    def images(self, images: Images, context: Context) -> NDArray[Any]:
-        """Give what `image_outputs` takes."""
-
-    def texts(self, texts: Texts) -> csr_array:
-        """Give what `text_outputs` takes."""
-
-
-class Encoder(Protocol):
-    """What makes codes of queries: a fitted method, or an export of one."""
-
-    @property
-    def inputs(self) -> QueryInputs:
-        """How pictures and words become numbers."""
-
-    def image_outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
-        """Give real outputs whose signs are the codes, (n, bits)."""
-
-    def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give real outputs whose signs are the codes, (n, bits)."""
 
 
 @dataclass(frozen=True, eq=False)

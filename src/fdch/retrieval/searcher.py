@@ -88,13 +88,7 @@ class Searcher(SearchMethods[Text, Picture]):
     def search(
         self, kind: QueryKind, queries: Sequence[Any], params: SearchParams
     ) -> list[Results]:
-        """Find for each query of one kind what is near it.
-
-        Args:
-            kind: What the queries are: texts, pictures, or ids of indexed items.
-            queries: One or many.
-            params: How to search.
-        """
+        """Find for each query of one kind what is near it."""
         if kind == "id" and params.rerank:
             raise SettingError(
                 "an indexed item has only its code, so it cannot re-rank. Search by "

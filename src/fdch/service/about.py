@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import fdch
 from fdch.index.store import LABEL
@@ -15,11 +15,12 @@ FRESH_SECONDS = 10.0
 QUICK_SECONDS = 0.1
 _MAX_VALUES = 20
 _MAX_LABELS = 200
+_T = TypeVar("_T")
 _log = logging.getLogger("fdch.service")
 _HEALTH = ("sampled", "distinct", "largest")
 
 
-class Cached:
+class Cached(Generic[_T]):
     """A value that is slow to compute, computed again when it has aged.
 
     If it was computed quickly, the caller waits for the new value; else the last one
@@ -32,17 +33,17 @@ class Cached:
 
     def __init__(
         self,
-        find: Callable[[], dict[str, Any]],
+        find: Callable[[], _T],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._find, self._clock = find, clock
         self._guard = threading.Lock()
-        self._known: dict[str, Any] | None = None
+        self._known: _T | None = None
         self._since = self._took = 0.0
         self._has_changed = False
 
-    def get(self) -> dict[str, Any]:
-        """Give what is known."""
+    def get(self) -> _T:
+        """Give the value."""
         known = self._known
         if known is not None and not self._is_old():
             return known

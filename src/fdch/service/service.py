@@ -68,9 +68,7 @@ class Service:
         self.metrics = Metrics()
         self.searcher = Searcher(index, encoder)
         self.about = About(index, self.can_write)
-        self._examples = Cached(
-            lambda: {"found": find_examples(self.searcher, self.about)}
-        )
+        self._examples = Cached(lambda: find_examples(self.searcher, self.about))
         self.trouble: Exception | None = None
         self.give_up: Callable[[], None] = lambda: None
         self.is_ready = False
@@ -208,8 +206,7 @@ class Service:
         """Give words and names with which examples work on this index."""
         if not self.is_ready:
             return GENERAL
-        found: Examples = (await self._reading.run(self._examples.get))["found"]
-        return found
+        return await self._reading.run(self._examples.get)
 
     def require_ready(self) -> None:
         """Refuse while nothing can be answered."""

@@ -23,14 +23,14 @@ _Shape = TypeVar("_Shape", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Form:
-    """A picture, where one was sent, and the fields beside it."""
+    """A picture, and the fields beside it."""
 
-    picture: bytes | None
+    picture: bytes
     fields: dict[str, list[str]]
 
 
 async def read_form(request: Request, names: Collection[str]) -> Form:
-    """Read a multipart body.
+    """Read a multipart body, which must hold a picture.
 
     Args:
         request: Whose body has arrived and is within the limits.
@@ -75,6 +75,8 @@ def _sort_parts(parts: list[Part], names: Collection[str]) -> Form:
             raise _wrong(f"there is no field '{shown}'")
         else:
             fields.setdefault(part.name, []).append(_text(part))
+    if picture is None:
+        raise _wrong(f"{PICTURE}: the picture is missing")
     return Form(picture, fields)
 
 
@@ -83,13 +85,6 @@ def _text(part: Part) -> str:
         return part.content.decode("utf-8")
     except UnicodeDecodeError:
         raise _wrong(f"the field '{part.name}' is not UTF-8") from None
-
-
-def require_picture(form: Form) -> bytes:
-    """Give the picture of a form that must have one."""
-    if form.picture is None:
-        raise invalid([{"loc": ("image",), "msg": "the picture is missing"}])
-    return form.picture
 
 
 def parse_fields(shape: type[_Shape], fields: dict[str, list[str]]) -> _Shape:

@@ -17,7 +17,6 @@ from fdch.service.http.uploads import (
     json_body,
     parse_json,
     read_form,
-    require_picture,
 )
 from fdch.service.messages import ItemReply, ItemRequest, PutReply
 from fdch.service.service import Service
@@ -90,8 +89,8 @@ def add_items(app: FastAPI, service: Service) -> None:
             given = form.fields.get("item", ["{}"])
             if len(given) > 1:
                 raise invalid([{"loc": ("item",), "msg": "it came several times"}])
-            change = Put(name, parse_json(ItemRequest, given[0]), require_picture(form))
-            await service.check(require_picture(form))
+            change = Put(name, parse_json(ItemRequest, given[0]), form.picture)
+            await service.check(form.picture)
         written = await service.change(change)
         content = {"id": name, "kind": written.kind, "created": not written.existed}
         return replies.ok(content, 200 if written.existed else 201)

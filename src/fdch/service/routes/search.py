@@ -9,7 +9,6 @@ from fdch.service.http.uploads import (
     json_body,
     parse_fields,
     read_form,
-    require_picture,
 )
 from fdch.service.messages import (
     BatchReply,
@@ -55,7 +54,7 @@ def add_searches(app: FastAPI, service: Service) -> None:
     async def search_image(request: Request) -> Response:
         form = await read_form(request, SearchOptions.model_fields)
         options = parse_fields(SearchOptions, form.fields)
-        pixels = await service.decode(require_picture(form))
+        pixels = await service.decode(form.picture)
         found = await service.search(Query("image", [pixels], options.params))
         return replies.ok(replies.results_json(found[0]))
 
@@ -80,6 +79,6 @@ def add_searches(app: FastAPI, service: Service) -> None:
     )
     async def encode_image(request: Request) -> Response:
         form = await read_form(request, ())
-        pixels = await service.decode(require_picture(form))
+        pixels = await service.decode(form.picture)
         codes = await service.encode(Query("image", [pixels], None))
         return replies.ok(replies.codes_json(codes, service.index.fingerprint))
