@@ -19,24 +19,18 @@ from fdch.index.store import Item
 from fdch.service.http.headers import has_tag
 from fdch.service.http.problems import Problem, too_busy
 
-# what browsers show; anything else is made a JPEG of at most so many pixels a side
-_MEDIA_TYPES = {
-    "JPEG": "image/jpeg",
-    "MPO": "image/jpeg",
-    "PNG": "image/png",
-    "WEBP": "image/webp",
-    "GIF": "image/gif",
+# formats with their endings and, where browsers show them, their media types;
+# the others are sent as a JPEG of at most so many pixels a side
+_FORMATS = {
+    "JPEG": ("jpg", "image/jpeg"),
+    "MPO": ("jpg", "image/jpeg"),
+    "PNG": ("png", "image/png"),
+    "WEBP": ("webp", "image/webp"),
+    "GIF": ("gif", "image/gif"),
+    "BMP": ("bmp", None),
+    "TIFF": ("tif", None),
 }
-_ENDINGS = {
-    "JPEG": "jpg",
-    "MPO": "jpg",
-    "PNG": "png",
-    "WEBP": "webp",
-    "GIF": "gif",
-    "BMP": "bmp",
-    "TIFF": "tif",
-}
-_LARGEST_SIDE = 4096
+_MAX_SIDE = 4096
 PART_BYTES = 2**17
 _KEPT_NAME = re.compile(r"[0-9a-f]{32}\.(jpg|png|webp|gif|bmp|tif)")
 
@@ -118,16 +112,15 @@ class ItemPictures:
             content = _read(file, self._limits.bytes)
             with hide_details():
                 found = picture_format(content, self._limits, "the picture")
-                if found not in _MEDIA_TYPES:
-                    content = shrink(
-                        content, _LARGEST_SIDE, self._limits, "the picture"
-                    )
+                _, media_type = _FORMATS[found]
+                if media_type is None:
+                    content = shrink(content, _MAX_SIDE, self._limits, "the picture")
                     return ServedPicture(content, "image/jpeg", etag)
             if len(content) <= PART_BYTES:
-                return ServedPicture(content, _MEDIA_TYPES[found], etag)
+                return ServedPicture(content, media_type, etag)
             # a client that reads slowly must not keep all of it in memory
             kept = OpenPicture(file, len(content))
-            return ServedPicture(kept, _MEDIA_TYPES[found], etag)
+            return ServedPicture(kept, media_type, etag)
 
     def thumbnail(
         self, item: Item, size: int, known: str | None = None
@@ -159,7 +152,7 @@ class ItemPictures:
         # the id is hashed too: so each file belongs to one item and goes with it
         digest = hashlib.blake2b(name.encode(), digest_size=16)
         digest.update(b"\0" + content)
-        return self.folder / f"{digest.hexdigest()}.{_ENDINGS[found]}"
+        return self.folder / f"{digest.hexdigest()}.{_FORMATS[found][0]}"
 
     def keep(self, path: Path, content: bytes) -> None:
         """Write a picture to its place, whole and on disk."""
