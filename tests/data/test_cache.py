@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from fdch.data import cache as cache_module
 from fdch.data.cache import ResultCache, default_folder, pixel_store
 from fdch.data.pictures.images import PictureArray, PictureFiles, decode_batches
 from fdch.errors import BrokenPicture
@@ -247,7 +246,7 @@ def test_a_full_disk_costs_only_the_caching(tmp_path, photos, monkeypatch, caplo
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cache_module, "_write_pixels", full)
+    monkeypatch.setattr("fdch.files.os.fsync", full)
     with caplog.at_level(logging.WARNING):
         pixels = pixel_store(photos, 4, folder=tmp_path / "store")
     assert np.array_equal(pixels, all_pixels(photos, 4))

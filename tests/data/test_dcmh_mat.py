@@ -256,7 +256,7 @@ def test_pictures_over_the_limit_are_refused(save, path):
 @SAVERS
 def test_too_many_values_are_refused_before_they_are_read(save, path, monkeypatch):
     save(path, **the_usual())
-    monkeypatch.setattr(mat_files, "MOST_CELLS", 62)
+    monkeypatch.setattr(mat_files, "MAX_CELLS", 62)
     with pytest.raises(DataError, match="values; at most 62"):
         read(path)
 

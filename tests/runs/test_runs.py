@@ -196,13 +196,13 @@ def test_a_description_that_is_none_is_damage(saved, text):
 
 
 def test_a_huge_description_is_not_read(saved, monkeypatch):
-    monkeypatch.setattr("fdch.runs.files.MOST_DESCRIPTION_BYTES", 100)
-    with pytest.raises(DamagedRun, match="larger than any description"):
+    monkeypatch.setattr("fdch.runs.files.MAX_DESCRIPTION_BYTES", 100)
+    with pytest.raises(DamagedRun, match="it has over 100 bytes"):
         open_run(saved.folder)
 
 
 def test_a_huge_file_is_not_read(saved, monkeypatch):
-    monkeypatch.setattr("fdch.runs.files.MOST_FILE_BYTES", 100)
+    monkeypatch.setattr("fdch.runs.files.MAX_FILE_BYTES", 100)
     with pytest.raises(DamagedRun, match="at most 100 fit"):
         open_run(saved.folder)
 

@@ -8,12 +8,11 @@ import hashlib
 import logging
 import os
 import sqlite3
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,8 @@ from numpy.typing import NDArray
 from fdch.data.pictures.images import Pictures, decode_batches
 from fdch.data.rows import Digest
 from fdch.data.threads import in_threads
+from fdch.errors import RunError
+from fdch.files import write_whole
 from fdch.progress import Progress, Update, silent
 
 _log = logging.getLogger(__name__)
@@ -212,7 +213,7 @@ def pixel_store(
         return kept
     try:
         _write(path, pictures, shape, progress)
-    except OSError as error:
+    except RunError as error:
         _log.warning("going on without the cache '%s': %s", path, error)
         return _in_memory(pictures, shape, progress)
     written = _mapped(path, shape)
@@ -239,38 +240,33 @@ def _mapped(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8] | None:
 def _write(
     path: Path, pictures: Pictures, shape: tuple[int, ...], progress: Progress
 ) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix="pixels-", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _write_pixels(file, pictures, shape, progress)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    finally:
-        Path(draft).unlink(missing_ok=True)
-
-
-def _write_pixels(
-    file: BinaryIO, pictures: Pictures, shape: tuple[int, ...], progress: Progress
-) -> None:
     # written, not mapped: a full disk is then an error and not a crash
-    header = {"descr": "|u1", "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, header)
-    done = 0
-    for batch in decode_batches(pictures, shape[1]):
-        file.write(batch.data)
-        done += len(batch)
-        progress(Update("decoding pictures", done, len(pictures), "picture"))
+    def write(partial: Path) -> None:
+        partial.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+        with partial.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for batch in _decode(pictures, shape[1], progress):
+                file.write(batch.data)
+
+    write_whole(path, write)
 
 
 def _in_memory(
     pictures: Pictures, shape: tuple[int, ...], progress: Progress
 ) -> NDArray[np.uint8]:
-    pixels = np.empty(shape, dtype=np.uint8)
-    done = 0
-    for batch in decode_batches(pictures, shape[1]):
+    pixels, done = np.empty(shape, dtype=np.uint8), 0
+    for batch in _decode(pictures, shape[1], progress):
         pixels[done : done + len(batch)] = batch
         done += len(batch)
-        progress(Update("decoding pictures", done, len(pictures), "picture"))
     return pixels
+
+
+def _decode(
+    pictures: Pictures, size: int, progress: Progress
+) -> Iterator[NDArray[np.uint8]]:
+    done = 0
+    for batch in decode_batches(pictures, size):
+        yield batch
+        done += len(batch)
+        progress(Update("decoding pictures", done, len(pictures), "picture"))

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from fdch.errors import DataError
 
 # of one file
-MOST_ROWS = 10_000_000
-MOST_LABELS = 100_000
+MAX_ROWS = 10_000_000
+MAX_LABELS = 100_000
 
 
 def chosen(rows: Any, count: int) -> NDArray[np.intp]:

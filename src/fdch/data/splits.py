@@ -1,7 +1,6 @@
 """Training, validation, query and database pairs: drawn once, and saved."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from fdch.data.rows import Digest
 from fdch.data.split_drawing import draw_ids
 from fdch.data.split_files import ADVICE, FORMAT, document, ids, text, whole
 from fdch.errors import DataError, SettingError
+from fdch.files import write_bytes
 
 _ID_LISTS = ("query", "train", "validation")
 _NAMED = 3
@@ -200,14 +200,8 @@ class Split:
 
     def save(self, path: str | Path) -> None:
         """Write the split as JSON; the file is there whole or not at all."""
-        target = Path(path)
-        draft = target.with_name(f"{target.name}.{os.getpid()}.part")
         content = {"format": FORMAT, "fingerprint": self.fingerprint, **asdict(self)}
-        try:
-            draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+        write_bytes(Path(path), (json.dumps(content, indent=1) + "\n").encode())
 
     @classmethod
     def read(

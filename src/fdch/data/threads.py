@@ -8,7 +8,7 @@ from typing import TypeVar
 from fdch.machine import usable_cores
 
 _T = TypeVar("_T")
-_MOST_THREADS = 32
+_MAX_THREADS = 32
 _AHEAD = 4
 
 
@@ -19,7 +19,7 @@ def in_threads(
 
     An error is raised in its place in the order; work not begun is dropped.
     """
-    threads = workers or min(_MOST_THREADS, usable_cores())
+    threads = workers or min(_MAX_THREADS, usable_cores())
     waiting: deque[Future[_T]] = deque()
     pool = ThreadPoolExecutor(threads, thread_name_prefix="fdch-rows")
     try:

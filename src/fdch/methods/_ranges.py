@@ -11,7 +11,7 @@ import numpy as np
 
 from fdch.errors import SettingError
 
-_MOST = 2**63 - 1
+_MAX = 2**63 - 1
 _KINDS: dict[Any, tuple[Any, str]] = {
     int: (Integral, "a whole number"),
     float: (Real, "a number"),
@@ -67,8 +67,8 @@ def _expected(value: Any, kind: Any) -> str:
         fits = isinstance(value, base) and not isinstance(value, bool)
         if fits and isinstance(value, Real) and not math.isfinite(value):
             fits, wanted = False, f"{wanted}, and a finite one"
-        if fits and kind is int and abs(value) > _MOST:
-            fits, wanted = False, f"{wanted} up to {_MOST:,}"
+        if fits and kind is int and abs(value) > _MAX:
+            fits, wanted = False, f"{wanted} up to {_MAX:,}"
     else:
         return ""
     return "" if fits else wanted

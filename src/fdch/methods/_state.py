@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.static_words import NAME, restore_vocabulary
-from fdch.errors import DamagedRun
+from fdch.errors import DamagedRun, DataError
 from fdch.training.inputs import Inputs
 
 KEY = "inputs"
@@ -46,6 +46,8 @@ def inputs_from_arrays(state: Mapping[str, NDArray[Any]], image_weights: str) ->
             text_width=int(facts["text_width"]),
             items=int(facts["items"]),
         )
+    except DataError:  # of the packaged embeddings, not of the state
+        raise
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as problem:
         raise DamagedRun(
             f"the saved state lacks a readable description of its inputs ({problem}). "

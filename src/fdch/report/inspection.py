@@ -16,7 +16,7 @@ from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.evaluation import Histograms, chance
 
-MOST_PATTERNS = 4096
+MAX_PATTERNS = 4096
 SAMPLED_QUERIES = 2000
 SAMPLED_PICTURES = 200
 LISTED_WORDS = 30
@@ -157,7 +157,7 @@ def label_chance(
     if len(labels) < 2:
         return None
     patterns, members = np.unique(labels, axis=0, return_counts=True)
-    exact = len(patterns) <= MOST_PATTERNS
+    exact = len(patterns) <= MAX_PATTERNS
     asking, weights = patterns, members
     if not exact:
         asking = labels[random.choice(len(labels), SAMPLED_QUERIES, replace=False)]

@@ -6,7 +6,6 @@ cells/METHOD-BITS-SEED/queries.safetensors    the scores of its single queries
 cells/METHOD-BITS-SEED/run/           training in progress, or a run that is kept
 """
 
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,11 +22,11 @@ from fdch.evaluation.score_files import (
     save_scores,
     with_queries,
 )
-from fdch.files import write_json
+from fdch.files import load_json, write_json
 
 RECORD, RUN = "cell.json", "run"
 STATES = ("begun", "done", "failed")
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 State = Literal["begun", "done", "failed"]
 
 
@@ -124,8 +123,6 @@ def drop_run(folder: Path) -> None:
 
 def _document(path: Path) -> object:
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise DataError(f"'{path}' is over {MOST_BYTES:,} bytes; no record is.")
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as problem:
+        return load_json(path, MAX_BYTES)
+    except (OSError, ValueError) as problem:
         raise DataError(f"'{path}' cannot be read: {problem}") from problem

@@ -20,7 +20,7 @@ from fdch.machine import available_memory, usable_cores
 from fdch.reproduction.study import Cell, Job, Study
 
 MEMORY_EACH = 4 * 10**9
-MOST_WORKERS, MOST_ON_ACCELERATOR = 16, 4
+MAX_WORKERS, MAX_ON_ACCELERATOR = 16, 4
 JOB_ENDED = "-"
 THREADS = (
     "OMP_NUM_THREADS",
@@ -39,7 +39,7 @@ def usual_workers(share_accelerator: bool = False) -> int:
     Args:
         share_accelerator: They run on one accelerator, whose memory is less.
     """
-    most = MOST_ON_ACCELERATOR if share_accelerator else MOST_WORKERS
+    most = MAX_ON_ACCELERATOR if share_accelerator else MAX_WORKERS
     memory = available_memory()
     by_memory = most if memory is None else memory // MEMORY_EACH
     return max(1, min(usable_cores(), by_memory, most))

@@ -59,7 +59,7 @@ FORMATS: dict[str, dict[str, Any]] = {
     "png": {"metadata": {"Software": None}, "dpi": 200},
 }
 PANEL_INCHES = (3.7, 2.7)
-LEAST_RECALL = 0.01
+MIN_RECALL = 0.01
 FIRST_MARKER, MARKER_STEP, MARKER_TURNS = 0.06, 0.16, 8  # in recall
 APART = {"wspace": 0.06}  # keeps the last tick of a panel off the next one's first
 LEGEND_COLUMNS = 6
@@ -239,7 +239,7 @@ def _range(panels: Sequence[Panel]) -> tuple[float, float]:
         for panel in panels
         for points in panel.curves.values()
         for recall, precision in points
-        if recall >= LEAST_RECALL
+        if recall >= MIN_RECALL
     ]
     values += [panel.chance for panel in panels if panel.chance is not None]
     if not values:

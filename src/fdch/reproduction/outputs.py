@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fdch.files import write_whole
+from fdch.files import write_bytes
 from fdch.reproduction.costs import cost_table, health_table
 from fdch.reproduction.curves import panels_of
 from fdch.reproduction.figures import figure_files
@@ -41,7 +41,7 @@ def write_outputs(
     written = []
     for name, content in _contents(found, grids):
         path = found.study.out / name
-        _write(path, content)
+        write_bytes(path, content)
         written.append(path)
     page = found.study.out / REPORT
     write_page_of(page, found, list(grids.values()))
@@ -75,7 +75,3 @@ def _figures(found: Reproduction) -> Iterator[tuple[str, bytes]]:
                 drawn[shown] = figure_files(panels_of(recipe, found, gallery))
             for form, content in drawn[shown].items():
                 yield f"{recipe.name}{ending}.{form}", content
-
-
-def _write(path: Path, content: bytes) -> None:
-    write_whole(path, lambda partial: partial.write_bytes(content))

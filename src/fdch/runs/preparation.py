@@ -13,7 +13,7 @@ from fdch.errors import (
     SettingError,
     suggestion,
 )
-from fdch.evaluation.histograms import MOST_BITS
+from fdch.evaluation.histograms import MAX_BITS
 from fdch.methods._base import HashMethod
 from fdch.networks import image as image_networks
 from fdch.runs.files import (
@@ -37,9 +37,9 @@ def read_pairs(source: str, broken: Broken, context: Context = PLAIN) -> PairedS
 
 def require_ready(method: HashMethod, context: Context) -> None:
     """Refuse codes too long to score, and what the settings name but is not there."""
-    if method.bits > MOST_BITS:
+    if method.bits > MAX_BITS:
         raise SettingError(
-            f"codes of {method.bits} bits are too long; {MOST_BITS} is the most."
+            f"codes of {method.bits} bits are too long; {MAX_BITS} is the most."
         )
     context.torch_device()
     if method.image_network not in ("auto", READY):

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file, save_file
 from fdch import __version__, methods
 from fdch.data.splits import Split
 from fdch.data.static_words import PACKAGE
-from fdch.errors import DamagedRun, RunError
+from fdch.errors import DamagedRun, FdchError, RunError
 from fdch.evaluation.calibration import Calibration
 from fdch.files import checksum, write_json, write_whole
 from fdch.methods._base import HashMethod
@@ -119,7 +119,7 @@ def save_run(
     write_whole(folder / STATE, lambda path: save_file(method.state(), path))
     if split is not None:
         written.append(SPLIT)
-        write_whole(folder / SPLIT, split.save)
+        split.save(folder / SPLIT)
     if seen:
         written.append(SEEN)
         hashes = np.frombuffer(b"".join(seen), np.uint8).reshape(len(seen), -1)
@@ -178,6 +178,8 @@ def open_run(folder: str | Path, context: Context = PLAIN) -> Run:
     try:
         made = method(**{k: v for k, v in settings.items() if k in known})
         made.restore(load_file(folder / STATE), context)
+    except FdchError:
+        raise
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as problem:
         raise DamagedRun(
             f"run '{folder}' cannot be opened: {STATE} does not fit {DESCRIPTION} "

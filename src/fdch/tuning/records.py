@@ -1,6 +1,5 @@
 """A search on disk: its trials so far, so that it can be resumed."""
 
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from fdch.errors import DamagedRun, NewerRun, RunError
-from fdch.files import write_json
+from fdch.files import load_json, write_json
 
 FORMAT = 1
 FILE = "study.json"
@@ -137,13 +136,11 @@ class Records:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ValueError(f"it has over {MAX_BYTES:,} bytes")
-        document = json.loads(path.read_text("utf-8"))
+        document = load_json(path, MAX_BYTES)
         found = document["format"]
         if type(found) is not int or found < 1:
             raise ValueError(f"its format is {found!r}")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
+    except (OSError, ValueError, KeyError, TypeError) as problem:
         raise _damaged(path, problem) from problem
     if found > FORMAT:
         raise NewerRun(

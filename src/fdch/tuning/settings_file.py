@@ -9,7 +9,7 @@ from typing import Any
 
 from fdch import __version__, methods
 from fdch.errors import MissingFile, NewerRun, SettingError
-from fdch.files import write_whole
+from fdch.files import write_bytes
 from fdch.methods._settings import configure
 
 FORMAT = 1
@@ -67,7 +67,7 @@ class SettingsFile:
             parts += [_line(name, value) for name, value in values.items()]
         text = "\n".join([*parts, ""])
         content = text.encode("utf-8", errors="replace")
-        write_whole(path, lambda partial: partial.write_bytes(content))
+        write_bytes(path, content)
 
     @classmethod
     def read(cls, path: Path) -> "SettingsFile":

@@ -29,7 +29,7 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 
 # Pillow itself refuses pictures above this, whatever we allow
-_MOST_PIXELS = 178_000_000
+_MAX_PIXELS = 178_000_000
 # decode this many times larger than asked before the fine resize
 _REDUCING_GAP = 2.0
 _ORIENTATION_TAG = 0x0112
@@ -60,10 +60,10 @@ class PictureLimits:
     quick: bool = False
 
     def __post_init__(self) -> None:
-        if self.bytes < 1 or not 1 <= self.pixels <= _MOST_PIXELS:
+        if self.bytes < 1 or not 1 <= self.pixels <= _MAX_PIXELS:
             raise SettingError(
                 f"picture limits of {self.bytes} bytes and {self.pixels} pixels; "
-                f"give at least 1 of each and at most {_MOST_PIXELS:,} pixels."
+                f"give at least 1 of each and at most {_MAX_PIXELS:,} pixels."
             )
 
 
@@ -219,7 +219,7 @@ def _refusing_broken(name: str, limits: PictureLimits) -> Iterator[None]:
         raise
     except Image.DecompressionBombError:
         raise BrokenPicture(
-            f"{name}: more than {_MOST_PIXELS:,} pixels; "
+            f"{name}: more than {_MAX_PIXELS:,} pixels; "
             f"the limit is {limits.pixels:,} in all."
         ) from None
     except UnidentifiedImageError:

@@ -25,7 +25,7 @@ from fdch.errors import DataError, MissingFile
 
 PAIRS, LABELS, WORDS = 20_015, 24, 1_386
 SIZES = SplitSizes(query=2_000, train=5_000, validation=500)
-FEWEST_FOR_SIZES = 10_000
+MIN_FOR_SIZES = 10_000
 
 _ANNOTATIONS = "mirflickr25k_annotations_v080"
 # how annotations are told where they lie among other text files
@@ -81,7 +81,7 @@ def read(
         labels=np.stack(columns, axis=1).astype(np.uint8),
         label_names=tuple(labelled),
         name="mirflickr25k",
-        benchmark=SIZES if len(numbers) >= FEWEST_FOR_SIZES else None,
+        benchmark=SIZES if len(numbers) >= MIN_FOR_SIZES else None,
         skipped=skipped,
         notes=_notes(numbers, len(labelled), len(words)),
     )
@@ -216,9 +216,9 @@ def _notes(numbers: NDArray[np.int_], labels: int, words: int) -> tuple[str, ...
         )
         if count != expected
     ]
-    if len(numbers) < FEWEST_FOR_SIZES:
+    if len(numbers) < MIN_FOR_SIZES:
         notes.append(
-            f"fewer than {FEWEST_FOR_SIZES:,} pairs: splits are drawn by shares, not "
+            f"fewer than {MIN_FOR_SIZES:,} pairs: splits are drawn by shares, not "
             f"with the benchmark's {SIZES.query:,} queries and {SIZES.train:,} "
             "training pairs."
         )

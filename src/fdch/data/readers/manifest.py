@@ -10,7 +10,7 @@ from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.images import PictureFiles, PictureLimits
 from fdch.data.readers.manifest_cells import KNOWN, Pair, Unusable, name_of, pair
 from fdch.data.readers.manifest_rows import OPENERS, Row, Table
-from fdch.data.rows import MOST_LABELS, MOST_ROWS, objects
+from fdch.data.rows import MAX_LABELS, MAX_ROWS, objects
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError, LabelError, suggestion
 
@@ -65,9 +65,9 @@ def _pairs(
 ) -> Iterator[tuple[Row, Pair | BrokenRow]]:
     folder = path.absolute().parent
     for number, row in enumerate(table.rows, start=1):
-        if number > MOST_ROWS:
+        if number > MAX_ROWS:
             raise DataError(
-                f"'{path}' has more than {MOST_ROWS:,} rows; split it into several."
+                f"'{path}' has more than {MAX_ROWS:,} rows; split it into several."
             )
         try:
             if row.trouble:
@@ -141,9 +141,9 @@ def _label_matrix(
     path: Path, kept: list[Pair]
 ) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
     names = sorted({name for item in kept for name in item.labels})
-    if len(names) > MOST_LABELS:
+    if len(names) > MAX_LABELS:
         raise LabelError(
-            f"'{path}' has {len(names):,} different labels; at most {MOST_LABELS:,} "
+            f"'{path}' has {len(names):,} different labels; at most {MAX_LABELS:,} "
             "are read. Are the labels texts by mistake?"
         )
     if len(names) * len(kept) > _LABEL_BYTES:

@@ -30,9 +30,9 @@ from fdch.errors import DataError, MissingFile
 
 PAIRS, CONCEPTS = 186_577, 10
 SIZES = SplitSizes(query=2_000, train=5_000, validation=500)
-FEWEST_FOR_SIZES = 10_000
+MIN_FOR_SIZES = 10_000
 
-_MOST_LIST_BYTES = 64 * 2**20
+_MAX_LIST_BYTES = 64 * 2**20
 _LABEL_FILE = re.compile(r"labels_(.+)\.txt", re.IGNORECASE)
 
 
@@ -86,7 +86,7 @@ def read(
         labels=labels[kept],
         label_names=names,
         name="nuswide",
-        benchmark=SIZES if texts.present.sum() >= FEWEST_FOR_SIZES else None,
+        benchmark=SIZES if texts.present.sum() >= MIN_FOR_SIZES else None,
         skipped=skipped,
         notes=_notes(texts.present),
     )
@@ -143,7 +143,7 @@ def _concept(path: Path) -> str:
 
 def _listed_pictures(path: Path) -> list[str]:
     """Read the names of all pictures, without their ending."""
-    lines = read_lines(path, _MOST_LIST_BYTES)
+    lines = read_lines(path, _MAX_LIST_BYTES)
     if not lines:
         raise DataError(f"'{path}' lists no pictures.")
     return [splitext(line.replace("\\", "/").strip("/"))[0] for line in lines]
@@ -196,9 +196,9 @@ def _notes(has_text: NDArray[np.bool_]) -> tuple[str, ...]:
             f"pairs without a tag: {(~has_text).sum():,}; they serve in the database "
             "only, neither as queries nor for training."
         )
-    if has_text.sum() < FEWEST_FOR_SIZES:
+    if has_text.sum() < MIN_FOR_SIZES:
         notes.append(
-            f"fewer than {FEWEST_FOR_SIZES:,} pairs with tags: splits are drawn by "
+            f"fewer than {MIN_FOR_SIZES:,} pairs with tags: splits are drawn by "
             f"shares, not with the benchmark's {SIZES.query:,} queries and "
             f"{SIZES.train:,} training pairs."
         )
