@@ -1,4 +1,4 @@
-"""Files written whole or not at all, JSON read under a limit, and checksums."""
+"""Files written whole or not at all; JSON read under a limit; hashes of both."""
 
 import hashlib
 import json
@@ -60,6 +60,16 @@ def load_json(path: Path, max_bytes: int) -> Any:
         return json.loads(path.read_text("utf-8"))
     except RecursionError as problem:
         raise ValueError("it is nested too deep") from problem
+
+
+def fingerprint(document: Any) -> str:
+    """Return the hash of a JSON document, whatever the order of its members.
+
+    >>> fingerprint({"bits": 16, "seed": 0}) == fingerprint({"seed": 0, "bits": 16})
+    True
+    """
+    text = json.dumps(document, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def checksum(path: Path) -> dict[str, Any]:

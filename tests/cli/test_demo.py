@@ -118,7 +118,7 @@ def test_a_demo_that_has_not_learned_leaves_nothing(
     if is_there:
         out.mkdir()
     monkeypatch.setattr("fdch.cli.data_notes.tell_parts", lambda *_: None)
-    monkeypatch.setattr("fdch.runs.experiment.train_run", stop)
+    monkeypatch.setattr("fdch.runs.pipeline.train_run", stop)
     result = fdch("demo", "--data", on_features.data, "--out", out)
     assert result.exit_code == (130 if error is KeyboardInterrupt else 1)
     assert list(tmp_path.rglob("*")) == ([out] if is_there else [])

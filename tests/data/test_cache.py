@@ -120,7 +120,7 @@ def test_processes_share_it(tmp_path):
 def test_a_cache_locked_for_a_while_is_waited_for(tmp_path, monkeypatch, caplog):
     cache = ResultCache(tmp_path)
     cache.put_many({b"a": b"1"})
-    connected, refusals = cache._connected, [sqlite3.OperationalError("locked")] * 3
+    connected, refusals = cache._connect, [sqlite3.OperationalError("locked")] * 3
 
     def busy_at_first():
         if refusals:
@@ -129,7 +129,7 @@ def test_a_cache_locked_for_a_while_is_waited_for(tmp_path, monkeypatch, caplog)
             raise error
         return connected()
 
-    monkeypatch.setattr(cache, "_connected", busy_at_first)
+    monkeypatch.setattr(cache, "_connect", busy_at_first)
     assert cache.get_many([b"a"]) == {b"a": b"1"}
     assert not caplog.text
 
@@ -196,14 +196,14 @@ def test_a_read_only_folder_costs_only_the_caching(tmp_path, caplog, photos):
 def test_a_read_only_database_costs_only_the_caching(tmp_path, caplog, monkeypatch):
     cache = ResultCache(tmp_path)
     cache.put_many({b"a": b"1"})
-    connected = cache._connected
+    connected = cache._connect
 
     def read_only():
         connection = connected()
         connection.execute("PRAGMA query_only = 1")
         return connection
 
-    monkeypatch.setattr(cache, "_connected", read_only)
+    monkeypatch.setattr(cache, "_connect", read_only)
     cache.put_many({b"b": b"2"})
     assert cache.get_many([b"a", b"b"]) == {b"a": b"1"}
     assert "readonly" in caplog.text

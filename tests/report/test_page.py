@@ -9,7 +9,7 @@ import pytest
 
 from fdch.data.duplicates import QueryDuplicates
 from fdch.errors import DamagedRun, MissingExtra, RunError
-from fdch.report.page import changed_settings, shown_facts, write_report
+from fdch.report.page import changed_settings, describe_training, write_report
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
@@ -174,9 +174,9 @@ def test_only_changed_settings_are_listed(run):
 def test_a_run_that_does_not_tell_its_training_is_damaged(run, gone):
     facts = {name: value for name, value in run.facts.items() if name != gone}
     with pytest.raises(DamagedRun, match=r"run\.json' does not tell"):
-        shown_facts(replace(run, facts=facts))
+        describe_training(replace(run, facts=facts))
     with pytest.raises(DamagedRun, match=r"run\.json' does not tell"):
-        shown_facts(replace(run, facts={**run.facts, "versions": None}))
+        describe_training(replace(run, facts={**run.facts, "versions": None}))
 
 
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])

@@ -94,7 +94,7 @@ def test_a_changed_setting_is_noted_and_its_cells_run_again(study, counted):
     found = run(changed, recipes, announce=lambda pairs, told: notes.extend(told))
     assert {cell.method for cell in found.ran} == {"cmfh"}
     assert len(notes) == 2
-    assert "made anew" in notes[0]
+    assert "run again" in notes[0]
 
 
 def test_a_failing_cell_does_not_stop_the_others(study, counted):

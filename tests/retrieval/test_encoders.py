@@ -20,7 +20,7 @@ from fdch.retrieval import encoders
 from fdch.retrieval.encoders import open_encoder
 from fdch.retrieval.index import Index
 from fdch.retrieval.searcher import Searcher
-from fdch.runs.experiment import TrainingTask, train_run
+from fdch.runs.pipeline import TrainingTask, train_run
 
 QUICK = {"stage_one_epochs": "1", "stage_two_epochs": "1", "batch_size": "32",
          "finetune": "true", "image_network": "small"}  # fmt: skip

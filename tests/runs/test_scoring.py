@@ -12,9 +12,9 @@ import pytest
 from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedRun, DataError, MissingFile, RunError
 from fdch.runs import scoring
-from fdch.runs.experiment import train_run
-from fdch.runs.files import DESCRIPTION
+from fdch.runs.pipeline import train_run
 from fdch.runs.run import open_run
+from fdch.runs.run_files import DESCRIPTION
 from fdch.runs.scoring import evaluate, evaluate_run, validate
 
 

@@ -44,10 +44,10 @@ class Toy(HashMethod):
     def _learn(self, inputs, pairs, validation, context):
         raise NotImplementedError
 
-    def _learned(self):
+    def _state(self):
         raise NotImplementedError
 
-    def _take_up(self, inputs, state, context):
+    def _load_state(self, inputs, state, context):
         raise NotImplementedError
 
 

@@ -30,7 +30,7 @@ class EpochClock:
             self._last = now
 
 
-def timed_losses(losses: Iterable[float]) -> tuple[list[float], list[float]]:
+def time_losses(losses: Iterable[float]) -> tuple[list[float], list[float]]:
     """Draw the losses of epochs; give them, and the seconds that each took."""
     found, took, last = [], [], time.perf_counter()
     for loss in losses:

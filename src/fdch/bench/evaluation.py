@@ -161,7 +161,7 @@ def _agreement(work: Workload, number: int, seed: int) -> dict[str, Any]:
     stable = sorting_loop(*work.as_floats(), number=number, kind="stable")
     assert counts.stable is not None  # it was asked for
     stable_difference = _difference(counts.stable, stable)
-    untied = _untied(np.random.default_rng(seed), work.query_codes.bits)
+    untied = _break_ties(np.random.default_rng(seed), work.query_codes.bits)
     expected = average_precision(distance_histograms(*untied))
     untied_difference = _difference(expected, sorting_loop(*untied.as_floats()))
     return {
@@ -174,7 +174,7 @@ def _agreement(work: Workload, number: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _untied(rng: np.random.Generator, bits: int) -> Workload:
+def _break_ties(rng: np.random.Generator, bits: int) -> Workload:
     """Make queries whose distances to a database of bits + 1 items all differ."""
     # Item i has its first i bits set: at distance i from the query of no bits set,
     # at bits - i from the query of all.

@@ -88,7 +88,7 @@ def methods_benchmark(
         "bits": sizes.bits,
         "encode_pairs": sizes.encode,
         **asdict(sizes.workload),
-        "methods": {name: _described(found[name], sizes) for name in names},
+        "methods": {name: _describe(found[name], sizes) for name in names},
     }
 
 
@@ -132,7 +132,7 @@ def _measure(name: str, number: int, sizes: Sizes) -> dict[str, Any]:
     return figures
 
 
-def _described(found: Mapping[int, dict[str, Any]], sizes: Sizes) -> dict[str, Any]:
+def _describe(found: Mapping[int, dict[str, Any]], sizes: Sizes) -> dict[str, Any]:
     """Join the measurements of a method."""
     main = dict(found[sizes.pairs])
     if (encoding := main.get("encoding")) is not None:

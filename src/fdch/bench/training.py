@@ -10,7 +10,7 @@ from fdch.bench.epoch_speed import (
     forget_peak_device_memory,
     machine_facts,
     peak_device_memory,
-    timed_losses,
+    time_losses,
 )
 from fdch.bench.plain_loop import plain_stage_one
 from fdch.bench.timing import spread
@@ -92,7 +92,7 @@ def training_benchmark(
         for stage in STAGES
     }
     peer = _rates(plain, sizes.pairs)
-    losses = _compared_losses(sizes, pairs, context)
+    losses = _compare_losses(sizes, pairs, context)
     progress(Update("training benchmark", total, total, "training"))
     own = stages["stage 1"]["epoch_seconds"]["all"]
     return {
@@ -140,10 +140,10 @@ def _peer(
         asdict(method),
         context.torch_device(),
     )
-    return timed_losses(epochs)
+    return time_losses(epochs)
 
 
-def _compared_losses(
+def _compare_losses(
     sizes: TrainingSizes, pairs: PairedSet, context: Context
 ) -> dict[str, Any]:
     """Run both sides without dropout, whose draws differ, and compare losses."""

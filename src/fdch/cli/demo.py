@@ -26,7 +26,7 @@ from fdch.cli.values import seed_option
 from fdch.errors import RunError
 
 if TYPE_CHECKING:
-    from fdch.runs.experiment import TrainingTask
+    from fdch.runs.pipeline import TrainingTask
     from fdch.runs.run import Run
     from fdch.runs.scoring import Evaluation
     from fdch.training.context import Context
@@ -93,7 +93,7 @@ def command(
         require_packages()
     from fdch.index.search.rows import row_type
     from fdch.methods._settings import parse_assignments
-    from fdch.runs.experiment import TrainingTask
+    from fdch.runs.pipeline import TrainingTask
     from fdch.training.context import Context
 
     row_type(bits)  # refuses what cannot be indexed, before anything is learned
@@ -143,7 +143,7 @@ def _train_and_score(
     from fdch.cli.data_notes import tell_parts
     from fdch.data.pairs import PairedSet
     from fdch.data.splits import Split
-    from fdch.runs.experiment import train_run
+    from fdch.runs.pipeline import train_run
     from fdch.runs.run import open_run
     from fdch.runs.scoring import evaluate_run
 

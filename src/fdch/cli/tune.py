@@ -15,7 +15,7 @@ from fdch.cli.training_options import build_task, training_options
 from fdch.cli.values import Minutes
 
 if TYPE_CHECKING:
-    from fdch.runs.experiment import TrainingTask
+    from fdch.runs.pipeline import TrainingTask
     from fdch.tuning.settings_file import SettingsFile
     from fdch.tuning.tune import Tuning
 

@@ -82,15 +82,15 @@ class ResultCache:
                 found.update(connection.execute(query, some))
             return found
 
-        sealed = self._tried(ask) or {}
-        opened = {key: _opened(key, value) for key, value in sealed.items()}
+        sealed = self._try(ask) or {}
+        opened = {key: _remove_check(key, value) for key, value in sealed.items()}
         return {key: value for key, value in opened.items() if value is not None}
 
     def put_many(self, items: Mapping[bytes, bytes]) -> None:
         """Keep values, all or none of them; an earlier one is replaced."""
         if not items:
             return
-        rows = [(key, _sealed(key, value)) for key, value in items.items()]
+        rows = [(key, _add_check(key, value)) for key, value in items.items()]
 
         def keep(connection: sqlite3.Connection) -> None:
             with connection:
@@ -98,15 +98,15 @@ class ResultCache:
                     "INSERT OR REPLACE INTO results VALUES (?, ?)", rows
                 )
 
-        self._tried(keep)
+        self._try(keep)
 
-    def _tried(self, action: Callable[[sqlite3.Connection], _T]) -> _T | None:
+    def _try(self, action: Callable[[sqlite3.Connection], _T]) -> _T | None:
         """Run one action; set a damaged file aside once and try again."""
         deadline = time.monotonic() + _WAIT_SECONDS
         is_new = False
         while True:
             try:
-                with closing(self._connected()) as connection:
+                with closing(self._connect()) as connection:
                     return action(connection)
             except (sqlite3.OperationalError, OSError) as error:
                 if not _is_busy(error) or time.monotonic() > deadline:
@@ -125,7 +125,7 @@ class ResultCache:
         _log.log(level, "going on without the cache '%s': %s", self.path, error)
         self._is_quiet = True
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
         try:
@@ -155,11 +155,11 @@ def _is_busy(error: Exception) -> bool:
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _sealed(key: bytes, value: bytes) -> bytes:
+def _add_check(key: bytes, value: bytes) -> bytes:
     return _check(key, value) + value
 
 
-def _opened(key: bytes, sealed: object) -> bytes | None:
+def _remove_check(key: bytes, sealed: object) -> bytes | None:
     """Take the check off a value; none when it was damaged on disk."""
     if not isinstance(sealed, bytes):
         return None
@@ -208,7 +208,7 @@ def pixel_store(
     place = default_folder() if folder is None else Path(folder)
     path = place / f"pixels-{_key(pictures, size)}.npy"
     shape = (len(pictures), size, size, 3)
-    kept = _mapped(path, shape)
+    kept = _map(path, shape)
     if kept is not None:
         return kept
     try:
@@ -216,7 +216,7 @@ def pixel_store(
     except RunError as error:
         _log.warning("going on without the cache '%s': %s", path, error)
         return _in_memory(pictures, shape, progress)
-    written = _mapped(path, shape)
+    written = _map(path, shape)
     return _in_memory(pictures, shape, progress) if written is None else written
 
 
@@ -227,7 +227,7 @@ def _key(pictures: Pictures, size: int) -> str:
     return digest.hex()
 
 
-def _mapped(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8] | None:
+def _map(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8] | None:
     """Map a whole store; none when there is none, or not a whole one."""
     try:
         pixels = np.load(path, mmap_mode="r", allow_pickle=False)

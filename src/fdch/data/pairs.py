@@ -211,12 +211,12 @@ class PairedSet:
 
         Pictures found whole are remembered in the cache by their content.
         """
-        from fdch.data.pictures.checking import broken_pictures
+        from fdch.data.pictures.checking import find_broken_pictures
 
         require_broken(broken)
         if not isinstance(self.images, Pictures):
             return self
-        found = broken_pictures(self.images, progress, first=broken == "refuse")
+        found = find_broken_pictures(self.images, progress, first=broken == "refuse")
         if not found:
             return self
         if broken == "refuse":

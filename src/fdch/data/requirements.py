@@ -38,7 +38,7 @@ def _require_cells(pairs: PairedSet, what: str, present: NDArray[np.bool_]) -> N
     if len(missing):
         raise DataError(
             f"{len(missing)} of {len(pairs)} training pairs have no {what}: "
-            f"{_listed(pairs.ids[missing])}. Training needs both sides of every "
+            f"{_list_names(pairs.ids[missing])}. Training needs both sides of every "
             "pair; complete these rows or leave them out."
         )
 
@@ -80,11 +80,11 @@ def _require_numbers(pairs: PairedSet, what: str, wrong: NDArray[np.intp]) -> No
     if len(wrong):
         raise DataError(
             f"the {what} features of {len(wrong)} pairs have values that are not "
-            f"finite numbers: {_listed(pairs.ids[wrong])}. Mend or remove them."
+            f"finite numbers: {_list_names(pairs.ids[wrong])}. Mend or remove them."
         )
 
 
-def _listed(ids: NDArray[np.object_]) -> str:
+def _list_names(ids: NDArray[np.object_]) -> str:
     names = ", ".join(f"'{name}'" for name in ids[:_NAMED])
     more = len(ids) - _NAMED
     return f"{names} and {more} more" if more > 0 else names

@@ -114,7 +114,7 @@ class Split:
         if len(set(together)) != len(together):
             twice = [name for name, count in Counter(together).items() if count > 1]
             raise DataError(
-                f"a split must not hold an id twice: {_listed(twice)}. Queries, "
+                f"a split must not hold an id twice: {_list_names(twice)}. Queries, "
                 "training and validation pairs must not overlap."
             )
 
@@ -190,7 +190,7 @@ class Split:
         if unknown:
             raise DataError(
                 f"{len(unknown)} ids of the split are not in '{pairs.name}': "
-                f"{_listed(unknown)}. Give the data that the split was drawn from."
+                f"{_list_names(unknown)}. Give the data that the split was drawn from."
             )
         if check and self.data != pairs.fingerprint:
             raise DataError(
@@ -237,7 +237,7 @@ class Split:
         return split
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:_NAMED])
     more = len(names) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown

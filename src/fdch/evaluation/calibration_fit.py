@@ -46,7 +46,7 @@ def fit_calibration(
         None where there are fewer than two pairs, or none that share a label.
     """
     if len(labels) > MAX_PAIRS:
-        rows = _drawn_rows(len(labels))
+        rows = _draw_rows(len(labels))
         labels = labels[rows]
         outputs = {kind: values[rows] for kind, values in outputs.items()}
     known = labels.astype(np.float32)
@@ -86,7 +86,7 @@ def falling(relevant: NDArray[Any], total: NDArray[Any]) -> Share:
     return np.round(np.repeat(shares, [int(width) for *_, width in pools]), DECIMALS)
 
 
-def _drawn_rows(pairs: int) -> NDArray[np.int64]:
+def _draw_rows(pairs: int) -> NDArray[np.int64]:
     """Draw some of the pairs, the same ones at every call."""
     drawn = np.random.default_rng(0).choice(pairs, MAX_PAIRS, replace=False)
     return np.sort(drawn)

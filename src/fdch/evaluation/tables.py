@@ -50,7 +50,7 @@ class Table:
 
     def text(self) -> str:
         """Align the columns for a terminal: names left, figures right."""
-        shown = [self.header, *([_shown(cell) for cell in row] for row in self.rows)]
+        shown = [self.header, *([_format(cell) for cell in row] for row in self.rows)]
         columns = list(zip(*shown, strict=True))
         widths = [max(map(len, column)) for column in columns]
         names = [self._has_names(index) for index in range(len(columns))]
@@ -69,9 +69,9 @@ class Table:
         header = [(name, f"{name} std") for name in self.header]
         output = io.StringIO()
         writer = csv.writer(output, lineterminator="\n")
-        writer.writerow(_widened(header, spread))
+        writer.writerow(_widen(header, spread))
         for row in self.rows:
-            writer.writerow(_widened(map(_halves, row), spread))
+            writer.writerow(_widen(map(_halves, row), spread))
         return output.getvalue()
 
     def latex(self) -> str:
@@ -102,7 +102,7 @@ class Table:
         return any(isinstance(row[index], Spread) for row in self.rows)
 
 
-def _shown(cell: Cell) -> str:
+def _format(cell: Cell) -> str:
     if cell is None:
         return "-"
     return f"{cell:.4f}" if isinstance(cell, float) else str(cell)
@@ -112,7 +112,7 @@ def _halves(cell: Cell) -> tuple[Cell, Cell]:
     return (cell.mean, cell.deviation) if isinstance(cell, Spread) else (cell, None)
 
 
-def _widened(row: Iterable[tuple[Cell, Cell]], spread: Sequence[bool]) -> list[Cell]:
+def _widen(row: Iterable[tuple[Cell, Cell]], spread: Sequence[bool]) -> list[Cell]:
     """Keep the first half of each cell, and the second of cells with a spread."""
     return [
         half
@@ -130,7 +130,7 @@ def _latex_cell(cell: Cell) -> str:
         return f"${str(cell).replace('±', chr(92) + 'pm')}$"
     if isinstance(cell, str):
         return latex_text(cell)
-    return "--" if cell is None else _shown(cell)
+    return "--" if cell is None else _format(cell)
 
 
 def latex_text(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -61,12 +61,13 @@ class PairSum(NamedTuple):
     threshold: Array | float = 0.0
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class HashMethod(ABC):
     """Learns codes from labelled pairs, then encodes either modality alone.
 
-    A method is a dataclass of its settings. Making one does no work; `fit` does
-    everything, leaves the settings alone and forgets any earlier `fit`.
+    A method is a dataclass of its settings, which are checked whenever they are set.
+    Making one does no work; `fit` does everything, leaves the settings alone and
+    forgets any earlier `fit`. Two methods are equal only if they are the same object.
 
     Args:
         bits: Length of the codes.
@@ -89,7 +90,33 @@ class HashMethod(ABC):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     search_space: ClassVar[SearchSpace] = {}
     _inputs: ClassVar[Inputs | None] = None
-    _least_pairs: ClassVar[int] = 1
+    _min_pairs: ClassVar[int] = 1
+    _is_made: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        # where a class has these, `dataclass` writes none of its own
+        for name in ("__eq__", "__hash__", "__repr__"):
+            setattr(cls, name, getattr(HashMethod, name))
+
+    def __post_init__(self) -> None:
+        self.check()
+        self._is_made = True  # type: ignore[misc]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a setting or refuse it, leaving the method as it was."""
+        before = getattr(self, name, None)
+        super().__setattr__(name, value)
+        if self._is_made and name in self.__dataclass_fields__:
+            try:
+                self.check()
+            except SettingError:
+                super().__setattr__(name, before)
+                raise
+
+    def __repr__(self) -> str:
+        shown = {"bits": self.bits, **self.changed_settings()}
+        listed = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        return f"{type(self).__name__}({listed})"
 
     def fit(
         self,
@@ -111,10 +138,9 @@ class HashMethod(ABC):
                 each update.
             context: Device, progress and checkpoints together, for commands.
         """
-        self.check()
         require_pairs(pairs)
         context = _adapt(context, device, progress)
-        pairs.require_training(self._least_pairs, self.about.needs_labels)
+        pairs.require_training(self._min_pairs, self.about.needs_labels)
         inputs = Inputs.fit(
             pairs,
             self.image_network,
@@ -187,6 +213,14 @@ class HashMethod(ABC):
             )
         return self._inputs
 
+    def changed_settings(self) -> dict[str, Any]:
+        """Return the settings that are not the defaults."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.init and getattr(self, field.name) != field.default
+        }
+
     @property
     def trained_on(self) -> int:
         """How many pairs it has learned from."""
@@ -209,20 +243,19 @@ class HashMethod(ABC):
         return {}
 
     def state(self) -> dict[str, Array]:
-        """Give everything learned as plain arrays, in C order as files have it."""
-        arrays = inputs_to_arrays(self.inputs) | self._learned()
+        """Return everything learned as plain arrays, in C order as files have it."""
+        arrays = inputs_to_arrays(self.inputs) | self._state()
         return {name: np.asarray(array, order="C") for name, array in arrays.items()}
 
     def restore(self, state: Mapping[str, Array], context: Context = PLAIN) -> Self:
-        """Take up what `state` gave, in place of `fit`."""
-        self.check()
+        """Load what `state` returned, in place of `fit`."""
         inputs = inputs_from_arrays(state, self.image_weights)
-        self._take_up(inputs, state, context)
+        self._load_state(inputs, state, context)
         self._inputs = inputs  # type: ignore[misc]
         return self
 
     def check(self) -> None:
-        """Refuse settings outside their range, before any work."""
+        """Refuse settings of the wrong kind or outside their range."""
         make_plain(self)
         require_kinds(self)
         if self.bits < 1:
@@ -254,14 +287,14 @@ class HashMethod(ABC):
         """Learn from pairs already checked."""
 
     @abstractmethod
-    def _learned(self) -> dict[str, Array]:
-        """Give what `_learn` learned."""
+    def _state(self) -> dict[str, Array]:
+        """Return what `_learn` learned."""
 
     @abstractmethod
-    def _take_up(
+    def _load_state(
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
-        """Take up what `_learned` gave."""
+        """Load what `_state` returned."""
 
 
 def _adapt(context: Context, device: str | None, progress: bool | Progress) -> Context:

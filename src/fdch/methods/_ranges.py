@@ -1,7 +1,7 @@
 """Kinds that settings must be of, and ranges that they must lie in."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -33,7 +33,7 @@ def require_kinds(method: Any) -> None:
     problems = []
     for field in fields(method):
         value = getattr(method, field.name)
-        expected = _expected(value, kinds[field.name])
+        expected = _find_mismatch(value, kinds[field.name])
         if expected:
             problems.append(f"setting {field.name}={value!r}: expected {expected}.")
     if problems:
@@ -52,7 +52,7 @@ def plain_kind(kind: Any) -> tuple[Any, bool]:
     return kind, False
 
 
-def _expected(value: Any, kind: Any) -> str:
+def _find_mismatch(value: Any, kind: Any) -> str:
     """Say what a value should be, or nothing where it is that."""
     kind, may_be_open = plain_kind(kind)
     if value is None and may_be_open:
@@ -72,6 +72,42 @@ def _expected(value: Any, kind: Any) -> str:
     else:
         return ""
     return "" if fits else wanted
+
+
+# what must hold for settings whose names end so
+_RULES: tuple[tuple[str, tuple[str, ...], Callable[[float], bool]], ...] = (
+    (
+        "these settings must be positive",
+        (
+            "_width",
+            "text_hidden",
+            "fusion_hidden",
+            "batch_size",
+            "learning_rate",
+            "tuning_rate",
+            "epoch_scale",
+            "epochs",
+        ),
+        lambda x: x > 0,
+    ),
+    (
+        "these must not be negative",
+        ("_weight", "image_hidden", "_decay", "backbone_rate"),
+        lambda x: x >= 0,
+    ),
+    ("these must be at least 0, below 1", ("_dropout",), lambda x: 0 <= x < 1),
+)
+
+
+def require_by_names(method: Any) -> None:
+    """Refuse settings of networks that break the rule for names like theirs."""
+    names = [field.name for field in fields(method)]
+    for rule, endings, holds in _RULES:
+        ruled = [name for name in names if name.endswith(endings)]
+        given = {name: getattr(method, name) for name in ruled}
+        wrong = [n for n, x in given.items() if x is not None and not holds(x)]
+        if wrong:
+            raise SettingError(f"{rule}: {with_values(method, wrong)}.")
 
 
 def require_positive(method: object, *names: str) -> None:

@@ -82,9 +82,7 @@ def configure(
     names = setting_names(method)
     preset_values = method.presets[preset] if preset else {}
     chosen = {key: value for key, value in preset_values.items() if key in names}
-    made = method(**{**chosen, **given, **values})
-    made.check()
-    return made
+    return method(**{**chosen, **given, **values})
 
 
 def _parse(

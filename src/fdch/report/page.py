@@ -15,8 +15,8 @@ from fdch.report.plots import balance_plot, lookup_plot, precision_plot
 from fdch.report.render import picture_uri, write_page
 from fdch.report.samples import Example, draw_examples
 from fdch.runs.encoding import lacks_known_words
-from fdch.runs.files import DESCRIPTION
 from fdch.runs.run import Run
+from fdch.runs.run_files import DESCRIPTION
 from fdch.runs.scoring import Evaluation
 
 QUERY_SIZE, ANSWER_SIZE = 240, 160
@@ -46,7 +46,7 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
         path,
         "report.html.j2",
         run=run,
-        facts=shown_facts(run),
+        facts=describe_training(run),
         scores=scores,
         duplicates=evaluation.duplicates,
         directions=DIRECTIONS,
@@ -67,7 +67,7 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
     )
 
 
-def shown_facts(run: Run) -> dict[str, str]:
+def describe_training(run: Run) -> dict[str, str]:
     """Give what the page tells of the training, in words."""
     facts = run.facts
     try:
@@ -138,14 +138,14 @@ def _card(
     """Show of a pair the side that counts, and its labels."""
     return Card(
         name=str(pairs.ids[row]),
-        text=_shortened(text_of(pairs, row)) if side == "text" else None,
+        text=_shorten(text_of(pairs, row)) if side == "text" else None,
         labels=tuple((name, name in (wanted or ())) for name in labels_of(pairs, row)),
         picture=picture_uri(pairs, row, size) if side == "image" else None,
         found=found,
     )
 
 
-def _shortened(text: str | None, most: int = 280) -> str | None:
+def _shorten(text: str | None, most: int = 280) -> str | None:
     if text is None or len(text) <= most:
         return text
     return text[: most - 1] + "…"

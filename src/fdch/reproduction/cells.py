@@ -1,4 +1,4 @@
-"""Cells on disk: what was asked for, how it went, and its scores.
+"""Cells on disk: what was run, how it went, and its scores.
 
 cells/METHOD-BITS-SEED/cell.json      the task's fingerprint, state and figures
 cells/METHOD-BITS-SEED/scores.json    its scores, once it is done
@@ -68,7 +68,7 @@ class Record:
 
     @classmethod
     def read(cls, folder: Path) -> "Record | None":
-        """Read a cell's record; None where there is none.
+        """Read a cell's record; None if there is none.
 
         Raises:
             DataError: Something is there that is not a record.
@@ -90,8 +90,8 @@ class Record:
         )
 
 
-def remains(folder: Path, fingerprint: str) -> tuple[Record | None, str]:
-    """Look at what an earlier attempt at a cell has left.
+def previous_record(folder: Path, fingerprint: str) -> tuple[Record | None, str]:
+    """Read the record of an earlier attempt at a cell.
 
     Returns:
         The record, if it is of this task; and what is wrong with it otherwise.
@@ -99,11 +99,11 @@ def remains(folder: Path, fingerprint: str) -> tuple[Record | None, str]:
     try:
         record = Record.read(folder)
     except FdchError as problem:
-        return None, f"'{folder}' is damaged and made anew ({problem})"
+        return None, f"'{folder}' is damaged and run again ({problem})"
     if record is not None and record.fingerprint != fingerprint:
         return None, (
             f"'{folder}' was made with other data, settings or version of fdch; it is "
-            "made anew"
+            "run again"
         )
     return record, ""
 

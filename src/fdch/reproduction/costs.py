@@ -17,7 +17,7 @@ RESUMED = "training was interrupted; only its last part is counted"
 def cost_table(found: Reproduction) -> Table:
     """Lay out training time, encoding rate and memory by method and length."""
     rows: list[tuple[Cell, ...]] = []
-    for method, bits in _settled(found):
+    for method, bits in _list_complete(found):
         records = found.of(method, bits)
         rows.append(
             (
@@ -45,7 +45,7 @@ def cost_table(found: Reproduction) -> Table:
 def health_table(found: Reproduction) -> Table:
     """Lay out how database codes use their bits, by method, length and set."""
     rows: list[tuple[Cell, ...]] = []
-    for method, bits in _settled(found):
+    for method, bits in _list_complete(found):
         runs = found.scores(method, bits)
         for name in runs[0].health:
             health = [run.health[name] for run in runs]
@@ -75,7 +75,7 @@ def warnings_of(found: Reproduction) -> list[str]:
     return list(dict.fromkeys(told))
 
 
-def _settled(found: Reproduction) -> list[tuple[str, int]]:
+def _list_complete(found: Reproduction) -> list[tuple[str, int]]:
     """List methods and lengths that have all their seeds, in the recipes' order."""
     asked = dict.fromkeys((cell.method, cell.bits) for cell in found.records)
     order = list(dict.fromkeys(method for method, _ in asked))

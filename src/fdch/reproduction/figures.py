@@ -203,13 +203,13 @@ def _draw_curve(
         markerfacecolor=colour if is_filled else "none",
         markeredgecolor=colour,
         markeredgewidth=1.0,
-        markevery=marked_points(points, number),
+        markevery=choose_markers(points, number),
         zorder=4 if leads else 3,
         label=label(method),
     )
 
 
-def marked_points(points: Sequence[tuple[float, float]], number: int) -> list[int]:
+def choose_markers(points: Sequence[tuple[float, float]], number: int) -> list[int]:
     """Choose the points that get a marker: those nearest to every so much recall.
 
     Each curve begins elsewhere, so that markers of curves that run together do not

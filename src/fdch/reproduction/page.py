@@ -60,7 +60,7 @@ def write_page_of(path: Path, found: Reproduction, grids: Sequence[Grid]) -> Non
         source=SOURCE if Published.beside(found.pairs).values else None,
         protocol=next((r.scores.protocol for r in records if r.scores), None),
         chance=_chance(found),
-        settings=_changed(found),
+        settings=_list_changes(found),
         tuned=tuned_rows(found),
         tuning_seed=SEED,
         version=__version__,
@@ -142,7 +142,7 @@ def _constant(health: Table) -> list[str]:
     ]
 
 
-def _changed(found: Reproduction) -> dict[str, str]:
+def _list_changes(found: Reproduction) -> dict[str, str]:
     return {
         method: ", ".join(f"{key}={value}" for key, value in settings.items())
         for method, settings in found.study.settings.items()

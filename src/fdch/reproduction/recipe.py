@@ -90,7 +90,7 @@ def choose(
     if methods is not None:
         known = {method for recipe in recipes for method in recipe.methods}
         recipes = [
-            replace(recipe, methods=_narrowed(recipe, methods, known))
+            replace(recipe, methods=_narrow(recipe, methods, known))
             for recipe in recipes
         ]
     return [recipe for recipe in recipes if recipe.methods]
@@ -105,9 +105,7 @@ def label(method: str) -> str:
     return LABELS.get(method, method.upper())
 
 
-def _narrowed(
-    recipe: Recipe, methods: Sequence[str], known: set[str]
-) -> tuple[str, ...]:
+def _narrow(recipe: Recipe, methods: Sequence[str], known: set[str]) -> tuple[str, ...]:
     kept = [method for method in recipe.methods if method in methods]
     added = [method for method in methods if method not in known]
     return tuple(dict.fromkeys(kept + added))

@@ -46,12 +46,14 @@ def text_table(grid: Grid, measure: str = "map") -> Table:
     rows: list[tuple[Cell, ...]] = []
     for gallery in grid.galleries(measure):
         for line in grid.sections[gallery]:
-            rows.append((line.label, _marked(gallery, line), *_scores(line, measure)))
+            rows.append(
+                (line.label, _mark_gallery(gallery, line), *_scores(line, measure))
+            )
             if line.has_published and measure == "map":
-                rows.append(("", "published", *map(_printed, line.published)))
+                rows.append(("", "published", *map(_format_score, line.published)))
         chances = grid.chance[gallery][measure]
         if any(chance is not None for chance in chances):
-            rows.append(("chance", gallery, *map(_printed, chances)))
+            rows.append(("chance", gallery, *map(_format_score, chances)))
     if measure != "map":
         return Table(header, tuple(rows), (MEASURES[measure].meaning,))
     notes = [f"{grid.recipe.title}: {grid.recipe.caption}", *grid.notes]
@@ -60,7 +62,7 @@ def text_table(grid: Grid, measure: str = "map") -> Table:
     return Table(header, tuple(rows), tuple(notes))
 
 
-def _marked(gallery: str, line: Line) -> str:
+def _mark_gallery(gallery: str, line: Line) -> str:
     return f"{gallery} (own)" if line.is_usual else gallery
 
 
@@ -79,5 +81,5 @@ def _ends(entry: Entry | None, measure: str) -> tuple[float | None, float | None
     return entry.intervals.get(measure, (None, None)) if entry else (None, None)
 
 
-def _printed(value: float | None) -> str:
+def _format_score(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"

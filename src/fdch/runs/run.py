@@ -1,7 +1,5 @@
 """Runs: a trained method opened from a folder, or written to one."""
 
-import hashlib
-import json
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
@@ -21,9 +19,9 @@ from fdch.data.splits import Split
 from fdch.data.static_words import PACKAGE
 from fdch.errors import DamagedRun, FdchError, RunError
 from fdch.evaluation.calibration import Calibration
-from fdch.files import checksum, write_json, write_whole
+from fdch.files import checksum, fingerprint, write_json, write_whole
 from fdch.methods._base import HashMethod
-from fdch.runs.files import (
+from fdch.runs.run_files import (
     CALIBRATION,
     DESCRIPTION,
     FORMAT,
@@ -198,8 +196,7 @@ def _model_fingerprint(
     """
     weights = checksums.get(settings["image_weights"])
     others = {key: settings[key] for key in settings if key != "image_weights"}
-    text = json.dumps([name, others, checksums[STATE], weights], sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return fingerprint([name, others, checksums[STATE], weights])
 
 
 def _save_array(path: Path, values: NDArray[np.uint8]) -> None:

@@ -16,9 +16,9 @@ from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError
 from fdch.evaluation import GALLERIES, Protocol, Scores, score_galleries
 from fdch.methods._base import HashMethod
 from fdch.runs.encoding import EncodedPairs, encode_pairs
-from fdch.runs.files import DESCRIPTION
 from fdch.runs.preparation import read_pairs
 from fdch.runs.run import Run
+from fdch.runs.run_files import DESCRIPTION
 from fdch.training.context import PLAIN, Context
 
 KNOWN_DATA = ("source", "fingerprint")

@@ -11,7 +11,7 @@ from fdch.progress import Progress, silent
 _WHOLE = b"whole"
 
 
-def broken_pictures(
+def find_broken_pictures(
     pictures: Pictures,
     progress: Progress = silent,
     first: bool = False,

@@ -63,7 +63,7 @@ def read(
     """
     photos, annotations = _folders(Path(argument))
     words = _common_tags(photos / "doc" / "common_tags.txt")
-    labelled = _labelled(annotations)
+    labelled = _read_labels(annotations)
     paths = _photo_paths(photos)
     found = _find_pairs(labelled, paths, photos / "meta" / "tags", frozenset(words))
     skipped = settle(found.broken, broken, "unpack the download again")
@@ -130,7 +130,7 @@ def _annotation_files(folder: Path) -> list[Path]:
     return [path for path in files if _KNOWN_LABELS.fullmatch(path.stem)]
 
 
-def _labelled(folder: Path) -> dict[str, frozenset[int]]:
+def _read_labels(folder: Path) -> dict[str, frozenset[int]]:
     """Read which pictures have each label."""
     return {path.stem: _numbers(path) for path in _annotation_files(folder)}
 
@@ -183,13 +183,13 @@ def _find_pairs(
         except MissingFile:
             # neither photo nor tags: annotated, but not in this copy at all
             if number in paths:
-                found.broken.append(_skipped(number, f"no file 'tags{number}.txt'"))
+                found.broken.append(_skip(number, f"no file 'tags{number}.txt'"))
             continue
         except DataError as error:
-            found.broken.append(_skipped(number, str(error)))
+            found.broken.append(_skip(number, str(error)))
             continue
         if text and number not in paths:
-            found.broken.append(_skipped(number, f"no photo 'im{number}.jpg'"))
+            found.broken.append(_skip(number, f"no photo 'im{number}.jpg'"))
         elif text:
             found.numbers.append(number)
             found.tags.append(text)
@@ -202,7 +202,7 @@ def _text(path: Path, common: frozenset[str]) -> str:
     return " ".join(tag for tag in tags if tag in common)
 
 
-def _skipped(number: int, reason: str) -> Skipped:
+def _skip(number: int, reason: str) -> Skipped:
     return Skipped(f"im{number}", reason)
 
 

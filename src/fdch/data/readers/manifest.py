@@ -111,7 +111,9 @@ def _require_columns(path: Path, columns: tuple[str, ...]) -> None:
     if "image" in columns or "text" in columns:
         return
     if not columns:
-        raise DataError(f"'{path}' is empty; a manifest has columns {_listed(KNOWN)}.")
+        raise DataError(
+            f"'{path}' is empty; a manifest has columns {_list_names(KNOWN)}."
+        )
     hint = suggestion("image", columns) or suggestion("text", columns)
     near = [name for name in columns if name.lower() in KNOWN and name not in KNOWN]
     if near:
@@ -120,7 +122,7 @@ def _require_columns(path: Path, columns: tuple[str, ...]) -> None:
         hint = f"; rename {renamed}."
     raise DataError(
         f"'{path}' has neither a column 'image' nor 'text'; it has "
-        f"{_listed(columns)}{hint or '.'} Columns are separated by commas."
+        f"{_list_names(columns)}{hint or '.'} Columns are separated by commas."
     )
 
 
@@ -173,6 +175,6 @@ def _notes(columns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _list_names(names: tuple[str, ...]) -> str:
     shown = ", ".join(f"'{name[:40]}'" for name in names[:20])
     return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown

@@ -94,7 +94,7 @@ def _load_v5(path: Path, names: Sequence[str]) -> dict[str, Variable]:
     try:
         with open(path, "rb") as file:
             there = {name: (shape, kind) for name, shape, kind in io.whosmat(file)}
-        wanted = _wanted(path, names, there)
+        wanted = _choose_names(path, names, there)
         for name in wanted:
             _require_readable(path, name, *there[name])
         with open(path, "rb") as file:
@@ -114,7 +114,7 @@ def _load_v5(path: Path, names: Sequence[str]) -> dict[str, Variable]:
     return variables
 
 
-def _wanted(path: Path, names: Sequence[str], there: dict[str, Any]) -> list[str]:
+def _choose_names(path: Path, names: Sequence[str], there: dict[str, Any]) -> list[str]:
     wanted = [name for name in names if name in there]
     if not wanted:
         found = ", ".join(f"'{name[:40]}'" for name in list(there)[:20]) or "nothing"
@@ -143,7 +143,7 @@ def _open_hdf5(path: Path, names: Sequence[str]) -> dict[str, Variable]:
         file = h5py.File(path, "r", rdcc_nbytes=_CACHE_BYTES, rdcc_nslots=10_007)
         # MATLAB keeps references and objects under names such as '#refs#'
         there = {name: None for name in file if not name.startswith("#")}
-        wanted = _wanted(path, names, there)
+        wanted = _choose_names(path, names, there)
         # the datasets keep the file open for as long as they are in use
         return {name: _dataset(path, file, name) for name in wanted}
     except DataError:
