@@ -130,7 +130,7 @@ def test_a_demo_interrupted_at_its_page_says_how_to_go_on(
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fdch.report.page.write_report", stop)
+    monkeypatch.setattr("fdch.report.evaluation_page.write_report", stop)
     result = fdch("demo", "--data", on_features.data, "--out", tmp_path / "d", *tiny)
     assert result.exit_code == 130
     assert "begin again with the same command" in result.stderr

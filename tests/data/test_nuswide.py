@@ -4,7 +4,7 @@ import pytest
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureLimits
 from fdch.data.readers import nuswide
-from fdch.data.readers.photo_search import PhotoSearch
+from fdch.data.readers.nuswide import PhotoSearch
 from fdch.errors import BrokenRow, DataError, MissingFile
 
 PICTURES = [

@@ -99,7 +99,9 @@ def run(pairs, tmp_path_factory):
         "versions": {"fdch": "1.0", "python": "3.11"},
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fdch.report.page.lacks_known_words", lambda *_: np.ones(3, bool))
+        patch.setattr(
+            "fdch.report.evaluation_page.lacks_known_words", lambda *_: np.ones(3, bool)
+        )
         yield Run(tmp_path_factory.mktemp("run"), method, facts)
 
 

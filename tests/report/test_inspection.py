@@ -15,8 +15,7 @@ from fdch.data.pairs import Skipped
 from fdch.data.pictures.images import ImageFeatures, PictureFiles
 from fdch.data.texts import Sentences, WordVectors
 from fdch.report import inspection
-from fdch.report.inspection import Range, inspect_pairs, label_chance
-from fdch.report.inspection_page import write_inspection
+from fdch.report.inspection import Range, inspect_pairs, label_chance, write_inspection
 
 
 def slow_chance(labels):

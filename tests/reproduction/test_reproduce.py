@@ -9,11 +9,11 @@ from fdch.evaluation import comparison
 from fdch.progress import Update
 from fdch.reproduction.cells import RUN
 from fdch.reproduction.grid import build_grid
+from fdch.reproduction.grid_tables import score_rows
 from fdch.reproduction.outputs import write_outputs
 from fdch.reproduction.recipe import choose
 from fdch.reproduction.reproduce import reproduce
 from fdch.reproduction.study import Cell, Study
-from fdch.reproduction.tables import score_rows
 
 METHODS = ["cmfh", "scm_seq", "fdch", "fdch_i"]
 RECIPES = choose("all", [8, 16], METHODS)

@@ -16,9 +16,9 @@ from fdch.runs import preparation
 from fdch.runs.pipeline import TrainingTask
 from fdch.training.context import Context
 from fdch.tuning import search, tune
-from fdch.tuning.page import write_tuning_page
 from fdch.tuning.settings_file import SettingsFile
 from fdch.tuning.tune import require_free_place, study_folder, tune_settings
+from fdch.tuning.tuning_page import write_tuning_page
 
 TINY = {
     "stage_one_epochs": "2",

@@ -24,8 +24,7 @@ from fdch.methods._settings import configure, identifying
 from fdch.progress import Update
 from fdch.runs.preparation import TrainingData
 from fdch.training.context import PLAIN, Context
-from fdch.tuning.folds import Folds, training_part
-from fdch.tuning.held_out import measure_held_out
+from fdch.tuning.held_out import Folds, measure_held_out, training_part
 
 DEFAULTS = "defaults"  # the trial that all others are compared with
 MEASURES = ("map", "precision_at_10")

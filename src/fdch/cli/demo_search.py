@@ -44,7 +44,7 @@ def with_files(pairs: "PairedSet", folder: Path) -> "PairedSet":
     from PIL import Image
 
     from fdch.data.pictures.images import PictureArray
-    from fdch.data.threads import in_threads
+    from fdch.data.rows import in_threads
 
     images = pairs.images
     if not isinstance(images, PictureArray):

@@ -85,7 +85,7 @@ def command(
     else:
         say_scores(document, found.scores)
     if report is not None:
-        from fdch.report.page import write_report
+        from fdch.report.evaluation_page import write_report
 
         write_report(report, opened, found)
         note(f"report: {report}")

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pictures.images import Pictures, decode_batches
-from fdch.data.rows import Digest
-from fdch.data.threads import in_threads
+from fdch.data.rows import Digest, in_threads
 from fdch.errors import RunError
 from fdch.files import write_whole
 from fdch.progress import Progress, Update, silent

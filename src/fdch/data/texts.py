@@ -17,6 +17,7 @@ from scipy import sparse
 from fdch.data.rows import Digest, chosen, objects
 from fdch.errors import DataError
 
+_SHOWN_WORDS = 12
 _WORD = re.compile(r"\w+")
 # nearest() compares with every known word: keep a hostile text cheap
 _COMPARED_WORDS = 5
@@ -38,8 +39,12 @@ class Texts(ABC):
         """Tell for each row whether it has a text."""
 
     @abstractmethod
+    def text(self, row: int) -> str | None:
+        """Return a row's text to show; None if there is none."""
+
+    @abstractmethod
     def add_to(self, digest: Digest) -> None:
-        """Add what tells these texts from others to a fingerprint."""
+        """Add what distinguishes these texts from others to a fingerprint."""
 
 
 class Sentences(Texts):
@@ -71,6 +76,11 @@ class Sentences(Texts):
     def present(self) -> NDArray[np.bool_]:
         """Tell for each row whether it has a text."""
         return np.array([text is not None for text in self.values], dtype=np.bool_)
+
+    def text(self, row: int) -> str | None:
+        """Return a row's text as it was written."""
+        text: str | None = self.values[row]
+        return text
 
     def add_to(self, digest: Digest) -> None:
         """Add all texts and the words known to a fingerprint."""
@@ -108,6 +118,14 @@ class WordVectors(Texts):
     def present(self) -> NDArray[np.bool_]:
         """Tell for each row whether it has a text: all do."""
         return np.ones(len(self), dtype=np.bool_)
+
+    def text(self, row: int) -> str | None:
+        """Return the first words of a row, if the columns have names."""
+        if self.words is None:
+            return None
+        start, end = self.matrix.indptr[row : row + 2]
+        columns = self.matrix.indices[start:end][:_SHOWN_WORDS]
+        return " ".join(self.words[column] for column in columns)
 
     def add_to(self, digest: Digest) -> None:
         """Add all numbers and the words to a fingerprint."""

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -94,6 +95,15 @@ class Table:
 
     def __str__(self) -> str:
         return self.text()
+
+    def _repr_html_(self) -> str:
+        def line(cells: Iterable[Cell], tag: str) -> str:
+            shown = (f"<{tag}>{escape(_format(cell))}</{tag}>" for cell in cells)
+            return f"<tr>{''.join(shown)}</tr>"
+
+        rows = [line(self.header, "th"), *(line(row, "td") for row in self.rows)]
+        notes = [f"<p>{escape(note)}</p>" for note in self.notes]
+        return f"<table>{''.join(rows)}</table>{''.join(notes)}"
 
     def _has_names(self, index: int) -> bool:
         return any(isinstance(row[index], str) for row in self.rows)

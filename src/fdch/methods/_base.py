@@ -15,10 +15,17 @@ from fdch.data.pairs import PairedSet, require_pairs
 from fdch.errors import NotFitted, SettingError
 from fdch.methods._ranges import make_plain, require_kinds, require_not_negative
 from fdch.methods._space import SearchSpace
-from fdch.methods._state import inputs_from_arrays, inputs_to_arrays
 from fdch.progress import Progress, show_bars
 from fdch.training.context import PLAIN, Context
-from fdch.training.inputs import AUTO, STATIC, WORDS, Inputs, TextFeatures
+from fdch.training.inputs import (
+    AUTO,
+    STATIC,
+    WORDS,
+    Inputs,
+    TextFeatures,
+    inputs_from_arrays,
+    inputs_to_arrays,
+)
 
 Array = NDArray[Any]
 ROWS_AT_A_TIME = 4096

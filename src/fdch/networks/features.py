@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fdch.data.cache import NothingKept, ResultCache
 from fdch.data.pictures.images import ImageFeatures, Images, Pictures, decode_batches
-from fdch.data.threads import in_threads
+from fdch.data.rows import in_threads
 from fdch.errors import DataError
 from fdch.networks.device import resolve_device
 from fdch.networks.image import FrozenNetwork, load_frozen

@@ -1,20 +1,24 @@
-"""What there is to know of data before training on it."""
+"""What there is to know of data before training on it, and its page."""
 
 import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from fdch import __version__
 from fdch.data.duplicates import SIDES, Duplicates, count_duplicates, side_digests
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.decoding import FORMATS
 from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.evaluation import Histograms, chance
+from fdch.report.cards import Card
+from fdch.report.render import picture_uri, write_page
 
 MAX_PATTERNS = 4096
 SAMPLED_QUERIES = 2000
@@ -216,3 +220,38 @@ def _pictures(
             sides.append(max(picture.size))
         weights.append(len(content))
     return sides, weights
+
+
+SAMPLES, SIZE = 24, 220
+LISTED_LABELS = 40
+LISTED_SKIPPED = 200
+
+
+def write_inspection(
+    path: Path, pairs: PairedSet, found: Inspection, seed: int = 0
+) -> None:
+    """Write counts and random samples to one self-contained HTML file."""
+    rows = np.random.default_rng(seed).permutation(len(pairs))[:SAMPLES]
+    labels = list(found.labels.items())
+    write_page(
+        path,
+        "inspection.html.j2",
+        found=found,
+        cards=[_card(pairs, int(row)) for row in np.sort(rows)],
+        seed=seed,
+        labels=labels[:LISTED_LABELS],
+        more_labels=len(labels[LISTED_LABELS:]),
+        skipped=found.skipped[:LISTED_SKIPPED],
+        more_skipped=len(found.skipped[LISTED_SKIPPED:]),
+        notes=pairs.notes,
+        version=__version__,
+    )
+
+
+def _card(pairs: PairedSet, row: int) -> Card:
+    return Card(
+        name=str(pairs.ids[row]),
+        text=pairs.texts.text(row),
+        labels=tuple((name, False) for name in pairs.labels_of(row)),
+        picture=picture_uri(pairs, row, SIZE),
+    )

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fdch import methods
 from fdch.evaluation import DIRECTIONS, GALLERIES, MEASURES, Scores, comparison
 from fdch.reproduction.entries import Entry, Place, entries_of
-from fdch.reproduction.published import Published
-from fdch.reproduction.recipe import Recipe, label
+from fdch.reproduction.recipe import Published, Recipe, label
 from fdch.reproduction.reproduce import Reproduction
 from fdch.reproduction.study import Cell
 

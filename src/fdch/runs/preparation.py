@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fdch.data.contents import image_digests
+from fdch.data.duplicates import image_digests
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.readers.sources import locate
@@ -25,7 +25,6 @@ from fdch.errors import (
 from fdch.evaluation import Protocol
 from fdch.evaluation.histograms import MAX_BITS
 from fdch.methods._base import HashMethod
-from fdch.methods._state import inputs_to_arrays
 from fdch.networks import image as image_networks
 from fdch.runs.run_files import (
     CALIBRATION,
@@ -37,7 +36,7 @@ from fdch.runs.run_files import (
     is_finished,
 )
 from fdch.training.context import PLAIN, Context
-from fdch.training.inputs import READY, STATIC, Inputs
+from fdch.training.inputs import READY, STATIC, Inputs, inputs_to_arrays
 
 
 class TrainingData:

@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fdch.data.contents import learned_from, shared_pairs
-from fdch.data.duplicates import QueryDuplicates, count_query_duplicates
+from fdch.data.duplicates import (
+    QueryDuplicates,
+    count_query_duplicates,
+    learned_from,
+    shared_pairs,
+)
 from fdch.data.pairs import Broken, PairedSet, require_pairs
 from fdch.data.splits import Split
 from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError

@@ -11,7 +11,7 @@ from fdch.files import fingerprint
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import identifying, search_space
 from fdch.methods._space import Choice, Range
-from fdch.tuning.folds import FOLDS
+from fdch.tuning.held_out import FOLDS
 
 GIVEN = ("bits", "seed")  # options of their own, not settings to be found
 

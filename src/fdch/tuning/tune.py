@@ -15,12 +15,11 @@ from fdch.progress import collect_warnings
 from fdch.runs.pipeline import TrainingTask
 from fdch.runs.preparation import extract, require_ready, takes_features
 from fdch.training.context import PLAIN, Context
-from fdch.tuning.folds import Folds, training_part
-from fdch.tuning.records import Records, Trial
+from fdch.tuning.held_out import Folds, training_part
+from fdch.tuning.records import SURE, Records, Trial, Verdict, choose
 from fdch.tuning.search import Budget, Search
 from fdch.tuning.settings_file import SettingsFile
 from fdch.tuning.task import TuningTask, changed_settings, find_space
-from fdch.tuning.verdict import SURE, Verdict, choose
 
 Clock = Callable[[], float]
 

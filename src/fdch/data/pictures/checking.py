@@ -4,7 +4,7 @@ import numpy as np
 
 from fdch.data.cache import ResultCache
 from fdch.data.pictures.images import Pictures, check_pictures
-from fdch.data.threads import in_threads
+from fdch.data.rows import in_threads
 from fdch.errors import BrokenPicture
 from fdch.progress import Progress, silent
 

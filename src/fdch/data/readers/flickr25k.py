@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.images import PictureFiles, PictureLimits
-from fdch.data.readers.broken_rows import settle
-from fdch.data.readers.text_files import read_lines
+from fdch.data.readers.text_files import read_lines, settle
 from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile

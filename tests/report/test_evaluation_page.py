@@ -9,7 +9,11 @@ import pytest
 
 from fdch.data.duplicates import QueryDuplicates
 from fdch.errors import DamagedRun, MissingExtra, RunError
-from fdch.report.page import changed_settings, describe_training, write_report
+from fdch.report.evaluation_page import (
+    changed_settings,
+    describe_training,
+    write_report,
+)
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 

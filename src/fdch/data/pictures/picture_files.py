@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pictures.decoding import ENDINGS, PictureLimits
-from fdch.data.pictures.rows import Pictures
+from fdch.data.pictures.image_rows import Pictures
 from fdch.data.rows import Digest, chosen, objects
 from fdch.errors import BrokenPicture, DataError
 

@@ -10,10 +10,9 @@ from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import Pictures
 from fdch.errors import DamagedRun
 from fdch.evaluation import DIRECTIONS
-from fdch.report.cards import Card, Found, labels_of, text_of
+from fdch.report.cards import Card, Example, Found, draw_examples
 from fdch.report.plots import balance_plot, lookup_plot, precision_plot
 from fdch.report.render import picture_uri, write_page
-from fdch.report.samples import Example, draw_examples
 from fdch.runs.encoding import lacks_known_words
 from fdch.runs.run import Run
 from fdch.runs.run_files import DESCRIPTION
@@ -122,7 +121,7 @@ def show_examples(
 
 
 def _answers(evaluation: Evaluation, example: Example, side: str) -> Iterator[Card]:
-    wanted = set(labels_of(evaluation.query, example.query))
+    wanted = set(evaluation.query.labels_of(example.query))
     for found in example.found:
         yield _card(evaluation.database, found.row, side, ANSWER_SIZE, wanted, found)
 
@@ -138,8 +137,8 @@ def _card(
     """Show of a pair the side that counts, and its labels."""
     return Card(
         name=str(pairs.ids[row]),
-        text=_shorten(text_of(pairs, row)) if side == "text" else None,
-        labels=tuple((name, name in (wanted or ())) for name in labels_of(pairs, row)),
+        text=_shorten(pairs.texts.text(row)) if side == "text" else None,
+        labels=tuple((name, name in (wanted or ())) for name in pairs.labels_of(row)),
         picture=picture_uri(pairs, row, size) if side == "image" else None,
         found=found,
     )
