@@ -34,7 +34,7 @@ __all__ = [
     "open_run",
 ]
 
-# loaded when first asked for, so that importing fdch does not import torch
+# loaded when first used, so that importing fdch does not import torch
 _HOMES = {
     "Client": "fdch.client.client",
     "FDCH": "fdch.methods.fdch",

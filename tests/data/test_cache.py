@@ -134,7 +134,7 @@ def test_a_cache_locked_for_a_while_is_waited_for(tmp_path, monkeypatch, caplog)
     assert not caplog.text
 
 
-def test_a_file_that_is_no_cache_is_set_aside_and_begun_anew(tmp_path, caplog):
+def test_a_file_that_is_no_cache_is_set_aside_and_rebuilt(tmp_path, caplog):
     cache = ResultCache(tmp_path)
     cache.path.write_bytes(b"this is no database at all" * 100)
     assert cache.get_many([b"a"]) == {}

@@ -181,7 +181,7 @@ def test_lengths_that_do_not_fit_are_refused_with_names_and_shapes(save, path):
 def test_axes_that_cannot_be_told_are_refused(save, path):
     square = np.zeros((ROWS, ROWS))
     save(path, **(the_usual() | {"YAll": square}))
-    with pytest.raises(DataError, match=r"'YAll' 7 x 7.*cannot be told"):
+    with pytest.raises(DataError, match=r"'YAll' 7 x 7.*cannot be decided"):
         read(path)
     save(path, images=np.ones((4, 6)), YAll=np.ones((4, 6)), LAll=np.ones((4, 6)))
     with pytest.raises(DataError, match="may be 4 or 6 long"):

@@ -67,7 +67,7 @@ def evaluate_benchmark(
         loop_queries: Queries the loop is timed on, its time scaled up to all;
             None for all of them.
         seed: Seed of codes and labels.
-        progress: Told after each turn.
+        progress: Called after each turn.
 
     Returns:
         Seconds of each turn, their ratio, peak memory, and how far the answers
@@ -159,7 +159,7 @@ def _agreement(work: Workload, number: int, seed: int) -> dict[str, Any]:
     """Compare answers where they must be equal: database order, and no ties."""
     counts = distance_histograms(*work.first(number), stable=True)
     stable = sorting_loop(*work.as_floats(), number=number, kind="stable")
-    assert counts.stable is not None  # it was asked for
+    assert counts.stable is not None  # it was requested
     stable_difference = _difference(counts.stable, stable)
     untied = _break_ties(np.random.default_rng(seed), work.query_codes.bits)
     expected = average_precision(distance_histograms(*untied))

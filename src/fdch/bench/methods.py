@@ -13,10 +13,11 @@ import numpy as np
 
 from fdch import methods
 from fdch.bench.workload import Workload
-from fdch.errors import MissingExtra, SettingError
+from fdch.errors import SettingError
 from fdch.files import write_whole
 from fdch.methods._deep import DeepMethod
 from fdch.progress import Progress, Update, silent
+from fdch.report.plots import open_figure
 from fdch.reproduction.figures import FILE_STYLE, FORMATS, style_of
 from fdch.reproduction.recipe import label
 
@@ -74,7 +75,7 @@ def methods_benchmark(
     Args:
         sizes: How much to measure.
         chosen: Which methods; None for all shallow ones.
-        progress: Told after each measurement.
+        progress: Called after each measurement.
 
     Returns:
         Figures by method: plain numbers, lists and dictionaries.
@@ -171,13 +172,7 @@ def _describe(found: Mapping[int, dict[str, Any]], sizes: Sizes) -> dict[str, An
 def write_scaling_plot(path: Path, result: dict[str, Any]) -> None:
     """Draw what a benchmark of methods found, as SVG, PDF or PNG by the ending."""
     form = plot_format(path)
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as problem:
-        raise MissingExtra("drawing figures", "report") from problem
-    with matplotlib.rc_context({**FILE_STYLE, "svg.hashsalt": "fdch scaling"}):
-        figure = Figure(figsize=(6.6, 4.2), layout="constrained")
+    with open_figure("scaling", (6.6, 4.2), FILE_STYLE) as figure:
         draw_scaling(figure, result)
         write_whole(
             path,
@@ -210,7 +205,7 @@ def draw_scaling(figure: "Figure", result: dict[str, Any]) -> None:
         ticks |= set(seconds)
         marker, dashes, colour, is_filled = style_of(method)
         grown = found["scaling"]["exponent"]
-        told = "" if grown is None else f"  n$^{{{grown:.1f}}}$"
+        growth = "" if grown is None else f"  n$^{{{grown:.1f}}}$"
         axes.plot(
             list(seconds),
             list(seconds.values()),
@@ -220,7 +215,7 @@ def draw_scaling(figure: "Figure", result: dict[str, Any]) -> None:
             marker=marker,
             markersize=5.5,
             markerfacecolor=colour if is_filled else "none",
-            label=f"{label(method)}{told}",
+            label=f"{label(method)}{growth}",
         )
     axes.set(xscale="log", yscale="log")
     axes.set(xlabel="training pairs, n", ylabel="seconds to fit")

@@ -88,7 +88,7 @@ class TrainingSizes:
         image_width: Image features.
         words: Columns of the texts.
         bits: Length of the codes.
-        epochs: Epochs of each stage; the first is told apart.
+        epochs: Epochs of each stage; the first is reported separately.
         repeats: Trainings from the beginning, of each side.
     """
 
@@ -102,8 +102,8 @@ class TrainingSizes:
     def __post_init__(self) -> None:
         if self.epochs < 2 or self.repeats < 1:
             raise SettingError(
-                "the benchmark needs two epochs, as the first is told apart, and one "
-                f"repeat; got {self.epochs} and {self.repeats}."
+                "the benchmark needs two epochs, as the first is reported separately, "
+                f"and one repeat; got {self.epochs} and {self.repeats}."
             )
 
 
@@ -115,7 +115,7 @@ def training_benchmark(
     Args:
         sizes: Of data and work.
         device: "auto", or a torch device.
-        progress: Told after each training.
+        progress: Called after each training.
     """
     context = Context(device=device)
     place = context.torch_device()
@@ -205,7 +205,7 @@ def _compare_losses(
         word_dropout=0.0,
     )
     clock = _ours(method, pairs, context.device)
-    own = [sum(told[term] for term in TERMS) for told in clock.values["stage 1"]]
+    own = [sum(terms[term] for term in TERMS) for terms in clock.values["stage 1"]]
     other, _ = _peer(method, pairs, context)
     apart = [abs(a - b) / abs(b) for a, b in zip(own, other, strict=True)]
     return {
@@ -215,7 +215,7 @@ def _compare_losses(
 
 
 def _rates(turns: Sequence[Sequence[float]], pairs: int) -> dict[str, Any]:
-    """Turn the seconds of each turn's epochs into what is told of a stage."""
+    """Turn the seconds of each turn's epochs into what is reported of a stage."""
     usual = [statistics.median(epochs[1:]) for epochs in turns]
     return {
         "first_epoch_seconds": spread([epochs[0] for epochs in turns]),

@@ -139,7 +139,7 @@ class ResultCache:
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
         mark = f"damaged-{time.time_ns():x}"
-        _log.warning("the cache '%s' is damaged (%s); begun anew", self.path, error)
+        _log.warning("the cache '%s' is damaged (%s); it is rebuilt", self.path, error)
         for ending in ("", "-wal", "-shm"):
             path = self.path.with_name(self.path.name + ending)
             try:
@@ -196,7 +196,7 @@ def pixel_store(
     Args:
         pictures: Rows that all have a picture.
         size: Side of the squares, in pixels.
-        progress: Told after each batch of pictures.
+        progress: Called after each batch of pictures.
         folder: Where to keep them; the user's cache folder when not given.
 
     Returns:

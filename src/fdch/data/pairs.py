@@ -239,7 +239,7 @@ class PairedSet:
             row, error = found[0]
             raise type(error)(
                 f"{error} It belongs to '{self.ids[row]}'. "
-                "Mend or remove it, or skip broken pictures (--broken skip)."
+                "Repair or remove it, or skip broken pictures (--broken skip)."
             )
         kept = np.ones(len(self), dtype=np.bool_)
         kept[[row for row, _ in found]] = False

@@ -55,14 +55,14 @@ def _require_labels(pairs: PairedSet) -> None:
     if len(used) == 1:
         raise LabelError(
             f"the only label is '{pairs.label_names[used[0]]}', so nothing can be "
-            "told apart; training needs pairs of at least two labels."
+            "distinguished; training needs pairs of at least two labels."
         )
     shared = np.flatnonzero(counts == len(pairs))
     if len(shared) and len(pairs) > 1:
         raise LabelError(
             f"all {len(pairs)} training pairs have the label "
             f"'{pairs.label_names[shared[0]]}', so all count as alike and nothing "
-            "can be told apart; remove that label."
+            "can be distinguished; remove that label."
         )
 
 
@@ -80,7 +80,7 @@ def _require_numbers(pairs: PairedSet, what: str, wrong: NDArray[np.intp]) -> No
     if len(wrong):
         raise DataError(
             f"the {what} features of {len(wrong)} pairs have values that are not "
-            f"finite numbers: {_list_names(pairs.ids[wrong])}. Mend or remove them."
+            f"finite numbers: {_list_names(pairs.ids[wrong])}. Repair or remove them."
         )
 
 

@@ -1,10 +1,11 @@
 """Rows chosen, hashed and worked on in threads, alike for all row containers."""
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,25 @@ from fdch.machine import usable_cores
 # of one file
 MAX_ROWS = 10_000_000
 MAX_LABELS = 100_000
+
+
+class Rows(ABC):
+    """One side of a number of pairs, in rows."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> Self: ...
+
+    @abstractmethod
+    def add_to(self, digest: "Digest") -> None:
+        """Add what distinguishes these rows from others to a fingerprint."""
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Tell for each row whether it has a value: all do unless some lack it."""
+        return np.ones(len(self), dtype=np.bool_)
 
 
 def chosen(rows: Any, count: int) -> NDArray[np.intp]:
@@ -39,7 +59,7 @@ def chosen(rows: Any, count: int) -> NDArray[np.intp]:
     low, high = int(wanted.min()), int(wanted.max())
     if low < -count or high >= count:
         wrong = low if low < -count else high
-        raise DataError(f"row {wrong} was asked for; there are {count} rows.")
+        raise DataError(f"row {wrong} does not exist; there are {count} rows.")
     return np.where(wanted < 0, wanted + count, wanted).astype(np.intp)
 
 
@@ -74,7 +94,7 @@ class Digest:
 
     def add_text(self, text: str | None) -> None:
         """Take in a text; none at all differs from an empty one."""
-        # surrogatepass: a lone surrogate is no reason to fail here
+        # surrogatepass: an unpaired surrogate is no reason to fail here
         raw = b"-" if text is None else b"+" + text.encode("utf-8", "surrogatepass")
         self.add(raw)
 

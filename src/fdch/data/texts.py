@@ -3,18 +3,18 @@
 import difflib
 import re
 import unicodedata
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.data.rows import Digest, chosen, objects
+from fdch.data.rows import Digest, Rows, chosen, objects
 from fdch.errors import DataError
 
 _SHOWN_WORDS = 12
@@ -24,27 +24,12 @@ _COMPARED_WORDS = 5
 _COMPARED_LETTERS = 40
 
 
-class Texts(ABC):
+class Texts(Rows):
     """The text side of a number of pairs, in rows."""
-
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    @abstractmethod
-    def __getitem__(self, rows: Any) -> "Texts": ...
-
-    @property
-    @abstractmethod
-    def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a text."""
 
     @abstractmethod
     def text(self, row: int) -> str | None:
         """Return a row's text to show; None if there is none."""
-
-    @abstractmethod
-    def add_to(self, digest: Digest) -> None:
-        """Add what distinguishes these texts from others to a fingerprint."""
 
 
 class Sentences(Texts):
@@ -69,8 +54,8 @@ class Sentences(Texts):
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, rows: Any) -> "Sentences":
-        return Sentences(self.values[chosen(rows, len(self))], self.vocabulary)
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(self.values[chosen(rows, len(self))], self.vocabulary)
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -111,13 +96,8 @@ class WordVectors(Texts):
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
 
-    def __getitem__(self, rows: Any) -> "WordVectors":
-        return WordVectors(self.matrix[chosen(rows, len(self))], self.words)
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a text: all do."""
-        return np.ones(len(self), dtype=np.bool_)
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(self.matrix[chosen(rows, len(self))], self.words)
 
     def text(self, row: int) -> str | None:
         """Return the first words of a row, if the columns have names."""

@@ -35,7 +35,7 @@ class Histograms:
         items: Database items at each distance, (queries, bits + 1).
         relevant: Relevant ones among them, (queries, bits + 1).
         stable: Average precision of each query with ties in database order, or
-            None where it was not asked for; NaN for a query without relevant items.
+            None where it was not requested; NaN for a query without relevant items.
         graded: Items at each distance by the number of labels they share with the
             query, (queries, bits + 1, numbers from 0), or None.
     """

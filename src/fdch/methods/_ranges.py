@@ -33,7 +33,7 @@ def require_kinds(method: Any) -> None:
     problems = []
     for field in fields(method):
         value = getattr(method, field.name)
-        expected = _find_mismatch(value, kinds[field.name])
+        expected = find_mismatch(value, kinds[field.name])
         if expected:
             problems.append(f"setting {field.name}={value!r}: expected {expected}.")
     if problems:
@@ -52,8 +52,8 @@ def plain_kind(kind: Any) -> tuple[Any, bool]:
     return kind, False
 
 
-def _find_mismatch(value: Any, kind: Any) -> str:
-    """Say what a value should be, or nothing where it is that."""
+def find_mismatch(value: Any, kind: Any) -> str:
+    """Say what a value should be; an empty text if it fits."""
     kind, may_be_open = plain_kind(kind)
     if value is None and may_be_open:
         return ""

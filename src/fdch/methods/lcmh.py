@@ -238,5 +238,5 @@ def projections(
 def _too_few(found: int, bits: int) -> DataError:
     return DataError(
         f"only {found} projections of these pairs vary on both sides; {bits} bits "
-        "were asked for. Ask for fewer bits, or give more varied pairs."
+        "were requested. Request fewer bits, or give more varied pairs."
     )

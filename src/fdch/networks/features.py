@@ -60,7 +60,7 @@ class FeatureExtractor:
 
         Args:
             images: Rows that all have an image.
-            progress: Told of pictures as they are finished.
+            progress: Called with pictures as they are finished.
         """
         if isinstance(images, ImageFeatures):
             return images.values
@@ -170,7 +170,7 @@ def frozen_features(
         name: One of fdch.networks.image.names(); unused for ready features.
         weights: A file of weights; none takes the packaged ones.
         images: Rows that all have an image.
-        progress: Told of pictures as they are finished.
+        progress: Called with pictures as they are finished.
         device: Where the network runs; none chooses.
         remember: Keep the features in the user's cache folder, and look there.
 

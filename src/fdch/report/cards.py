@@ -79,10 +79,10 @@ def draw_examples(
         answers: Answers to each.
         seed: Equal seeds draw equal queries.
     """
-    asking, asked = direction.split("_to_")
-    codes, rows = _side(evaluation.query_codes, asking)
+    query_side, found_side = direction.split("_to_")
+    codes, rows = _side(evaluation.query_codes, query_side)
     held, places = _side(
-        evaluation.database_codes, asked if gallery == "modality" else gallery
+        evaluation.database_codes, found_side if gallery == "modality" else gallery
     )
     salt = list(DIRECTIONS).index(direction)
     drawn = np.random.default_rng([seed, salt]).permutation(len(rows))[:number]
@@ -99,7 +99,7 @@ def _side(codes: EncodedPairs, side: str) -> tuple[Codes, NDArray[np.intp]]:
         return codes.image, np.flatnonzero(codes.has_image)
     if side == "text":
         return codes.text, np.flatnonzero(codes.has_text)
-    assert codes.unified is not None  # only galleries that were scored are asked for
+    assert codes.unified is not None  # only galleries that were scored are shown
     return codes.unified, np.arange(len(codes.unified))
 
 

@@ -67,7 +67,7 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
 
 
 def describe_training(run: Run) -> dict[str, str]:
-    """Give what the page tells of the training, in words."""
+    """Describe the training in words, for the page."""
     facts = run.facts
     try:
         data, versions = facts["data"], facts["versions"]
@@ -84,7 +84,7 @@ def describe_training(run: Run) -> dict[str, str]:
         }
     except (KeyError, TypeError, ValueError) as problem:
         raise DamagedRun(
-            f"'{run.folder / DESCRIPTION}' does not tell how the run was trained "
+            f"'{run.folder / DESCRIPTION}' does not say how the run was trained "
             f"({problem}). Train the run again."
         ) from problem
 
@@ -109,11 +109,11 @@ def show_examples(
         answers=ANSWERS,
         seed=seed,
     )
-    asking, asked = direction.split("_to_")
+    query_side, found_side = direction.split("_to_")
     return [
         Shown(
-            _card(evaluation.query, example.query, asking, QUERY_SIZE),
-            tuple(_answers(evaluation, example, asked)),
+            _card(evaluation.query, example.query, query_side, QUERY_SIZE),
+            tuple(_answers(evaluation, example, found_side)),
             example.relevant,
         )
         for example in examples

@@ -47,7 +47,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Chance:
-    """What a random ranking scores where each labelled pair asks for all others.
+    """What a random ranking scores where each labelled pair is a query for all others.
 
     Args:
         map: Mean average precision of random rankings.
@@ -149,7 +149,7 @@ def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
 def label_chance(
     labels: NDArray[np.uint8], random: np.random.Generator
 ) -> Chance | None:
-    """Let labelled pairs ask for one another, each without itself, at random.
+    """Score random rankings, each labelled pair being a query for all others.
 
     Pairs with equal labels share everything, so patterns of labels are compared
     in place of pairs: all of them, or a sample where there are very many. None
@@ -162,11 +162,11 @@ def label_chance(
         return None
     patterns, members = np.unique(labels, axis=0, return_counts=True)
     exact = len(patterns) <= MAX_PATTERNS
-    asking, weights = patterns, members
+    queries, weights = patterns, members
     if not exact:
-        asking = labels[random.choice(len(labels), SAMPLED_QUERIES, replace=False)]
-        weights = np.ones(len(asking), dtype=members.dtype)
-    shares = (asking.astype(np.float32) @ patterns.T.astype(np.float32)) > 0
+        queries = labels[random.choice(len(labels), SAMPLED_QUERIES, replace=False)]
+        weights = np.ones(len(queries), dtype=members.dtype)
+    shares = (queries.astype(np.float32) @ patterns.T.astype(np.float32)) > 0
     relevant = (shares @ members) - 1
     others = np.full_like(relevant, len(labels) - 1)
     weights = weights * (relevant > 0)

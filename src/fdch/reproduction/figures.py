@@ -1,4 +1,4 @@
-"""Figures as in the paper: told apart by line and marker, not by colour alone."""
+"""Figures as in the paper: curves differ by line and marker, not by colour alone."""
 
 import io
 import math
@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fdch.errors import MissingExtra
-from fdch.report.plots import INK, PAGE_COLOURS, page_svg
+from fdch.report.plots import INK, PAGE_COLOURS, open_figure, page_svg
 from fdch.reproduction.curves import Panel
 from fdch.reproduction.recipe import label
 
@@ -85,15 +84,8 @@ ON_WHITE = Palette("#222222", lambda method: style_of(method)[2])
 
 def figure_files(panels: Sequence[Panel]) -> dict[str, bytes]:
     """Draw a figure as the contents of an SVG, a PDF and a PNG file."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as problem:
-        raise MissingExtra("drawing figures", "report") from problem
     contents = {}
-    # the salt makes names inside the drawing the same at every run
-    with matplotlib.rc_context({**FILE_STYLE, "svg.hashsalt": "fdch figure"}):
-        figure = Figure(figsize=figure_inches(panels), layout="constrained")
+    with open_figure("figure", figure_inches(panels), FILE_STYLE) as figure:
         draw_panels(figure, panels, ON_WHITE)
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # places are found, once for all files

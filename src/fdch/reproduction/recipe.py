@@ -76,7 +76,7 @@ def load(name: str) -> Recipe:
 def choose(
     name: str, bits: Sequence[int] | None = None, methods: Sequence[str] | None = None
 ) -> list[Recipe]:
-    """Give one recipe, or all of them, for the lengths and methods asked for.
+    """Return one recipe, or all of them, for some lengths and methods.
 
     Args:
         name: A recipe's name, or "all".

@@ -39,7 +39,7 @@ FIELDS = {"method": str, "settings": dict, "files": dict, "fingerprint": str}
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a run tells of itself, without what it has learned.
+    """What a run says of itself, without what it has learned.
 
     Args:
         name: The method's name, such as "fdch".
@@ -53,7 +53,7 @@ class RunFacts:
 
 
 def read_facts(folder: str | Path) -> RunFacts:
-    """Read what a run tells of itself; neither torch nor its weights are loaded.
+    """Read what a run says of itself; neither torch nor its weights are loaded.
 
     Raises:
         RunError: Saying what is wrong with the folder and what to do.
@@ -73,7 +73,7 @@ def is_finished(folder: Path) -> bool:
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """Read run.json; what is wrong with it is told.
+    """Read run.json under checks.
 
     Raises:
         RunError: There is none, or it is damaged, or of a later version.

@@ -81,8 +81,8 @@ def evaluate_run(
     Args:
         run: An opened run.
         source: Data; None takes the data the run was trained on. Other data is
-            split anew, with the run's seed; pairs of it that the run has learned
-            from do not ask.
+            split with the run's seed; pairs seen in training are not used as
+            queries.
         galleries: "modality", "unified" or both.
         cutoff: Rank after which rankings are cut.
         broken: Whether broken rows and pictures are refused or skipped; None does
@@ -103,7 +103,7 @@ def evaluate_run(
             "Name the data to evaluate on: fdch evaluate RUN DATA."
         )
     else:
-        pairs, split = _split_anew(run, pairs)
+        pairs, split = _split_other_data(run, pairs)
     rows = split.rows(pairs)
     protocol = Protocol(
         data=pairs.fingerprint,
@@ -139,7 +139,7 @@ def evaluate_run(
 def read_own_pairs(
     run: Run, broken: Broken | None = None, context: Context = PLAIN
 ) -> PairedSet:
-    """Read the data a run was trained on: where it lay, or else as it was named."""
+    """Read the data a run was trained on, from its location or by its name."""
     known = training_facts(run)
     # runs of before the location was kept have the name alone
     sources = [known.get("location", known["source"]), known["source"]]
@@ -152,15 +152,15 @@ def read_own_pairs(
     )
 
 
-def _split_anew(run: Run, pairs: PairedSet) -> tuple[PairedSet, Split]:
-    """Split other data; pairs that the run has learned from do not ask."""
+def _split_other_data(run: Run, pairs: PairedSet) -> tuple[PairedSet, Split]:
+    """Split other data; pairs seen in training are not used as queries."""
     own = run.split()
     ids = {*own.train, *own.validation}
     barred = {*pairs.ids[learned_from(pairs, ids, run.seen_images())]}
     if barred:
         note = (
             f"the run has learned from {len(barred):,} of the {len(pairs):,} pairs; "
-            "they are searched, but do not ask."
+            "they are searched, but not used as queries."
         )
         pairs = replace(pairs, notes=(*pairs.notes, note))
     return pairs, Split.draw(pairs, run.method.seed, barred=barred, groups=own.groups)
@@ -253,7 +253,7 @@ def training_facts(run: Run) -> dict[str, Any]:
     kinds = [isinstance(count, int) for count in counts]
     if not all(kinds) or not all(isinstance(text, str) for text in texts):
         raise DamagedRun(
-            f"'{run.folder / DESCRIPTION}' does not tell the data it was trained on. "
+            f"'{run.folder / DESCRIPTION}' does not name the data it was trained on. "
             "Train the run again."
         )
     assert isinstance(known, dict)

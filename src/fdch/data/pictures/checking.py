@@ -21,7 +21,7 @@ def find_broken_pictures(
 
     Args:
         pictures: Rows with and without a picture.
-        progress: Told of each picture that is decoded.
+        progress: Called for each picture that is decoded.
         first: Stop at the first broken one.
         cache: Where whole ones are remembered by their content.
     """

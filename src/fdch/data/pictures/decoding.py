@@ -1,7 +1,7 @@
 """One picture's bytes to pixels, under limits; whatever is wrong is named.
 
 Every file is taken for hostile: its header is read first, and nothing is
-decoded that is over the limits or in a format not asked for.
+decoded that is over the limits or in a format that is not accepted.
 """
 
 import io
@@ -30,7 +30,7 @@ ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 
 # Pillow itself refuses pictures above this, whatever we allow
 _MAX_PIXELS = 178_000_000
-# decode this many times larger than asked before the fine resize
+# decode this many times larger than needed before the fine resize
 _REDUCING_GAP = 2.0
 _ORIENTATION_TAG = 0x0112
 _TURNS = {

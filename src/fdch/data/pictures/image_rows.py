@@ -1,36 +1,21 @@
 """The image side of pairs, in rows: pictures that are decoded, or features."""
 
 import hashlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pictures.decoding import PictureLimits, decode
-from fdch.data.rows import Digest, chosen
+from fdch.data.rows import Digest, Rows, chosen
 from fdch.errors import BrokenPicture, DataError
 
 
-class Images(ABC):
+class Images(Rows):
     """The image side of a number of pairs, in rows."""
-
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    @abstractmethod
-    def __getitem__(self, rows: Any) -> "Images": ...
-
-    @property
-    @abstractmethod
-    def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has an image."""
-
-    @abstractmethod
-    def add_to(self, digest: Digest) -> None:
-        """Add what tells these images from others to a fingerprint."""
 
 
 class ImageFeatures(Images):
@@ -51,13 +36,8 @@ class ImageFeatures(Images):
     def __len__(self) -> int:
         return self.values.shape[0]
 
-    def __getitem__(self, rows: Any) -> "ImageFeatures":
-        return ImageFeatures(self.values[chosen(rows, len(self))])
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has an image: all do."""
-        return np.ones(len(self), dtype=np.bool_)
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(self.values[chosen(rows, len(self))])
 
     def add_to(self, digest: Digest) -> None:
         """Add all numbers to a fingerprint."""
@@ -66,12 +46,9 @@ class ImageFeatures(Images):
 
 
 class Pictures(Images):
-    """Images that are decoded when asked for."""
+    """Images that are decoded when they are needed."""
 
     limits: PictureLimits
-
-    @abstractmethod
-    def __getitem__(self, rows: Any) -> "Pictures": ...
 
     @abstractmethod
     def content(self, row: int) -> bytes | NDArray[np.uint8]:
@@ -115,7 +92,7 @@ class PictureArray(Pictures):
         pixels: RGB values 0 to 255, (n, height, width, 3); read row by row.
         rows: Which of them, in which order; all when not given.
         paths: Files that hold the same pictures, one to each of all, where there
-            are any: an index tells them to whoever shows its items.
+            are any: an index shows them with its items.
 
     >>> PictureArray(np.zeros((2, 8, 8, 3), np.uint8)).decode(1, 4).shape
     (4, 4, 3)
@@ -139,14 +116,9 @@ class PictureArray(Pictures):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, rows: Any) -> "PictureArray":
+    def __getitem__(self, rows: Any) -> Self:
         kept = self.rows[chosen(rows, len(self))]
-        return PictureArray(self.pixels, kept, self.paths)
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a picture: all do."""
-        return np.ones(len(self), dtype=np.bool_)
+        return type(self)(self.pixels, kept, self.paths)
 
     def name(self, row: int) -> str:
         """Say what an error calls this row's picture: its number."""

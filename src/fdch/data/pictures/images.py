@@ -66,7 +66,7 @@ def check_pictures(
 
     Args:
         pictures: Rows with and without a picture.
-        progress: Told of each picture.
+        progress: Called for each picture.
         first: Stop at the first broken one.
     """
     rows = np.flatnonzero(pictures.present)

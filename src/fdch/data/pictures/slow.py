@@ -62,7 +62,7 @@ def require_few_scans(content: bytes, pixels: int, name: str) -> None:
 
 def too_many_pieces(name: str) -> BrokenPicture:
     """Say what is wrong."""
-    return BrokenPicture(f"{name}: it is made of too many pieces; save it anew.")
+    return BrokenPicture(f"{name}: it is made of too many pieces; save it again.")
 
 
 def _markers(content: bytes) -> Iterator[int]:

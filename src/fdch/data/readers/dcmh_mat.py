@@ -147,7 +147,7 @@ def _find_rows(
     fitting = [layouts[common[0]] for layouts in found]
     if len(common) > 1 or any(len(layouts) > 1 for layouts in fitting):
         raise DataError(
-            f"'{path}' has {shapes}; which axis is that of the pairs cannot be told "
+            f"'{path}' has {shapes}; which axis is that of the pairs cannot be decided "
             f"(it may be {' or '.join(map(str, common))} long). Save more pairs, or "
             "other numbers of columns."
         )

@@ -132,7 +132,7 @@ def _require_size(path: Path, headers: dict[str, ArrayHeader]) -> None:
 
 
 def _require_memory(path: Path, headers: dict[str, ArrayHeader]) -> None:
-    """Count what unpacking takes, as the size of the file tells little of it.
+    """Count what unpacking takes, as the size of the file says little of it.
 
     A file of zeros grows a thousandfold, and so nearly do honest counts of words.
     """

@@ -27,7 +27,7 @@ SIZES = SplitSizes(query=2_000, train=5_000, validation=500)
 MIN_FOR_SIZES = 10_000
 
 _ANNOTATIONS = "mirflickr25k_annotations_v080"
-# how annotations are told where they lie among other text files
+# how annotations are recognised where they lie among other text files
 _KNOWN_LABELS = re.compile(
     "animals|baby|bird|car|clouds|dog|female|flower|food|indoor|lake|male|night|"
     "people|plant_life|portrait|river|sea|sky|structures|sunset|transport|tree|water"

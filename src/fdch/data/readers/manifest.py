@@ -26,7 +26,7 @@ def read(path: Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
     Pictures are looked up, not decoded. Relative paths begin at the manifest.
 
     Args:
-        path: The file; its ending tells its format.
+        path: The file; its ending names its format.
         broken: Whether to refuse a broken row, or skip and list it.
         limits: The largest pictures accepted.
     """

@@ -73,7 +73,7 @@ class Variable:
 def open_variables(path: Path, names: Sequence[str]) -> dict[str, Variable]:
     """Open those of the named variables that a file has.
 
-    Those of a v7.3 file are read when asked for; those of a v5 file at once.
+    Those of a v7.3 file are read when needed; those of a v5 file at once.
     """
     try:
         with open(path, "rb") as file:
