@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from fdch.methods.fdch import FDCH
     from fdch.retrieval.index import Index
     from fdch.retrieval.searcher import Searcher
+    from fdch.runs.method_scores import evaluate
     from fdch.runs.run import Run, open_run
-    from fdch.runs.scoring import evaluate
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -43,7 +43,7 @@ _HOMES = {
     "Run": "fdch.runs.run",
     "Scores": "fdch.evaluation",
     "Searcher": "fdch.retrieval.searcher",
-    "evaluate": "fdch.runs.scoring",
+    "evaluate": "fdch.runs.method_scores",
     "evaluate_codes": "fdch.evaluation",
     "open_run": "fdch.runs.run",
 }

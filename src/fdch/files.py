@@ -47,6 +47,17 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
             partial.unlink()
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, where they are missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise RunError(
+            f"'{folder}' cannot be made ({problem.strerror or problem}). "
+            "Choose another folder."
+        ) from problem
+
+
 def load_json(path: Path, max_bytes: int) -> Any:
     """Read a JSON document.
 

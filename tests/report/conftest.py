@@ -12,8 +12,8 @@ from fdch.data.texts import Sentences
 from fdch.evaluation import Protocol, score_galleries
 from fdch.methods.fdch import FDCH
 from fdch.runs.encoding import EncodedPairs
+from fdch.runs.method_scores import Evaluation
 from fdch.runs.run import Run
-from fdch.runs.scoring import Evaluation
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\""
 

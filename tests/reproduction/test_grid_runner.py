@@ -13,10 +13,11 @@ from fdch.reproduction import grid_runner as module
 from fdch.reproduction.cells import RUN
 from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.study import Cell, Study
+from fdch.runs.method_scores import evaluate_run
+from fdch.runs.pipeline import TrainingTask, train_run
 from fdch.runs.preparation import takes_features
 from fdch.runs.run import open_run
 from fdch.runs.run_files import is_finished
-from fdch.runs.scoring import evaluate_run
 from fdch.training.checkpoints import Checkpoints
 
 FDCH, VARIANT = Cell("fdch", 16, 0), Cell("fdch_i", 16, 0)
@@ -189,6 +190,20 @@ def test_a_kept_run_can_be_evaluated(study):
     run = open_run(study.folder(FDCH) / RUN)
     scores = evaluate_run(run).scores
     assert json.loads(scores_of(runner, FDCH)) == scores.to_json()
+
+
+def test_a_kept_run_is_the_one_that_training_makes(study, tmp_path):
+    runner = GridRunner(replace(study, keep_runs=True))
+    list(runner.run_job((FDCH,)))
+    kept = open_run(study.folder(FDCH) / RUN)
+    task = TrainingTask(
+        study.source, tmp_path / "trained", "fdch", 16, 0, study.settings["fdch"]
+    )
+    trained = train_run(task)
+    assert kept.fingerprint == trained.fingerprint
+    assert kept.facts["files"] == trained.facts["files"]
+    assert kept.facts.keys() == trained.facts.keys()
+    assert kept.facts["validation_scores"] == trained.facts["validation_scores"]
 
 
 def test_a_run_kept_from_pictures_encodes_pictures(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from fdch.bench.encoders import encoder_speed
+from fdch.bench.encoding_speed import encoder_speed
 from fdch.data.pairs import PairedSet
 from fdch.errors import ModelMismatch, RunError
 from fdch.export.writing import export_run

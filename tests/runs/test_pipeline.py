@@ -8,10 +8,10 @@ from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split, SplitSizes
 from fdch.errors import DataError, RunError, SettingError
 from fdch.progress import Update
+from fdch.runs.method_scores import evaluate_run
 from fdch.runs.pipeline import TrainingTask, train_run
 from fdch.runs.run import open_run
 from fdch.runs.run_files import CHECKPOINTS, DESCRIPTION
-from fdch.runs.scoring import evaluate_run
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
 

@@ -4,7 +4,6 @@ Every trial is fitted on four fifths of a split's training part and scored on th
 last fifth, for several seeds; test queries play no part.
 """
 
-import json
 import statistics
 import time
 import tomllib
@@ -16,17 +15,18 @@ from typing import Any
 
 from fdch import __version__, methods
 from fdch.data.splits import Split, SplitSizes
-from fdch.errors import MissingFile, RunError, SettingError
+from fdch.errors import MissingFile, SettingError
 from fdch.evaluation.tables import Cell, Spread, Table
-from fdch.files import fingerprint, write_json
+from fdch.files import fingerprint, load_json, make_folder, write_json
 from fdch.methods._base import HashMethod
-from fdch.methods._settings import configure, identifying
+from fdch.methods._settings import configure, identifying, write_setting
 from fdch.progress import Update
 from fdch.runs.preparation import TrainingData
 from fdch.training.context import PLAIN, Context
 from fdch.tuning.held_out import Folds, measure_held_out, training_part
 
 DEFAULTS = "defaults"  # the trial that all others are compared with
+MAX_BYTES = 2**20  # of a trial's scores
 MEASURES = ("map", "precision_at_10")
 Settings = Mapping[str, str]
 
@@ -55,7 +55,7 @@ class Ablation:
         """Run every trial on one data set, or read what was run."""
         for name in self.trials:
             self._method(name, seed=0)  # refuses wrong settings before any work
-        self._make_folder()
+        make_folder(self.out)
         data = TrainingData(source, needs_labels=False, context=context)
         found: dict[str, list[dict[str, Any]]] = {name: [] for name in self.trials}
         total = len(self.trials) * len(self.seeds)
@@ -103,15 +103,6 @@ class Ablation:
     def _method(self, trial: str, seed: int) -> HashMethod:
         kind, settings = methods.load(self.method), self.trials[trial]
         return configure(kind, settings, bits=self.bits, seed=seed)
-
-    def _make_folder(self) -> None:
-        try:
-            self.out.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise RunError(
-                f"'{self.out}' cannot hold the results ({problem.strerror}). "
-                "Give a new folder, or the one of an earlier run."
-            ) from problem
 
 
 @dataclass(frozen=True)
@@ -180,7 +171,7 @@ def _trials(content: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
         if any(isinstance(inner, dict) for inner in value.values()):
             yield from _trials(value)
         else:
-            yield name, {key: _text(inner) for key, inner in value.items()}
+            yield name, {key: write_setting(inner) for key, inner in value.items()}
 
 
 def gain_table(comparisons: Sequence[Comparison]) -> Table:
@@ -229,10 +220,6 @@ def _read_file(path: Path) -> bytes:
 def _read_scores(path: Path) -> dict[str, Any] | None:
     """Read what a trial scored; None where that is missing or damaged."""
     try:
-        return dict(json.loads(path.read_text("utf-8"))["scores"])
+        return dict(load_json(path, MAX_BYTES)["scores"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

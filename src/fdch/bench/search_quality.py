@@ -17,8 +17,8 @@ from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration import Calibration, calibration_error
 from fdch.retrieval.results import Demand
 from fdch.runs.encoding import real_outputs
+from fdch.runs.method_scores import read_own_pairs, training_facts
 from fdch.runs.run import Run
-from fdch.runs.scoring import read_own_pairs, training_facts
 from fdch.training.context import PLAIN, Context
 
 TOP, LONG = 10, 100

@@ -26,9 +26,9 @@ from fdch.cli.values import seed_option
 from fdch.errors import RunError
 
 if TYPE_CHECKING:
+    from fdch.runs.method_scores import Evaluation
     from fdch.runs.pipeline import TrainingTask
     from fdch.runs.run import Run
-    from fdch.runs.scoring import Evaluation
     from fdch.training.context import Context
 
 MARKER = "made-by-fdch-demo"
@@ -143,9 +143,9 @@ def _train_and_score(
     from fdch.cli.data_notes import tell_parts
     from fdch.data.pairs import PairedSet
     from fdch.data.splits import Split
+    from fdch.runs.method_scores import evaluate_run
     from fdch.runs.pipeline import train_run
     from fdch.runs.run import open_run
-    from fdch.runs.scoring import evaluate_run
 
     out = task.out.parent
 

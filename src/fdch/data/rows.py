@@ -74,6 +74,17 @@ def objects(values: Sequence[Any] | NDArray[np.object_]) -> NDArray[np.object_]:
     return array
 
 
+def list_names(names: Sequence[Any] | NDArray[np.object_], most: int = 5) -> str:
+    """List some names for a message, and count the others.
+
+    >>> list_names(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    listed = ", ".join(f"'{str(name)[:80]}'" for name in names[:most])
+    more = len(names) - most
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
 class Digest:
     """A hash of parts in their order; each part counts with its length.
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from fdch.errors import DataError
 from fdch.evaluation.fields import Fields
+from fdch.evaluation.hash_lookup import LookupCurve
 from fdch.evaluation.health import CodeHealth
-from fdch.evaluation.lookup import LookupCurve
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER
 from fdch.evaluation.partner import PartnerScores
 from fdch.evaluation.protocol import Protocol

@@ -41,6 +41,17 @@ def identifying(method: HashMethod) -> dict[str, Any]:
     return settings
 
 
+def write_setting(value: Any) -> str:
+    """Write a setting as it is written on a command line.
+
+    >>> write_setting(True), write_setting(0.5), write_setting(None)
+    ('true', '0.5', 'auto')
+    """
+    if value is None:
+        return AUTO
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
     """Split "key=value" texts, the later of two with one key winning."""
     wrong = [

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fdch.codes import Codes, hamming_distances
 from fdch.evaluation import DIRECTIONS
 from fdch.runs.encoding import EncodedPairs
-from fdch.runs.scoring import Evaluation
+from fdch.runs.method_scores import Evaluation
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from fdch.report.cards import Card, Example, Found, draw_examples
 from fdch.report.plots import balance_plot, lookup_plot, precision_plot
 from fdch.report.render import picture_uri, write_page
 from fdch.runs.encoding import lacks_known_words
+from fdch.runs.method_scores import Evaluation
 from fdch.runs.run import Run
 from fdch.runs.run_files import DESCRIPTION
-from fdch.runs.scoring import Evaluation
 
 QUERY_SIZE, ANSWER_SIZE = 240, 160
 EXAMPLES, ANSWERS = 4, 6

@@ -22,7 +22,7 @@ from fdch.evaluation.score_files import (
     save_scores,
     with_queries,
 )
-from fdch.files import load_json, write_json
+from fdch.files import load_json, make_folder, write_json
 
 RECORD, RUN = "cell.json", "run"
 STATES = ("begun", "done", "failed")
@@ -52,7 +52,7 @@ class Record:
 
     def save(self, folder: Path) -> None:
         """Write the record, its scores first, so that a cell is done or not."""
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         if self.scores is not None:
             save_scores(folder, self.scores)
         write_json(

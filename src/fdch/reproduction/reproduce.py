@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError, RunError, SettingError
 from fdch.evaluation import Scores
+from fdch.files import make_folder
 from fdch.progress import Progress, Update, silent
 from fdch.reproduction.cells import Record, drop_run
 from fdch.reproduction.grid_runner import GridRunner
@@ -97,7 +98,7 @@ def reproduce(
     to_do = [cell for cell in cells if cell not in failed and not runner.is_done(cell)]
     if to_do:
         runner.prepare(to_do)
-        _make_folder(study)
+        make_folder(study.out / CELLS)
     done = len(cells) - len(to_do)
     progress(Update("cells", done, len(cells), "cell"))
     for ran, _ in enumerate(_run(runner, jobs_of(to_do), number), start=1):
@@ -119,7 +120,7 @@ def _tune(
     if not to_do:
         return set()
     runner.prepare(to_do)
-    _make_folder(runner.study)
+    make_folder(runner.study.out / CELLS)
     jobs = [(cell,) for job in jobs_of(to_do) for cell in job]
     progress(Update("tuning", 0, len(jobs), "method"))
     for done, _ in enumerate(_run(runner, jobs, workers, TUNE), start=1):
@@ -161,16 +162,6 @@ def _require_own(study: Study) -> None:
                 f"'{study.out}' holds other files, such as '{min(others)}', and no "
                 "cells of a reproduction. Give the results a folder of their own."
             )
-
-
-def _make_folder(study: Study) -> None:
-    try:
-        (study.out / CELLS).mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise RunError(
-            f"'{study.out}' cannot be written to ({problem.strerror or problem}). "
-            "Choose another folder."
-        ) from problem
 
 
 def _require(runner: GridRunner, cell: Cell) -> Record:

@@ -23,6 +23,7 @@ from fdch.methods._settings import configure, identifying
 from fdch.methods.fdch import FDCH
 from fdch.progress import collect_warnings
 from fdch.runs.encoding import calibrate, encode_pairs
+from fdch.runs.method_scores import training_facts, validate
 from fdch.runs.preparation import (
     TrainingData,
     require_free_folder,
@@ -31,7 +32,6 @@ from fdch.runs.preparation import (
 )
 from fdch.runs.run import Run, open_run, save_run
 from fdch.runs.run_files import CHECKPOINTS, is_finished
-from fdch.runs.scoring import training_facts, validate
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context
 

@@ -19,7 +19,7 @@ from fdch.data.splits import Split
 from fdch.data.static_words import PACKAGE
 from fdch.errors import DamagedRun, FdchError, RunError
 from fdch.evaluation.calibration import Calibration
-from fdch.files import checksum, fingerprint, write_json, write_whole
+from fdch.files import checksum, fingerprint, make_folder, write_json, write_whole
 from fdch.methods._base import HashMethod
 from fdch.runs.run_files import (
     CALIBRATION,
@@ -112,7 +112,7 @@ def save_run(
         calibration: How probable a result at a distance is.
         seen: Hashes of the images that it has learned from, 16 bytes each.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     written = [STATE]
     write_whole(folder / STATE, lambda path: save_file(method.state(), path))
     if split is not None:
@@ -147,7 +147,7 @@ def save_run(
 
 def copy_model(run: Run, folder: Path) -> Run:
     """Write what encodes, byte for byte, and leave out what training needed."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     files = run.facts["files"].items()
     kept = {name: checksum for name, checksum in files if name not in (SPLIT, SEEN)}
     for name in kept:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from fdch.errors import DamagedRun, NewerRun, RunError
-from fdch.files import load_json, write_json
+from fdch.files import load_json, make_folder, write_json
 
 FORMAT = 1
 FILE = "study.json"
@@ -91,13 +91,7 @@ class Records:
 
     def save(self) -> None:
         """Write everything, whole or not at all."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise RunError(
-                f"'{self.folder}' cannot be made ({problem.strerror or problem}). "
-                "Choose another place for --out."
-            ) from problem
+        make_folder(self.folder)
         write_json(
             self.folder / FILE,
             {

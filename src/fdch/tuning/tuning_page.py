@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fdch import __version__
-from fdch.methods._settings import AUTO
+from fdch.methods._settings import write_setting
 from fdch.methods._space import Choice, Range
 from fdch.report.plots import INK, SERIES, page_svg
 from fdch.report.render import write_page
@@ -63,11 +63,7 @@ def shown_value(value: Any) -> str:
     >>> shown_value(0.0003), shown_value(True), shown_value(12), shown_value(None)
     ('0.0003', 'true', '12', 'auto')
     """
-    if value is None:
-        return AUTO
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else write_setting(value)
 
 
 def _rows(found: Tuning) -> list[Row]:

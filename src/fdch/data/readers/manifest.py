@@ -10,7 +10,7 @@ from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.images import PictureFiles, PictureLimits
 from fdch.data.readers.manifest_cells import KNOWN, Pair, Unusable, name_of, pair
 from fdch.data.readers.manifest_rows import OPENERS, Row, Table
-from fdch.data.rows import MAX_LABELS, MAX_ROWS, objects
+from fdch.data.rows import MAX_LABELS, MAX_ROWS, list_names, objects
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError, LabelError, suggestion
 
@@ -112,7 +112,7 @@ def _require_columns(path: Path, columns: tuple[str, ...]) -> None:
         return
     if not columns:
         raise DataError(
-            f"'{path}' is empty; a manifest has columns {_list_names(KNOWN)}."
+            f"'{path}' is empty; a manifest has columns {list_names(KNOWN, 20)}."
         )
     hint = suggestion("image", columns) or suggestion("text", columns)
     near = [name for name in columns if name.lower() in KNOWN and name not in KNOWN]
@@ -122,7 +122,7 @@ def _require_columns(path: Path, columns: tuple[str, ...]) -> None:
         hint = f"; rename {renamed}."
     raise DataError(
         f"'{path}' has neither a column 'image' nor 'text'; it has "
-        f"{_list_names(columns)}{hint or '.'} Columns are separated by commas."
+        f"{list_names(columns, 20)}{hint or '.'} Columns are separated by commas."
     )
 
 
@@ -173,8 +173,3 @@ def _notes(columns: tuple[str, ...]) -> tuple[str, ...]:
         hint = suggestion("labels", columns)
         notes.append(f"there is no column 'labels'{hint or '.'}")
     return tuple(notes)
-
-
-def _list_names(names: tuple[str, ...]) -> str:
-    shown = ", ".join(f"'{name[:40]}'" for name in names[:20])
-    return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown

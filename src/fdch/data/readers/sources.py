@@ -13,7 +13,7 @@ _NAMED = {
     "mirflickr25k": "fdch.data.readers.flickr25k",
     "nuswide": "fdch.data.readers.nuswide",
     "dcmh-mat": "fdch.data.readers.dcmh_mat",
-    "scenes": "fdch.data.scenes.pairs",
+    "scenes": "fdch.data.scenes.scene_pairs",
 }
 _WITHOUT_ARGUMENT = ("scenes",)
 _NAMED_AS = (
