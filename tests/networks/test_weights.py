@@ -29,9 +29,7 @@ def test_weights_come_back_as_they_were():
 def test_weights_of_another_size_are_refused_before_memory_is_taken():
     arrays = weights_to_arrays({"image": nn.Linear(3, 2)})
     wide = empty(width=10**9)
-    with pytest.raises(
-        DamagedRun, match=r"image\.weight is float32 \(2, 3\)"
-    ):
+    with pytest.raises(DamagedRun, match=r"image\.weight is float32 \(2, 3\)"):
         load_weights(wide, arrays, CPU)
     assert all(tensor.is_meta for tensor in wide["image"].state_dict().values())
 

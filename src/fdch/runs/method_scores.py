@@ -96,12 +96,6 @@ def evaluate_run(
         pairs = read_own_pairs(run, broken, context)
     if pairs.fingerprint == known["fingerprint"]:
         split = run.split()
-    elif source is None:
-        raise RunError(
-            f"the data '{known['source']}' has changed since '{run.folder}' was "
-            f"trained (fingerprint {pairs.fingerprint}, not {known['fingerprint']}). "
-            "Name the data to evaluate on: fdch evaluate RUN DATA."
-        )
     else:
         pairs, split = _split_other_data(run, pairs)
     rows = split.rows(pairs)
@@ -139,17 +133,31 @@ def evaluate_run(
 def read_own_pairs(
     run: Run, broken: Broken | None = None, context: Context = PLAIN
 ) -> PairedSet:
-    """Read the data a run was trained on, from its location or by its name."""
+    """Read the data a run was trained on, from its location or by its name.
+
+    Raises:
+        MissingFile: It is gone.
+        RunError: It has changed.
+    """
     known = training_facts(run)
     # runs of before the location was kept have the name alone
     sources = [known.get("location", known["source"]), known["source"]]
     for source in dict.fromkeys(map(str, sources)):
         with suppress(MissingFile):
-            return read_pairs(source, broken or known.get("broken", "refuse"), context)
-    raise MissingFile(
-        f"the data that '{run.folder}' was trained on is no longer at "
-        f"'{sources[0]}'. Name it: fdch evaluate RUN DATA."
-    )
+            pairs = read_pairs(source, broken or known.get("broken", "refuse"), context)
+            break
+    else:
+        raise MissingFile(
+            f"the data that '{run.folder}' was trained on is no longer at "
+            f"'{sources[0]}'. Name it: fdch evaluate RUN DATA."
+        )
+    if pairs.fingerprint != known["fingerprint"]:
+        raise RunError(
+            f"the data '{known['source']}' has changed since '{run.folder}' was "
+            f"trained (fingerprint {pairs.fingerprint}, not {known['fingerprint']}). "
+            "Restore it, or name other data: fdch evaluate RUN DATA."
+        )
+    return pairs
 
 
 def _split_other_data(run: Run, pairs: PairedSet) -> tuple[PairedSet, Split]:
