@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from fdch.codes import Codes, binarize
 from fdch.data.conversion import as_images, as_texts
 from fdch.data.pairs import PairedSet, require_pairs
 from fdch.errors import NotFitted, SettingError
-from fdch.methods._ranges import make_plain, require_kinds, require_not_negative
+from fdch.methods._ranges import Settings, require_not_negative
 from fdch.methods._space import SearchSpace
 from fdch.progress import Progress, show_bars
 from fdch.training.context import PLAIN, Context
@@ -69,7 +69,7 @@ class PairSum(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class HashMethod(ABC):
+class HashMethod(Settings, ABC):
     """Learns codes from labelled pairs, then encodes either modality alone.
 
     A method is a dataclass of its settings, which are checked whenever they are set.
@@ -98,32 +98,6 @@ class HashMethod(ABC):
     search_space: ClassVar[SearchSpace] = {}
     _inputs: ClassVar[Inputs | None] = None
     _min_pairs: ClassVar[int] = 1
-    _is_made: ClassVar[bool] = False
-
-    def __init_subclass__(cls) -> None:
-        # where a class has these, `dataclass` writes none of its own
-        for name in ("__eq__", "__hash__", "__repr__"):
-            setattr(cls, name, getattr(HashMethod, name))
-
-    def __post_init__(self) -> None:
-        self.check()
-        self._is_made = True  # type: ignore[misc]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set a setting or refuse it, leaving the method as it was."""
-        before = getattr(self, name, None)
-        super().__setattr__(name, value)
-        if self._is_made and name in self.__dataclass_fields__:
-            try:
-                self.check()
-            except SettingError:
-                super().__setattr__(name, before)
-                raise
-
-    def __repr__(self) -> str:
-        shown = {"bits": self.bits, **self.changed_settings()}
-        listed = ", ".join(f"{name}={value!r}" for name, value in shown.items())
-        return f"{type(self).__name__}({listed})"
 
     def fit(
         self,
@@ -220,14 +194,6 @@ class HashMethod(ABC):
             )
         return self._inputs
 
-    def changed_settings(self) -> dict[str, Any]:
-        """Return the settings that are not the defaults."""
-        return {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.init and getattr(self, field.name) != field.default
-        }
-
     @property
     def trained_on(self) -> int:
         """How many pairs it has learned from."""
@@ -263,8 +229,7 @@ class HashMethod(ABC):
 
     def check(self) -> None:
         """Refuse settings of the wrong kind or outside their range."""
-        make_plain(self)
-        require_kinds(self)
+        super().check()
         if self.bits < 1:
             raise SettingError(f"bits must be positive; got {self.bits}.")
         require_not_negative(self, "seed")

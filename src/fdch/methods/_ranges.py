@@ -1,11 +1,11 @@
-"""Kinds that settings must be of, and ranges that they must lie in."""
+"""Settings that are checked when set: their kinds, and the ranges they lie in."""
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -17,6 +17,54 @@ _KINDS: dict[Any, tuple[Any, str]] = {
     float: (Real, "a number"),
     str: (str, "a text"),
 }
+
+
+@dataclass(eq=False, repr=False)
+class Settings:
+    """A dataclass whose fields are checked whenever they are set.
+
+    Two are equal only if they are the same object; `repr` shows what is not default.
+    """
+
+    _is_made: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        # where a class has these, `dataclass` writes none of its own
+        for name in ("__eq__", "__hash__", "__repr__"):
+            setattr(cls, name, getattr(Settings, name))
+
+    def __post_init__(self) -> None:
+        self.check()
+        self._is_made = True  # type: ignore[misc]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a setting or refuse it, leaving all as it was."""
+        before = getattr(self, name, None)
+        super().__setattr__(name, value)
+        if self._is_made and name in self.__dataclass_fields__:
+            try:
+                self.check()
+            except SettingError:
+                super().__setattr__(name, before)
+                raise
+
+    def __repr__(self) -> str:
+        changed = self.changed_settings().items()
+        listed = ", ".join(f"{name}={value!r}" for name, value in changed)
+        return f"{type(self).__name__}({listed})"
+
+    def changed_settings(self) -> dict[str, Any]:
+        """Return the settings that are not the defaults."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.init and getattr(self, field.name) != field.default
+        }
+
+    def check(self) -> None:
+        """Refuse settings of the wrong kind."""
+        make_plain(self)
+        require_kinds(self)
 
 
 def make_plain(method: Any) -> None:
