@@ -11,9 +11,13 @@ if TYPE_CHECKING:
     from fdch.client.client import Client
     from fdch.data.pairs import PairedSet
     from fdch.evaluation import Scores, evaluate_codes
+    from fdch.export.model import ExportedModel
     from fdch.methods.fdch import FDCH
     from fdch.retrieval.index import Index
+    from fdch.retrieval.params import SearchParams
+    from fdch.retrieval.results import Results
     from fdch.retrieval.searcher import Searcher
+    from fdch.runs.encoding import calibrate
     from fdch.runs.method_scores import evaluate
     from fdch.runs.run import Run, open_run
 
@@ -22,12 +26,16 @@ __all__ = [
     "FDCH",
     "Client",
     "Codes",
+    "ExportedModel",
     "FdchError",
     "Index",
     "PairedSet",
+    "Results",
     "Run",
     "Scores",
+    "SearchParams",
     "Searcher",
+    "calibrate",
     "evaluate",
     "evaluate_codes",
     "methods",
@@ -37,12 +45,16 @@ __all__ = [
 # loaded when first used, so that importing fdch does not import torch
 _HOMES = {
     "Client": "fdch.client.client",
+    "ExportedModel": "fdch.export.model",
     "FDCH": "fdch.methods.fdch",
     "Index": "fdch.retrieval.index",
     "PairedSet": "fdch.data.pairs",
+    "Results": "fdch.retrieval.results",
     "Run": "fdch.runs.run",
     "Scores": "fdch.evaluation",
+    "SearchParams": "fdch.retrieval.params",
     "Searcher": "fdch.retrieval.searcher",
+    "calibrate": "fdch.runs.encoding",
     "evaluate": "fdch.runs.method_scores",
     "evaluate_codes": "fdch.evaluation",
     "open_run": "fdch.runs.run",
