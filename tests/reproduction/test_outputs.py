@@ -10,8 +10,7 @@ import pytest
 from fdch.evaluation import MEASURES
 from fdch.reproduction.costs import RESUMED, SHARED, cost_table, health_table
 from fdch.reproduction.grid import build_grid
-from fdch.reproduction.outputs import build_grids, write_outputs
-from fdch.reproduction.page import write_page_of
+from fdch.reproduction.outputs import build_grids, write_outputs, write_page_of
 from fdch.reproduction.recipe import choose
 from fdch.reproduction.study import Cell, Study
 
