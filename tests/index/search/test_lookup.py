@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError, MissingExtra, SettingError
-from fdch.index.search import engines, scan_numpy
+from fdch.index.search import scan, scan_numpy
 from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, within
 
-ENGINES: tuple[engines.Engine, ...] = ("numba", "numpy")
+ENGINES: tuple[scan.Engine, ...] = ("numba", "numpy")
 BITS = (1, 8, 13, 16, 24, 32, 33, 64, 65, 100, 128, 192, 256)
 
 
@@ -119,7 +119,7 @@ def test_many_results_of_many_queries_take_one_more_search(monkeypatch):
     queries = Codes(np.zeros((40, 8), dtype=np.uint8), 64)
     gallery = Gallery(64, (Part(rows, 0),))
     searched = []
-    loops = engines.scan_engine("numba")
+    loops = scan.load_engine("numba")
     before = loops.rows_within
 
     def counted(*arguments):
@@ -168,10 +168,10 @@ WARMED = """
 import sys
 import numpy as np
 from fdch.bench.clustered_codes import Source
-from fdch.index.search.bucketed import Buckets
+from fdch.index.search.buckets import Buckets
 from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm, within
-from fdch.index.search.partitioned import Grouping
+from fdch.index.search.groups import Grouping
 
 def compiled():
     return {
@@ -252,13 +252,13 @@ def test_parts_must_rise_in_number():
 
 def test_without_numba_numpy_searches(monkeypatch):
     monkeypatch.setitem(sys.modules, "fdch.index.search.scan_kernels", None)
-    engines.scan_engine.cache_clear()
+    scan.load_engine.cache_clear()
     try:
-        assert engines.scan_engine() is scan_numpy
+        assert scan.load_engine() is scan_numpy
         with pytest.raises(MissingExtra, match=r"fdch\[fast\]"):
-            engines.scan_engine("numba")
+            scan.load_engine("numba")
     finally:
-        engines.scan_engine.cache_clear()
+        scan.load_engine.cache_clear()
 
 
 def test_searching_needs_no_numba():
@@ -280,7 +280,7 @@ LATE = """
 import sys
 import numpy as np
 from fdch.codes import Codes
-from fdch.index.search import engines
+from fdch.index.search import scan
 from fdch.index.search.gallery import Gallery, Part
 from fdch.index.search.lookup import nearest, within
 
@@ -290,11 +290,11 @@ for _ in range(3):
     assert nearest(gallery, query, 2)[0].numbers.tolist() == [0, 1]
     assert within(gallery, query, 1)[0].numbers.tolist() == [0, 1, 2, 4]
 assert "numba" not in sys.modules
-engines.PATIENCE = 39
+scan.NUMBA_WARMUP_COMPARISONS = 39
 assert nearest(gallery, query, 2)[0].numbers.tolist() == [0, 1]
 assert "numba" not in sys.modules
 assert within(gallery, query, 1)[0].numbers.tolist() == [0, 1, 2, 4]
-assert engines.LOOPS in sys.modules
+assert scan.KERNELS in sys.modules
 """
 
 
@@ -304,4 +304,4 @@ def test_compiled_loops_are_loaded_once_it_is_worth_it():
 
 def test_an_unknown_engine_is_refused():
     with pytest.raises(SettingError, match="'fortran'"):
-        engines.scan_engine("fortran")
+        scan.load_engine("fortran")
