@@ -68,8 +68,8 @@ def bucketed_parts(draw):
 def test_buckets_hold_all_within_a_radius(parts, radius):
     part, plain, queries, bits = parts
     truth = within(Gallery(bits, (plain,)), queries, radius, engine="numpy")
-    asked = flat(row_words(queries))
-    found = within_buckets(part, part.buckets, bits, asked, radius, LONG)
+    line = flat(row_words(queries))
+    found = within_buckets(part, part.buckets, bits, line, radius, LONG)
     for keys, some in zip(found, truth, strict=True):
         assert keys is not None
         expected = (some.distances.astype(np.int64) << 48) | some.numbers
@@ -81,9 +81,9 @@ def test_buckets_hold_all_within_a_radius(parts, radius):
 @given(parts=bucketed_parts(), radius=st.integers(-1, 70), many=st.booleans())
 def test_whatever_way_is_chosen_answers_are_the_scan_s(engine, parts, radius, many):
     part, plain, queries, bits = parts
-    asked = queries if many else queries[:1]
-    truth = within(Gallery(bits, (plain,)), asked, radius, engine="numpy")
-    found = within(Gallery(bits, (part,)), asked, radius, engine=engine)
+    some = queries if many else queries[:1]
+    truth = within(Gallery(bits, (plain,)), some, radius, engine="numpy")
+    found = within(Gallery(bits, (part,)), some, radius, engine=engine)
     assert pairs(found) == pairs(truth)
 
 
@@ -105,14 +105,14 @@ def test_every_way_is_right_for_many_rows(radius, grouped):
             assert pairs(found) == pairs(truth[:count])
 
 
-def test_a_lookup_that_takes_long_is_left_undone():
+def test_a_lookup_that_takes_too_long_is_skipped():
     codes = draw_codes(np.random.default_rng(0), 1000, 64, 0.1)
     rows = row_words(codes)
     buckets = Buckets.build(rows, 64)
     assert buckets is not None
-    part, asked = Part(rows, 0, None, None, buckets), flat(rows[:2])
-    assert within_buckets(part, buckets, 64, asked, 2, 0) == [None, None]
-    assert within_buckets(part, buckets, 64, asked, 30, 0) == [None, None]
+    part, line = Part(rows, 0, None, None, buckets), flat(rows[:2])
+    assert within_buckets(part, buckets, 64, line, 2, 0) == [None, None]
+    assert within_buckets(part, buckets, 64, line, 30, 0) == [None, None]
 
 
 @pytest.mark.parametrize(

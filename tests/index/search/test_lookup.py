@@ -105,11 +105,11 @@ def test_many_rows_are_shared_between_threads(bits, queries, monkeypatch):
     monkeypatch.setattr("fdch.index.search.threads.BYTES_TO_SHARE", 1 << 16)
     rng = np.random.default_rng(bits)
     codes = draw_codes(rng, 150_000, bits, 0.3)
-    asked = draw_codes(rng, queries, bits, 0.3)
+    batch = draw_codes(rng, queries, bits, 0.3)
     gallery = Gallery(bits, (Part(row_words(codes), 0),))
-    one = nearest(gallery, asked, 20, threads=1)
-    two = nearest(gallery, asked, 20, threads=2)
-    slow = nearest(gallery, asked[:2], 20, engine="numpy")
+    one = nearest(gallery, batch, 20, threads=1)
+    two = nearest(gallery, batch, 20, threads=2)
+    slow = nearest(gallery, batch[:2], 20, engine="numpy")
     assert [pairs(some) for some in one] == [pairs(some) for some in two]
     assert [pairs(some) for some in one[:2]] == [pairs(some) for some in slow]
 
@@ -119,14 +119,14 @@ def test_many_results_of_many_queries_take_one_more_search(monkeypatch):
     queries = Codes(np.zeros((40, 8), dtype=np.uint8), 64)
     gallery = Gallery(64, (Part(rows, 0),))
     searched = []
-    loops = scan.load_engine("numba")
-    before = loops.rows_within
+    kernels = scan.load_engine("numba")
+    before = kernels.rows_within
 
     def counted(*arguments):
         searched.append(arguments)
         before(*arguments)
 
-    monkeypatch.setattr(loops, "rows_within", counted)
+    monkeypatch.setattr(kernels, "rows_within", counted)
     found = within(gallery, queries, 1, threads=1, engine="numba")
     right = [(int(row).bit_count(), i) for i, row in enumerate(rows)]
     right = sorted(pair for pair in right if pair[0] <= 1)
@@ -175,10 +175,10 @@ from fdch.index.search.groups import Grouping
 
 def compiled():
     return {
-        f"{name}.{loop}": len(value.signatures)
+        f"{name}.{kernel}": len(value.signatures)
         for name, module in sys.modules.items()
         if name.startswith("fdch.index.") and name.endswith("_kernels")
-        for loop, value in vars(module).items()
+        for kernel, value in vars(module).items()
         if hasattr(value, "signatures")
     }
 
@@ -226,7 +226,7 @@ def test_queries_of_another_length_are_refused():
 
 
 @pytest.mark.parametrize("k", [0, -3])
-def test_at_least_one_item_must_be_asked_for(k):
+def test_at_least_one_item_must_be_requested(k):
     query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
     with pytest.raises(SettingError, match=str(k)):
         nearest(Gallery(64, ()), query, k)
@@ -298,7 +298,7 @@ assert scan.KERNELS in sys.modules
 """
 
 
-def test_compiled_loops_are_loaded_once_it_is_worth_it():
+def test_kernels_are_loaded_after_many_comparisons():
     subprocess.run([sys.executable, "-c", LATE], check=True)
 
 

@@ -81,13 +81,13 @@ def _was_seen(
     rows: Rows,
     row: Int,
     words: Any,
-    tables: Tables,
+    cuts: Ints,
+    width: Int,
     segments: Ints,
     table: Int,
     radius: Int,
 ) -> Int:
     """Return whether the buckets of an earlier table have held the row already."""
-    _, _, cuts, width = tables
     for earlier in range(table):
         differing = _segment(rows, row, words, cuts[earlier], width) ^ segments[earlier]
         if np.int64(set_bits(differing)) <= _flips(earlier, cuts.shape[0], radius):
@@ -96,40 +96,41 @@ def _was_seen(
 
 
 @compiled
-def _open_bucket(
+def _look_up(
     rows: Rows,
     words: Any,
     tables: Tables,
     segments: Ints,
-    opening: Ints,
+    openings: Ints,
     order: Places,
     first: Int,
     dead: Flags,
     query: Query,
     radius: Int,
     found: Ints,
-    held: Int,
 ) -> Int:
-    """Collect the rows of a bucket within the radius; return how many are held."""
-    starts, places, _, _ = tables
-    table, count = opening[0], rows.shape[0] // len(words)
-    bucket = segments[table] ^ opening[1]
-    end = min(np.int64(starts[table, bucket + 1]), count)
-    for i in range(np.int64(starts[table, bucket]), end):
-        row = np.int64(places[table, i])
-        if row >= count:  # can only come from a damaged file
-            continue
-        far = distance(rows, row, query)
-        if far > radius:
-            continue
-        if _was_seen(rows, row, words, tables, segments, table, radius):
-            continue
-        number = np.int64(order[row]) if order.shape[0] else row
-        if dead.shape[0] and (number >= dead.shape[0] or dead[number]):
-            continue
-        if held < found.shape[0]:
-            found[held] = (far << NUMBER_BITS) | (first + number)
-        held += 1
+    """Collect the rows within the radius from all openings; return how many."""
+    starts, places, cuts, width = tables
+    count, held = rows.shape[0] // len(words), 0
+    for opening in range(openings.shape[0]):
+        table = openings[opening, 0]
+        bucket = segments[table] ^ openings[opening, 1]
+        end = min(np.int64(starts[table, bucket + 1]), count)
+        for i in range(np.int64(starts[table, bucket]), end):
+            row = np.int64(places[table, i])
+            if row >= count:  # can only come from a damaged file
+                continue
+            far = distance(rows, row, query)
+            if far > radius or _was_seen(
+                rows, row, words, cuts, width, segments, table, radius
+            ):
+                continue
+            number = np.int64(order[row]) if order.shape[0] else row
+            if dead.shape[0] and (number >= dead.shape[0] or dead[number]):
+                continue
+            if held < found.shape[0]:
+                found[held] = (far << NUMBER_BITS) | (first + number)
+            held += 1
     return held
 
 
@@ -184,10 +185,7 @@ def within_buckets(
         if _estimate_time(starts, segments, openings, row_time, max_time) > max_time:
             continue
         query = take_query(queries, j, words)
-        held = 0
-        for opening in range(openings.shape[0]):
-            held = _open_bucket(
-                rows, words, tables, segments, openings[opening], order, first, dead,
-                query, radius, found[j], held,
-            )  # fmt: skip
-        sizes[j] = held
+        sizes[j] = _look_up(
+            rows, words, tables, segments, openings, order, first, dead, query, radius,
+            found[j],
+        )  # fmt: skip

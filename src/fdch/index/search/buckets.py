@@ -68,6 +68,11 @@ class Buckets:
         arrays = frozen(self.starts), frozen(self.places), frozen(self.cuts)
         return (*arrays, self.width)
 
+    @cached_property
+    def rows_per_bucket(self) -> float:
+        """How many rows a bucket holds in the mean."""
+        return self.places.shape[1] / (1 << self.width)
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name, to be stored."""
         return {"starts": self.starts, "places": self.places, "cuts": self.cuts}
@@ -205,11 +210,9 @@ def usable_buckets(part: Part, engine: Engine) -> Buckets | None:
 
 def may_be_done(part: Part, buckets: Buckets, radius: int, max_time: float) -> bool:
     """Return whether a lookup may be done in so many nanoseconds."""
-    tables, count = buckets.places.shape
-    rows_per_bucket = count / (1 << buckets.width)
-    opened = count_openings(tables, buckets.width, radius)
-    time = opened * (BUCKET_TIME + rows_per_bucket / 2 * _row_time(part))
-    return time <= max_time
+    opened = count_openings(len(buckets.cuts), buckets.width, radius)
+    bucket_time = BUCKET_TIME + buckets.rows_per_bucket / 2 * _row_time(part)
+    return opened * bucket_time <= max_time
 
 
 def within_buckets(
@@ -228,7 +231,8 @@ def within_buckets(
     Returns:
         The keys of each query; None where it would take longer.
     """
-    words, length = row_shape(bits), row_length(bits)
+    words = row_shape(bits)
+    length = len(words)
     openings = list_openings(len(buckets.cuts), buckets.width, radius)
     row_time = _row_time(part)
     search = kernels().within_buckets

@@ -28,7 +28,7 @@ def distance(rows: Rows, row: Int, query: Query) -> Int:
 def least(rows: Rows, start: Int, stop: Int, query: Query) -> Int:
     """Return the least distance between a query and a range of rows, not empty."""
     best = count_differing(rows, start, query)
-    for row in range(start + 1, stop):
+    for row in range(start, stop):  # the first again: whole vectors of rows
         best = min(best, count_differing(rows, row, query))
     return np.int64(best)
 

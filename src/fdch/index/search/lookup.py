@@ -156,7 +156,8 @@ def _nearest(
     found: list[Found] = []
     for start in range(0, len(queries), step):
         some = rows[start : start + step]
-        limits = np.full(len(some), radius + 1, dtype=np.int64)
+        limits = np.empty(len(some), dtype=np.int64)
+        limits.fill(radius + 1)
         keys = _nearest_keys(gallery, some, limits, room, threads, engine)
         found += _found_rows(keys, seen)
     return found

@@ -70,16 +70,15 @@ def within_any(
         buckets = None
     if radius < 0 or (buckets is None and grouping is None):
         return within_part(part, bits, queries, radius, threads, engine)
-    found: list[Keys | None] = [None] * len(queries)
-
-    def work(start: int, stop: int) -> None:
-        found[start:stop] = _look_up(
-            part, buckets, grouping, bits, queries[start:stop], radius, scan_time
-        )
-
+    look_up = partial(_look_up, part, buckets, grouping, bits, radius, scan_time)
     if threads == 1 or len(queries) <= QUERIES_PER_TASK:
-        work(0, len(queries))  # at once: a lookup takes microseconds
+        found = look_up(queries)  # at once: a lookup takes microseconds
     else:
+        found = [None] * len(queries)
+
+        def work(start: int, stop: int) -> None:
+            found[start:stop] = look_up(queries[start:stop])
+
         pieces = ranges(0, len(queries), -(-len(queries) // QUERIES_PER_TASK))
         share([partial(work, *piece) for piece in pieces], threads)
     left = [query for query, keys in enumerate(found) if keys is None]
@@ -95,9 +94,9 @@ def _look_up(
     buckets: Buckets | None,
     grouping: Grouping | None,
     bits: int,
-    queries: Rows,
     radius: int,
     scan_time: int,
+    queries: Rows,
 ) -> list[Keys | None]:
     """Find by buckets or groups what is sooner found so; None for the scan's queries.
 
@@ -106,12 +105,13 @@ def _look_up(
         buckets: Its own, where they may be quick.
         grouping: Its own.
         bits: Length of the codes.
-        queries: As rows.
         radius: The largest distance.
         scan_time: Nanoseconds that a scan spends on a query.
+        queries: As rows.
     """
-    found: list[Keys | None] = [None] * len(queries)
-    if buckets is not None:
+    if buckets is None:
+        found: list[Keys | None] = [None] * len(queries)
+    else:
         max_time = scan_time if grouping is None else min(scan_time, QUICK_TIME)
         found = within_buckets(part, buckets, bits, flat(queries), radius, max_time)
     if grouping is None:

@@ -163,6 +163,9 @@ class _Scan:
 
     def share(self, work: Callable[[int, tuple[int, int], slice], None]) -> None:
         """Do the work on pieces of the rows, or of the queries, in threads."""
+        if self.threads == 1:  # at once: a single query takes microseconds
+            work(0, (0, self.count), slice(0, self.queries))
+            return
         query_pieces = self.threads if self.row_pieces == 1 else 1
         tasks = [
             partial(work, piece, rows, slice(*some))

@@ -121,22 +121,24 @@ def _next_in_block(
 @compiled
 def _scan_block(
     rows: Rows,
+    words: Any,
     planes: Rows,
     start: Int,
     stop: Int,
-    query: Query,
+    queries: Rows,
     buffer: Buffer,
-    number: Int,
     near: Ints,
 ) -> None:
-    """Scan one block of rows, which planes hold, too, unless they are empty."""
-    limit = scan_limit(buffer[2], number)
-    i = _next_in_block(rows, planes, start, start, stop, query, limit)
-    while i < stop:
-        end = chunk_end(i, stop)
-        taken = collect(rows, i, end, query, limit, near)
-        limit = keep(near, taken, buffer, number, True, limit)
-        i = _next_in_block(rows, planes, start, end, stop, query, limit)
+    """Scan one block for all queries; planes hold it, too, unless they are empty."""
+    states = buffer[2]
+    for j in range(states.shape[0]):
+        query, limit = take_query(queries, j, words), scan_limit(states, j)
+        i = _next_in_block(rows, planes, start, start, stop, query, limit)
+        while i < stop:
+            end = chunk_end(i, stop)
+            taken = collect(rows, i, end, query, limit, near)
+            limit = keep(near, taken, buffer, j, True, limit)
+            i = _next_in_block(rows, planes, start, end, stop, query, limit)
 
 
 @compiled
@@ -159,9 +161,7 @@ def _scan(
         right = min(left + block, stop)
         if planes.shape[0]:
             _lay_out(rows, left, right, words, block, planes)
-        for j in range(count):
-            query = take_query(queries, j, words)
-            _scan_block(rows, planes, left, right, query, buffer, j, near)
+        _scan_block(rows, words, planes, left, right, queries, buffer, near)
 
 
 @compiled
