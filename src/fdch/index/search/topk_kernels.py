@@ -161,19 +161,6 @@ def keep(
 
 
 @compiled
-def _sort_range(line: Ints, start: Int, stop: Int) -> None:
-    if stop - start > 40:
-        line[start:stop] = np.sort(line[start:stop])
-        return
-    for i in range(start + 1, stop):
-        value, at = line[i], i
-        while at > start and line[at - 1] > value:
-            line[at] = line[at - 1]
-            at -= 1
-        line[at] = value
-
-
-@compiled
 def write_nearest(buffer: Buffer, query: Int, first: Int, found: Ints) -> None:
     """Write the nearest of the held keys in order, as many as there is room for."""
     all_keys, _, states, _, order, _, _ = buffer
@@ -196,7 +183,7 @@ def write_nearest(buffer: Buffer, query: Int, first: Int, found: Ints) -> None:
     for far in range(limit + 1):
         if starts[far] >= wanted:
             break
-        _sort_range(line, starts[far], starts[far + 1])
+        line[starts[far] : starts[far + 1]].sort()
     found[:wanted] = line[:wanted]
 
 
