@@ -90,5 +90,17 @@ def test_public_names_are_there():
     assert set(fdch.__all__) >= {"FDCH", "Codes", "FdchError", "PairedSet", "evaluate"}
     for name in fdch.__all__:
         assert getattr(fdch, name) is not None
+    assert set(fdch._HOMES) | {"Codes", "FdchError", "methods"} == set(fdch.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         fdch.nothing  # noqa: B018
+
+
+def test_readme_and_docs_import_from_fdch_alone():
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    inner = [
+        f"{page.name}: {line.strip()}"
+        for page in pages
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if line.strip().startswith(("from fdch.", "import fdch."))
+    ]
+    assert inner == []

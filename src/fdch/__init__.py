@@ -11,9 +11,13 @@ if TYPE_CHECKING:
     from fdch.client.client import Client
     from fdch.data.pairs import PairedSet
     from fdch.evaluation import Scores, evaluate_codes
+    from fdch.export.model import ExportedModel
     from fdch.methods.fdch import FDCH
     from fdch.retrieval.index import Index
+    from fdch.retrieval.params import SearchParams
+    from fdch.retrieval.results import Results
     from fdch.retrieval.searcher import Searcher
+    from fdch.runs.encoding import calibrate
     from fdch.runs.run import Run, open_run
     from fdch.runs.scoring import evaluate
 
@@ -22,27 +26,35 @@ __all__ = [
     "FDCH",
     "Client",
     "Codes",
+    "ExportedModel",
     "FdchError",
     "Index",
     "PairedSet",
+    "Results",
     "Run",
     "Scores",
+    "SearchParams",
     "Searcher",
+    "calibrate",
     "evaluate",
     "evaluate_codes",
     "methods",
     "open_run",
 ]
 
-# loaded when first asked for, so that importing fdch does not import torch
+# loaded when first used, so that importing fdch does not import torch
 _HOMES = {
     "Client": "fdch.client.client",
+    "ExportedModel": "fdch.export.model",
     "FDCH": "fdch.methods.fdch",
     "Index": "fdch.retrieval.index",
     "PairedSet": "fdch.data.pairs",
+    "Results": "fdch.retrieval.results",
     "Run": "fdch.runs.run",
     "Scores": "fdch.evaluation",
+    "SearchParams": "fdch.retrieval.params",
     "Searcher": "fdch.retrieval.searcher",
+    "calibrate": "fdch.runs.encoding",
     "evaluate": "fdch.runs.scoring",
     "evaluate_codes": "fdch.evaluation",
     "open_run": "fdch.runs.run",

@@ -74,7 +74,7 @@ def test_nothing_may_fit(fdch, index):
     assert result.exit_code == 0
     assert result.stdout == "nothing fits\n"
     assert re.search(
-        r"is ever more probable than 0\.\d\d; ask for less with --min-prob",
+        r"is ever more probable than 0\.\d\d; give a lower --min-prob",
         result.stderr,
     )
 

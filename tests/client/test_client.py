@@ -133,14 +133,14 @@ def found(hits):
 
 def test_all_within_a_radius_is_all_or_an_error(canned, client):
     canned.reply = (200, {}, found(999))
-    results = client.by_text("a dog", radius=8)
+    results = client.by_text("a dog", k=None, radius=8)
     assert len(results) == 999
     assert results.query["k"] is None
     assert json.loads(canned.asked) == {"text": "a dog", "radius": 8, "k": 1000}
     canned.reply = (200, {}, found(1000))
     for ask in (client.by_text, client.by_id, lambda a, **o: client.by_image(b"", **o)):
         with pytest.raises(SettingError, match="1,000 results or more"):
-            ask("a", radius=8)
+            ask("a", k=None, radius=8)
     assert len(client.by_text("a dog", radius=8, k=1000)) == 1000
 
 
@@ -193,13 +193,11 @@ WRONG = {
     "holds half a character": lambda c: c.by_text("a", where="a=\ud800"),
     "id '' has no address": lambda c: c.remove(""),
     r"id '\.\.' has no address": lambda c: c.picture(".."),
-    "several texts are a list": lambda c: c.by_texts("a dog"),
     "k must be a whole number; got 2.5": lambda c: c.by_text("a", k=2.5),
     "radius must be a whole number; got nan": lambda c: c.by_text("a", radius=np.nan),
     "k must be 1 or more": lambda c: c.by_text("a", k=0),
-    "the probability must be from 0": lambda c: c.by_text("a", min_probability=np.nan),
-    "the probability must be a num": lambda c: c.by_text("a", min_probability="high"),
-    "no option 'raduis'; did you mean 'radius'": lambda c: c.by_text("a", raduis=1),
+    "min_probability must be from 0": lambda c: c.by_text("a", min_probability=np.nan),
+    "min_probability must be a num": lambda c: c.by_text("a", min_probability="high"),
     "is not a condition": lambda c: c.by_text("a", where="dog"),
     "content of its file; got ndarray": lambda c: c.by_image(np.zeros((2, 2, 3))),
 }
@@ -210,6 +208,12 @@ def test_what_cannot_be_sent_is_told_before_it_is_sent(canned, client, message, 
     canned.reply = (500, {}, b"")
     with pytest.raises(SettingError, match=message):
         call(client)
+
+
+def test_one_text_is_not_taken_for_its_letters(client):
+    for call in (client.by_texts, client.by_images, client.by_ids, client.encode_texts):
+        with pytest.raises(DataError, match=r"are a list, such as \['a dog'\]"):
+            call("a dog")
 
 
 @pytest.mark.parametrize("url", ["localhost:8501", "127.0.0.1", "example.org/search"])

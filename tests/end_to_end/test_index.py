@@ -22,8 +22,8 @@ from fdch.errors import (
     UnknownWords,
 )
 from fdch.index.store import Condition
-from fdch.retrieval.item_codes import gallery_codes
-from fdch.retrieval.queries import image_queries, text_queries
+from fdch.retrieval.adding import encode_gallery
+from fdch.retrieval.queries import encode_image_queries, encode_text_queries
 from fdch.runs.encoding import encode_pairs
 
 
@@ -63,7 +63,7 @@ def only(pairs, row, *, image=True, text=True, **changes):
 def test_words_find_the_nearest_pairs(searcher, scenes):
     text = scenes.pairs.texts.values[7]
     found = searcher.by_text(text, k=25)
-    query = text_queries(scenes.run.method, [text]).codes
+    query = encode_text_queries(scenes.run.method, [text]).codes
     assert told(found) == nearest(scenes, query)[:25]
     first = found[0]
     row = scenes.pairs.ids.tolist().index(first.id)
@@ -96,7 +96,7 @@ def test_what_is_found_is_mostly_right(searcher, scenes):
 def test_a_picture_is_found_by_path_bytes_and_pixels(searcher, scenes):
     path = scenes.pairs.images.paths[3]
     by_path = searcher.by_image(path, k=5)
-    query = image_queries(scenes.run.method, [path]).codes
+    query = encode_image_queries(scenes.run.method, [path]).codes
     assert told(by_path) == nearest(scenes, query)[:5]
     pixels = np.asarray(scenes.pairs.images[[3]].decode(0, 64))
     assert told(searcher.by_image(path.read_bytes(), k=5)) == told(by_path)
@@ -126,10 +126,11 @@ def test_no_queries_have_no_results(searcher):
 
 def test_a_radius_gives_all_that_are_near(searcher, scenes):
     text = scenes.pairs.texts.values[0]
-    ranked = nearest(scenes, text_queries(scenes.run.method, [text]).codes)
+    ranked = nearest(scenes, encode_text_queries(scenes.run.method, [text]).codes)
     radius = ranked[30][1]
     expected = [each for each in ranked if each[1] <= radius]
-    assert told(searcher.by_text(text, radius=radius)) == expected
+    assert told(searcher.by_text(text, k=None, radius=radius)) == expected
+    assert told(searcher.by_text(text, radius=radius)) == expected[:10]
     assert told(searcher.by_text(text, radius=radius, k=4)) == expected[:4]
 
 
@@ -159,7 +160,7 @@ def test_conditions_hold_before_results_are_counted(searcher, scenes, where, hol
     text = scenes.pairs.texts.values[5]
     rows = holds(scenes.pairs)
     assert 5 < rows.sum() < len(rows)
-    query = text_queries(scenes.run.method, [text]).codes
+    query = encode_text_queries(scenes.run.method, [text]).codes
     found = searcher.by_text(text, k=12, where=where)
     assert told(found) == nearest(scenes, query, rows)[:12]
 
@@ -184,7 +185,7 @@ def test_a_least_probability_cuts_the_list(searcher, scenes):
 
 def test_re_ranking_orders_candidates_by_the_sure_bits(searcher, scenes):
     text = scenes.pairs.texts.values[2]
-    queries = text_queries(scenes.run.method, [text])
+    queries = encode_text_queries(scenes.run.method, [text])
     ids = [name for name, _ in nearest(scenes, queries.codes)[:100]]
     rows = [scenes.pairs.ids.tolist().index(name) for name in ids]
     assert queries.outputs is not None
@@ -256,10 +257,10 @@ def test_halves_added_by_two_threads_are_joined(place, scenes, monkeypatch):
     def waiting(*args):
         with suppress(threading.BrokenBarrierError):  # the other waits for its turn
             both.wait()
-        return gallery_codes(*args)
+        return encode_gallery(*args)
 
     with Index.create(place, scenes.run) as index, ThreadPoolExecutor(2) as threads:
-        monkeypatch.setattr("fdch.retrieval.adding.gallery_codes", waiting)
+        monkeypatch.setattr("fdch.retrieval.adding.encode_gallery", waiting)
         added = list(threads.map(index.add, halves))
         assert sorted(each.joined for each in added) == [0, 1]
         item = index.store.items([name])[0]
@@ -410,11 +411,10 @@ def test_a_method_that_was_never_saved_can_be_indexed(place, scenes):
         ({"where": {"scene": "beach"}}, "where must be a condition"),
         ({"where": [("scene", "=", "beach")]}, "where must be a condition"),
         ({"where": 5}, "where must be a condition"),
-        ({"kk": 3}, "no option 'kk'; did you mean 'k'"),
         ({"k": "5"}, "k must be a whole number; got '5'"),
         ({"k": True}, "k must be a whole number"),
         ({"radius": 2.5}, "radius must be a whole number; got 2.5"),
-        ({"min_probability": "0.5"}, "probability must be a number"),
+        ({"min_probability": "0.5"}, "min_probability must be a number"),
         ({"rerank": "no"}, "True or False"),
     ],
 )
@@ -448,7 +448,7 @@ def test_queries_that_cannot_be_encoded_are_refused(searcher, scenes, tmp_path):
         searcher.by_image(tmp_path / "gone.png")
     with pytest.raises(DataError):
         searcher.by_image(np.zeros(5))
-    with pytest.raises(SettingError, match="code alone"):
+    with pytest.raises(SettingError, match="only its code"):
         searcher.by_id(scenes.pairs.ids[0], rerank=True)
 
 
@@ -468,6 +468,7 @@ def test_results_are_plain_values(searcher, scenes):
 
 
 def test_codes_are_binary_signs_of_the_outputs(scenes):
-    queries = text_queries(scenes.run.method, list(scenes.pairs.texts.values[:5]))
+    texts = list(scenes.pairs.texts.values[:5])
+    queries = encode_text_queries(scenes.run.method, texts)
     assert queries.outputs is not None
     assert queries.codes == binarize(queries.outputs)

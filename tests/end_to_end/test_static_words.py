@@ -63,9 +63,9 @@ def test_a_text_without_any_word_is_refused(index):
 
 def test_onnx_runtime_finds_the_same(index, run):
     pytest.importorskip("onnxruntime")
-    from fdch.retrieval.encoders import exported_queries
+    from fdch.retrieval.encoders import export_queries
 
-    exported = Searcher(index, exported_queries(run))
+    exported = Searcher(index, export_queries(run))
     for text in ("animal", "a dog by the sea", "car"):
         ours = [(r.id, r.distance) for r in Searcher(index).by_text(text, k=20)]
         assert [(r.id, r.distance) for r in exported.by_text(text, k=20)] == ours

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fdch.codes import Codes, hamming_distances
 from fdch.data.pictures.images import ImageFeatures
 from fdch.errors import (
     DamagedIndex,
@@ -16,6 +17,7 @@ from fdch.errors import (
     IndexFolderError,
     ModelMismatch,
     RunError,
+    SettingError,
 )
 from fdch.index.store import Item
 from fdch.methods.scm_seq import SCMSeq
@@ -274,3 +276,33 @@ def test_a_search_sees_one_commit_whatever_is_written_meanwhile(index, options):
     vector = np.ones(24)
     assert len(Searcher(index).by_image(vector, k=500)) == 201
     assert len(Searcher(index).by_image(vector, k=500)) == 200
+
+
+def test_codes_find_ids_and_distances(index, method, pairs):
+    codes = method.encode_images(pairs.images)
+    ids, distances = index.search(codes[:5], k=7)
+    every = hamming_distances(codes[:5], codes)
+    order = np.argsort(every, axis=1, kind="stable")[:, :7]
+    assert ids.tolist() == pairs.ids[order].tolist()
+    assert distances.tolist() == np.take_along_axis(every, order, axis=1).tolist()
+    assert index.search(codes[:2]).ids.shape == (2, 10)
+    assert index.search(codes[:2], k=1000).ids.shape == (2, len(pairs))
+    assert index.search(codes[:0]).distances.shape == (0, 0)
+
+
+def test_codes_find_only_what_fulfils_conditions(index, method, pairs):
+    codes = method.encode_images(pairs.images)
+    label = pairs.label_names[0]
+    ids, distances = index.search(codes[:3], k=1000, where=f"label={label}")
+    allowed = pairs.ids[pairs.labels[:, 0] == 1]
+    assert [set(row) for row in ids.tolist()] == [set(allowed)] * 3
+    assert (np.diff(distances, axis=1) >= 0).all()
+
+
+def test_only_codes_of_the_right_length_search(index, method, pairs):
+    with pytest.raises(DataError, match=r"got ndarray. Encode .* Codes.from_signs"):
+        index.search(np.ones((2, 16)))
+    with pytest.raises(ModelMismatch, match=r"of 16 bits .* these have 8"):
+        index.search(Codes.from_signs(np.ones((2, 8))))
+    with pytest.raises(SettingError, match="k must be 1 or more"):
+        index.search(method.encode_images(pairs.images[:2]), k=0)

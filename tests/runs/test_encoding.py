@@ -10,6 +10,7 @@ from fdch.data.pictures.images import ImageFeatures, PictureFiles
 from fdch.data.texts import Sentences
 from fdch.methods.fdch import FDCH
 from fdch.methods.scm_seq import SCMSeq
+from fdch.retrieval.adding import encode_gallery, gallery_kinds
 from fdch.runs.encoding import encode_pairs, lacks_known_words
 from fdch.training.inputs import Inputs
 
@@ -73,6 +74,12 @@ def test_a_missing_side_has_no_code_and_the_other_side_speaks_for_the_pair(
     assert codes.unified[[0, 3]] == whole
     assert codes.unified[1] == fitted.encode_texts(files.texts[1])
     assert codes.unified[2] == fitted.encode_images(files.images[2])
+
+
+def test_scores_and_indexes_choose_the_same_code_of_each_row(fitted, files):
+    kinds = gallery_kinds(fitted, files)
+    assert kinds.tolist() == ["pair", "text", "image", "pair"]
+    assert encode_gallery(fitted, files, kinds) == encode_pairs(fitted, files).unified
 
 
 def test_each_picture_is_read_once(fitted, files, monkeypatch):

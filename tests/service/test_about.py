@@ -5,7 +5,7 @@ import threading
 import pytest
 from tests.service.running import wait_until
 
-from fdch.service.about import FRESH_SECONDS, QUICK_SECONDS, Remembered
+from fdch.service.about import FRESH_SECONDS, QUICK_SECONDS, Cached
 
 
 class Found:
@@ -30,7 +30,7 @@ class Found:
 
 def test_what_is_fresh_is_not_found_out_again():
     found = Found()
-    known = Remembered(found.find, found.clock)
+    known = Cached(found.find, found.clock)
     assert known.get() == known.get() == {"count": 1}
     found.now += FRESH_SECONDS + 1
     assert known.get() == {"count": 2}
@@ -38,7 +38,7 @@ def test_what_is_fresh_is_not_found_out_again():
 
 def test_a_change_is_seen_at_once_where_that_is_quick():
     found = Found()
-    known = Remembered(found.find, found.clock)
+    known = Cached(found.find, found.clock)
     known.get()
     known.forget()
     assert known.get() == {"count": 2}
@@ -46,7 +46,7 @@ def test_a_change_is_seen_at_once_where_that_is_quick():
 
 def test_nobody_waits_for_what_takes_long_a_second_time():
     found = Found(takes=10 * QUICK_SECONDS)
-    known = Remembered(found.find, found.clock)
+    known = Cached(found.find, found.clock)
     known.get()
     known.forget()
     assert known.get() == {"count": 1}
@@ -59,7 +59,7 @@ def test_nobody_waits_for_what_takes_long_a_second_time():
 
 def test_a_failure_leaves_what_is_known(caplog):
     found = Found(takes=10 * QUICK_SECONDS)
-    known = Remembered(found.find, found.clock)
+    known = Cached(found.find, found.clock)
     known.get()
     found.now += 1000
     found.count = -100
@@ -72,4 +72,4 @@ def test_a_failure_at_first_is_raised():
     found = Found()
     found.count = -100
     with pytest.raises(OSError, match="it fails"):
-        Remembered(found.find, found.clock).get()
+        Cached(found.find, found.clock).get()

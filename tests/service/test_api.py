@@ -10,7 +10,7 @@ from tests.service.running import READ, TOKENS, picture_bytes, running
 from fdch import Client, Searcher
 from fdch.client import content as client_content
 from fdch.errors import DataError, ServiceError, UnknownWords
-from fdch.retrieval.queries import image_queries, text_queries
+from fdch.retrieval.queries import encode_image_queries, encode_text_queries
 from fdch.service import messages
 from fdch.service.http import limits
 
@@ -32,7 +32,7 @@ def told(results):
         {},
         {"k": 3},
         {"radius": 6},
-        {"radius": 12},
+        {"radius": 12, "k": None},
         {"radius": 8, "k": 2},
         {"where": ["label=beach", "objects<3"]},
         {"rerank": True, "k": 5},
@@ -58,7 +58,7 @@ def test_several_texts_are_answered_together(client):
 
 def test_more_texts_than_a_service_takes_are_asked_for_in_parts(client, monkeypatch):
     texts = ["beach", "a boat on the lake", "city", "zzzz", "beach"]
-    monkeypatch.setattr("fdch.client.content.MOST_TEXTS", 2)
+    monkeypatch.setattr("fdch.client.content.MAX_TEXTS", 2)
     with pytest.raises(ServiceError, match="after the first 2: text 2 of 2: no word"):
         client.by_texts(texts)
     together = client.by_texts(texts[:3], k=4)
@@ -66,7 +66,7 @@ def test_more_texts_than_a_service_takes_are_asked_for_in_parts(client, monkeypa
 
 
 def test_a_client_knows_how_much_a_service_gives():
-    for name in ("MOST_RESULTS", "MOST_RESULTS_IN_ALL", "MOST_TEXTS"):
+    for name in ("MAX_RESULTS", "MAX_RESULTS_IN_ALL", "MAX_TEXTS"):
         assert getattr(client_content, name) == getattr(limits, name)
 
 
@@ -93,19 +93,30 @@ def test_a_picture_finds_what_a_searcher_finds(client, searcher, scenes, options
     assert told(client.by_image(path.read_bytes(), **options)) == told(expected)
 
 
+def test_several_pictures_and_items_find_what_a_searcher_finds(
+    client, searcher, scenes
+):
+    names = [str(name) for name in scenes.pairs.ids[:3]]
+    paths = [scenes.pictures / f"{name}.png" for name in names]
+    for search, queries in (("by_ids", names), ("by_images", paths)):
+        found = getattr(client, search)(queries, k=4, where="label=beach")
+        expected = getattr(searcher, search)(queries, k=4, where="label=beach")
+        assert list(map(told, found)) == list(map(told, expected))
+
+
 def test_codes_are_those_of_the_model(client, searcher, scenes):
     texts = ["beach", "city at night"]
     method = searcher.index.method
-    assert client.encode_texts(texts) == text_queries(method, texts).codes
+    assert client.encode_texts(texts) == encode_text_queries(method, texts).codes
     path = scenes.pictures / f"{scenes.pairs.ids[3]}.png"
-    assert client.encode_image(path) == image_queries(method, [path]).codes
+    assert client.encode_image(path) == encode_image_queries(method, [path]).codes
 
 
 def test_texts_to_encode_may_be_none_or_many(client, searcher):
     method = searcher.index.method
     none, texts = client.encode_texts([]), ["beach", "city at night"] * 300
     assert (len(none), none.bits) == (0, method.bits)
-    assert client.encode_texts(texts) == text_queries(method, texts).codes
+    assert client.encode_texts(texts) == encode_text_queries(method, texts).codes
 
 
 def test_an_item_is_told_without_the_path_of_its_picture(client, scenes):
@@ -152,18 +163,18 @@ def test_the_index_is_described(client, scenes):
     assert facts.model == scenes.run.fingerprint
     assert facts.method == "fdch"
     assert facts.can_write is False
-    labels = {each["name"]: each["count"] for each in facts.told["labels"]}
+    labels = {each["name"]: each["count"] for each in facts.reply["labels"]}
     counts = scenes.pairs.labels.sum(axis=0)
     assert labels == dict(zip(scenes.pairs.label_names, counts, strict=True))
-    columns = {each["name"]: each for each in facts.told["columns"]}
+    columns = {each["name"]: each for each in facts.reply["columns"]}
     objects = [int(value) for value in scenes.pairs.columns["objects"]]
     assert columns["objects"]["numeric"] is True
     assert columns["objects"]["min"] == min(objects)
     assert columns["objects"]["max"] == max(objects)
     assert columns["scene"]["numeric"] is False
     assert sum(each["count"] for each in columns["scene"]["values"]) == facts.items
-    assert facts.told["kinds"] == {"pair": facts.items}
-    assert facts.told["health"]["sampled"] == facts.items
+    assert facts.reply["kinds"] == {"pair": facts.items}
+    assert facts.reply["health"]["sampled"] == facts.items
 
 
 def test_replies_have_the_documented_shapes(served, scenes):

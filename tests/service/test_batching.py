@@ -1,13 +1,12 @@
-"""Batches: a lone job at once, those that gathered together, errors to their own."""
+"""Batches: a single job at once, those that gathered together, errors to their own."""
 
 import asyncio
 import threading
 
 import pytest
 
-from fdch.service.batching import Batcher
+from fdch.service.batching import Batcher, BoundedPool
 from fdch.service.http.problems import Problem
-from fdch.service.pools import BoundedPool
 
 
 def run(work, test, most=8):

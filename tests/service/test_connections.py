@@ -22,7 +22,7 @@ from fdch.service.http import protocol
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem
 from fdch.service.pictures import PART_BYTES, ItemPictures, OpenPicture
-from fdch.service.serving import connections_that_fit
+from fdch.service.serving import limit_connections
 
 
 def files(monkeypatch, soft, hard):
@@ -45,7 +45,7 @@ def files(monkeypatch, soft, hard):
 )
 def test_as_many_files_as_allowed_are_opened(monkeypatch, soft, hard, asked, fit):
     found = files(monkeypatch, soft, hard)
-    assert connections_that_fit(1024) == fit
+    assert limit_connections(1024) == fit
     assert found == asked
 
 
@@ -56,12 +56,12 @@ def test_a_limit_that_cannot_be_raised_is_kept_below(monkeypatch):
         raise ValueError
 
     monkeypatch.setattr(resource, "setrlimit", refuse)
-    assert connections_that_fit(1024) == 768
+    assert limit_connections(1024) == 768
 
 
 def test_a_system_without_limits_takes_all(monkeypatch):
     monkeypatch.setattr(serving, "resource", None)
-    assert connections_that_fit(10**6) == 10**6
+    assert limit_connections(10**6) == 10**6
 
 
 @contextlib.contextmanager
@@ -95,7 +95,7 @@ def test_who_comes_when_all_places_are_taken_is_told_so(scenes):
 
 
 def test_a_crowd_is_not_kept(scenes, monkeypatch):
-    monkeypatch.setattr(protocol, "_TOLD", 2)
+    monkeypatch.setattr(protocol, "_MAX_REFUSED", 2)
     with running(scenes.index, limits=ServiceLimits(connections=3)) as it:
         with idle(it, 5):
             wait_until(lambda: known(it) == 5)

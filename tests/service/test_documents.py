@@ -14,7 +14,7 @@ from PIL import Image
 from tests.service.running import READ, TOKENS, WRITE, running
 
 import fdch.service
-from fdch.service.examples import Examples, with_examples
+from fdch.service.examples import Examples, add_examples
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +135,9 @@ def test_what_an_index_lacks_is_in_no_example(document):
         operation.pop("x-codeSamples")
         for parameter in operation.get("parameters", ()):
             parameter.pop("example", None)
-    filled = with_examples(bare, Examples(("a", "b"), "c", "d", has_picture=False))
+    filled = add_examples(bare, Examples(("a", "b"), "c", "d", has_picture=False))
     assert filled["paths"][picture] == bare["paths"][picture]
-    odd = with_examples(bare, Examples(("a", "b"), " =", "d/e", has_picture=True))
+    odd = add_examples(bare, Examples(("a", "b"), " =", "d/e", has_picture=True))
     [line] = odd["paths"][picture]["get"]["x-codeSamples"]
     assert line["source"] == 'curl "$SERVICE/v1/items/d%2Fe/picture" -o picture.jpg'
     search = odd["paths"]["/v1/search"]["post"]["requestBody"]["content"]

@@ -15,20 +15,20 @@ from tests.service.running import READ, TOKENS, WRITE, running, wait_until
 
 from fdch.errors import ServiceError, SettingError
 from fdch.service import gate
-from fdch.service.http.limits import MOST_JSON_BYTES, ServiceLimits
+from fdch.service.http.limits import MAX_JSON_BYTES, ServiceLimits
 from fdch.service.serving import is_loopback, listen
 
 
 def slow(service, seconds=None):
     """Make searches wait until they are let go, or for some seconds."""
     go = threading.Event()
-    before = service.searcher.by_texts
+    before = service.searcher.search
 
     def wait(*asked, **options):
         go.wait(60 if seconds is None else seconds)
         return before(*asked, **options)
 
-    service.searcher.by_texts = wait
+    service.searcher.search = wait
     return go
 
 
@@ -207,7 +207,7 @@ def test_too_much_uploaded_at_a_time_is_refused(own_index):
 
 def test_only_forms_may_be_as_long_as_pictures(served):
     url = f"{served.url}/v1/search"
-    body = b" " * (MOST_JSON_BYTES + 1)
+    body = b" " * (MAX_JSON_BYTES + 1)
     for kind, status in (("application/json", 413), (FORM, 415)):
         found = httpx.post(url, content=body, headers={"content-type": kind})
         assert found.status_code == status
@@ -215,7 +215,7 @@ def test_only_forms_may_be_as_long_as_pictures(served):
 
 def test_the_longest_batch_fits(client):
     texts = ["beach " + "\U0001f388" * 1994] * 256
-    assert len(json.dumps({"texts": texts})) > MOST_JSON_BYTES
+    assert len(json.dumps({"texts": texts})) > MAX_JSON_BYTES
     assert len(json.dumps({"texts": texts}, ensure_ascii=False).encode()) < 2**22
     assert len(client.by_texts(texts, k=1)) == 256
 
@@ -267,7 +267,7 @@ def test_logs_hold_no_query(scenes, caplog):
             client.item("confidentialword")
         with pytest.raises(ServiceError):
             client.by_text(secret, where=["confidentialword=1"])
-        it.service.searcher.by_texts = None  # a bug
+        it.service.searcher.search = None  # a bug
         with pytest.raises(ServiceError, match="failed at this request") as caught:
             client.by_text(secret)
         assert caught.value.status == 500

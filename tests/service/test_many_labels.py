@@ -8,15 +8,15 @@ LISTED = 9
 
 @pytest.fixture
 def few_listed(scenes, monkeypatch):
-    monkeypatch.setattr("fdch.service.about._MOST_LABELS", LISTED)
-    monkeypatch.setattr("fdch.service.about._MOST_VALUES", 2)
+    monkeypatch.setattr("fdch.service.about._MAX_LABELS", LISTED)
+    monkeypatch.setattr("fdch.service.about._MAX_VALUES", 2)
     with running(scenes.index) as it:
         yield it
 
 
 def test_labels_and_values_are_counted_beyond_those_listed(few_listed, scenes):
     with few_listed.client() as client:
-        told = client.index().told
+        told = client.index().reply
     assert len(told["labels"]) == LISTED < told["label_count"]
     assert told["label_count"] == len(scenes.pairs.label_names)
     for column in told["columns"]:

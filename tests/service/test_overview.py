@@ -11,8 +11,7 @@ from fdch.index.opening import create_store
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
 from fdch.service import overview as overviews
-from fdch.service.groups import group_codes, map_codes
-from fdch.service.overview import overview
+from fdch.service.overview import group_codes, map_codes, overview
 
 BITS = 16
 

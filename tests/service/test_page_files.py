@@ -8,25 +8,25 @@ import httpx
 import pytest
 
 import fdch.service
-from fdch.service.page_files import INDEX, MEDIA_TYPES, page_file
+from fdch.service.replies import _PAGE_TYPES, PAGE, page_files
 
 FOLDER = Path(fdch.service.__file__).parent / "page"
-TEXTS = {name: (FOLDER / name).read_text("utf-8") for name in MEDIA_TYPES}
+TEXTS = {path.name: path.read_text("utf-8") for path in FOLDER.iterdir()}
 
 
 def test_the_known_names_are_those_of_the_folder():
-    assert {path.name for path in FOLDER.iterdir()} == set(MEDIA_TYPES)
+    assert set(page_files()) == set(TEXTS)
 
 
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "../app.py", "/etc/passwd", "page.css/", "PAGE.CSS", "a\0"]
 )
 def test_other_names_are_not_opened(name):
-    assert page_file(name) is None
+    assert name not in page_files()
 
 
 def test_there_is_no_inline_script_or_style():
-    page = TEXTS[INDEX]
+    page = TEXTS[PAGE]
     assert re.findall(r"<script(?![^>]*\bsrc=)", page) == []
     assert re.findall(r"<style|\sstyle=|\son\w+=", page) == []
     assert all(".innerHTML" not in text for text in TEXTS.values())
@@ -45,7 +45,7 @@ def test_whatever_is_named_is_there():
         for text in TEXTS.values()
         for each in re.findall(r"/static/([\w.]+)", text)
     }
-    assert named == set(MEDIA_TYPES) - {INDEX}
+    assert named == set(TEXTS) - {PAGE}
 
 
 def test_scripts_import_one_another_in_no_circle():
@@ -67,11 +67,11 @@ def test_scripts_are_short():
 
 
 def test_files_are_sent_with_types_and_not_twice(served):
-    for name, kind in MEDIA_TYPES.items():
-        path = "/" if name == INDEX else f"/static/{name}"
+    for name in TEXTS:
+        path = "/" if name == PAGE else f"/static/{name}"
         reply = httpx.get(served.url + path)
         assert reply.status_code == 200
-        assert reply.headers["content-type"] == kind
+        assert reply.headers["content-type"] == _PAGE_TYPES[Path(name).suffix]
         assert reply.content == (FOLDER / name).read_bytes()
         tag = {"If-None-Match": reply.headers["etag"]}
         assert httpx.get(served.url + path, headers=tag).status_code == 304

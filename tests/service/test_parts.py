@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdch.service.http.multipart import MOST_PARTS, Part, read_parts
+from fdch.service.http.multipart import MAX_PARTS, Part, read_parts
 
 KIND = "multipart/form-data; boundary=XYZ"
 NAMES = st.text("abcdefgh_", min_size=1, max_size=10)
@@ -22,7 +22,7 @@ def written(parts):
 
 @given(st.lists(st.builds(Part, NAMES, st.binary(max_size=200), st.booleans())))
 def test_what_was_put_together_comes_apart(parts):
-    parts = [part for part in parts if b"--XYZ" not in part.content][:MOST_PARTS]
+    parts = [part for part in parts if b"--XYZ" not in part.content][:MAX_PARTS]
     if parts:
         assert read_parts(written(parts), KIND) == parts
 
@@ -46,7 +46,7 @@ def test_anything_else_is_refused_with_a_reason(before, after):
         (b"x", "multipart/form-data; boundary=" + "x" * 300, "no boundary"),
         (b"--XYZ\r\n\r\nx\r\n--XYZ--\r\n", KIND, "no name"),
         (written([Part("", b"", False)]), KIND, "no name"),
-        (written([Part("a", b"", False)] * (MOST_PARTS + 1)), KIND, "more than 64"),
+        (written([Part("a", b"", False)] * (MAX_PARTS + 1)), KIND, "more than 64"),
         (written([Part("a", b"x" * (2**20 + 1), False)]), KIND, "too long"),
         (
             b'--XYZ\r\nContent-Disposition: form-data; name="\xff"\r\n\r\n'

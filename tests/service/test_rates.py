@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdch.service.http import rates
-from fdch.service.http.rates import RateLimit
+from fdch.service.http import limits
+from fdch.service.http.limits import RateLimit
 
 
 class Clock:
@@ -36,9 +36,9 @@ def test_keys_do_not_share():
 
 def test_memory_is_bounded():
     limit = RateLimit(1, Clock())
-    for number in range(rates._MOST_KEYS + 500):
+    for number in range(limits._MAX_KEYS + 500):
         limit.wait(str(number))
-    assert len(limit._left) == rates._MOST_KEYS
+    assert len(limit._left) == limits._MAX_KEYS
 
 
 @given(st.integers(1, 100), st.lists(st.floats(0, 30), max_size=200))

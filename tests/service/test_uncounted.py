@@ -22,7 +22,7 @@ def uncounted(scenes, shared_cache):
 
 def test_the_reason_is_told(uncounted):
     with uncounted.client() as client:
-        told = client.index().told
+        told = client.index().reply
         assert told["uncounted"] == "there are too many."
         assert told["labels"] is told["columns"] is told["kinds"] is None
         assert told["label_count"] is None

@@ -6,13 +6,13 @@ import pytest
 
 from fdch.service.http import uploads
 from fdch.service.http.limits import (
-    MOST_CHARACTERS,
-    MOST_COLUMNS,
-    MOST_LABELS,
-    MOST_TEXTS,
+    MAX_CHARACTERS,
+    MAX_COLUMNS,
+    MAX_LABELS,
+    MAX_TEXTS,
 )
 from fdch.service.http.problems import Problem
-from fdch.service.http.uploads import parsed_json
+from fdch.service.http.uploads import parse_json
 from fdch.service.messages import ItemRequest, SearchRequest
 
 ODD = '\\"[{,\\\\"' + "é漢🎈"
@@ -20,20 +20,20 @@ ODD = '\\"[{,\\\\"' + "é漢🎈"
 
 @pytest.mark.parametrize("ascii", [True, False])
 def test_the_longest_search_is_read(ascii):
-    text = (ODD * MOST_CHARACTERS)[:MOST_CHARACTERS]
-    asked = {"texts": [text] * MOST_TEXTS, "where": [f'x={ODD}"'] * 16}
+    text = (ODD * MAX_CHARACTERS)[:MAX_CHARACTERS]
+    asked = {"texts": [text] * MAX_TEXTS, "where": [f'x={ODD}"'] * 16}
     content = json.dumps(asked, ensure_ascii=ascii)
-    assert parsed_json(SearchRequest, content).asked == asked["texts"]
-    assert parsed_json(SearchRequest, content.encode()).asked == asked["texts"]
+    assert parse_json(SearchRequest, content).inputs == asked["texts"]
+    assert parse_json(SearchRequest, content.encode()).inputs == asked["texts"]
 
 
 def test_the_longest_item_is_read():
     item = {
         "text": ODD * 9000,
-        "labels": [f"{ODD}{number}" for number in range(MOST_LABELS)],
-        "columns": {f"{ODD}{number}": ODD * 50 for number in range(MOST_COLUMNS)},
+        "labels": [f"{ODD}{number}" for number in range(MAX_LABELS)],
+        "columns": {f"{ODD}{number}": ODD * 50 for number in range(MAX_COLUMNS)},
     }
-    found = parsed_json(ItemRequest, json.dumps(item))
+    found = parse_json(ItemRequest, json.dumps(item))
     assert found.model_dump() == item
 
 
@@ -50,7 +50,7 @@ def test_the_longest_item_is_read():
 def test_what_lists_too_much_is_refused_unread(content, monkeypatch):
     monkeypatch.setattr(SearchRequest, "model_validate_json", None)
     with pytest.raises(Problem, match="more than 5,000 things") as caught:
-        parsed_json(SearchRequest, content)
+        parse_json(SearchRequest, content)
     assert (caught.value.status, caught.value.code) == (422, "invalid")
 
 

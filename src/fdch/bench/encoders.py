@@ -10,8 +10,8 @@ from PIL import Image
 
 from fdch.bench.timing import take_turns
 from fdch.data.texts import Vocabulary
-from fdch.retrieval.encoders import exported_queries
-from fdch.retrieval.queries import Encoder, image_queries, text_queries
+from fdch.retrieval.encoders import export_queries
+from fdch.retrieval.queries import Encoder, encode_image_queries, encode_text_queries
 from fdch.runs.run import Run
 from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import READY
@@ -30,7 +30,7 @@ def encoder_speed(
         For each side milliseconds of an item, and how many times ONNX Runtime is
         faster: plain numbers, lists and dictionaries.
     """
-    method, exported = run.method, exported_queries(run)
+    method, exported = run.method, export_queries(run)
     found: dict[str, Any] = {"method": run.name, "bits": method.bits}
     for side, make, calls in (
         ("text", _text_call, TEXT_CALLS),
@@ -52,7 +52,7 @@ def _text_call(encoder: Encoder, context: Context) -> Callable[[], object] | Non
     known: Vocabulary | None = encoder.inputs.vocabulary
     if known is None:
         return None
-    return partial(text_queries, encoder, [" ".join(known.words[:WORDS])])
+    return partial(encode_text_queries, encoder, [" ".join(known.words[:WORDS])])
 
 
 def _picture_call(encoder: Encoder, context: Context) -> Callable[[], object] | None:
@@ -62,7 +62,7 @@ def _picture_call(encoder: Encoder, context: Context) -> Callable[[], object] | 
     pixels = np.random.default_rng(0).integers(0, 256, PHOTO, dtype=np.uint8)
     content = io.BytesIO()
     Image.fromarray(pixels).save(content, "JPEG")
-    return partial(image_queries, encoder, [content.getvalue()], context)
+    return partial(encode_image_queries, encoder, [content.getvalue()], context)
 
 
 def _repeat(call: Callable[[], object], times: int) -> Callable[[], None]:

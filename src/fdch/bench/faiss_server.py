@@ -15,7 +15,7 @@ import numpy as np
 from fdch.bench.scan import load_faiss
 from fdch.machine import usable_cores
 from fdch.retrieval.index import Index
-from fdch.retrieval.queries import text_queries
+from fdch.retrieval.queries import encode_text_queries
 
 WAYS = ("threads", "loop")
 
@@ -33,7 +33,7 @@ def make_app(index: Index, peer: Any, way: str) -> Any:
     method = index.method
 
     def answer(asked: Asked) -> dict[str, Any]:
-        codes = text_queries(method, [asked.text]).codes
+        codes = encode_text_queries(method, [asked.text]).codes
         distances, numbers = peer.search(codes.packed, asked.k)
         found = zip(numbers[0].tolist(), distances[0].tolist(), strict=True)
         return {"results": [{"id": str(n), "distance": d} for n, d in found]}

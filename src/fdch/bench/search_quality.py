@@ -15,7 +15,7 @@ from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.errors import DataError, RunError, SettingError
 from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration import Calibration, calibration_error
-from fdch.retrieval.results import Demand
+from fdch.retrieval.params import SearchParams
 from fdch.runs.encoding import real_outputs
 from fdch.runs.run import Run
 from fdch.runs.scoring import read_own_pairs, training_facts
@@ -40,7 +40,7 @@ class _Turn:
         ranked = np.argsort(self.distances, kind="stable")
         if not rerank:
             return ranked[:k]
-        ranked = ranked[: Demand(k, rerank=True).candidates]
+        ranked = ranked[: SearchParams(k, rerank=True).candidates]
         return ranked[np.argsort(self.weighted[ranked], kind="stable")][:k]
 
 

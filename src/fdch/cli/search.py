@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from fdch.evaluation.calibration import Calibration
     from fdch.evaluation.tables import Table
     from fdch.index.store import Condition
-    from fdch.retrieval.results import Options, Results
-    from fdch.retrieval.searcher import Searcher
+    from fdch.retrieval.params import QueryKind
+    from fdch.retrieval.results import Results
+
+QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")
 
 
 @click.command(
@@ -78,23 +80,20 @@ def command(
     Results come nearest first, ties in the order of insertion. INDEX is a
     folder or milvus://host:port/collection.
     """
-    if sum(asked is not None for asked in (text, image, name)) != 1:
+    given = {"text": text, "image": image, "id": name}
+    kinds = [kind for kind in QUERY_KINDS if given[kind] is not None]
+    if len(kinds) != 1:
         raise click.UsageError("give one of --text, --image and --id.")
     from fdch.retrieval.encoders import open_encoder
     from fdch.retrieval.index import Index
+    from fdch.retrieval.params import SearchParams
     from fdch.retrieval.searcher import Searcher
     from fdch.training.context import Context
 
-    options: Options = {
-        "k": k,
-        "radius": radius,
-        "where": where,
-        "rerank": rerank,
-        "min_probability": min_probability,
-    }
+    params = SearchParams(k, radius, where, rerank, min_probability)
     with Index.open(index, context=Context(device=device)) as opened:
         searcher = Searcher(opened, open_encoder(opened, encoder))
-        found = _search(searcher, text, image, name, options)
+        [found] = searcher.search(kinds[0], [given[kinds[0]]], params)
         calibration = searcher.calibration
     if as_json:
         say_json(found.to_json())
@@ -103,32 +102,17 @@ def command(
         note(f"words not known to the model: {plain(' '.join(unknown), 200)}")
     say_results(found)
     if not found.results and min_probability is not None and calibration:
-        asking = "pair" if name else "image" if image else "text"
-        note(_too_sure(calibration, asking, min_probability))
+        kind = "pair" if kinds[0] == "id" else kinds[0]
+        note(_advise_less(calibration, kind, min_probability))
 
 
-def _too_sure(calibration: "Calibration", asking: str, least: float) -> str:
-    """Say what to ask for where no result was probable enough."""
-    surest = calibration.surest(asking)
-    told = "no result is so probable"
+def _advise_less(calibration: "Calibration", kind: str, least: float) -> str:
+    """Say what to request where no result was probable enough."""
+    surest = calibration.surest(kind)
+    reason = "no result is so probable"
     if surest < least:
-        told = f"no result of this model is ever more probable than {surest:.2f}"
-    return f"{told}; ask for less with --min-probability, or train with more pairs"
-
-
-def _search(
-    searcher: "Searcher",
-    text: str | None,
-    image: Path | None,
-    name: str | None,
-    options: "Options",
-) -> "Results":
-    if text is not None:
-        return searcher.by_text(text, **options)
-    if image is not None:
-        return searcher.by_image(image, **options)
-    assert name is not None
-    return searcher.by_id(name, **options)
+        reason = f"no result of this model is ever more probable than {surest:.2f}"
+    return f"{reason}; give a lower --min-probability, or train with more pairs"
 
 
 def say_results(found: "Results") -> None:

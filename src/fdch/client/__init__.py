@@ -1,1 +1,1 @@
-"""The service asked from another program."""
+"""Search a service from another program."""

@@ -1,10 +1,10 @@
-"""Client: a service asked as a Searcher is asked, from another program."""
+"""Client: searches a service from another program, as a Searcher does an index."""
 
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, Unpack
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from fdch.client.content import Picture
 from fdch.codes import Codes
 from fdch.errors import DataError, MissingExtra, ServiceError, SettingError
 from fdch.index.store import Cell, Item
-from fdch.retrieval.results import Options, Result, Results
+from fdch.retrieval.params import QueryKind, SearchMethods, SearchParams
+from fdch.retrieval.results import Result, Results
 
 _UNKNOWN_ITEM = "unknown_item"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
@@ -29,8 +30,8 @@ class IndexFacts:
         bits: Length of the codes.
         model: Fingerprint of the model that makes them.
         method: Name of the method that was trained.
-        can_write: Whether the service has a token for writing.
-        told: All that the service told.
+        can_write: Whether the service has a write token.
+        reply: The whole reply.
     """
 
     items: int
@@ -38,18 +39,19 @@ class IndexFacts:
     model: str
     method: str
     can_write: bool
-    told: Mapping[str, Any]
+    reply: Mapping[str, Any]
 
 
-class Client:
-    """Asks a search service. Threads may share one.
+class Client(SearchMethods[str, Picture]):
+    """Searches a service, and reads and writes its items. Threads may share one.
 
-    Searches take the options of a Searcher and give its Results; an item's `image`
-    is the address of its picture at the service.
+    Searches take what those of a Searcher take and give its Results; a picture is
+    its path or its file's content. An item's `image` is the address of its picture
+    at the service.
 
     Args:
         url: Where the service is, such as "http://127.0.0.1:8000".
-        token: For reading or for writing, where the service asks for one.
+        token: A read or write token, where the service needs one.
         timeout: Seconds to wait for the service.
 
     >>> Client("http://127.0.0.1:8000").url
@@ -83,64 +85,67 @@ class Client:
         """Let go of connections."""
         self._http.close()
 
-    def by_text(self, text: str, **options: Unpack[Options]) -> Results:
-        """Find what is near a text; see Options for how."""
-        search = content.Search.of(options)
-        told = self._search({"text": content.text("the text", text)}, search)
-        return _results(told, search)
-
-    def by_texts(
-        self, texts: Sequence[str], **options: Unpack[Options]
+    def search(
+        self, kind: QueryKind, queries: Sequence[Any], params: SearchParams
     ) -> list[Results]:
-        """Find for each text what is near it."""
-        asked, search = content.texts(texts), content.Search.of(options)
-        found: list[Results] = []
-        for start in range(0, len(asked), search.texts_at_a_time):
-            some = asked[start : start + search.texts_at_a_time]
+        """Find for each query what is near it; several texts go into one request."""
+        if kind == "text":
+            replies = self._search_texts(content.texts(queries), params)
+        elif kind == "id":
+            fields = content.search_fields(params)
+            bodies = ({"id": content.text("an id", name)} for name in queries)
+            replies = [self._search({**body, **fields}) for body in bodies]
+        else:
+            fields = content.form_fields(params)
+            files = ({"image": content.file(image)} for image in queries)
+            replies = [
+                self._send("POST", "/v1/search/image", data=fields, files=file)
+                for file in files
+            ]
+        return [_read_results(reply, params) for reply in replies]
+
+    def _search_texts(
+        self, texts: list[str], params: SearchParams
+    ) -> list[dict[str, Any]]:
+        fields = content.search_fields(params)
+        if len(texts) == 1:
+            return [self._search({"text": texts[0], **fields})]
+        step = max(1, min(content.MAX_TEXTS, content.MAX_RESULTS_IN_ALL // fields["k"]))
+        replies: list[dict[str, Any]] = []
+        for start in range(0, len(texts), step):
             try:
-                told = self._search({"texts": some}, search)
+                body = {"texts": texts[start : start + step], **fields}
+                replies += self._search(body)["batches"]
             except ServiceError as problem:
                 if start == 0:
                     raise
                 message = f"of the texts after the first {start}: {problem}"
                 raise ServiceError(message, problem.status, problem.code) from problem
-            found += [_results(each, search) for each in told["batches"]]
-        return found
+        return replies
 
-    def by_id(self, name: str, **options: Unpack[Options]) -> Results:
-        """Find what is near an item, without the item itself."""
-        search = content.Search.of(options)
-        return _results(
-            self._search({"id": content.text("an id", name)}, search), search
-        )
-
-    def by_image(self, image: Picture, **options: Unpack[Options]) -> Results:
-        """Find what is near a picture: its path, or its file's content."""
-        search = content.Search.of(options)
-        files = {"image": content.file(image)}
-        told = self._send("POST", "/v1/search/image", data=search.form(), files=files)
-        return _results(told, search)
+    def _search(self, body: dict[str, Any]) -> dict[str, Any]:
+        return self._send("POST", "/v1/search", json=body)
 
     def encode_texts(self, texts: Sequence[str]) -> Codes:
         """Give the codes of texts."""
-        asked, step = content.texts(texts), content.MOST_TEXTS
-        if not asked:
+        given, step = content.texts(texts), content.MAX_TEXTS
+        if not given:
             bits = self.index().bits
             return Codes(np.empty((0, -(-bits // 8)), np.uint8), bits)
-        requests = [asked[at : at + step] for at in range(0, len(asked), step)]
+        requests = [given[at : at + step] for at in range(0, len(given), step)]
         return Codes.concatenate(
-            _codes(self._send("POST", "/v1/encode", json={"texts": some}))
+            _read_codes(self._send("POST", "/v1/encode", json={"texts": some}))
             for some in requests
         )
 
     def encode_image(self, image: Picture) -> Codes:
         """Give the code of a picture."""
         files = {"image": content.file(image)}
-        return _codes(self._send("POST", "/v1/encode/image", files=files))
+        return _read_codes(self._send("POST", "/v1/encode/image", files=files))
 
     def item(self, name: str) -> Item:
         """Give what is known of an item."""
-        return _item(self._send("GET", content.path(name)))
+        return _read_item(self._send("GET", content.path(name)))
 
     def picture(self, name: str) -> bytes:
         """Give an item's picture, as a file's content."""
@@ -170,18 +175,18 @@ class Client:
         """
         known = content.item(text, labels, columns)
         if image is None:
-            told = self._send("PUT", content.path(name), json=known)
+            reply = self._send("PUT", content.path(name), json=known)
         else:
-            told = self._send(
+            reply = self._send(
                 "PUT",
                 content.path(name),
                 data={"item": json.dumps(known)},
                 files={"image": content.file(image)},
             )
-        return bool(told["created"])
+        return bool(reply["created"])
 
     def remove(self, name: str) -> bool:
-        """Remove an item; tell whether it was there."""
+        """Remove an item; return whether it was there."""
         try:
             self._request("DELETE", content.path(name))
         except ServiceError as problem:
@@ -191,43 +196,40 @@ class Client:
         return True
 
     def index(self) -> IndexFacts:
-        """Tell what the index holds."""
-        told = self._send("GET", "/v1/index")
+        """Say what the index holds."""
+        reply = self._send("GET", "/v1/index")
         return IndexFacts(
-            told["items"],
-            told["bits"],
-            told["model"],
-            told["method"],
-            told["can_write"],
-            told,
+            reply["items"],
+            reply["bits"],
+            reply["model"],
+            reply["method"],
+            reply["can_write"],
+            reply,
         )
 
     def overview(self) -> Mapping[str, Any]:
-        """Tell how the index's codes lie."""
+        """Say how the index's codes lie."""
         return self._send("GET", "/v1/overview")
 
     def is_ready(self) -> bool:
-        """Tell whether the service is there and answers searches."""
+        """Say whether the service is there and answers searches."""
         try:
             return self._send("GET", "/ready").get("status") == "ready"
         except ServiceError:
             return False
 
-    def _search(self, asked: dict[str, Any], search: content.Search) -> dict[str, Any]:
-        return self._send("POST", "/v1/search", json={**asked, **search.fields})
-
     def _send(self, method: str, path: str, **sent: Any) -> dict[str, Any]:
         reply = self._request(method, path, **sent)
         try:
-            told = reply.json()
+            document = reply.json()
         except ValueError:
-            told = None
-        if not isinstance(told, dict):
+            document = None
+        if not isinstance(document, dict):
             raise ServiceError(
                 f"what answers at {self.url} is not a service of fdch.",
                 reply.status_code,
             )
-        return told
+        return document
 
     def _request(self, method: str, path: str, **sent: Any) -> Any:
         try:
@@ -263,35 +265,36 @@ def _token(given: str) -> str:
 
 def _failure(status: int, content: bytes) -> ServiceError:
     try:
-        told = json.loads(content)["error"]
-        message = " ".join(filter(None, (told["message"], told["hint"])))
-        return ServiceError(message, status, told["code"])
+        error = json.loads(content)["error"]
+        message = " ".join(filter(None, (error["message"], error["hint"])))
+        return ServiceError(message, status, error["code"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return ServiceError(f"the service answered with status {status}.", status)
 
 
-def _item(told: Mapping[str, Any]) -> Item:
+def _read_item(reply: Mapping[str, Any]) -> Item:
     return Item(
-        told["id"],
-        told["text"],
-        told["image"],
-        tuple(told["labels"]),
-        told["columns"],
-        told["kind"],
+        reply["id"],
+        reply["text"],
+        reply["image"],
+        tuple(reply["labels"]),
+        reply["columns"],
+        reply["kind"],
     )
 
 
-def _results(told: Mapping[str, Any], search: content.Search) -> Results:
-    search.require_all(len(told["results"]))
+def _read_results(reply: Mapping[str, Any], params: SearchParams) -> Results:
+    if params.k is None:
+        content.require_all(len(reply["results"]))
     found = tuple(
-        Result(_item(each), each["distance"], each["probability"])
-        for each in told["results"]
+        Result(_read_item(each), each["distance"], each["probability"])
+        for each in reply["results"]
     )
-    query = {**told["query"], **({"k": None} if search.wants_all else {})}
-    return Results(query, found, told["scanned"], told["milliseconds"])
+    query = {**reply["query"], "k": params.k}
+    return Results(query, found, reply["scanned"], reply["milliseconds"])
 
 
-def _codes(told: Mapping[str, Any]) -> Codes:
-    joined = bytes.fromhex("".join(told["codes"]))
-    packed = np.frombuffer(joined, np.uint8).reshape(len(told["codes"]), -1)
-    return Codes(packed.copy(), told["bits"])
+def _read_codes(reply: Mapping[str, Any]) -> Codes:
+    content = bytes.fromhex("".join(reply["codes"]))
+    packed = np.frombuffer(content, np.uint8).reshape(len(reply["codes"]), -1)
+    return Codes(packed.copy(), reply["bits"])

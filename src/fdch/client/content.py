@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -10,65 +9,40 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 
 from fdch.errors import DataError, SettingError
-from fdch.index.conditions import write_condition
-from fdch.index.store import Cell, is_whole
-from fdch.retrieval.results import Demand, Options
+from fdch.index.store import Cell, is_whole, require_several
+from fdch.retrieval.params import SearchParams
 
 Picture = str | Path | bytes | bytearray | memoryview
 
 # what a service gives at most; its fdch.service.http.limits
-MOST_RESULTS = 1000
-MOST_RESULTS_IN_ALL = 20_000
-MOST_TEXTS = 256
+MAX_RESULTS = 1000
+MAX_RESULTS_IN_ALL = 20_000
+MAX_TEXTS = 256
 
 
-@dataclass(frozen=True)
-class Search:
-    """Options of a search as a service takes them.
+def search_fields(params: SearchParams) -> dict[str, Any]:
+    """Give the fields of a request: those of `params` that are not the defaults."""
+    default = SearchParams().to_json()
+    given = {k: v for k, v in params.to_json().items() if v != default[k]}
+    return {**given, "k": MAX_RESULTS if params.k is None else params.k}
 
-    Args:
-        fields: Those that are sent.
-        wants_all: Whether everything within a radius is asked for, however much.
-    """
 
-    fields: Mapping[str, Any]
-    wants_all: bool
+def form_fields(params: SearchParams) -> dict[str, Any]:
+    """Give the same as texts, for a form."""
+    return {
+        name: value if isinstance(value, list) else str(value).lower()
+        for name, value in search_fields(params).items()
+    }
 
-    @classmethod
-    def of(cls, options: Options) -> "Search":
-        """Check the options of a Searcher, with its defaults."""
-        demand = Demand.of(options)
-        fields: dict[str, Any] = {"k": MOST_RESULTS if demand.k is None else demand.k}
-        if demand.radius is not None:
-            fields["radius"] = demand.radius
-        if demand.where:
-            fields["where"] = [write_condition(each) for each in demand.where]
-        if demand.rerank:
-            fields["rerank"] = True
-        if demand.min_probability is not None:
-            fields["min_probability"] = float(demand.min_probability)
-        return cls(fields, demand.k is None)
 
-    @property
-    def texts_at_a_time(self) -> int:
-        """How many texts a service takes in one request."""
-        return max(1, min(MOST_TEXTS, MOST_RESULTS_IN_ALL // self.fields["k"]))
-
-    def form(self) -> dict[str, Any]:
-        """Give the options as fields of a form."""
-        return {
-            name: value if isinstance(value, list) else str(value).lower()
-            for name, value in self.fields.items()
-        }
-
-    def require_all(self, found: int) -> None:
-        """Refuse an answer that may have been cut, where all was asked for."""
-        if self.wants_all and found >= MOST_RESULTS:
-            raise SettingError(
-                f"there are {MOST_RESULTS:,} results or more within the radius, and a "
-                f"service gives no more than {MOST_RESULTS:,}. Say how many are wanted "
-                "with k, or give a smaller radius."
-            )
+def require_all(found: int) -> None:
+    """Refuse a reply that may have been cut, where all results were requested."""
+    if found >= MAX_RESULTS:
+        raise SettingError(
+            f"there are {MAX_RESULTS:,} results or more within the radius, and a "
+            f"service gives no more than {MAX_RESULTS:,}. Say how many are wanted "
+            "with k, or give a smaller radius."
+        )
 
 
 def address(url: str) -> str:
@@ -105,8 +79,9 @@ def text(what: str, given: object) -> str:
 
 def texts(given: Sequence[str]) -> list[str]:
     """Take several texts."""
-    if isinstance(given, str | bytes):
-        raise SettingError(f"several texts are a list, such as [{given[:40]!r}].")
+    require_several("texts", given)
+    if len(given) == 1:
+        return [text("the text", given[0])]
     return [text(f"text {place}", each) for place, each in enumerate(given, 1)]
 
 

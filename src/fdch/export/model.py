@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from fdch.codes import Codes, binarize
+from fdch.data.conversion import as_images, as_texts
 from fdch.data.fitting import fitting_vectors, require_fitting, split_static
 from fdch.data.pictures.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.static_words import restore_vocabulary
@@ -68,8 +70,7 @@ class ExportedModel:
     """A trained method as ONNX graphs, in memory.
 
     `ExportedModel.open("exported")` reads a folder; give it to a Searcher as its
-    encoder, or encode with it alone:
-    `binarize(model.text_outputs(model.inputs.texts(Sentences(["a dog"]))))`.
+    encoder, or encode with it alone: `model.encode_texts(["a dog"])`.
 
     Args:
         manifest: The content of export.json.
@@ -118,6 +119,14 @@ class ExportedModel:
             raise DamagedRun(
                 f"the export '{folder}' is damaged ({problem}). Export the run again."
             ) from problem
+
+    def encode_images(self, images: Any) -> Codes:
+        """Encode paths of picture files, pixels or features."""
+        return binarize(self.image_outputs(self.inputs.images(as_images(images))))
+
+    def encode_texts(self, texts: Any) -> Codes:
+        """Encode strings or word vectors."""
+        return binarize(self.text_outputs(self.inputs.texts(as_texts(texts))))
 
     def image_outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
         """Give real outputs of pixels or ready features, (n, bits)."""

@@ -193,6 +193,30 @@ class CodeStore(Protocol):
         """Let go of files or connections."""
 
 
+def choose_kinds(
+    has_image: NDArray[np.bool_], has_text: NDArray[np.bool_], is_unified: bool
+) -> NDArray[np.object_]:
+    """Say which code each item gets: of the pair, of its picture or of its text.
+
+    Args:
+        has_image: Which items have a picture, (items,).
+        has_text: Which items have a text that can be encoded, (items,).
+        is_unified: Whether the model makes one code of a pair.
+
+    Returns:
+        The kind of each; "code" for an item with neither side, which has only a code
+        that it is given.
+
+    >>> has_image, has_text = np.array([[1, 1, 0, 0], [1, 0, 1, 0]], dtype=bool)
+    >>> choose_kinds(has_image, has_text, True).tolist()
+    ['pair', 'image', 'text', 'code']
+    >>> choose_kinds(has_image, has_text, False).tolist()
+    ['image', 'image', 'text', 'code']
+    """
+    cases = [has_image & has_text & is_unified, has_image, has_text]
+    return np.select(cases, ["pair", "image", "text"], "code").astype(object)
+
+
 def is_whole(text: str) -> bool:
     """Tell a text from one with half a character (a surrogate), which none keeps."""
     return not _HALF.search(text)

@@ -36,11 +36,11 @@ def open_encoder(index: Index, name: str | Path) -> ExportedModel | None:
     if name == TORCH:
         return None
     if name == ONNX:
-        return _own_export(index)
+        return _open_own_export(index)
     return ExportedModel.open(name)
 
 
-def exported_queries(run: Run) -> ExportedModel:
+def export_queries(run: Run) -> ExportedModel:
     """Export what encodes queries, in memory: the image side and the text side."""
     from fdch.export.sides import graphs
     from fdch.export.writing import manifest
@@ -49,14 +49,14 @@ def exported_queries(run: Run) -> ExportedModel:
     return ExportedModel(manifest(run, found), found)
 
 
-def _own_export(index: Index) -> ExportedModel:
+def _open_own_export(index: Index) -> ExportedModel:
     model = index.model.fingerprint
-    kept = default_folder() / EXPORTS / f"{model}-{_exporter()}"
+    kept = default_folder() / EXPORTS / f"{model}-{_hash_exporter()}"
     with suppress(RunError):  # there is none, or it is damaged
         found = ExportedModel.open(kept)
         if found.fingerprint == model:
             return found
-    with tempfile.TemporaryDirectory(prefix=".making-", dir=_place(kept)) as place:
+    with tempfile.TemporaryDirectory(prefix=".making-", dir=_staging(kept)) as place:
         made = Path(place) / "export"
         _export(index.store.model_folder(), made)
         with suppress(OSError):  # losing what is kept costs time, never a result
@@ -66,7 +66,7 @@ def _own_export(index: Index) -> ExportedModel:
         return ExportedModel.open(made if made.exists() else kept)
 
 
-def _place(kept: Path) -> Path | None:
+def _staging(kept: Path) -> Path | None:
     """Give a folder on the same disk as what is to be kept, if it can be had."""
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -84,8 +84,8 @@ def _export(run: Path, out: Path) -> None:
         raise RunError(done.stderr.strip() or "the export ended without a word.")
 
 
-def _exporter() -> str:
-    """Tell exports apart that another version of this program has made."""
+def _hash_exporter() -> str:
+    """Hash the code that exports, so that another version makes its own."""
     digest = hashlib.blake2b(__version__.encode(), digest_size=8)
     sources = (each for each in files("fdch.export").iterdir() if each.is_file())
     for source in sorted(sources, key=lambda each: each.name):

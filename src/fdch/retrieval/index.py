@@ -96,7 +96,7 @@ class Index(OpenIndex):
         """Encode pairs and add them, some at a time; each time is on disk at once.
 
         A pair gets its unified code where the method has one, else that of its
-        picture; a lone picture or text its own. A row whose id is known replaces
+        picture; a single picture or text its own. A row whose id is known replaces
         that item. Where it lacks a side that the item has, it is joined with it.
 
         Args:
@@ -104,7 +104,7 @@ class Index(OpenIndex):
             broken: Whether a row without anything to encode is refused or skipped.
             merge: Whether a row that is joined keeps the item's labels where it has
                 none, and the item's cells in columns where it has none.
-            progress: Told of the items added.
+            progress: Called with the number of items added.
         """
         require_broken(broken)
         require_pairs(pairs)

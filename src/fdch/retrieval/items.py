@@ -1,6 +1,6 @@
-"""Rows of pairs as items of an index, and halves joined with what is known."""
+"""Make items of rows of pairs, and join halves with the halves known before."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from fdch.index.store import Cell, Item, Kind
 WORDS_SHOWN = 20
 
 
-def items_of(pairs: PairedSet, kinds: Sequence[Kind]) -> list[Item]:
+def make_items(pairs: PairedSet, kinds: Iterable[Kind]) -> list[Item]:
     """Give what an index keeps of each row besides its code."""
     columns = list(pairs.columns.items())
     return [
@@ -45,11 +45,11 @@ def items_of(pairs: PairedSet, kinds: Sequence[Kind]) -> list[Item]:
 
 
 def lacks_half(pairs: PairedSet) -> NDArray[np.bool_]:
-    """Tell which rows have one side only."""
+    """Say which rows have one side only."""
     return pairs.images.present != pairs.texts.present
 
 
-def with_known_halves(pairs: PairedSet, known: Mapping[str, Item]) -> PairedSet:
+def fill_halves(pairs: PairedSet, known: Mapping[str, Item]) -> PairedSet:
     """Fill the sides that rows lack with those of the items known by their ids.
 
     Args:
@@ -73,7 +73,7 @@ def with_known_halves(pairs: PairedSet, known: Mapping[str, Item]) -> PairedSet:
     return replace(pairs, texts=texts, images=images)
 
 
-def lost_halves(
+def find_lost_halves(
     pairs: PairedSet, known: Mapping[str, Item], is_joined: NDArray[np.bool_]
 ) -> dict[int, DataError]:
     """Say which rows would cost their items a half, and why.
@@ -101,7 +101,7 @@ def lost_halves(
             if item.image == _image(pairs, int(rows[place])):
                 lost[int(rows[place])] = BrokenPicture(
                     f"{problem} It is the picture that the index has of '{item.id}', "
-                    "and without it the pair would be a text alone. Give picture and "
+                    "and without it the pair would be only a text. Give picture and "
                     "text together, or remove the item first."
                 )
     return lost
@@ -115,7 +115,7 @@ def _unreadable(item: Item, what: str) -> str:
     )
 
 
-def joined(item: Item, known: Item) -> Item:
+def join(item: Item, known: Item) -> Item:
     """Give a new half the labels and cells that it lacks and the known half has."""
     return replace(
         item,

@@ -2,12 +2,17 @@
 
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
-from fdch.errors import DamagedIndex, ModelMismatch
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.codes import Codes
+from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.index.opening import IndexStore, require_folder, store_info
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, silent
+from fdch.retrieval.params import DEFAULT_K, SearchParams, Where
 from fdch.runs.files import RunFacts, read_facts
 from fdch.runs.run import Run, open_run
 from fdch.training.context import PLAIN, Context
@@ -15,6 +20,18 @@ from fdch.training.context import PLAIN, Context
 if TYPE_CHECKING:
     from fdch.index.storage.folder import CodeFolder
     from fdch.index.storage.verification import Verification
+
+
+class Neighbours(NamedTuple):
+    """The items nearest to some codes, nearest first.
+
+    Args:
+        ids: Of the items, (queries, found).
+        distances: Their Hamming distances, (queries, found).
+    """
+
+    ids: NDArray[Any]
+    distances: NDArray[np.int64]
 
 
 class OpenIndex:
@@ -57,14 +74,14 @@ class OpenIndex:
 
     @cached_property
     def model(self) -> RunFacts:
-        """What the model tells of itself; it is not loaded for that."""
+        """The model's description, read without loading the model."""
         facts = read_facts(self.store.model_folder())
         self._require_own(facts.fingerprint)
         return facts
 
     @cached_property
     def run(self) -> Run:
-        """The model, opened when it is first asked for."""
+        """The model, opened when it is first used."""
         run = open_run(self.store.model_folder(), self.context)
         self._require_own(run.fingerprint)
         return run
@@ -73,6 +90,36 @@ class OpenIndex:
     def method(self) -> HashMethod:
         """What encodes items and queries."""
         return self.run.method
+
+    def search(
+        self, codes: Codes, k: int = DEFAULT_K, *, where: Where = None
+    ) -> Neighbours:
+        """Find the items nearest to codes of the index's own model.
+
+        Args:
+            codes: What to search with, one query to the row.
+            k: The most results of each query.
+            where: Conditions that results must all fulfil, such as "price<=20".
+
+        Returns:
+            Ids and distances, a row to each query, ties in the order of insertion.
+            All rows are as long as k, or as there are items that fulfil the
+            conditions.
+        """
+        if not isinstance(codes, Codes):
+            raise DataError(
+                f"an index is searched with Codes; got {type(codes).__name__}. Encode "
+                "with index.method, or pack signs with Codes.from_signs."
+            )
+        params = SearchParams(k, where=where)
+        assert params.k is not None
+        answers = self.store.nearest(codes, params.k, params.conditions)
+        found = min((len(each.ids) for each in answers), default=0)
+        ids = np.empty((len(answers), found), dtype=object)
+        distances = np.empty((len(answers), found), dtype=np.int64)
+        for row, each in enumerate(answers):
+            ids[row], distances[row] = each.ids[:found], each.distances[:found]
+        return Neighbours(ids, distances)
 
     def info(self) -> dict[str, object]:
         """Say what the index holds, as 'fdch index info' does; plain values."""

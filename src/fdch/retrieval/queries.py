@@ -1,135 +1,86 @@
-"""Words, pictures and ids as codes to search with."""
+"""Texts and pictures as codes to search with."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csr_array
 
 from fdch.codes import Codes, binarize
-from fdch.data.pictures.images import (
-    ImageFeatures,
-    Images,
-    PictureArray,
-    PictureContents,
-    PictureFiles,
-)
+from fdch.data.conversion import as_images
+from fdch.data.pictures.images import Images
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
 from fdch.errors import DataError, UnknownWords
-from fdch.methods._base import PICTURES_AT_A_TIME
+from fdch.export.model import ExportedModel
+from fdch.methods._base import PICTURES_AT_A_TIME, HashMethod
 from fdch.training.context import PLAIN, Context
 
+Encoder = HashMethod | ExportedModel
 Text = str | NDArray[Any]
 Picture = str | Path | bytes | NDArray[Any]
 _SHOWN = 100
 
 
-class QueryInputs(Protocol):
-    """How pictures and words become numbers; see fdch.training.inputs.Inputs."""
-
-    @property
-    def image_network(self) -> str:
-        """Name of the image network, or "features" for ready ones."""
-
-    @property
-    def image_width(self) -> int:
-        """Columns of image features."""
-
-    @property
-    def size(self) -> int | None:
-        """Rows and columns of pictures; None for ready features."""
-
-    @property
-    def text_width(self) -> int:
-        """Columns of word vectors."""
-
-    @property
-    def vocabulary(self) -> Vocabulary | None:
-        """The known words; None for ready word vectors."""
-
-    def images(self, images: Images, context: Context) -> NDArray[Any]:
-        """Give what `image_outputs` takes."""
-
-    def texts(self, texts: Texts) -> csr_array:
-        """Give what `text_outputs` takes."""
-
-
-class Encoder(Protocol):
-    """What makes codes of queries: a fitted method, or an export of one."""
-
-    @property
-    def inputs(self) -> QueryInputs:
-        """How pictures and words become numbers."""
-
-    def image_outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
-        """Give real outputs whose signs are the codes, (n, bits)."""
-
-    def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give real outputs whose signs are the codes, (n, bits)."""
-
-
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Queries of one kind, ready to be searched with.
+    """Encoded queries of one kind.
 
     Args:
-        asked: What each asks for, as plain values.
+        descriptions: What each searches for, as plain values.
         kind: What their codes were made of.
         codes: One to each.
         outputs: The real outputs whose signs the codes are, where they are known.
-        without: For each the id that is not to be found, or None.
-        places: Which queries of all that were asked these are; None for all.
+        without: For each, the id to leave out of its results.
+        places: Which of all queries these are; None for all.
     """
 
-    asked: Sequence[Mapping[str, Any]]
+    descriptions: Sequence[Mapping[str, Any]]
     kind: str
     codes: Codes
     outputs: NDArray[np.float32] | None = None
-    without: Sequence[str | None] | None = None
+    without: Sequence[str] | None = None
     places: Sequence[int] | None = None
 
 
-def text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
+def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
     """Encode texts, or ready vectors for methods that learned from such.
 
     Raises:
         UnknownWords: A text has no word that the method knows.
     """
-    asked: list[dict[str, Any]]
-    asked = [{"text": text if isinstance(text, str) else None} for text in texts]
     vectors = encoder.inputs.texts(_texts(texts))
-    known = np.asarray(abs(vectors).sum(axis=1)).ravel() > 0
+    is_known = np.asarray(abs(vectors).sum(axis=1)).ravel() > 0
     vocabulary = encoder.inputs.vocabulary
-    if not known.all():
-        place = int(known.argmin())
+    if not is_known.all():
+        place = int(is_known.argmin())
         which = "" if len(texts) == 1 else f"text {place + 1} of {len(texts)}: "
         raise UnknownWords(which + _no_known_word(texts[place], vocabulary))
-    for each, text in zip(asked, texts, strict=True):
+    descriptions: list[dict[str, Any]] = []
+    for text in texts:
+        descriptions.append({"text": text if isinstance(text, str) else None})
         if vocabulary is not None and isinstance(text, str):
-            each["unknown_words"] = vocabulary.unknown(text)
+            descriptions[-1]["unknown_words"] = vocabulary.unknown(text)
     outputs = encoder.text_outputs(vectors)
-    return Queries(asked, "text", binarize(outputs), outputs)
+    return Queries(descriptions, "text", binarize(outputs), outputs)
 
 
-def image_queries(
+def encode_image_queries(
     encoder: Encoder, pictures: Sequence[Picture], context: Context = PLAIN
 ) -> Queries:
-    """Encode pictures, or ready features; they are not kept in the cache."""
+    """Encode pictures, or ready features; their features are not cached."""
     context = Context(context.progress, context.device, remember=False)
     outputs = np.concatenate(
         [
             encoder.image_outputs(encoder.inputs.images(images, context))
-            for images in _parts(pictures)
+            for images in _split_by_kind(pictures)
         ]
     )
-    named = [str(p) if isinstance(p, str | Path) else None for p in pictures]
-    return Queries(
-        [{"image": name} for name in named], "image", binarize(outputs), outputs
-    )
+    names = [str(p) if isinstance(p, str | Path) else None for p in pictures]
+    descriptions = [{"image": name} for name in names]
+    return Queries(descriptions, "image", binarize(outputs), outputs)
 
 
 def _texts(texts: Sequence[Text]) -> Texts:
@@ -147,14 +98,14 @@ def _texts(texts: Sequence[Text]) -> Texts:
     return WordVectors(sparse.csr_array(np.stack(vectors)))
 
 
-def _parts(pictures: Sequence[Picture]) -> Iterator[Images]:
-    """Give pictures of one kind together, so many that they fit into memory."""
+def _split_by_kind(pictures: Sequence[Picture]) -> Iterator[Images]:
+    """Give runs of pictures of one kind that fit into memory."""
     kinds = [_kind(picture) for picture in pictures]
     start = 0
     for stop in range(1, len(pictures) + 1):
         is_last = stop == len(pictures) or stop - start == PICTURES_AT_A_TIME
         if is_last or kinds[stop] != kinds[start]:
-            yield _images(pictures[start:stop])
+            yield as_images(list(pictures[start:stop]))
             start = stop
 
 
@@ -167,16 +118,6 @@ def _kind(picture: Picture) -> object:
             f"array; got {type(picture).__name__}."
         )
     return bytes if isinstance(picture, bytes) else Path
-
-
-def _images(pictures: Sequence[Any]) -> Images:
-    """Take pictures of one kind."""
-    if isinstance(pictures[0], bytes):
-        return PictureContents(pictures)
-    if not isinstance(pictures[0], np.ndarray):
-        return PictureFiles([Path(path) for path in pictures])
-    stacked = np.stack(pictures)
-    return ImageFeatures(stacked) if stacked.ndim == 2 else PictureArray(stacked)
 
 
 def _no_known_word(text: Text, vocabulary: Vocabulary | None) -> str:

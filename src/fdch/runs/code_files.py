@@ -11,10 +11,11 @@ from fdch.codes import Codes
 from fdch.data.pairs import repeated
 from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers
 from fdch.errors import DataError, MissingFile
-from fdch.index.store import Kind
+from fdch.index.store import Kind, choose_kinds
 
 MOST_BYTES = 64 * 2**30
-SIDES = ("unified", "image", "text")
+KINDS: dict[Kind, str] = {"pair": "unified", "image": "image", "text": "text"}
+SIDES = tuple(KINDS.values())
 # name: kinds of values, dimensions
 ARRAYS = {
     "ids": ("U", 1),
@@ -108,14 +109,12 @@ def _require_fit(path: Path, headers: dict[str, ArrayHeader]) -> None:
 def _choose(path: Path, ids: list[str], arrays: dict[str, NDArray[Any]]) -> EncodedFile:
     bits, model = int(arrays["bits"]), str(arrays["fingerprint"])
     sides = {name: Codes(arrays[name], bits) for name in SIDES if name in arrays}
-    has_image, has_text = arrays["has_image"], arrays["has_text"]
-    if not (has_image | has_text).all():
-        row = int((has_image | has_text).argmin())
+    kinds = choose_kinds(arrays["has_image"], arrays["has_text"], "unified" in sides)
+    if (kinds == "code").any():
+        row = int((kinds == "code").argmax())
         raise DataError(f"'{path}': '{ids[row]}' has neither picture nor text.")
-    packed = np.where(has_image[:, None], sides["image"].packed, sides["text"].packed)
-    kinds = np.where(has_image, "image", "text").astype(object)
-    if "unified" in sides:
-        both = has_image & has_text
-        packed = np.where(both[:, None], sides["unified"].packed, packed)
-        kinds[both] = "pair"
+    packed = np.zeros_like(sides["image"].packed)
+    for kind, side in KINDS.items():
+        if side in sides:
+            packed[kinds == kind] = sides[side].packed[kinds == kind]
     return EncodedFile(ids, Codes(packed, bits), kinds.tolist(), model)

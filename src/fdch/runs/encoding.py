@@ -13,6 +13,7 @@ from fdch.data.pairs import PairedSet
 from fdch.evaluation import Coded, CodedPairs
 from fdch.evaluation.calibration import Calibration
 from fdch.evaluation.calibration_fit import fit_calibration
+from fdch.index.store import choose_kinds
 from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
 from fdch.training.context import PLAIN, Context
 
@@ -58,11 +59,12 @@ def encode_pairs(
     if not method.about.unified:
         image = method.encode_images(pairs.images[has_image], context)
         return EncodedPairs(image, text, None, has_image, has_text)
-    both, alone = has_image & has_text, has_image & ~has_text
+    kinds = choose_kinds(has_image, has_text, method.about.unified)
+    both, alone = kinds == "pair", kinds == "image"
     images = np.zeros((len(pairs), text.packed.shape[1]), dtype=np.uint8)
     images[alone] = method.encode_images(pairs.images[alone], context).packed
     unified = images.copy()
-    unified[has_text & ~has_image] = text.packed[~has_image[has_text]]
+    unified[kinds == "text"] = text.packed[~has_image[has_text]]
     whole = np.flatnonzero(both)
     for part, pictures, texts in _input_parts(method, pairs[both], context):
         images[whole[part]] = binarize(method.image_outputs(pictures)).packed

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import fdch
 from fdch.index.store import LABEL
@@ -13,36 +13,37 @@ from fdch.service.overview import overview
 
 FRESH_SECONDS = 10.0
 QUICK_SECONDS = 0.1
-_MOST_VALUES = 20
-_MOST_LABELS = 200
+_MAX_VALUES = 20
+_MAX_LABELS = 200
+_T = TypeVar("_T")
 _log = logging.getLogger("fdch.service")
 _HEALTH = ("sampled", "distinct", "largest")
 
 
-class Remembered:
-    """Something that takes long to find out, found out again when it has aged.
+class Cached(Generic[_T]):
+    """A value that is slow to compute, computed again when it has aged.
 
-    What was found out quickly is found out anew while the one who asks waits; else
-    the last known is given, and a thread finds out the rest.
+    If it was computed quickly, the caller waits for the new value; else the last one
+    is given, and a thread computes the next.
 
     Args:
-        find: Finds it out.
+        find: Computes it.
         clock: Gives seconds.
     """
 
     def __init__(
         self,
-        find: Callable[[], dict[str, Any]],
+        find: Callable[[], _T],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._find, self._clock = find, clock
         self._guard = threading.Lock()
-        self._known: dict[str, Any] | None = None
+        self._known: _T | None = None
         self._since = self._took = 0.0
         self._has_changed = False
 
-    def get(self) -> dict[str, Any]:
-        """Give what is known."""
+    def get(self) -> _T:
+        """Give the value."""
         known = self._known
         if known is not None and not self._is_old():
             return known
@@ -56,7 +57,7 @@ class Remembered:
         return self._known
 
     def forget(self) -> None:
-        """Find it out again when it is next asked for, unless that takes long."""
+        """Compute it again at the next call, unless that takes long."""
         self._has_changed = True
 
     def _is_old(self) -> bool:
@@ -77,18 +78,18 @@ class Remembered:
             self._refresh()
         except Exception as problem:  # what is known stays; it is tried again later
             self._since = self._clock()
-            _log.warning("what the index holds was not found out: %s", problem)
+            _log.warning("what the index holds could not be computed: %s", problem)
         finally:
             self._guard.release()
 
 
 class About:
-    """Tells what an index is; threads may share one."""
+    """Describes an index; threads may share one."""
 
     def __init__(self, index: Index, can_write: bool) -> None:
         self._index, self._can_write = index, can_write
-        self._contents = Remembered(self._find_contents)
-        self._overview = Remembered(lambda: overview(index.store))
+        self._contents = Cached(self._find_contents)
+        self._overview = Cached(lambda: overview(index.store))
 
     def index(self) -> dict[str, Any]:
         """Give what `GET /v1/index` replies."""
@@ -123,7 +124,7 @@ class About:
         }
 
     def _find_contents(self) -> dict[str, Any]:
-        found = self._index.store.contents(_MOST_LABELS)
+        found = self._index.store.contents(_MAX_LABELS)
         if found.uncounted is not None:
             unknown = dict.fromkeys(("kinds", "labels", "label_count", "columns"))
             return {**unknown, "uncounted": found.uncounted}
@@ -138,7 +139,7 @@ class About:
                     "name": name,
                     "values": [
                         {"value": value, "count": count}
-                        for value, count in values[:_MOST_VALUES]
+                        for value, count in values[:_MAX_VALUES]
                     ],
                     "value_count": found.distinct[name],
                     "numeric": name in found.extremes,

@@ -2,66 +2,34 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import FdchError
-from fdch.retrieval.queries import image_queries, text_queries
-from fdch.retrieval.results import Options, Results
+from fdch.retrieval.params import QueryKind, SearchParams
+from fdch.retrieval.queries import encode_image_queries, encode_text_queries
+from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
-from fdch.service.messages import SearchOptions
 
 Pixels = NDArray[np.uint8]
 
 
-@dataclass(frozen=True)
-class Manner:
-    """Options of a search that can be told equal."""
-
-    k: int
-    radius: int | None
-    where: tuple[str, ...]
-    rerank: bool
-    min_probability: float | None
-
-    @classmethod
-    def of(cls, options: SearchOptions) -> "Manner":
-        """Take over what a client asked for."""
-        return cls(
-            options.k,
-            options.radius,
-            tuple(options.where),
-            options.rerank,
-            options.min_probability,
-        )
-
-    def options(self) -> Options:
-        """Give what a Searcher takes."""
-        return {
-            "k": self.k,
-            "radius": self.radius,
-            "where": self.where,
-            "rerank": self.rerank,
-            "min_probability": self.min_probability,
-        }
-
-
 @dataclass(frozen=True, eq=False)
 class Query:
-    """What one request asks for.
+    """What one request searches for.
 
     Args:
-        kind: Of what is asked.
-        asked: Texts, pixels or ids.
-        manner: How to search; None to encode only.
+        kind: Of the inputs.
+        inputs: Texts, pixels or ids.
+        params: How to search; None to encode only.
     """
 
-    kind: Literal["text", "image", "id"]
-    asked: Sequence[Any]
-    manner: Manner | None
+    kind: QueryKind
+    inputs: Sequence[Any]
+    params: SearchParams | None
 
 
 Answer = list[Results] | Codes
@@ -85,7 +53,7 @@ class Answers:
             if self._is_unknown(query):
                 answers[place] = NoKnownWord()
             else:
-                groups.setdefault((query.kind, query.manner), []).append(place)
+                groups.setdefault((query.kind, query.params), []).append(place)
         for places in groups.values():
             answers.update(self._together(queries, places))
         return [answers[place] for place in range(len(queries))]
@@ -93,10 +61,10 @@ class Answers:
     def _together(
         self, queries: list[Query], places: list[int]
     ) -> Iterator[tuple[int, Answer | Exception]]:
-        asked = [each for place in places for each in queries[place].asked]
+        inputs = [each for place in places for each in queries[place].inputs]
         first = queries[places[0]]
         try:
-            found = self._answer(Query(first.kind, asked, first.manner))
+            found = self._answer(Query(first.kind, inputs, first.params))
         except FdchError as problem:
             if len(places) == 1:
                 yield places[0], problem
@@ -107,26 +75,22 @@ class Answers:
             return
         start = 0
         for place in places:
-            stop = start + len(queries[place].asked)
+            stop = start + len(queries[place].inputs)
             yield place, found[start:stop]
             start = stop
 
     def _answer(self, query: Query) -> Answer:
-        searcher, index = self.searcher, self.searcher.index
-        if query.manner is None:
-            if query.kind == "text":
-                return text_queries(searcher.encoder, query.asked).codes
-            return image_queries(searcher.encoder, query.asked, index.context).codes
-        options = query.manner.options()
+        searcher, inputs = self.searcher, query.inputs
+        if query.params is not None:
+            return searcher.search(query.kind, inputs, query.params)
         if query.kind == "text":
-            return searcher.by_texts(query.asked, **options)
-        if query.kind == "image":
-            return searcher.by_images(query.asked, **options)
-        return searcher.by_ids(query.asked, **options)
+            return encode_text_queries(searcher.encoder, inputs).codes
+        context = searcher.index.context
+        return encode_image_queries(searcher.encoder, inputs, context).codes
 
     def _is_unknown(self, query: Query) -> bool:
-        """Tell whether a query would fail all those it is answered with."""
+        """Say whether a query would fail all others of its batch."""
         vocabulary = self.searcher.encoder.inputs.vocabulary
         if query.kind != "text" or vocabulary is None:
             return False
-        return not all(vocabulary.reads(text) for text in query.asked)
+        return not all(vocabulary.reads(text) for text in query.inputs)

@@ -1,4 +1,4 @@
-"""One thread that works on whatever has gathered since it last looked."""
+"""Threads for an event loop: one that works in batches, and a bounded pool."""
 
 import asyncio
 import contextlib
@@ -6,11 +6,16 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, ParamSpec, TypeVar
+
+from fdch.service.http.problems import too_busy
 
 _Job = TypeVar("_Job")
 _Answer = TypeVar("_Answer")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 GATHERING_SECONDS = 0.002
 STOPPED = "the service is stopping."
 
@@ -24,14 +29,14 @@ class _Entry(Generic[_Job, _Answer]):
 class Batcher(Generic[_Job, _Answer]):
     """Hands jobs of an event loop, some at a time, to one thread.
 
-    A lone job is begun at once. Where several came together, their like are waited
-    for, two milliseconds at most: under load, batches grow by themselves.
+    A single job starts at once. After a batch of several, the thread waits up to two
+    milliseconds for the next to fill: under load, batches grow by themselves.
 
     Args:
         work: Gives for each job its answer, or the error to raise.
         most: Jobs in a batch.
         name: Of the thread.
-        observe: Told of each batch's size.
+        observe: Called with each batch's size.
     """
 
     def __init__(
@@ -82,14 +87,14 @@ class Batcher(Generic[_Job, _Answer]):
             first = self._waiting.get()
             if size > 1 and self._waiting.qsize() + 1 < min(size, self._most):
                 time.sleep(GATHERING_SECONDS)
-            gathered, is_last = self._gathered(first)
+            gathered, is_last = self._gather(first)
             size = len(gathered)
             # whoever gave up waiting has cancelled
             wanted = [entry for entry in gathered if not entry.future.cancelled()]
             if wanted:
                 self._finish(wanted)
 
-    def _gathered(
+    def _gather(
         self, first: _Entry[_Job, _Answer] | None
     ) -> tuple[list[_Entry[_Job, _Answer]], bool]:
         gathered: list[_Entry[_Job, _Answer]] = []
@@ -112,7 +117,7 @@ class Batcher(Generic[_Job, _Answer]):
             answers = [problem] * len(entries)
         self._observe(len(entries))
         assert self._loop is not None
-        # a loop that has ended has nobody left who waits
+        # a loop that has ended has no waiting clients
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(_deliver, entries, answers)
 
@@ -127,3 +132,42 @@ def _deliver(
             entry.future.set_exception(answer)
         else:
             entry.future.set_result(answer)
+
+
+class BoundedPool:
+    """Threads that refuse work when too much of it waits.
+
+    Args:
+        threads: Works done at a time.
+        waiting: Works that may wait besides.
+        name: Of the threads.
+    """
+
+    def __init__(self, threads: int, waiting: int, name: str) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._most = threads + waiting
+        self._held = 0
+
+    async def run(
+        self, work: Callable[_P, _T], *args: _P.args, **named: _P.kwargs
+    ) -> _T:
+        """Do some work in a thread."""
+        if self._held >= self._most:
+            raise too_busy("too many pictures and items are being read.")
+        self._held += 1
+        done = self._pool.submit(work, *args, **named)
+        # counted until the thread is free, even where nobody waits any more
+        loop = asyncio.get_running_loop()
+        done.add_done_callback(lambda _: self._release(loop))
+        return await asyncio.wrap_future(done)
+
+    def close(self) -> None:
+        """End the threads when they have finished."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _release(self, loop: asyncio.AbstractEventLoop) -> None:
+        def release() -> None:
+            self._held -= 1
+
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(release)

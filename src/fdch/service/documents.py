@@ -41,8 +41,8 @@ _STATUSES = {
     507: "The disk is full.",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorReply, "description": told}
-    for status, told in _STATUSES.items()
+    status: {"model": ErrorReply, "description": text}
+    for status, text in _STATUSES.items()
 }
 
 
@@ -65,7 +65,7 @@ def _body(content: dict[str, Any]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def with_shapes(document: dict[str, Any]) -> dict[str, Any]:
+def add_shapes(document: dict[str, Any]) -> dict[str, Any]:
     """Add the shapes of the bodies that the routes read themselves."""
     schemas = document["components"]["schemas"]
     for shape in (SearchRequest, EncodeRequest, ItemRequest):
@@ -130,7 +130,7 @@ def page(document: dict[str, Any]) -> str:
             parts.append(_operation(method.upper(), path, operation))
     parts.append("<section><h2>Shapes</h2>")
     for name, schema in document["components"]["schemas"].items():
-        parts.append(f"<h3>{escape(name)}</h3>{_shown(schema)}")
+        parts.append(f"<h3>{escape(name)}</h3>{_show(schema)}")
     return "".join([*parts, "</section></main></body></html>"])
 
 
@@ -148,10 +148,10 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     for kind, content in body.items():
         parts.append(f"<p>Body: <code>{escape(kind)}</code></p>")
         if kind.startswith("multipart"):
-            parts.append(_shown(content["schema"]["properties"]))
+            parts.append(_show(content["schema"]["properties"]))
         examples = [each["value"] for each in content.get("examples", {}).values()]
         examples += [content["example"]] if "example" in content else []
-        parts += map(_shown, examples)
+        parts += map(_show, examples)
     parts += [_line(each["source"]) for each in operation.get("x-codeSamples", ())]
     rows = "".join(
         f"<tr><td>{escape(str(status))}</td><td>{escape(reply['description'])}</td></tr>"
@@ -165,8 +165,8 @@ def _line(command: str) -> str:
     return f"<pre tabindex=0><code>{escape(command)}</code></pre>"
 
 
-def _shown(value: Any) -> str:
-    # what can be scrolled can be reached by the keyboard
+def _show(value: Any) -> str:
+    # a scrolled box must be reachable by the keyboard
     return (
         "<pre tabindex=0>"
         f"{escape(json.dumps(value, indent=1, ensure_ascii=False))}</pre>"

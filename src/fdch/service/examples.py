@@ -1,8 +1,13 @@
-"""Examples in the OpenAPI document, made of what the index knows: so they work."""
+"""Examples in the OpenAPI document, made of what the index knows: so they work.
+
+Requests are also lines for a shell: SERVICE is the service's address, TOKEN a token,
+and `picture.jpg` a picture that the line of an item's picture fetches.
+"""
 
 import copy
 import json
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,9 +17,9 @@ from fdch.index.conditions import write_condition
 from fdch.index.store import LABEL, Condition
 from fdch.retrieval.searcher import Searcher
 from fdch.service.about import About
-from fdch.service.curl_lines import FILE, curl
 
 NEW_ID = "an-example"
+FILE = "picture.jpg"
 _FILES = {
     "/v1/items/{id}/picture": FILE,
     "/v1/items/{id}/thumbnail": "thumbnail.jpg",
@@ -48,8 +53,8 @@ def find_examples(searcher: Searcher, about: About) -> Examples:
     """Look for words, a label and an id that an index knows."""
     vocabulary = searcher.encoder.inputs.vocabulary
     words = [] if vocabulary is None else vocabulary.examples()[:2]
-    told = about.index()
-    labels = [each["name"] for each in told["labels"] or () if "\n" not in each["name"]]
+    names = [each["name"] for each in about.index()["labels"] or ()]
+    labels = [name for name in names if "\n" not in name]
     found = searcher.by_text(words[0], k=_LOOKED_AT) if words else ()
     items = [each for each in found if each.id not in _WITHOUT_ADDRESS]
     items.sort(key=lambda each: each.image is None)
@@ -61,7 +66,7 @@ def find_examples(searcher: Searcher, about: About) -> Examples:
     )
 
 
-def with_examples(
+def add_examples(
     document: dict[str, Any], known: Examples, *, has_token: bool = False
 ) -> dict[str, Any]:
     """Put examples into a document: values, and whole requests by curl.
@@ -69,7 +74,7 @@ def with_examples(
     Args:
         document: By which programs know the API.
         known: What examples are made of.
-        has_token: Whether requests are to bring a token.
+        has_token: Whether requests need a token.
     """
     filled = copy.deepcopy(document)
     paths = filled["paths"]
@@ -91,7 +96,7 @@ def with_examples(
                     if parameter["name"] == "id":
                         parameter["example"] = name
             place = path.replace("{id}", quote(name or "", safe=""))
-            write = partial(curl, method.upper(), place, has_token=has_token)
+            write = partial(_write_curl, method.upper(), place, has_token=has_token)
             operation["x-codeSamples"] = [
                 {"lang": "Shell", "source": line}
                 for line in _lines(write, path, operation, known)
@@ -157,3 +162,41 @@ def _codes(known: Examples) -> dict[str, Any]:
     if not known.words:
         return {}
     return {"one": {"text": known.words[0]}, "several": {"texts": list(known.words)}}
+
+
+def _write_curl(
+    method: str,
+    path: str,
+    *,
+    has_token: bool,
+    body: Any = None,
+    fields: Mapping[str, str] | None = None,
+    output: str | None = None,
+) -> str:
+    """Write a request.
+
+    Args:
+        method: GET, POST with something to send, PUT or DELETE.
+        path: With ids percent-encoded.
+        has_token: Whether the service needs a token.
+        body: Sent as JSON.
+        fields: Sent as a form, beside a picture.
+        output: The file for the reply.
+    """
+    words = ["curl"] if method in ("GET", "POST") else ["curl", "-X", method]
+    words.append(f'"$SERVICE{path}"')
+    if has_token:
+        words.append('-H "Authorization: Bearer $TOKEN"')
+    if body is not None:
+        words += [
+            "-H 'Content-Type: application/json'",
+            "-d",
+            shlex.quote(json.dumps(body)),
+        ]
+    if fields is not None:
+        words += ["-F", f"image=@{FILE}"]
+        for name, value in fields.items():
+            words += ["--form-string", shlex.quote(f"{name}={value}")]
+    if output is not None:
+        words += ["-o", output]
+    return " ".join(words)

@@ -1,4 +1,4 @@
-"""The gate all requests pass: who may enter, with how much, and for how long."""
+"""The gate that all requests pass: tokens, rates, sizes and times."""
 
 import asyncio
 import logging
@@ -11,30 +11,30 @@ from typing import Any
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fdch.service.app import route_at
 from fdch.service.http.bodies import (
     Body,
     HeldBytes,
     bad_head,
-    declared_length,
-    longest_body,
+    max_body_bytes,
+    read_length,
 )
 from fdch.service.http.headers import SECURITY_HEADERS
+from fdch.service.http.limits import RateLimit
 from fdch.service.http.problems import Problem, too_busy, unexpected
-from fdch.service.http.rates import RateLimit
 from fdch.service.http.tokens import MAY_READ, Holder, Right
-from fdch.service.routes.routing import route_at
 from fdch.service.service import Service
 
 OPEN = ("/", "/health", "/ready", "/docs", "/docs.css", "/openapi.json")
 OPEN_FOLDER = "/static/"
 ITEMS = "/v1/items/"
-# what costs nothing is not counted; pictures come by the page, on an account of theirs
+# what costs nothing is not counted; pictures, many to a page, have their own rate
 UNCOUNTED = ("/", "/health", "/ready", "/docs.css")
 PICTURES = (b"/picture", b"/thumbnail")
 PICTURES_TO_A_REQUEST = 50
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"))
 WRITING = frozenset(("PUT", "DELETE", "PATCH"))
-GONE = 499  # as others log a client that left
+GONE = 499  # nginx's status for a client that disconnected
 _log = logging.getLogger("fdch.service")
 
 
@@ -95,19 +95,19 @@ class Gate:
         self._require_rate(scope, headers, holder)
         self._require_right(scope, headers, holder)
         scope[MAY_READ] = holder is not None or self._service.tokens is None
-        length = declared_length(scope, headers, longest_body(headers, limits))
+        length = read_length(scope, headers, max_body_bytes(headers, limits))
         body = Body(self._held, _key(scope, holder))
         try:
             if length:
                 content = await body.read(receive, length, limits.body_seconds)
-                receive = _given(content, receive)
+                receive = _replay(content, receive)
                 del content
             await self._work(scope, receive, reply)
         finally:
             body.drop()
 
     async def _work(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
-        """Let a request in that has arrived; who is still sending keeps nobody out."""
+        """Work on a request that has arrived; slow uploads take no place."""
         limits = self._service.limits
         if self._active >= limits.concurrent and scope["path"] not in OPEN:
             raise too_busy("too many requests are waiting.")
@@ -116,7 +116,7 @@ class Gate:
             async with asyncio.timeout(limits.seconds) as limit:
 
                 def begin() -> None:
-                    # from now on it is the client who takes time
+                    # from now on only the client takes time
                     if not limit.expired():
                         limit.reschedule(None)
                     self._count(-1)
@@ -142,11 +142,11 @@ class Gate:
                 421,
                 "wrong_host",
                 "this service is not called by that name.",
-                f"Ask for one of {', '.join(sorted(self._hosts))}.",
+                f"Use one of {', '.join(sorted(self._hosts))}.",
             )
 
     def _holder(self, headers: dict[bytes, bytes]) -> Holder | None:
-        """Find who asks."""
+        """Find the holder of a request's token."""
         given, tokens = headers.get(b"authorization"), self._service.tokens
         if given is None or tokens is None:
             return None
@@ -159,19 +159,19 @@ class Gate:
         path, tokens = scope["path"], self._service.tokens
         is_open = path in OPEN or path.startswith(OPEN_FOLDER)
         if tokens is not None and holder is None:
-            # a wrong token is told of, even where none is needed
+            # a wrong token is refused, even where none is needed
             if b"authorization" in headers:
                 raise _unauthorized("the token is not known.")
             if not is_open:
-                raise _unauthorized("this service asks for a token.")
+                raise _unauthorized("this service needs a token.")
         if scope["method"] in WRITING and (
             holder is None or holder.right is not Right.WRITE
         ):
             raise Problem(
                 403,
                 "writing_refused",
-                "this needs a token that allows to write.",
-                "Send 'Authorization: Bearer TOKEN' with a token for writing.",
+                "this request needs a write token.",
+                "Send 'Authorization: Bearer TOKEN' with a write token.",
             )
 
     def _require_rate(
@@ -180,7 +180,7 @@ class Gate:
         if self._rate is None:
             return
         limit, what = self._rate, "requests"
-        # whoever guesses tokens is counted wherever they are tried
+        # guesses of tokens count on every route
         if holder is not None or b"authorization" not in headers:
             path = scope["path"]
             if path in UNCOUNTED or path.startswith(OPEN_FOLDER):
@@ -193,7 +193,7 @@ class Gate:
                 429,
                 "too_many_requests",
                 f"more than {limit.per_minute} {what} a minute.",
-                "Try again after the seconds that Retry-After tells.",
+                "Try again after the seconds that Retry-After gives.",
                 {"retry-after": str(math.ceil(seconds))},
             )
 
@@ -240,7 +240,7 @@ def _without_head(scope: Scope) -> Scope:
 
 
 def _headers(scope: Scope) -> dict[bytes, bytes]:
-    """Give headers by name; those that decide who asks and how much come once."""
+    """Give headers by name; those that set the rights and the length come once."""
     found: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if name in found and name in (b"host", b"authorization", b"content-length"):
@@ -254,7 +254,7 @@ def _address(scope: Scope) -> str:
 
 
 def _key(scope: Scope, holder: Holder | None) -> str:
-    """Tell clients apart: by their token, or where they come from."""
+    """Identify a client: by its token, or by its address."""
     return f"address {_address(scope)}" if holder is None else holder.key
 
 
@@ -263,19 +263,19 @@ def _unauthorized(message: str) -> Problem:
     return Problem(401, "unauthorized", message, hint, {"www-authenticate": "Bearer"})
 
 
-def _given(body: bytes, receive: Receive) -> Receive:
+def _replay(body: bytes, receive: Receive) -> Receive:
     """Hand on a body that has arrived."""
     pending: list[dict[str, Any]] = [
         {"type": "http.request", "body": body, "more_body": False}
     ]
 
-    async def given() -> Message:
+    async def replay() -> Message:
         return pending.pop() if pending else await receive()
 
-    return given
+    return replay
 
 
 def _log_error(error: Exception) -> None:
-    """Log where an error happened; its message might repeat what was asked."""
+    """Log where an error happened; its message might repeat the query."""
     trace = "".join(traceback.format_tb(error.__traceback__))
     _log.error("%s at\n%s", type(error).__name__, trace)

@@ -4,24 +4,25 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from fdch.retrieval.params import DEFAULT_K, SearchParams
 from fdch.service.http import limits
 
 Condition = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=limits.MOST_CONDITION_CHARACTERS),
+    StringConstraints(min_length=1, max_length=limits.MAX_CONDITION_CHARACTERS),
 ]
 QueryText = Annotated[
-    str, StringConstraints(min_length=1, max_length=limits.MOST_CHARACTERS)
+    str, StringConstraints(min_length=1, max_length=limits.MAX_CHARACTERS)
 ]
 ItemId = Annotated[
-    str, StringConstraints(min_length=1, max_length=limits.MOST_ID_CHARACTERS)
+    str, StringConstraints(min_length=1, max_length=limits.MAX_ID_CHARACTERS)
 ]
 Name = Annotated[
-    str, StringConstraints(min_length=1, max_length=limits.MOST_NAME_CHARACTERS)
+    str, StringConstraints(min_length=1, max_length=limits.MAX_NAME_CHARACTERS)
 ]
 Number = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Cell = (
-    Annotated[str, StringConstraints(max_length=limits.MOST_ITEM_CHARACTERS)]
+    Annotated[str, StringConstraints(max_length=limits.MAX_ITEM_CHARACTERS)]
     | bool
     | Number
     | Annotated[float, Field(allow_inf_nan=False)]
@@ -29,30 +30,30 @@ Cell = (
 )
 
 
-class Asked(BaseModel):
-    """What a client sends: nothing that is not known, and no other types."""
+class Body(BaseModel):
+    """What a client sends: known fields of the right types only."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class SearchOptions(Asked):
+class SearchOptions(Body):
     """How to search."""
 
     k: int = Field(
-        limits.DEFAULT_RESULTS,
+        DEFAULT_K,
         ge=1,
-        le=limits.MOST_RESULTS,
+        le=limits.MAX_RESULTS,
         description="Results at most.",
     )
     radius: int | None = Field(
         None,
         ge=0,
-        le=limits.MOST_RADIUS,
+        le=limits.MAX_RADIUS,
         description="The largest Hamming distance of a result.",
     )
     where: list[Condition] = Field(
         default_factory=list,
-        max_length=limits.MOST_CONDITIONS,
+        max_length=limits.MAX_CONDITIONS,
         description="Conditions that all must hold: 'column=value', also != < <= > "
         ">=, or 'column in a,b'; 'label' stands for the labels. A column or a value "
         "in double quotes is taken as it is, with JSON's escapes.",
@@ -64,6 +65,13 @@ class SearchOptions(Asked):
         False, description="Order by how sure the query is of each bit."
     )
 
+    @property
+    def params(self) -> SearchParams:
+        """How to search."""
+        return SearchParams(
+            self.k, self.radius, self.where, self.rerank, self.min_probability
+        )
+
 
 class SearchRequest(SearchOptions):
     """One query by text or by the id of an item, or many texts at once."""
@@ -72,7 +80,7 @@ class SearchRequest(SearchOptions):
     texts: list[QueryText] | None = Field(
         None,
         min_length=1,
-        max_length=limits.MOST_TEXTS,
+        max_length=limits.MAX_TEXTS,
         description="Several texts, answered as 'batches'.",
     )
     id: ItemId | None = Field(
@@ -80,43 +88,43 @@ class SearchRequest(SearchOptions):
     )
 
     @model_validator(mode="after")
-    def _asks_once(self) -> Self:
+    def _require_one(self) -> Self:
         if sum(each is not None for each in (self.text, self.texts, self.id)) != 1:
             raise ValueError("give one of text, texts and id")
-        if len(self.texts or ()) * self.k > limits.MOST_RESULTS_IN_ALL:
+        if len(self.texts or ()) * self.k > limits.MAX_RESULTS_IN_ALL:
             raise ValueError(
                 f"{len(self.texts or ())} texts with {self.k} results each are more "
-                f"than {limits.MOST_RESULTS_IN_ALL} results"
+                f"than {limits.MAX_RESULTS_IN_ALL} results"
             )
         return self
 
     @property
-    def asked(self) -> list[str]:
-        """All texts, be it one or several."""
+    def inputs(self) -> list[str]:
+        """All texts, one or several."""
         return self.texts or [self.text or ""]
 
 
-class EncodeRequest(Asked):
+class EncodeRequest(Body):
     """One text, or several."""
 
     text: QueryText | None = None
     texts: list[QueryText] | None = Field(
-        None, min_length=1, max_length=limits.MOST_TEXTS
+        None, min_length=1, max_length=limits.MAX_TEXTS
     )
 
     @model_validator(mode="after")
-    def _asks_once(self) -> Self:
+    def _require_one(self) -> Self:
         if (self.text is None) == (self.texts is None):
             raise ValueError("give one of text and texts")
         return self
 
     @property
-    def asked(self) -> list[str]:
-        """All texts, be it one or several."""
+    def inputs(self) -> list[str]:
+        """All texts, one or several."""
         return self.texts or [self.text or ""]
 
 
-class ItemRequest(Asked):
+class ItemRequest(Body):
     """What is to be known of an item besides its picture.
 
     Of an item that is there already, what is given replaces what it has; what is
@@ -124,16 +132,16 @@ class ItemRequest(Asked):
     """
 
     text: (
-        Annotated[str, StringConstraints(max_length=limits.MOST_ITEM_CHARACTERS)] | None
+        Annotated[str, StringConstraints(max_length=limits.MAX_ITEM_CHARACTERS)] | None
     ) = Field(default=None, description="Its text; null is as if left out.")
     labels: list[Name] = Field(
         default_factory=list,
-        max_length=limits.MOST_LABELS,
+        max_length=limits.MAX_LABELS,
         description="All its labels; an empty list for none.",
     )
     columns: dict[Name, Cell] = Field(
         default_factory=dict,
-        max_length=limits.MOST_COLUMNS,
+        max_length=limits.MAX_COLUMNS,
         description="All its columns; an empty object for none.",
     )
 

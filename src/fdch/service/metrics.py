@@ -57,7 +57,7 @@ class Metrics:
             "fdch_writes", "Items written or removed.", ["kind"], registry=registry
         )
         self.thumbnails = Counter(
-            "fdch_thumbnails", "Thumbnails asked for.", ["cache"], registry=registry
+            "fdch_thumbnails", "Thumbnails requested.", ["cache"], registry=registry
         )
         self.ready = Gauge(
             "fdch_ready", "1 once searches are answered.", registry=registry

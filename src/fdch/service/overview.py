@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.evaluation.health import code_health
 from fdch.index.store import CodeStore, Item
-from fdch.service.groups import group_codes, map_codes
 
 SAMPLE = 4_096
 LABELLED = 1_024
 PAIRS = 50_000
 GROUPS = 12
+ROUNDS = 12
 POINTS = 600
 LABELS_SHOWN = 4
 TEXT_SHOWN = 200
@@ -43,26 +43,26 @@ def overview(store: CodeStore, seed: int = 0) -> dict[str, Any]:
     """
     known: dict[str, Any] = {"items": len(store), "bits": store.bits, "sampled": 0}
     if not hasattr(store, "sample"):
-        return known | _nothing()
+        return known | _empty()
     sampled: Sampled = store  # type: ignore[assignment]
     ids, codes = sampled.sample(SAMPLE, seed) if len(store) else ([], None)
     if codes is None or len(codes) == 0:
-        return known | _nothing()
+        return known | _empty()
     rng = np.random.default_rng(seed)
     health = code_health(codes)
     return {
         **known,
         "sampled": len(codes),
-        "balance": [_rounded((1 + sign) / 2) for sign in health.balance],
+        "balance": [_round((1 + sign) / 2) for sign in health.balance],
         "distinct": health.distinct,
         "largest": health.largest_bucket,
-        "chance": [_rounded(share) for share in _fair(codes.bits)],
+        "chance": [_round(share) for share in _fair(codes.bits)],
         **_distances(store, ids, codes, rng),
         **_groups(store, ids, codes, rng),
     }
 
 
-def _nothing() -> dict[str, Any]:
+def _empty() -> dict[str, Any]:
     lists = ("balance", "chance", "distances", "distances_alike", "distances_unlike")
     return {name: [] for name in (*lists, "groups", "points")} | {
         "distinct": 0,
@@ -103,7 +103,7 @@ def _shares(
     words = codes.words()
     apart = np.bitwise_count(words[left] ^ words[right]).sum(axis=1, dtype=np.int64)
     counts = np.bincount(apart, minlength=codes.bits + 1)
-    return [_rounded(share) for share in counts / len(left)]
+    return [_round(share) for share in counts / len(left)]
 
 
 def _label_matrix(items: Sequence[Item | None]) -> NDArray[np.bool_]:
@@ -138,7 +138,7 @@ def _groups(
 def _group(
     store: CodeStore, ids: Sequence[str], members: NDArray[np.int64], centre: int
 ) -> dict[str, Any]:
-    """Tell how large a group is, its middle item, and the labels that mark it."""
+    """Give the size of a group, its middle item, and the labels that mark it."""
     looked_at = store.items([ids[row] for row in members[: LABELLED // GROUPS]])
     counts = Counter(label for item in looked_at if item for label in item.labels)
     labels = [
@@ -156,5 +156,70 @@ def _group(
     }
 
 
-def _rounded(share: float) -> float:
+def _round(share: float) -> float:
     return round(float(share), 6)
+
+
+def group_codes(
+    codes: Codes, most: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], list[int]]:
+    """Group codes around majority codes, each code with the nearest of them.
+
+    Args:
+        codes: At least one.
+        most: Groups at most.
+        rng: Draws the first group's middle; the others begin far from the earlier.
+
+    Returns:
+        Which group each code is in, largest group 0; and the row nearest to the
+        middle of each group.
+    """
+    signs = codes.signs().astype(np.float32)
+    middles = _far_apart(signs, most, rng)
+    owners = np.zeros(len(signs), dtype=np.int64)
+    for _ in range(ROUNDS):
+        owners = (signs @ middles.T).argmax(axis=1)
+        sums = np.stack(
+            [signs[owners == group].sum(axis=0) for group in range(len(middles))]
+        )
+        moved = np.where(sums >= 0, np.float32(1), np.float32(-1))
+        moved[~sums.any(axis=1)] = middles[~sums.any(axis=1)]
+        if np.array_equal(moved, middles):
+            break
+        middles = moved
+    owners = (signs @ middles.T).argmax(axis=1)
+    sizes = np.bincount(owners, minlength=len(middles))
+    order = [group for group in np.argsort(-sizes, kind="stable") if sizes[group]]
+    renamed = np.full(len(middles), -1, dtype=np.int64)
+    renamed[order] = np.arange(len(order))
+    nearness = signs @ middles.T  # (items, groups)
+    centres = [
+        int(np.where(owners == group, nearness[:, group], -np.inf).argmax())
+        for group in order
+    ]
+    return renamed[owners], centres
+
+
+def map_codes(codes: Codes) -> NDArray[np.float32]:
+    """Lay codes on the plane along which they differ most, both axes in -1 to 1."""
+    signs = codes.signs().astype(np.float32)
+    centred = signs - signs.mean(axis=0)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    plane = centred @ axes[:, ::-1][:, :2]
+    if plane.shape[1] < 2:
+        plane = np.pad(plane, ((0, 0), (0, 1)))
+    plane = plane - (plane.max(axis=0) + plane.min(axis=0)) / 2
+    return plane / np.maximum(np.abs(plane).max(axis=0), np.float32(1e-6))
+
+
+def _far_apart(
+    signs: NDArray[np.float32], most: int, rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """Choose codes one after another, each likely far from those chosen before."""
+    chosen = [int(rng.integers(len(signs)))]
+    apart = signs.shape[1] - signs @ signs[chosen[0]]
+    while len(chosen) < most and apart.max() > 0:
+        weights = apart.astype(np.float64) ** 2
+        chosen.append(int(rng.choice(len(signs), p=weights / weights.sum())))
+        apart = np.minimum(apart, signs.shape[1] - signs @ signs[chosen[-1]])
+    return signs[chosen]

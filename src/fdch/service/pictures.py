@@ -8,6 +8,7 @@ import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,24 +19,18 @@ from fdch.index.store import Item
 from fdch.service.http.headers import has_tag
 from fdch.service.http.problems import Problem, too_busy
 
-# what browsers show; anything else is made a JPEG of at most so many pixels a side
-_MEDIA_TYPES = {
-    "JPEG": "image/jpeg",
-    "MPO": "image/jpeg",
-    "PNG": "image/png",
-    "WEBP": "image/webp",
-    "GIF": "image/gif",
+# formats with their endings and, where browsers show them, their media types;
+# the others are sent as a JPEG of at most so many pixels a side
+_FORMATS = {
+    "JPEG": ("jpg", "image/jpeg"),
+    "MPO": ("jpg", "image/jpeg"),
+    "PNG": ("png", "image/png"),
+    "WEBP": ("webp", "image/webp"),
+    "GIF": ("gif", "image/gif"),
+    "BMP": ("bmp", None),
+    "TIFF": ("tif", None),
 }
-_ENDINGS = {
-    "JPEG": "jpg",
-    "MPO": "jpg",
-    "PNG": "png",
-    "WEBP": "webp",
-    "GIF": "gif",
-    "BMP": "bmp",
-    "TIFF": "tif",
-}
-_LARGEST_SIDE = 4096
+_MAX_SIDE = 4096
 PART_BYTES = 2**17
 _KEPT_NAME = re.compile(r"[0-9a-f]{32}\.(jpg|png|webp|gif|bmp|tif)")
 
@@ -88,7 +83,7 @@ class ItemPictures:
         folder: Where uploaded pictures are kept; None where there is no place.
         pixels: The largest picture that is decoded.
         cache_bytes: Memory for thumbnails.
-        count: Told of each thumbnail whether it was there.
+        count: Called for each thumbnail with whether it was cached.
     """
 
     def __init__(
@@ -110,29 +105,28 @@ class ItemPictures:
             item: Whose picture.
             known: Tags of what the client has; if current, no content is given.
         """
-        with _opened(self._path(item)) as (file, mark):
+        with open_picture(self._path(item)) as (file, mark):
             etag = f'"{mark}"'
             if has_tag(known, etag):
                 return ServedPicture(b"", "", etag)
             content = _read(file, self._limits.bytes)
-            with _named_plainly():
+            with hide_details():
                 found = picture_format(content, self._limits, "the picture")
-                if found not in _MEDIA_TYPES:
-                    content = shrink(
-                        content, _LARGEST_SIDE, self._limits, "the picture"
-                    )
+                _, media_type = _FORMATS[found]
+                if media_type is None:
+                    content = shrink(content, _MAX_SIDE, self._limits, "the picture")
                     return ServedPicture(content, "image/jpeg", etag)
             if len(content) <= PART_BYTES:
-                return ServedPicture(content, _MEDIA_TYPES[found], etag)
+                return ServedPicture(content, media_type, etag)
             # a client that reads slowly must not keep all of it in memory
             kept = OpenPicture(file, len(content))
-            return ServedPicture(kept, _MEDIA_TYPES[found], etag)
+            return ServedPicture(kept, media_type, etag)
 
     def thumbnail(
         self, item: Item, size: int, known: str | None = None
     ) -> ServedPicture:
         """Give a JPEG of an item's picture, its longer side at most size pixels."""
-        with _opened(self._path(item)) as (file, mark):
+        with open_picture(self._path(item)) as (file, mark):
             etag = f'"{mark}-{size}"'
             if has_tag(known, etag):
                 return ServedPicture(b"", "", etag)
@@ -140,7 +134,7 @@ class ItemPictures:
             self._count(small is not None)
             if small is None:
                 content = _read(file, self._limits.bytes)
-                with _named_plainly():
+                with hide_details():
                     small = shrink(content, size, self._limits, "the picture")
                 self._thumbnails.put(etag, small)
         return ServedPicture(small, "image/jpeg", etag)
@@ -158,7 +152,7 @@ class ItemPictures:
         # the id is hashed too: so each file belongs to one item and goes with it
         digest = hashlib.blake2b(name.encode(), digest_size=16)
         digest.update(b"\0" + content)
-        return self.folder / f"{digest.hexdigest()}.{_ENDINGS[found]}"
+        return self.folder / f"{digest.hexdigest()}.{_FORMATS[found][0]}"
 
     def keep(self, path: Path, content: bytes) -> None:
         """Write a picture to its place, whole and on disk."""
@@ -167,7 +161,7 @@ class ItemPictures:
             sync_folder(path.parent.parent)
             write_durably(path, content)
 
-    def own_name(self, image: str | None) -> str | None:
+    def uploaded_name(self, image: str | None) -> str | None:
         """Give the name of a picture's file, if it was uploaded to this folder."""
         if image is None or self.folder is None:
             return None
@@ -179,7 +173,7 @@ class ItemPictures:
         return path.name if path.parent == self.folder or is_moved else None
 
     def drop(self, name: str) -> None:
-        """Delete a file of ours, whole or not; any other name is left alone."""
+        """Delete an uploaded file, whole or not; other names are left alone."""
         if self.folder is not None and _KEPT_NAME.fullmatch(name):
             (self.folder / name).unlink(missing_ok=True)
             (self.folder / (name + PARTIAL)).unlink(missing_ok=True)
@@ -192,14 +186,14 @@ class ItemPictures:
                 "this item has no picture.",
                 "Look at 'image' in the results: it is null for such items.",
             )
-        name = self.own_name(item.image)
+        name = self.uploaded_name(item.image)
         if name is None or self.folder is None:
             return Path(item.image)
         return self.folder / name
 
 
 class _Thumbnails:
-    """The thumbnails that were asked for last, as many as fit."""
+    """The thumbnails that were requested last, as many as fit."""
 
     def __init__(self, most: int) -> None:
         self._most, self._bytes = most, 0
@@ -220,60 +214,55 @@ class _Thumbnails:
                 self._bytes -= len(self._kept.popitem(last=False)[1])
 
 
-class _opened:  # noqa: N801 - used like a function
+@contextmanager
+def open_picture(path: Path) -> Iterator[tuple[int, str]]:
     """Open a picture's file; give it with a mark that changes when it does."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> tuple[int, str]:
-        try:
-            # a pipe or a device must not make the thread wait
-            flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
-            self._file = os.open(self._path, flags)
-        except (OSError, ValueError) as problem:
-            _require_files(problem)
-            raise _gone() from None
-        state = os.fstat(self._file)
+    try:
+        # a pipe or a device must not make the thread wait
+        flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
+        file = os.open(path, flags)
+    except (OSError, ValueError) as problem:
+        _require_files(problem)
+        raise _missing_picture() from None
+    try:
+        state = os.fstat(file)
         if not stat.S_ISREG(state.st_mode):
-            os.close(self._file)
-            raise _gone()
-        told = f"{self._path}\0{state.st_mtime_ns}\0{state.st_size}\0{state.st_ino}"
-        return self._file, hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[
-            :32
-        ]
+            raise _missing_picture()
+        identity = f"{path}\0{state.st_mtime_ns}\0{state.st_size}\0{state.st_ino}"
+        mark = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:32]
+        yield file, mark
+    except OSError as problem:
+        _require_files(problem)
+        raise
+    finally:
+        os.close(file)
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        os.close(self._file)
-        _require_files(error)
 
-
-class _named_plainly:  # noqa: N801 - used like a function
+@contextmanager
+def hide_details() -> Iterator[None]:
     """Say of a broken file of the catalogue no more than that it is broken."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if isinstance(error, BrokenPicture):
-            raise Problem(
-                404,
-                "broken_picture",
-                "the picture of this item cannot be shown: its file is broken.",
-                "Tell whoever looks after the index.",
-            ) from None
+    try:
+        yield
+    except BrokenPicture:
+        raise Problem(
+            404,
+            "broken_picture",
+            "the picture of this item cannot be shown: its file is broken.",
+            "Report it to whoever maintains the index.",
+        ) from None
 
 
-def _gone() -> Problem:
+def _missing_picture() -> Problem:
     return Problem(
         404,
         "picture_missing",
         "the picture of this item is not where it was when it was indexed.",
-        "Tell whoever looks after the index; the item itself can still be found.",
+        "Report it to whoever maintains the index; the item can still be found.",
     )
 
 
 def _require_files(problem: object) -> None:
-    """Ask to come again where no more files can be opened."""
+    """Reply 503 where no more files can be opened."""
     if isinstance(problem, OSError) and problem.errno in (errno.EMFILE, errno.ENFILE):
         raise too_busy("too many files are open.") from None
 
@@ -282,5 +271,5 @@ def _read(file: int, most: int) -> bytes:
     with os.fdopen(os.dup(file), "rb") as stream:
         content = stream.read(most + 1)
     if len(content) > most:
-        raise _gone()
+        raise _missing_picture()
     return content

@@ -21,11 +21,11 @@ class Place:
         self._numbers = self._look()
 
     def is_same(self) -> bool:
-        """Tell whether the folder is there, and no other in its place."""
+        """Whether the folder is there, and no other in its place."""
         return self._look() == self._numbers
 
     def _look(self) -> list[tuple[int, int]] | None:
-        """Give what tells files apart that have the same name."""
+        """Give the file system's numbers of the folder and its catalogue."""
         if self._folder is None:
             return None
         try:

@@ -1,7 +1,11 @@
-"""From what was found to replies."""
+"""Replies: what was found as JSON, pictures, files of the page."""
 
+import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
@@ -13,13 +17,19 @@ from fdch.codes import Codes
 from fdch.index.store import Item
 from fdch.retrieval.results import Results
 from fdch.service.http.headers import has_tag
-from fdch.service.http.limits import MOST_ID_CHARACTERS
+from fdch.service.http.limits import MAX_ID_CHARACTERS
 from fdch.service.http.problems import Problem
-from fdch.service.page_files import PageFile
 from fdch.service.pictures import OpenPicture, ServedPicture
 
 _CODES = {400: "bad_request", 404: "not_found", 405: "wrong_method"}
 _DOTS = (".", "..")
+PAGE = "index.html"
+_PAGE_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
@@ -29,13 +39,13 @@ def ok(content: Mapping[str, Any], status: int = 200) -> Response:
     return Response(_encode(content).encode(), status, headers, "application/json")
 
 
-def found(results: Results) -> dict[str, Any]:
+def results_json(results: Results) -> dict[str, Any]:
     """Shape what was found for one query."""
     return {
         "query": dict(results.query),
         "results": [
             {
-                **item(each.item),
+                **item_json(each.item),
                 "distance": each.distance,
                 "probability": each.probability,
             }
@@ -46,7 +56,7 @@ def found(results: Results) -> dict[str, Any]:
     }
 
 
-def item(known: Item) -> dict[str, Any]:
+def item_json(known: Item) -> dict[str, Any]:
     """Shape what is known of an item; its picture's path stays in here."""
     has_address = known.image is not None and known.id not in _DOTS
     quoted = quote(known.id, safe="") if has_address else ""
@@ -60,7 +70,7 @@ def item(known: Item) -> dict[str, Any]:
     }
 
 
-def encoded(codes: Codes, model: str) -> dict[str, Any]:
+def codes_json(codes: Codes, model: str) -> dict[str, Any]:
     """Shape codes."""
     listed = [row.tobytes().hex() for row in codes.packed]
     return {"bits": codes.bits, "model": model, "codes": listed}
@@ -83,37 +93,50 @@ def picture(served: ServedPicture) -> Response:
     return Response(served.content, 200, headers, served.media_type)
 
 
-def page(file: PageFile | None, request: Request) -> Response:
-    """Send a file of the page."""
-    if file is None:
+def page(name: str, request: Request) -> Response:
+    """Send a file of the page, by its name in a list: no path is opened."""
+    if name not in page_files():
         raise HTTPException(404)
-    headers = {"etag": file.etag, "cache-control": "no-cache"}
-    if has_tag(request.headers.get("if-none-match"), file.etag):
+    content, etag = page_files()[name]
+    headers = {"etag": etag, "cache-control": "no-cache"}
+    if has_tag(request.headers.get("if-none-match"), etag):
         return Response(status_code=304, headers=headers)
-    return Response(file.content, 200, headers, file.media_type)
+    return Response(content, 200, headers, _PAGE_TYPES[PurePath(name).suffix])
 
 
-def item_id(quoted: str) -> str:
+@cache
+def page_files() -> dict[str, tuple[bytes, str]]:
+    """Read the files of the page: content and ETag by name."""
+    folder = (files("fdch.service") / "page").iterdir()
+    names = [file for file in folder if PurePath(file.name).suffix in _PAGE_TYPES]
+    contents = {file.name: file.read_bytes() for file in names}
+    return {
+        name: (content, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+        for name, content in contents.items()
+    }
+
+
+def read_id(quoted: str) -> str:
     """Decode an id from an address."""
     try:
         name = unquote_to_bytes(quoted).decode("utf-8")
     except (UnicodeDecodeError, UnicodeEncodeError):
         raise _bad_id("it is not UTF-8") from None
-    if not 0 < len(name) <= MOST_ID_CHARACTERS:
-        raise _bad_id(f"it has more than {MOST_ID_CHARACTERS} characters")
+    if not 0 < len(name) <= MAX_ID_CHARACTERS:
+        raise _bad_id(f"it has more than {MAX_ID_CHARACTERS} characters")
     return name
 
 
-def new_id(quoted: str) -> str:
+def read_new_id(quoted: str) -> str:
     """Decode an id under which something is to be written."""
-    name = item_id(quoted)
+    name = read_id(quoted)
     if name in _DOTS or not name.isprintable():
         raise _bad_id("it is '.', '..' or has characters that cannot be printed")
     return name
 
 
-def refusal(error: HTTPException) -> Problem:
-    """Give errors of the framework our shape."""
+def adapt_error(error: HTTPException) -> Problem:
+    """Give an error of the framework the shape of all errors."""
     code = _CODES.get(error.status_code, "refused")
     hint = "/docs lists what there is."
     if error.status_code == 404:

@@ -1,4 +1,4 @@
-"""The service itself: what the routes ask, and what starts and stops with it."""
+"""The service itself: what the routes call, and what starts and stops with it."""
 
 import asyncio
 import contextlib
@@ -14,12 +14,12 @@ from fdch.export.model import ExportedModel
 from fdch.index.store import Item
 from fdch.machine import usable_cores
 from fdch.retrieval.index import Index
-from fdch.retrieval.queries import text_queries
+from fdch.retrieval.queries import encode_text_queries
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
-from fdch.service.about import About, Remembered
+from fdch.service.about import About, Cached
 from fdch.service.answering import Answer, Answers, NoKnownWord, Pixels, Query
-from fdch.service.batching import Batcher
+from fdch.service.batching import Batcher, BoundedPool
 from fdch.service.examples import GENERAL, Examples, find_examples
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem, index_lost, loading
@@ -27,7 +27,6 @@ from fdch.service.http.tokens import Tokens
 from fdch.service.metrics import Metrics
 from fdch.service.pictures import ItemPictures, ServedPicture
 from fdch.service.place import Place
-from fdch.service.pools import BoundedPool
 from fdch.service.unfinished import Unfinished
 from fdch.service.writing import Change, Put, Writer, Written
 
@@ -41,12 +40,12 @@ _log = logging.getLogger("fdch.service")
 
 
 class Service:
-    """One index, asked by many requests at a time.
+    """One index, searched by many requests at a time.
 
     Args:
-        index: Open, for writing where a token allows to write.
-        limits: What may be asked for.
-        tokens: Who may ask; None where anyone who reaches the service may read.
+        index: Open; for writing where there is a write token.
+        limits: Of requests.
+        tokens: Who may read and write; None where anyone may read.
         pictures: Folder for uploaded pictures; None for the index's own.
         log_queries: Whether the log may hold what is searched for.
         encoder: What encodes queries in place of the index's method.
@@ -69,9 +68,7 @@ class Service:
         self.metrics = Metrics()
         self.searcher = Searcher(index, encoder)
         self.about = About(index, self.can_write)
-        self._examples = Remembered(
-            lambda: {"found": find_examples(self.searcher, self.about)}
-        )
+        self._examples = Cached(lambda: find_examples(self.searcher, self.about))
         self.trouble: Exception | None = None
         self.give_up: Callable[[], None] = lambda: None
         self.is_ready = False
@@ -100,7 +97,7 @@ class Service:
 
     @property
     def can_write(self) -> bool:
-        """Tell whether any client may write."""
+        """Whether any client may write."""
         return self.tokens is not None and self.tokens.can_write
 
     async def start(self) -> None:
@@ -111,7 +108,7 @@ class Service:
         self._warming = asyncio.create_task(self._warm())
 
     async def stop(self) -> None:
-        """Finish what was begun, and leave the index sealed."""
+        """Finish what was begun, and close the index."""
         self.is_ready = False
         self._warming.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -120,19 +117,19 @@ class Service:
         await asyncio.to_thread(self._close)
 
     async def search(self, query: Query) -> list[Results]:
-        """Search, together with what others ask for at the time."""
+        """Search, in one batch with other requests."""
         found = await self._submit(query)
         assert not isinstance(found, Codes)
         self.metrics.scanned.inc(sum(each.scanned for each in found))
         return found
 
     def log_query(self, query: Query) -> None:
-        """Log what was searched for, where that was asked for."""
+        """Log what was searched for, where that is switched on."""
         if self.log_queries:
-            _log.info("searched by %s: %.200r", query.kind, list(query.asked))
+            _log.info("searched by %s: %.200r", query.kind, list(query.inputs))
 
     async def encode(self, query: Query) -> Codes:
-        """Encode, together with what others ask for at the time."""
+        """Encode, in one batch with other requests."""
         found = await self._submit(query)
         assert isinstance(found, Codes)
         return found
@@ -183,7 +180,7 @@ class Service:
     async def change(self, change: Change) -> Written:
         """Change the index; what is returned is on disk."""
         self.require_ready()
-        # whoever stops waiting does not stop the change
+        # a client that disconnects does not stop the change
         written = await asyncio.shield(self._writes.submit(change))
         kind = "put" if isinstance(change, Put) else "remove"
         self.metrics.writes.labels(kind).inc()
@@ -192,12 +189,12 @@ class Service:
         return written
 
     async def describe(self) -> dict[str, object]:
-        """Tell what the index holds."""
+        """Say what the index holds."""
         self.require_ready()
         return await self._reading.run(self.about.index)
 
     async def overview(self) -> dict[str, object]:
-        """Tell how the index's codes lie."""
+        """Say how the index's codes lie."""
         self.require_ready()
         return await self._reading.run(self.about.overview)
 
@@ -209,8 +206,7 @@ class Service:
         """Give words and names with which examples work on this index."""
         if not self.is_ready:
             return GENERAL
-        found: Examples = (await self._reading.run(self._examples.get))["found"]
-        return found
+        return await self._reading.run(self._examples.get)
 
     def require_ready(self) -> None:
         """Refuse while nothing can be answered."""
@@ -223,8 +219,8 @@ class Service:
             return await self._searches.submit(query)
         except NoKnownWord:
             encoder = self.searcher.encoder
-        # raises, with words that would be known: slow, so not where others wait
-        await self._reading.run(text_queries, encoder, query.asked)
+        # raises, with words that would be known: slow, so not in the batch thread
+        await self._reading.run(encode_text_queries, encoder, query.inputs)
         raise AssertionError("a text without a known word was encoded")
 
     async def _warm(self) -> None:
@@ -232,7 +228,7 @@ class Service:
             await asyncio.to_thread(self.searcher.warm)
             if self.can_write:  # items are encoded by the method itself
                 await asyncio.to_thread(lambda: self.index.method)
-                await asyncio.to_thread(self._writer.tidy_up)
+                await asyncio.to_thread(self._writer.delete_orphans)
             await asyncio.to_thread(self.about.index)
         except Exception as problem:
             self.trouble = problem

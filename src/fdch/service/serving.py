@@ -1,4 +1,4 @@
-"""A service listening on a socket, until it is told to stop."""
+"""A service listening on a socket, until it is stopped."""
 
 import contextlib
 import ipaddress
@@ -21,7 +21,7 @@ from fdch.errors import SettingError
 from fdch.service.app import create_app
 from fdch.service.gate import Gate
 from fdch.service.http.forwarding import Forwarded
-from fdch.service.http.protocol import protocol
+from fdch.service.http.protocol import make_protocol
 from fdch.service.service import Service
 
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "[::1]"))
@@ -30,11 +30,11 @@ _BACKLOG = 1024
 _AT_ONCE = 32
 # files that are not clients' connections: the index, pictures, what is refused
 _OTHER_FILES = 256
-_MOST_FILES = 65_536
+_MAX_FILES = 65_536
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches a host's name.
+    """Say whether only this machine reaches a host's name.
 
     >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
     (True, False)
@@ -75,10 +75,10 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def connections_that_fit(wanted: int) -> int:
-    """Let this process open as many files as it may; give how many may be clients'.
+def limit_connections(wanted: int) -> int:
+    """Raise the limit of open files; give how many connections then fit.
 
-    >>> connections_that_fit(10)
+    >>> limit_connections(10)
     10
     """
     if resource is None:
@@ -87,7 +87,7 @@ def connections_that_fit(wanted: int) -> int:
         math.inf if limit == resource.RLIM_INFINITY else limit
         for limit in resource.getrlimit(resource.RLIMIT_NOFILE)
     )
-    most = min(hard, _MOST_FILES)
+    most = min(hard, _MAX_FILES)
     if soft < most:
         limits = (int(most), resource.RLIM_INFINITY if hard == math.inf else int(hard))
         with contextlib.suppress(OSError, ValueError):
@@ -97,7 +97,7 @@ def connections_that_fit(wanted: int) -> int:
 
 
 class Server(uvicorn.Server):
-    """Serves until told to stop; a stop by a signal is no failure."""
+    """Serves until it is stopped; a stop by a signal is no failure."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept connections, a few at once; the others may wait."""
@@ -138,7 +138,7 @@ def make_server(
 
     Args:
         service: Closed when the server stops.
-        names: Answer to these alone; None for any.
+        names: Host names to answer to; None for any.
         proxies: Addresses whose word on a client's address is believed.
     """
     limits = service.limits
@@ -147,7 +147,7 @@ def make_server(
         gate = Forwarded(gate, proxies)
     config = uvicorn.Config(
         gate,
-        http=protocol(limits, connections_that_fit(limits.connections)),
+        http=make_protocol(limits, limit_connections(limits.connections)),
         ws="none",
         lifespan="on",
         log_config=None,

@@ -1,8 +1,8 @@
-"""Which pictures a change is about, on disk until it is made.
+"""A record of the pictures that a change touches, on disk until it is made.
 
 A picture is written before the index knows it, and deleted after the index has
-forgotten it. Whoever is killed in between leaves a file that belongs to no item;
-the next service finds it here.
+forgotten it. A service killed in between leaves a file that belongs to no item; the
+next one finds it here.
 """
 
 import json
@@ -37,7 +37,7 @@ class Unfinished:
             write_durably(self._path, json.dumps(owners).encode())
 
     def owners(self) -> dict[str, str]:
-        """Give what a change that was cut off was about."""
+        """Give the pictures and ids of a change that was cut off."""
         if self._path is None or not self._path.exists():
             return {}
         try:

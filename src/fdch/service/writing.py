@@ -1,4 +1,4 @@
-"""Changes of the index: one thread makes them, those that came together at once."""
+"""Changes of the index, made by one thread, neighbours in one commit."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -66,9 +66,9 @@ class Writer:
         self._index, self._pictures = index, pictures
         self._unfinished = unfinished
 
-    def tidy_up(self) -> None:
-        """Delete what a service left over that was killed during a change."""
-        self._settle(self._unfinished.owners())
+    def delete_orphans(self) -> None:
+        """Delete uploads that a service left when it was killed during a change."""
+        self._delete_unused(self._unfinished.owners())
 
     def work(self, changes: list[Change]) -> list[Written | Exception]:
         """Make changes in their order, neighbours that allow it in one commit."""
@@ -85,7 +85,7 @@ class Writer:
             [known] = self._index.store.items([name])
             if known is None:
                 return Written(existed=False)
-            with self._changing([(known.image, name)]):
+            with self._change([(known.image, name)]):
                 return Written(existed=not self._index.remove([name]))
         except (FdchError, OSError) as problem:
             return disk_problem(problem) if isinstance(problem, OSError) else problem
@@ -121,7 +121,7 @@ class Writer:
             if place is not None
             for image in (str(place), known.image if known else None)
         ]
-        with self._changing(touched):
+        with self._change(touched):
             for put, place in zip(puts, places, strict=True):
                 if put.picture is not None and place is not None:
                     self._pictures.keep(place, put.picture)
@@ -134,13 +134,15 @@ class Writer:
         ]
 
     @contextmanager
-    def _changing(self, touched: list[tuple[str | None, str]]) -> Iterator[None]:
+    def _change(self, touched: list[tuple[str | None, str]]) -> Iterator[None]:
         """Change items; of their pictures keep those that they have in the end.
 
         Args:
             touched: Pictures that they had or are to have, with their ids.
         """
-        named = ((self._pictures.own_name(image), owner) for image, owner in touched)
+        named = (
+            (self._pictures.uploaded_name(image), owner) for image, owner in touched
+        )
         owners = {name: owner for name, owner in named if name is not None}
         if not owners:
             yield
@@ -149,9 +151,9 @@ class Writer:
         try:
             yield
         finally:
-            self._settle(owners)
+            self._delete_unused(owners)
 
-    def _settle(self, owners: Mapping[str, str]) -> None:
+    def _delete_unused(self, owners: Mapping[str, str]) -> None:
         ids = list(dict.fromkeys(owners.values()))
         found = zip(ids, self._index.store.items(ids), strict=True)
         images = {owner: item.image for owner, item in found if item is not None}
@@ -187,12 +189,12 @@ def _runs(changes: list[Change]) -> Iterator[list[Change]]:
 
 def _item(put: Put, known: Item | None) -> Item:
     """Give what is to be known: what was given replaces, the rest is kept."""
-    given, asked = put.item.model_fields_set, put.item
+    given, body = put.item.model_fields_set, put.item
     item = known or Item(put.id)
     if "labels" in given:
-        item = replace(item, labels=tuple(dict.fromkeys(asked.labels)))
+        item = replace(item, labels=tuple(dict.fromkeys(body.labels)))
     if "columns" in given:
-        columns = {k: cell for k, cell in asked.columns.items() if cell is not None}
+        columns = {k: cell for k, cell in body.columns.items() if cell is not None}
         item = replace(item, columns=columns)
     return item
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
-from fdch.service.http.limits import MOST_JSON_BYTES, ServiceLimits
+from fdch.service.http.limits import MAX_JSON_BYTES, ServiceLimits
 from fdch.service.http.problems import Problem, too_busy
 
 _WITH_BODY = frozenset(("POST", "PUT", "PATCH"))
@@ -88,7 +88,7 @@ class Body:
         self._length = 0
 
     async def _take(self, receive: Receive, most: int) -> bool:
-        """Take the next part; tell whether more is to come."""
+        """Take the next part; return whether more is to come."""
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -101,14 +101,14 @@ class Body:
         return bool(message.get("more_body", False))
 
 
-def longest_body(headers: Mapping[bytes, bytes], limits: ServiceLimits) -> int:
+def max_body_bytes(headers: Mapping[bytes, bytes], limits: ServiceLimits) -> int:
     """Give how long a body of this kind may be: only forms hold pictures."""
     if headers.get(b"content-type", b"").strip().lower().startswith(b"multipart/"):
         return limits.body_bytes
-    return min(MOST_JSON_BYTES, limits.body_bytes)
+    return min(MAX_JSON_BYTES, limits.body_bytes)
 
 
-def declared_length(scope: Scope, headers: Mapping[bytes, bytes], most: int) -> int:
+def read_length(scope: Scope, headers: Mapping[bytes, bytes], most: int) -> int:
     """Give how long a body may be: as declared, or the most where it is not.
 
     Raises:

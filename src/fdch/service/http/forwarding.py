@@ -1,4 +1,4 @@
-"""What a proxy tells of its clients: their addresses, and nothing else."""
+"""The address of a client behind a trusted proxy, and nothing else."""
 
 import ipaddress
 from typing import Any
@@ -25,19 +25,19 @@ class Forwarded:
         """Pass a request on; what is no address is not believed to be one."""
         if scope["type"] == "http":
             scope["headers"] = [
-                (name, addresses(value) if name == _HEADER else value)
+                (name, keep_addresses(value) if name == _HEADER else value)
                 for name, value in scope["headers"]
             ]
         await self._app(scope, receive, send)
 
 
-def addresses(told: bytes) -> bytes:
-    """Leave of a list of addresses those that are.
+def keep_addresses(given: bytes) -> bytes:
+    """Keep the valid addresses of a list.
 
-    >>> addresses(b"unknown, 10.0.0.1, <b>, [::1]:80")
+    >>> keep_addresses(b"unknown, 10.0.0.1, <b>, [::1]:80")
     b'10.0.0.1, ::1'
     """
-    found = filter(None, map(_address, told.decode("latin-1").split(",")))
+    found = filter(None, map(_address, given.decode("latin-1").split(",")))
     return ", ".join(found).encode()
 
 

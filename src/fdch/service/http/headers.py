@@ -22,7 +22,7 @@ SECURITY_HEADERS = (
 
 
 def has_tag(given: str | None, etag: str) -> bool:
-    """Tell whether If-None-Match names what there is.
+    """Say whether If-None-Match names the current tag.
 
     >>> has_tag('W/"a", "b"', '"b"'), has_tag('"c"', '"b"'), has_tag("*", '"b"')
     (True, False, True)

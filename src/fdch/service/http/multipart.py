@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-MOST_PARTS = 64
-MOST_FIELD_BYTES = 2**20
+MAX_PARTS = 64
+MAX_FIELD_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class _Reader:
         self._content = bytearray()
 
     def on_part_begin(self) -> None:
-        if len(self.parts) == MOST_PARTS:
-            raise ValueError(f"it has more than {MOST_PARTS} parts")
+        if len(self.parts) == MAX_PARTS:
+            raise ValueError(f"it has more than {MAX_PARTS} parts")
         self._disposition = b""
         self._content = bytearray()
 
@@ -62,7 +62,7 @@ class _Reader:
         if not name:
             raise ValueError("a part has no name")
         is_file = b"filename" in options
-        if not is_file and len(self._content) > MOST_FIELD_BYTES:
+        if not is_file and len(self._content) > MAX_FIELD_BYTES:
             raise ValueError("a field is too long")
         self.parts.append(Part(name, bytes(self._content), is_file))
 
@@ -96,7 +96,7 @@ def read_parts(body: bytes, content_type: str) -> list[Part]:
     try:
         parser.write(body)
     except FormParserError:
-        raise ValueError("its parts cannot be told apart") from None
+        raise ValueError("its parts cannot be separated") from None
     except UnicodeDecodeError:
         raise ValueError("the name of a part is not UTF-8") from None
     if not reader.is_whole:

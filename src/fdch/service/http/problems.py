@@ -19,7 +19,7 @@ from fdch.errors import (
 )
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NOT_MADE = "Tell whoever runs the service; the change was not made."
+_NOT_MADE = "Report it to whoever runs the service; the change was not made."
 _log = logging.getLogger("fdch.service")
 
 
@@ -49,23 +49,23 @@ class Problem(Exception):
 
     def response(self) -> Response:
         """Give the reply."""
-        told = {"code": self.code, "message": self.message, "hint": self.hint}
+        error = {"code": self.code, "message": self.message, "hint": self.hint}
         # a message may quote half of a character, which is no UTF-8
-        content = json.dumps({"error": told}).encode("ascii")
+        content = json.dumps({"error": error}).encode("ascii")
         headers = {"cache-control": "no-store"} | self.headers
         return Response(content, self.status, headers, "application/json")
 
 
 def too_busy(message: str, seconds: int = 1) -> Problem:
-    """Ask to come again later."""
-    hint = "Try again after the seconds that Retry-After tells."
+    """Reply that the service is busy; try again later."""
+    hint = "Try again after the seconds that Retry-After gives."
     headers = {"retry-after": str(seconds)}
     return Problem(503, "busy", message, hint, headers)
 
 
 def loading() -> Problem:
-    """Ask to come again once the model is there."""
-    hint = "It takes seconds; '/ready' tells when it is done."
+    """Reply that the model is being loaded."""
+    hint = "It takes seconds; '/ready' says when it is done."
     message = "the model is being loaded."
     return Problem(503, "loading", message, hint, {"retry-after": "5"})
 
@@ -73,12 +73,12 @@ def loading() -> Problem:
 def index_lost() -> Problem:
     """Say that the index is not where it was opened."""
     message = "the index was removed or replaced."
-    hint = "Tell whoever runs the service: it is to be put back, or opened again."
+    hint = "Report it to whoever runs the service: put it back, or open it again."
     return Problem(503, "index_lost", message, hint, {"retry-after": "60"})
 
 
-def problem_of(error: FdchError) -> Problem:
-    """Say in HTTP what an error of ours says."""
+def to_problem(error: FdchError) -> Problem:
+    """Translate an error of the package to HTTP."""
     if isinstance(error, UnknownWords):
         hint = "Use other words; those the model has learned are known."
         return Problem(422, "unknown_words", str(error), hint)
@@ -88,7 +88,7 @@ def problem_of(error: FdchError) -> Problem:
     if isinstance(error, SettingError | DataError):
         hint = "Change the request; /docs shows what it may hold."
         return Problem(422, "bad_request", str(error), hint)
-    # what follows is not the client's doing, and may name paths
+    # what follows is not the client's fault, and may name paths
     _log.error("%s: %s", type(error).__name__, error)
     if isinstance(error, StoreAway | IndexBusy):
         return too_busy("the index cannot be reached at present.", 5)
@@ -118,6 +118,6 @@ def _is_full(error: object) -> bool:
 
 
 def unexpected() -> Problem:
-    """Tell nothing of what went wrong in here."""
-    hint = "Tell whoever runs the service; its log has more."
+    """Reply without details; the log has them."""
+    hint = "Report it to whoever runs the service; its log has more."
     return Problem(500, "internal", "the service failed at this request.", hint)

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as uvicorn speaks it, with little patience where nothing moves."""
+"""HTTP/1.1 as uvicorn speaks it, with timeouts where nothing moves."""
 
 import asyncio
 import socket
@@ -13,28 +13,28 @@ from fdch.service.http.headers import SECURITY_HEADERS
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem, too_busy
 
-# connections beyond the limit that are told so; further ones are closed at once
-_TOLD = 64
+# connections beyond the limit that get a reply; further ones are closed at once
+_MAX_REFUSED = 64
 # written without waiting for the end of a turn
 _MUCH = 2**16
 _KEPT_BY_SYSTEM = 2**17
 # what is read of a refused request, and for how long, before its connection is closed
-_MOST_DISCARDED = 32 * 2**20
+_MAX_DISCARDED = 32 * 2**20
 _LISTENING_SECONDS = 5.0
-# at a stop, who has read nothing for so long is left
+# at a stop, clients that have read nothing for so long are disconnected
 _LAST_SECONDS = 2.0
 
 
-async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
-    """Tell a client that too many are connected."""
-    problem = too_busy("too many are connected.", 5)
+async def refuse_connection(scope: Scope, receive: Receive, send: Send) -> None:
+    """Reply that too many clients are connected."""
+    problem = too_busy("too many clients are connected.", 5)
     problem.headers["connection"] = "close"
     response = problem.response()
     response.raw_headers.extend(SECURITY_HEADERS)
     await response(scope, receive, send)
 
 
-class JoinedWrites:
+class BufferedTransport:
     """A transport that writes once what is written in one turn of the loop.
 
     A reply's head and body then leave in one packet, by one call of the system.
@@ -43,7 +43,7 @@ class JoinedWrites:
         transport: What is written to.
         loop: Whose turns count.
         on_write: Called after each write.
-        is_being_sent: Tells whether more of a request may come.
+        is_being_sent: Says whether more of a request may come.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class JoinedWrites:
 
     @property
     def is_lingering(self) -> bool:
-        """Tell whether only the client's end of the connection is open."""
+        """Whether only the client's end of the connection is open."""
         return self._end is not None
 
     def write(self, data: bytes) -> None:
@@ -82,7 +82,7 @@ class JoinedWrites:
             self._flush()
 
     def is_closing(self) -> bool:
-        """Tell whether nothing more is written."""
+        """Whether nothing more is written."""
         return self.is_lingering or self._transport.is_closing()
 
     def close(self) -> None:
@@ -113,12 +113,12 @@ class JoinedWrites:
             self._on_write()
 
 
-class PatientProtocol(H11Protocol):
+class TimeoutProtocol(H11Protocol):
     """Closes connections where nothing moves.
 
     That is where the next request's head does not arrive in time, or a reply is not
-    read. Whoever sends more than is wanted is listened to for a while, so that they
-    see the reply which says so.
+    read. A client that sends too much is read for a while, so that it sees the reply
+    that says so.
     """
 
     head_seconds = 10.0
@@ -130,18 +130,18 @@ class PatientProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first head."""
-        self._joined = JoinedWrites(
+        self._joined = BufferedTransport(
             transport, self.loop, self._watch_reader, self._is_being_sent
         )
         super().connection_made(self._joined)  # type: ignore[arg-type]
         # where the system keeps little, it is soon seen whether a client reads
         if (connection := transport.get_extra_info("socket")) is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KEPT_BY_SYSTEM)
-        if len(self.connections) > self.most + _TOLD:
+        if len(self.connections) > self.most + _MAX_REFUSED:
             transport.abort()
             return
         if len(self.connections) > self.most:
-            self.app = crowded
+            self.app = refuse_connection
         self._watch_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -156,7 +156,7 @@ class PatientProtocol(H11Protocol):
         """Stop waiting once a request has begun; wait for the next one's head."""
         if self._joined.is_lingering:
             self._discarded += len(data)
-            if self._discarded > _MOST_DISCARDED:
+            if self._discarded > _MAX_DISCARDED:
                 self._joined.abort()
             return
         super().data_received(data)
@@ -166,7 +166,7 @@ class PatientProtocol(H11Protocol):
             self._unwatch_head()
 
     def shutdown(self) -> None:
-        """Finish; who does not read is not waited for."""
+        """Finish; do not wait for clients that do not read."""
         self.read_seconds = min(self.read_seconds, _LAST_SECONDS)
         if self._reading is not None:
             self._reading.cancel()
@@ -224,11 +224,11 @@ class PatientProtocol(H11Protocol):
             self._watch_reader()
 
 
-def protocol(limits: ServiceLimits, most: int) -> type[PatientProtocol]:
-    """Give the protocol with the patience of a service, for so many connections."""
+def make_protocol(limits: ServiceLimits, most: int) -> type[TimeoutProtocol]:
+    """Give the protocol with the timeouts of a service, for so many connections."""
     return type(
         "Protocol",
-        (PatientProtocol,),
+        (TimeoutProtocol,),
         {
             "head_seconds": limits.head_seconds,
             "read_seconds": limits.read_seconds,

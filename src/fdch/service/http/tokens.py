@@ -10,10 +10,10 @@ from pathlib import Path
 
 from fdch.errors import SettingError
 
-FEWEST_CHARACTERS = 16
-# under which a request's scope tells whether it may know what the index holds
+MIN_CHARACTERS = 16
+# key of a request's scope: whether it may know what the index holds
 MAY_READ = "fdch.may_read"
-_MOST_BYTES = 2**20
+_MAX_BYTES = 2**20
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,512}")
 
 
@@ -27,11 +27,11 @@ class Right(IntEnum):
 
 @dataclass(frozen=True)
 class Holder:
-    """Whoever came with a token.
+    """The sender of a known token.
 
     Args:
         right: What the token allows.
-        key: Tells holders apart without telling the token.
+        key: Identifies the holder without showing the token.
     """
 
     right: Right
@@ -60,7 +60,7 @@ class Tokens:
         """
         try:
             with open(path, "rb") as file:
-                content = file.read(_MOST_BYTES + 1)
+                content = file.read(_MAX_BYTES + 1)
                 mode = os.fstat(file.fileno()).st_mode
             lines = content.decode("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as problem:
@@ -69,7 +69,7 @@ class Tokens:
                 f"token file '{path}': {reason}. Give a text file with lines such as "
                 "'read TOKEN' and 'write TOKEN'."
             ) from problem
-        if len(content) > _MOST_BYTES:
+        if len(content) > _MAX_BYTES:
             raise SettingError(f"token file '{path}' is larger than 1 MiB.")
         if os.name == "posix" and mode & 0o002:
             raise SettingError(
@@ -90,7 +90,7 @@ class Tokens:
 
     @property
     def can_write(self) -> bool:
-        """Tell whether any token allows to write."""
+        """Whether any token allows writing."""
         return any(right is Right.WRITE for _, right in self._known)
 
     def holder(self, token: str) -> Holder | None:
@@ -113,9 +113,9 @@ def _entry(path: Path, number: int, words: list[str]) -> tuple[str, Right]:
     if len(words) != 2 or words[0] not in rights:
         raise SettingError(f"{where} is not 'read TOKEN' or 'write TOKEN'.")
     token = words[1]
-    if len(token) < FEWEST_CHARACTERS or not _TOKEN.fullmatch(token):
+    if len(token) < MIN_CHARACTERS or not _TOKEN.fullmatch(token):
         raise SettingError(
-            f"{where}: a token has {FEWEST_CHARACTERS} to 512 letters, digits and "
+            f"{where}: a token has {MIN_CHARACTERS} to 512 letters, digits and "
             "signs of ._~+/=-. Make one with: "
             "python -c 'import secrets; print(secrets.token_urlsafe())'"
         )

@@ -16,21 +16,21 @@ PICTURE = "image"
 JSON = "application/json"
 _SMALL = 2**18
 # all that is listed in the longest request that is allowed is far less
-_MOST_LISTED = 5000
+_MAX_LISTED = 5000
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
 
 @dataclass(frozen=True)
 class Form:
-    """A picture, where one was sent, and the fields beside it."""
+    """A picture, and the fields beside it."""
 
-    picture: bytes | None
+    picture: bytes
     fields: dict[str, list[str]]
 
 
 async def read_form(request: Request, names: Collection[str]) -> Form:
-    """Read a multipart body.
+    """Read a multipart body, which must hold a picture.
 
     Args:
         request: Whose body has arrived and is within the limits.
@@ -57,10 +57,10 @@ async def read_form(request: Request, names: Collection[str]) -> Form:
             f"the form is malformed: {problem}.",
             f"Send one file '{PICTURE}' and the fields that /docs lists.",
         ) from None
-    return _sorted(parts, names)
+    return _sort_parts(parts, names)
 
 
-def _sorted(parts: list[Part], names: Collection[str]) -> Form:
+def _sort_parts(parts: list[Part], names: Collection[str]) -> Form:
     picture: bytes | None = None
     fields: dict[str, list[str]] = {}
     for part in parts:
@@ -75,6 +75,8 @@ def _sorted(parts: list[Part], names: Collection[str]) -> Form:
             raise _wrong(f"there is no field '{shown}'")
         else:
             fields.setdefault(part.name, []).append(_text(part))
+    if picture is None:
+        raise _wrong(f"{PICTURE}: the picture is missing")
     return Form(picture, fields)
 
 
@@ -85,14 +87,7 @@ def _text(part: Part) -> str:
         raise _wrong(f"the field '{part.name}' is not UTF-8") from None
 
 
-def required_picture(form: Form) -> bytes:
-    """Give the picture of a form that must have one."""
-    if form.picture is None:
-        raise invalid([{"loc": ("image",), "msg": "the picture is missing"}])
-    return form.picture
-
-
-def parsed(shape: type[_Shape], fields: dict[str, list[str]]) -> _Shape:
+def parse_fields(shape: type[_Shape], fields: dict[str, list[str]]) -> _Shape:
     """Read fields that came as texts; only lists may come several times."""
     values: dict[str, Any] = {}
     for name, given in fields.items():
@@ -100,35 +95,30 @@ def parsed(shape: type[_Shape], fields: dict[str, list[str]]) -> _Shape:
         if not is_list and len(given) > 1:
             raise _wrong(f"the field '{name}' came {len(given)} times")
         values[name] = given if is_list else given[0]
-    return checked(shape, values)
-
-
-def parsed_json(shape: type[_Shape], text: str | bytes) -> _Shape:
-    """Read a JSON document."""
-    if _lists_much(text.encode() if isinstance(text, str) else text):
-        raise _wrong(f"it lists more than {_MOST_LISTED:,} things")
-    try:
-        return shape.model_validate_json(text)
-    except ValidationError as problem:
-        raise _of(problem) from None
-
-
-def _lists_much(text: bytes) -> bool:
-    """Tell whether reading a document, and saying what is wrong, would take long."""
-    if len(text) < 4 * _MOST_LISTED:
-        return False
-    if text.count(b'"') - text.count(b'\\"') > 4 * _MOST_LISTED:
-        return True
-    bare = _STRING.sub(b"", text)
-    return sum(map(bare.count, (b",", b"[", b"{"))) > _MOST_LISTED
-
-
-def checked(shape: type[_Shape], values: object) -> _Shape:
-    """Check values that came as texts against a shape."""
     try:
         return shape.model_validate(values, strict=False)
     except ValidationError as problem:
-        raise _of(problem) from None
+        raise _to_problem(problem) from None
+
+
+def parse_json(shape: type[_Shape], text: str | bytes) -> _Shape:
+    """Read a JSON document."""
+    if _lists_much(text.encode() if isinstance(text, str) else text):
+        raise _wrong(f"it lists more than {_MAX_LISTED:,} things")
+    try:
+        return shape.model_validate_json(text)
+    except ValidationError as problem:
+        raise _to_problem(problem) from None
+
+
+def _lists_much(text: bytes) -> bool:
+    """Say whether a document would take long to read and to refuse."""
+    if len(text) < 4 * _MAX_LISTED:
+        return False
+    if text.count(b'"') - text.count(b'\\"') > 4 * _MAX_LISTED:
+        return True
+    bare = _STRING.sub(b"", text)
+    return sum(map(bare.count, (b",", b"[", b"{"))) > _MAX_LISTED
 
 
 async def json_body(shape: type[_Shape], request: Request) -> _Shape:
@@ -143,24 +133,24 @@ async def json_body(shape: type[_Shape], request: Request) -> _Shape:
         )
     body = await request.body()
     if len(body) > _SMALL:
-        return await asyncio.to_thread(parsed_json, shape, body)
-    return parsed_json(shape, body)
+        return await asyncio.to_thread(parse_json, shape, body)
+    return parse_json(shape, body)
 
 
-def _of(problem: ValidationError) -> Problem:
+def _to_problem(problem: ValidationError) -> Problem:
     return invalid(problem.errors(include_input=False, include_url=False))
 
 
 def invalid(errors: Any) -> Problem:
     """Say what is wrong with the first few values, without repeating them."""
-    told = []
+    messages = []
     for error in list(errors)[:5]:
         place = ".".join(str(part) for part in error["loc"] if part != "body")
-        told.append(f"{place[:80]}: {error['msg']}" if place else str(error["msg"]))
+        messages.append(f"{place[:80]}: {error['msg']}" if place else str(error["msg"]))
     return Problem(
         422,
         "invalid",
-        "; ".join(told) or "the request is not as expected",
+        "; ".join(messages) or "the request is not as expected",
         "Change the request; /docs shows what it may hold.",
     )
 

@@ -8,16 +8,15 @@ from fastapi.responses import Response
 from fdch.service import documents, replies
 from fdch.service.http.limits import (
     DEFAULT_THUMBNAIL,
-    LARGEST_THUMBNAIL,
-    SMALLEST_THUMBNAIL,
+    MAX_THUMBNAIL,
+    MIN_THUMBNAIL,
 )
 from fdch.service.http.uploads import (
     JSON,
     invalid,
     json_body,
-    parsed_json,
+    parse_json,
     read_form,
-    required_picture,
 )
 from fdch.service.messages import ItemReply, ItemRequest, PutReply
 from fdch.service.service import Service
@@ -26,8 +25,8 @@ from fdch.service.writing import Put, Removal
 Size = Annotated[
     int,
     Query(
-        ge=SMALLEST_THUMBNAIL,
-        le=LARGEST_THUMBNAIL,
+        ge=MIN_THUMBNAIL,
+        le=MAX_THUMBNAIL,
         description="Pixels of the longer side.",
     ),
 ]
@@ -38,12 +37,12 @@ def add_items(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/v1/items/{id}",
-        summary="Tell what is known of an item",
+        summary="Say what is known of an item",
         response_model=ItemReply,
         tags=["items"],
     )
     async def item(id: str) -> Response:
-        return replies.ok(replies.item(await service.item(replies.item_id(id))))
+        return replies.ok(replies.item_json(await service.item(replies.read_id(id))))
 
     @app.get(
         "/v1/items/{id}/picture",
@@ -53,7 +52,7 @@ def add_items(app: FastAPI, service: Service) -> None:
         tags=["items"],
     )
     async def picture(id: str, request: Request) -> Response:
-        found = await service.item(replies.item_id(id))
+        found = await service.item(replies.read_id(id))
         known = request.headers.get("if-none-match")
         return replies.picture(await service.picture(found, known))
 
@@ -67,13 +66,13 @@ def add_items(app: FastAPI, service: Service) -> None:
     async def thumbnail(
         id: str, request: Request, size: Size = DEFAULT_THUMBNAIL
     ) -> Response:
-        found = await service.item(replies.item_id(id))
+        found = await service.item(replies.read_id(id))
         known = request.headers.get("if-none-match")
         return replies.picture(await service.thumbnail(found, size, known))
 
     @app.put(
         "/v1/items/{id}",
-        summary="Write an item; needs a writing token",
+        summary="Write an item; needs a write token",
         response_model=PutReply,
         status_code=201,
         responses={200: {"model": PutReply, "description": "It was replaced."}},
@@ -81,7 +80,7 @@ def add_items(app: FastAPI, service: Service) -> None:
         tags=["items"],
     )
     async def put(id: str, request: Request) -> Response:
-        name = replies.new_id(id)
+        name = replies.read_new_id(id)
         kind = request.headers.get("content-type", "").partition(";")[0].strip()
         if kind.lower() == JSON:
             change = Put(name, await json_body(ItemRequest, request))
@@ -90,23 +89,21 @@ def add_items(app: FastAPI, service: Service) -> None:
             given = form.fields.get("item", ["{}"])
             if len(given) > 1:
                 raise invalid([{"loc": ("item",), "msg": "it came several times"}])
-            change = Put(
-                name, parsed_json(ItemRequest, given[0]), required_picture(form)
-            )
-            await service.check(required_picture(form))
+            change = Put(name, parse_json(ItemRequest, given[0]), form.picture)
+            await service.check(form.picture)
         written = await service.change(change)
         content = {"id": name, "kind": written.kind, "created": not written.existed}
         return replies.ok(content, 200 if written.existed else 201)
 
     @app.delete(
         "/v1/items/{id}",
-        summary="Remove an item; needs a writing token",
+        summary="Remove an item; needs a write token",
         status_code=204,
         response_class=Response,
         tags=["items"],
     )
     async def delete(id: str) -> Response:
-        name = replies.item_id(id)
+        name = replies.read_id(id)
         written = await service.change(Removal(name))
         if not written.existed:
             await service.item(name)

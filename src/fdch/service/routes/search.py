@@ -3,8 +3,13 @@
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
-from fdch.service import answering, documents, replies
-from fdch.service.http.uploads import json_body, parsed, read_form, required_picture
+from fdch.service import documents, replies
+from fdch.service.answering import Query
+from fdch.service.http.uploads import (
+    json_body,
+    parse_fields,
+    read_form,
+)
 from fdch.service.messages import (
     BatchReply,
     EncodeReply,
@@ -27,18 +32,17 @@ def add_searches(app: FastAPI, service: Service) -> None:
         tags=["search"],
     )
     async def search(request: Request) -> Response:
-        asked = await json_body(SearchRequest, request)
-        manner = answering.Manner.of(asked)
-        if asked.id is not None:
-            await service.item(asked.id)
-            query = answering.Query("id", [asked.id], manner)
+        body = await json_body(SearchRequest, request)
+        if body.id is not None:
+            await service.item(body.id)
+            query = Query("id", [body.id], body.params)
         else:
-            query = answering.Query("text", asked.asked, manner)
+            query = Query("text", body.inputs, body.params)
         found = await service.search(query)
         service.log_query(query)
-        if asked.texts is None:
-            return replies.ok(replies.found(found[0]))
-        return replies.ok({"batches": [replies.found(each) for each in found]})
+        if body.texts is None:
+            return replies.ok(replies.results_json(found[0]))
+        return replies.ok({"batches": [replies.results_json(each) for each in found]})
 
     @app.post(
         "/v1/search/image",
@@ -49,11 +53,10 @@ def add_searches(app: FastAPI, service: Service) -> None:
     )
     async def search_image(request: Request) -> Response:
         form = await read_form(request, SearchOptions.model_fields)
-        options = parsed(SearchOptions, form.fields)
-        pixels = await service.decode(required_picture(form))
-        manner = answering.Manner.of(options)
-        found = await service.search(answering.Query("image", [pixels], manner))
-        return replies.ok(replies.found(found[0]))
+        options = parse_fields(SearchOptions, form.fields)
+        pixels = await service.decode(form.picture)
+        found = await service.search(Query("image", [pixels], options.params))
+        return replies.ok(replies.results_json(found[0]))
 
     @app.post(
         "/v1/encode",
@@ -63,9 +66,9 @@ def add_searches(app: FastAPI, service: Service) -> None:
         tags=["search"],
     )
     async def encode(request: Request) -> Response:
-        asked = await json_body(EncodeRequest, request)
-        codes = await service.encode(answering.Query("text", asked.asked, None))
-        return replies.ok(replies.encoded(codes, service.index.fingerprint))
+        body = await json_body(EncodeRequest, request)
+        codes = await service.encode(Query("text", body.inputs, None))
+        return replies.ok(replies.codes_json(codes, service.index.fingerprint))
 
     @app.post(
         "/v1/encode/image",
@@ -76,6 +79,6 @@ def add_searches(app: FastAPI, service: Service) -> None:
     )
     async def encode_image(request: Request) -> Response:
         form = await read_form(request, ())
-        pixels = await service.decode(required_picture(form))
-        codes = await service.encode(answering.Query("image", [pixels], None))
-        return replies.ok(replies.encoded(codes, service.index.fingerprint))
+        pixels = await service.decode(form.picture)
+        codes = await service.encode(Query("image", [pixels], None))
+        return replies.ok(replies.codes_json(codes, service.index.fingerprint))

@@ -1,4 +1,4 @@
-"""Routes that tell of the index and the service, and the pages for people."""
+"""Routes that describe the index and the service, and the pages for people."""
 
 from typing import Any
 
@@ -6,20 +6,19 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 from fdch.service import documents, replies
-from fdch.service.examples import GENERAL, with_examples
+from fdch.service.examples import GENERAL, add_examples
 from fdch.service.http.tokens import MAY_READ
 from fdch.service.messages import IndexReply, StateReply
 from fdch.service.metrics import MEDIA_TYPE
-from fdch.service.page_files import INDEX, page_file
 from fdch.service.service import Service
 
 
 def add_facts(app: FastAPI, service: Service) -> None:
-    """Add the routes that tell of the index and of the service."""
+    """Add the routes that describe the index and the service."""
 
     @app.get(
         "/v1/index",
-        summary="Tell what the index holds",
+        summary="Say what the index holds",
         response_model=IndexReply,
         tags=["index"],
     )
@@ -28,7 +27,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/v1/overview",
-        summary="Tell how the index's codes lie",
+        summary="Say how the index's codes lie",
         response_model=dict[str, Any],
         tags=["index"],
     )
@@ -37,7 +36,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/health",
-        summary="Tell that the service lives",
+        summary="Say that the service lives",
         response_model=StateReply,
         tags=["state"],
     )
@@ -46,7 +45,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/ready",
-        summary="Tell whether searches are answered",
+        summary="Say whether searches are answered",
         response_model=StateReply,
         tags=["state"],
     )
@@ -68,28 +67,28 @@ def add_facts(app: FastAPI, service: Service) -> None:
 def add_pages(app: FastAPI, service: Service) -> None:
     """Add the pages for people, and the document for programs."""
 
-    async def described(request: Request) -> dict[str, Any]:
-        document = documents.with_shapes(app.openapi())
+    async def describe(request: Request) -> dict[str, Any]:
+        document = documents.add_shapes(app.openapi())
         may_read = request.scope.get(MAY_READ, False)
         known = await service.examples() if may_read else GENERAL
-        return with_examples(document, known, has_token=service.tokens is not None)
+        return add_examples(document, known, has_token=service.tokens is not None)
 
     @app.get("/", include_in_schema=False)
     async def page(request: Request) -> Response:
-        return replies.page(page_file(INDEX), request)
+        return replies.page(replies.PAGE, request)
 
     @app.get("/static/{name}", include_in_schema=False)
     async def static(name: str, request: Request) -> Response:
-        return replies.page(page_file(name), request)
+        return replies.page(name, request)
 
     @app.get("/docs", include_in_schema=False)
     async def docs(request: Request) -> Response:
-        document = await described(request)
+        document = await describe(request)
         return Response(documents.page(document), media_type="text/html")
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi(request: Request) -> Response:
-        return replies.ok(await described(request))
+        return replies.ok(await describe(request))
 
     @app.get("/docs.css", include_in_schema=False)
     async def docs_style() -> Response:

@@ -1,0 +1,112 @@
+"""How to search: values are refused when they are set, and reach the ranking."""
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fdch import Client, Index, Searcher
+from fdch.errors import SettingError
+from fdch.index.store import Condition
+from fdch.retrieval.params import DEFAULT_K, SearchMethods, SearchParams
+from fdch.service.messages import SearchOptions
+
+NOWHERE: Any = None  # a store that must not be read
+SEARCHES = ["by_text", "by_image", "by_id", "by_texts", "by_images", "by_ids"]
+
+
+def test_ten_results_and_all_within_a_radius_only_by_request():
+    assert SearchParams().k == SearchParams(k=None).k == DEFAULT_K == 10
+    assert SearchParams(radius=2).k == 10
+    assert SearchParams(k=None, radius=2).k is None
+
+
+def test_re_ranking_looks_at_more_candidates():
+    assert SearchParams(5).candidates == 5
+    assert SearchParams(5, rerank=True).candidates == 100
+    assert SearchParams(50, rerank=True).candidates == 500
+    assert SearchParams(None, radius=3, rerank=True).candidates is None
+
+
+def test_conditions_are_read_or_taken_unchanged():
+    ready = Condition("b", "in", ("1", "2"))
+    assert SearchParams(where="a=1").conditions == (Condition("a", "=", ("1",)),)
+    params = SearchParams(where=["a!=1", ready])
+    assert params.conditions == (Condition("a", "!=", ("1",)), ready)
+    assert params.to_json()["where"] == ["a != 1", "b in 1,2"]
+
+
+def test_equal_params_are_equal_however_they_are_written():
+    numbers: Any = np.int64(3), np.uint8(4), np.True_, np.float32(0.5)
+    k, radius, rerank, least = numbers
+    one = SearchParams(k, radius, "a=1", rerank, least)
+    other = SearchParams(3, 4, [Condition("a", "=", ("1",))], True, 0.5)
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one.to_json() == {
+        "k": 3,
+        "radius": 4,
+        "where": ["a = 1"],
+        "rerank": True,
+        "min_probability": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"k": 0}, "k must be 1 or more; got 0. Leave it out for 10 results"),
+        ({"k": "5"}, "k must be a whole number; got '5'"),
+        ({"k": True}, "k must be a whole number; got True"),
+        ({"radius": -2}, "radius must be 0 or more; got -2. Leave it out"),
+        ({"radius": 2.5}, "radius must be a whole number; got 2.5"),
+        ({"where": [""]}, "is not a condition"),
+        ({"where": 5}, "where must be a condition such as 'price<=20'"),
+        ({"where": {"scene": "beach"}}, "where must be a condition"),
+        ({"rerank": "no"}, "rerank must be True or False; got 'no'"),
+        ({"min_probability": 1.5}, "min_probability must be from 0 to 1; got 1.5"),
+        ({"min_probability": np.nan}, "min_probability must be from 0 to 1; got nan"),
+        ({"min_probability": "0.5"}, "min_probability must be a number; got '0.5'"),
+    ],
+    ids=str,
+)
+def test_values_that_cannot_be_used_are_refused_when_set(options, complaint):
+    with pytest.raises(SettingError, match=complaint):
+        SearchParams(**options)
+
+
+@pytest.mark.parametrize("search", ["by_texts", "by_images", "by_ids"])
+def test_values_are_refused_before_a_model_is_loaded(search):
+    searcher = Searcher(Index(NOWHERE))
+    with pytest.raises(SettingError, match="k must be 1 or more; got 0"):
+        getattr(searcher, search)(["beach"], k=0)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("owner", [Searcher, Client])
+def test_signatures_show_every_parameter_with_its_default(owner, search):
+    shown = dict(inspect.signature(getattr(owner, search)).parameters)
+    for name, field in SearchParams.__dataclass_fields__.items():
+        assert shown[name].default == field.default, name
+    assert shown["k"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert shown["where"].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_keyword_arguments_reach_the_search_unchanged(search):
+    class Recorder(SearchMethods[Any, Any]):
+        def search(self, kind, queries, params):
+            self.given = kind, list(queries), params
+            return [None]
+
+    recorder, one = Recorder(), not search.endswith("s")
+    options: dict[str, Any] = {"radius": 4, "where": "a=1", "min_probability": 0.5}
+    options["rerank"] = True
+    getattr(recorder, search)("x" if one else ["x"], 3, **options)
+    kind = search.removeprefix("by_").removesuffix("s")
+    assert recorder.given == (kind, ["x"], SearchParams(3, **options))
+
+
+def test_a_request_has_the_same_defaults():
+    assert SearchOptions.model_validate({}).params == SearchParams()
