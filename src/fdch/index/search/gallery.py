@@ -1,9 +1,7 @@
 """What is searched: parts of rows, and what is found in them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,11 +70,6 @@ class Part:
     def flat_order(self) -> Places:
         """Which row is stored where; empty for rows in order of insertion."""
         return frozen(NO_PLACES if self.grouping is None else self.grouping.order)
-
-    @cached_property
-    def turns(self) -> Iterator[bool]:
-        """Whether a single query scans the rows backward: every second one does."""
-        return cycle((False, True))
 
     def only(self, picked: Ints) -> "Part":
         """Return a part in which only some rows may be found.

@@ -24,7 +24,6 @@ KERNELS = "fdch.index.search.scan_kernels"
 # Comparisons that NumPy makes in about a second: as long as loading the kernels takes,
 # and far shorter than compiling them for the first time on a machine.
 NUMBA_WARMUP_COMPARISONS = 1 << 26
-MIN_BACKWARD_BYTES = 1 << 24  # less than this may be in a cache altogether
 MIN_QUERIES_TO_SHARE = 8  # that a thread needs to make good use of a block in cache
 FIRST_ROOM = 256  # keys of a radius search, at least, before anything is known
 ROOM_OF_FEW = 1 << 13  # that a few queries share: as much as is free at once
@@ -94,16 +93,13 @@ def nearest_in_part(
         Keys in order, (queries, k), filled up with NOTHING.
     """
     scan = _Scan(part, bits, queries, threads, engine)
-    is_large = part.rows.nbytes >= MIN_BACKWARD_BYTES
-    is_backward = len(queries) == 1 and is_large and next(part.turns)
     found = np.empty((scan.row_pieces, len(queries), k), dtype=np.int64)
     found.fill(NOTHING)
 
     def work(piece: int, rows: tuple[int, int], some: slice) -> None:
         scan.engine.nearest_rows(
-            *scan.arguments(rows, some), limits[some], bits, found[piece, some],
-            is_backward,
-        )  # fmt: skip
+            *scan.arguments(rows, some), limits[some], bits, found[piece, some]
+        )
 
     scan.share(work)
     if scan.row_pieces == 1:

@@ -1,7 +1,7 @@
 """The compiled full scan: every row is compared with every query.
 
-A batch of queries shares blocks of rows that fit the first-level cache. Importing this
-file needs numba.
+A batch of queries shares blocks of rows that fit the first-level cache; a single
+query reads several streams of rows at once. Importing this file needs numba.
 """
 
 from typing import Any
@@ -29,13 +29,20 @@ from fdch.index.search.topk_kernels import (
 )
 from fdch.index.search.vectors import (
     PLANE_BYTES,
+    any_below,
     any_below_in_planes,
     take_query,
 )
 
 BLOCK_BYTES = 16384  # half of a usual first-level cache
-SINGLE_BLOCK_BYTES = 1 << 20  # for a single query, which shares no block
 MIN_PLANE_QUERIES = 12  # for which rows of several words are laid out word by word
+
+# Memory delivers more when a single query reads it in a few places far apart.
+STREAMS = 4  # such places
+STREAM_BYTES = 1 << 21  # from one to the next
+MIN_STREAMED_BYTES = 1 << 24  # less than this in all may be in a cache, as fast
+STREAM_ROOM = 4096  # near rows of a stream; where there are more, it is not faster
+
 MANY_ROWS = 1 << 17  # from which on the first limit is estimated from larger samples
 
 
@@ -77,11 +84,9 @@ def _room_for_planes(rows: Rows, words: Any, queries: Int) -> Rows:
 
 
 @compiled
-def _block_rows(rows: Rows, words: Any, planes: Rows, queries: Int) -> Int:
+def _block_rows(rows: Rows, words: Any, planes: Rows) -> Int:
     """Return how many rows all queries of a batch share at a time."""
     size = PLANE_BYTES if planes.shape[0] else BLOCK_BYTES
-    if queries == 1:
-        size = SINGLE_BLOCK_BYTES
     return size // (rows.itemsize * len(words)) // CHUNK * CHUNK
 
 
@@ -142,6 +147,44 @@ def _scan_block(
 
 
 @compiled
+def _stream_rows(rows: Rows, words: Any, size: Int, queries: Int) -> Int:
+    """Return how long streams of so many rows are; 0 where there shall be none."""
+    width = rows.itemsize * len(words)
+    if queries > 1 or size * width < MIN_STREAMED_BYTES:
+        return 0
+    turns = -(-size * width // (STREAMS * STREAM_BYTES))
+    return size // (turns * STREAMS * CHUNK) * CHUNK
+
+
+@compiled
+def _collect_streams(
+    rows: Rows,
+    start: Int,
+    length: Int,
+    query: Query,
+    limit: Int,
+    near: Ints,
+    taken: Ints,
+) -> Int:
+    """Collect the rows below the limit from streams that follow each other.
+
+    Returns:
+        Whether there was room for all of them.
+    """
+    taken[:] = 0
+    for left in range(start, start + length if limit > 0 else start, CHUNK):
+        for stream in range(STREAMS):
+            i = left + stream * length
+            if any_below(rows, i, query, limit):
+                at = taken[stream]
+                if at + CHUNK > STREAM_ROOM:
+                    return False
+                room = near[stream, at:]
+                taken[stream] += collect(rows, i, i + CHUNK, query, limit, room)
+    return True
+
+
+@compiled
 def _scan(
     rows: Rows,
     words: Any,
@@ -149,19 +192,31 @@ def _scan(
     stop: Int,
     queries: Rows,
     buffer: Buffer,
-    is_backward: Int,
+    stream: Int,
 ) -> None:
-    """Scan a range of rows for all queries, block by block."""
-    count, near = buffer[2].shape[0], np.empty(CHUNK, np.int64)
-    planes = _room_for_planes(rows, words, count)
-    block = _block_rows(rows, words, planes, count)
-    blocks = -(-(stop - start) // block)
-    for turn in range(blocks):
-        left = start + (blocks - 1 - turn if is_backward else turn) * block
+    """Scan a range of rows for all queries: by streams of a length, then by blocks."""
+    states, begin = buffer[2], start
+    chunk_near = np.empty(CHUNK, np.int64)
+    near = np.empty((STREAMS, STREAM_ROOM if stream else 0), np.int64)
+    taken = np.empty(STREAMS, np.int64)
+    planes = _room_for_planes(rows, words, states.shape[0])
+    while stream and begin + STREAMS * stream <= stop:
+        query, limit = take_query(queries, 0, words), scan_limit(states, 0)
+        end = begin + STREAMS * stream
+        if _collect_streams(rows, begin, stream, query, limit, near, taken):
+            for i in range(STREAMS):
+                keep(near[i], taken[i], buffer, 0, True, scan_limit(states, 0))
+        else:
+            _scan_block(rows, words, planes, begin, end, queries, buffer, chunk_near)
+        begin = end
+    block = _block_rows(rows, words, planes)
+    if states.shape[0] == 1:  # no other query shares a block
+        block = max(stop - begin, 1)
+    for left in range(begin, stop, block):
         right = min(left + block, stop)
         if planes.shape[0]:
             _lay_out(rows, left, right, words, block, planes)
-        _scan_block(rows, words, planes, left, right, queries, buffer, near)
+        _scan_block(rows, words, planes, left, right, queries, buffer, chunk_near)
 
 
 @compiled
@@ -176,7 +231,6 @@ def nearest_rows(
     limits: Ints,
     bits: Int,
     found: Ints,
-    is_backward: Int,
 ) -> None:
     """Find for each query the nearest rows of a range that stay below its limit.
 
@@ -191,22 +245,21 @@ def nearest_rows(
         limits: Distances that rows must stay below.
         bits: Length of the codes.
         found: Keys in order, (queries, k), to be written as far as there are some.
-        is_backward: Whether to scan the blocks from the last: what one query reads
-            last the next one, scanning the other way, still has in a cache.
     """
     count, k = found.shape
+    stream = _stream_rows(rows, words, stop - start, count)
     keys = np.empty((count, 2 * k + 32), np.int64)
     counts = np.empty((count, bits + 2), np.int64)
     states = np.empty((count, 4), np.int64)
     order = np.empty(0, np.uint32)
-    buffer = keys, counts, states, k, order, dead, np.int64(not is_backward)
+    buffer = keys, counts, states, k, order, dead, np.int64(stream == 0)
     for j in range(count):
         limit = min(limits[j], bits + 1)
         if limit > 0 and dead.shape[0] == 0:
             query = take_query(queries, j, words)
             limit = min(limit, _estimate_limit(rows, start, stop, query, bits, k))
         set_limit(buffer, j, limit)
-    _scan(rows, words, start, stop, queries, buffer, is_backward)
+    _scan(rows, words, start, stop, queries, buffer, stream)
     is_short = False
     for j in range(count):
         limit = min(limits[j], bits + 1)
@@ -216,7 +269,7 @@ def nearest_rows(
         else:
             states[j, BOUND] = 0
     if is_short:
-        _scan(rows, words, start, stop, queries, buffer, is_backward)
+        _scan(rows, words, start, stop, queries, buffer, stream)
     for j in range(count):
         write_nearest(buffer, j, first, found[j])
 
@@ -240,10 +293,11 @@ def rows_within(
     `sizes` still counts all of them.
     """
     count = sizes.shape[0]
+    stream = _stream_rows(rows, words, stop - start, count)
     counts, states = np.empty((count, 1), np.int64), np.empty((count, 4), np.int64)
     order = np.empty(0, np.uint32)
     buffer = found, counts, states, np.int64(0), order, dead, np.int64(1)
     for j in range(count):
         set_limit(buffer, j, limit)
-    _scan(rows, words, start, stop, queries, buffer, False)
+    _scan(rows, words, start, stop, queries, buffer, stream)
     write_all(buffer, first, sizes)

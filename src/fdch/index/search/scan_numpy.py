@@ -20,11 +20,10 @@ def nearest_rows(
     limits: Ints,
     bits: int,
     found: Ints,
-    is_backward: bool,
 ) -> None:
     """Find for each query the nearest rows of a range that stay below its limit.
 
-    The arguments are those of the compiled function; the scan is always forward.
+    The arguments are those of the compiled function.
     """
     k = found.shape[1]
     for j, query in enumerate(queries.reshape(-1, len(words))):
