@@ -1,10 +1,10 @@
-"""Searches in these tests are compiled from the first on, where numba is there."""
+"""Searches in these tests use the compiled kernels from the start, if installed."""
 
 import pytest
 
-from fdch.index.search.engines import scan_engine
+from fdch.index.search.scan import load_engine
 
 
 @pytest.fixture(autouse=True, scope="session")
-def loaded_loops():
-    scan_engine()
+def load_kernels():
+    load_engine()

@@ -10,10 +10,10 @@ from fdch.bench.clustered_codes import Source
 from fdch.bench.scan import CHECKED, Sizes, load_faiss
 from fdch.bench.timing import seconds, spread
 from fdch.codes import Codes
-from fdch.index.search.bucketed import Buckets
+from fdch.index.search.buckets import Buckets
 from fdch.index.search.gallery import Found, Gallery, Part, row_words
+from fdch.index.search.groups import Grouping
 from fdch.index.search.lookup import nearest, warm, within
-from fdch.index.search.partitioned import Grouping
 from fdch.progress import Progress, Update, silent
 
 LISTS = 4096

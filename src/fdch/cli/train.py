@@ -60,15 +60,15 @@ def command(
     file = read_settings(settings_file, options) if settings_file else None
     task = build_task(file=file, **options)
     from fdch.cli.data_notes import tell_parts
-    from fdch.index.search.rows import MOST_BITS
+    from fdch.index.search.rows import MAX_BITS
     from fdch.runs.pipeline import train_run
     from fdch.runs.run_files import is_finished
     from fdch.training.context import Context
 
-    if task.bits > MOST_BITS:
+    if task.bits > MAX_BITS:
         note(
             f"note: codes of {task.bits} bits can be scored, but not indexed and "
-            f"searched; {MOST_BITS} bits are the most for that."
+            f"searched; {MAX_BITS} bits are the most for that."
         )
 
     def announce(pairs: "PairedSet", split: "Split") -> None:

@@ -1,169 +1,155 @@
 """Compiled lookup in buckets of rows that agree in some bits.
 
-Two codes within a radius agree well in at least one of several groups of bits: if
-they differed by more than their share in every group, they would differ by more
+Two codes within a radius agree well in at least one of several segments of bits: if
+they differed by more than their share in every segment, they would differ by more
 than the radius in all. Importing this file needs numba.
 """
 
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fdch.compiled import compiled, set_bits
-from fdch.index.search.bucketed import BUCKET_TIME, flips
-from fdch.index.search.keys import NUMBER_BITS
-from fdch.index.search.slice_kernels import distance
+from fdch.index.search.buckets import BUCKET_TIME, flips
+from fdch.index.search.distance_kernels import distance
+from fdch.index.search.rows import NUMBER_BITS, Flags, Int, Ints, Places, Query, Rows
+from fdch.index.search.vectors import take_query
 
-Flat = NDArray[np.unsignedinteger[Any]]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Places = NDArray[np.uint32]
-Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
+TOO_SLOW = -1
 
-UNDONE = -1
+# Where each bucket of each table begins, (tables, 2^width + 1); stored places of rows
+# in order of their buckets, (tables, n); word and shift of the segment of each table,
+# (tables, 2); bits of a segment.
+Tables: TypeAlias = tuple[Places, Places, Ints, Int]
+
+_flips = compiled(flips)
 
 
 @compiled
-def _bits_of(rows: Flat, row: Int, words: Int, cut: Ints, width: Int) -> Int:
-    """Give the group of bits that a table sorts by."""
-    word = np.uint64(rows[row * words + cut[0]]) >> np.uint64(cut[1])
+def _segment(rows: Rows, row: Int, words: Any, cut: Ints, width: Int) -> Int:
+    """Return the bits of a row that a table sorts by."""
+    word = np.uint64(rows[row * len(words) + cut[0]]) >> np.uint64(cut[1])
     return np.int64(word & np.uint64((1 << width) - 1))
 
 
 @compiled
 def sort_rows(
-    rows: Flat, words: Int, cut: Ints, width: Int, starts: Places, places: Places
+    rows: Rows, words: Any, cut: Ints, width: Int, starts: Places, places: Places
 ) -> None:
-    """Sort rows by a group of bits, those of one bucket by place.
+    """Sort rows by a segment, those of one bucket by place.
 
     Args:
         rows: Codes, flat.
-        words: Words to a row.
-        cut: Word and shift of the bits.
-        width: How many bits.
+        words: A tuple as long as a row.
+        cut: Word and shift of the segment.
+        width: Bits of it.
         starts: Where each bucket begins, (2^width + 1,), to be written.
         places: Rows in order of their buckets, to be written.
     """
-    count = rows.shape[0] // words
+    count = rows.shape[0] // len(words)
     ends = np.zeros(starts.shape[0] + 1, np.int64)
     for row in range(count):
-        ends[_bits_of(rows, row, words, cut, width) + 2] += 1
+        ends[_segment(rows, row, words, cut, width) + 2] += 1
     for bucket in range(starts.shape[0] - 1):
         ends[bucket + 1] += ends[bucket]
     for row in range(count):
-        bucket = _bits_of(rows, row, words, cut, width) + 1
+        bucket = _segment(rows, row, words, cut, width) + 1
         places[ends[bucket]] = row
         ends[bucket] += 1
     for bucket in range(starts.shape[0]):
         starts[bucket] = ends[bucket]
 
 
-_flips = compiled(flips)
-
-
 @compiled
-def _next_mask(mask: Int) -> Int:
-    """Give the next higher number with as many bits set."""
-    lowest = mask & -mask
-    ripple = mask + lowest
-    return (((ripple ^ mask) >> 2) // lowest) | ripple
-
-
-@compiled
-def _time(
-    starts: Places, bits: Ints, width: Int, radius: Int, row_time: Int, most: Int
+def _estimate_time(
+    starts: Places, segments: Ints, openings: Ints, row_time: Int, max_time: Int
 ) -> Int:
-    """Estimate the nanoseconds of a lookup; no more is counted above the most."""
-    tables, time = starts.shape[0], 0
-    for table in range(tables):
-        for flipped in range(_flips(table, tables, radius) + 1):
-            mask = (1 << flipped) - 1
-            while mask < 1 << width:
-                bucket = bits[table] ^ mask
-                end = np.int64(starts[table, bucket + 1])
-                held = int(end - np.int64(starts[table, bucket]))
-                time += BUCKET_TIME + held * row_time
-                if mask == 0 or time > most:
-                    break
-                mask = _next_mask(mask)
+    """Estimate the nanoseconds of a lookup; no more is counted above the maximum."""
+    time = 0
+    for i in range(openings.shape[0]):
+        table = openings[i, 0]
+        bucket = segments[table] ^ openings[i, 1]
+        end = np.int64(starts[table, bucket + 1])
+        time += BUCKET_TIME + (end - np.int64(starts[table, bucket])) * row_time
+        if time > max_time:
+            break
     return time
 
 
 @compiled
-def _seen_before(
-    rows: Flat,
-    words: Int,
+def _was_seen(
+    rows: Rows,
     row: Int,
-    bits: Ints,
+    words: Any,
     cuts: Ints,
     width: Int,
+    segments: Ints,
     table: Int,
     radius: Int,
 ) -> Int:
-    """Tell whether an earlier table has shown the row already."""
+    """Return whether the buckets of an earlier table have held the row already."""
     for earlier in range(table):
-        differing = _bits_of(rows, row, words, cuts[earlier], width) ^ bits[earlier]
+        differing = _segment(rows, row, words, cuts[earlier], width) ^ segments[earlier]
         if np.int64(set_bits(differing)) <= _flips(earlier, cuts.shape[0], radius):
             return True
     return False
 
 
 @compiled
-def _open_bucket(
-    rows: Flat,
-    words: Int,
-    places: Places,
-    start: Int,
-    stop: Int,
-    bits: Ints,
-    cuts: Ints,
-    width: Int,
-    table: Int,
+def _look_up(
+    rows: Rows,
+    words: Any,
+    tables: Tables,
+    segments: Ints,
+    openings: Ints,
     order: Places,
     first: Int,
     dead: Flags,
-    queries: Flat,
-    query: Int,
+    query: Query,
     radius: Int,
     found: Ints,
-    held: Int,
 ) -> Int:
-    """Take up the rows of a bucket within the radius; give how many are held."""
-    count = rows.shape[0] // words
-    for i in range(start, min(stop, count)):
-        row = np.int64(places[i])
-        if row >= count:  # can only come from a damaged file
-            continue
-        far = distance(rows, row, queries, query, words)
-        if far > radius or _seen_before(
-            rows, words, row, bits, cuts, width, table, radius
-        ):
-            continue
-        number = np.int64(order[row]) if order.shape[0] else row
-        if dead.shape[0] and (number >= dead.shape[0] or dead[number]):
-            continue
-        if held < found.shape[0]:
-            found[held] = (far << NUMBER_BITS) | (first + number)
-        held += 1
+    """Collect the rows within the radius from all openings; return how many."""
+    starts, places, cuts, width = tables
+    count, held = rows.shape[0] // len(words), 0
+    for opening in range(openings.shape[0]):
+        table = openings[opening, 0]
+        bucket = segments[table] ^ openings[opening, 1]
+        end = min(np.int64(starts[table, bucket + 1]), count)
+        for i in range(np.int64(starts[table, bucket]), end):
+            row = np.int64(places[table, i])
+            if row >= count:  # can only come from a damaged file
+                continue
+            far = distance(rows, row, query)
+            if far > radius or _was_seen(
+                rows, row, words, cuts, width, segments, table, radius
+            ):
+                continue
+            number = np.int64(order[row]) if order.shape[0] else row
+            if dead.shape[0] and (number >= dead.shape[0] or dead[number]):
+                continue
+            if held < found.shape[0]:
+                found[held] = (far << NUMBER_BITS) | (first + number)
+            held += 1
     return held
 
 
 @compiled
 def within_buckets(
-    rows: Flat,
-    words: Int,
+    rows: Rows,
+    words: Any,
     starts: Places,
     places: Places,
     cuts: Ints,
     width: Int,
+    openings: Ints,
     order: Places,
     first: Int,
     dead: Flags,
-    queries: Flat,
+    queries: Rows,
     radius: Int,
     row_time: Int,
-    most: Int,
+    max_time: Int,
     found: Ints,
     sizes: Ints,
 ) -> None:
@@ -171,11 +157,13 @@ def within_buckets(
 
     Args:
         rows: Codes as they are stored, flat.
-        words: Words to a row.
-        starts: Where each bucket of each table begins, (tables, 2^width + 1).
-        places: Stored places of rows in order of their buckets, (tables, n).
-        cuts: Word and shift of the bits of each table, (tables, 2).
-        width: Bits of each table.
+        words: A tuple as long as a row.
+        starts: See `Tables`, as the next three.
+        places: See there.
+        cuts: See there.
+        width: See there.
+        openings: Tables, and segments relative to the query's, of the buckets that
+            rows within the radius may be in, (n, 2).
         order: Number of each stored row, counted from the first; empty for rows in
             order of numbers.
         first: Number of the first row.
@@ -183,31 +171,21 @@ def within_buckets(
         queries: Codes to search with, flat.
         radius: The largest distance.
         row_time: Nanoseconds to compare a row found in a bucket.
-        most: Nanoseconds that a query may take by the estimate.
+        max_time: Nanoseconds that a query may take by the estimate.
         found: Room for keys of each query, in any order.
-        sizes: How many there are, whether there is room or not; UNDONE where the
+        sizes: How many there are, whether there is room or not; TOO_SLOW where the
             estimate is too high.
     """
-    tables = cuts.shape[0]
-    bits = np.empty(tables, np.int64)
+    tables = starts, places, cuts, width
+    segments = np.empty(cuts.shape[0], np.int64)
     for j in range(sizes.shape[0]):
-        for table in range(tables):
-            bits[table] = _bits_of(queries, j, words, cuts[table], width)
-        sizes[j] = UNDONE
-        if _time(starts, bits, width, radius, row_time, most) > most:
+        for table in range(cuts.shape[0]):
+            segments[table] = _segment(queries, j, words, cuts[table], width)
+        sizes[j] = TOO_SLOW
+        if _estimate_time(starts, segments, openings, row_time, max_time) > max_time:
             continue
-        held = 0
-        for table in range(tables):
-            for flipped in range(_flips(table, tables, radius) + 1):
-                mask = (1 << flipped) - 1
-                while mask < 1 << width:
-                    bucket = bits[table] ^ mask
-                    held = _open_bucket(
-                        rows, words, places[table], np.int64(starts[table, bucket]),
-                        np.int64(starts[table, bucket + 1]), bits, cuts, width, table,
-                        order, first, dead, queries, j, radius, found[j], held,
-                    )  # fmt: skip
-                    if mask == 0:
-                        break
-                    mask = _next_mask(mask)
-        sizes[j] = held
+        query = take_query(queries, j, words)
+        sizes[j] = _look_up(
+            rows, words, tables, segments, openings, order, first, dead, query, radius,
+            found[j],
+        )  # fmt: skip

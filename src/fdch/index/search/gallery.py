@@ -1,18 +1,19 @@
 """What is searched: parts of rows, and what is found in them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import cycle
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex, DataError
-from fdch.index.search.bucketed import Buckets
-from fdch.index.search.keys import NOTHING, NUMBER_MASK
-from fdch.index.search.partitioned import Grouping
 from fdch.index.search.rows import (
+    NOTHING,
+    NUMBER_MASK,
+    Flags,
+    Ints,
+    Places,
     Rows,
     flat,
     frozen,
@@ -22,11 +23,15 @@ from fdch.index.search.rows import (
     row_words,
 )
 
+if TYPE_CHECKING:
+    from fdch.index.search.buckets import Buckets
+    from fdch.index.search.groups import Grouping
+
 __all__ = ["Found", "Gallery", "Part", "Rows", "row_codes", "row_type", "row_words"]
 
-NO_FLAGS: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
-NO_PLACES: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
-BROAD = 8  # where one row of so many may be found, the rest is passed over as removed
+NO_FLAGS: Flags = np.empty(0, dtype=np.bool_)
+NO_PLACES: Places = np.empty(0, dtype=np.uint32)
+BROAD = 8  # where one row of so many may be found, the others count as removed
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,40 +44,35 @@ class Part:
         first: Number of the first of them; numbers rise with insertion.
         dead: Which of them are removed, (n,), in the order of numbers; None where
             none is.
-        grouping: Blocks with bounds, after compaction.
+        grouping: Groups with bounds, after compaction.
         buckets: Tables for small radii, after compaction.
         numbers: Of the rows, rising, where they do not simply follow the first.
     """
 
     rows: Rows
     first: int
-    dead: NDArray[np.bool_] | None = None
-    grouping: Grouping | None = None
-    buckets: Buckets | None = None
-    numbers: NDArray[np.int64] | None = None
+    dead: Flags | None = None
+    grouping: "Grouping | None" = None
+    buckets: "Buckets | None" = None
+    numbers: Ints | None = None
 
     @cached_property
     def flat_rows(self) -> Rows:
-        """Give the rows as one line of words."""
+        """The rows as one line of words."""
         return flat(self.rows)
 
     @cached_property
-    def flat_dead(self) -> NDArray[np.bool_]:
-        """Give which rows are removed; nothing where none is."""
+    def flat_dead(self) -> Flags:
+        """Which rows are removed; empty where none is."""
         return frozen(NO_FLAGS if self.dead is None else self.dead)
 
     @cached_property
-    def flat_order(self) -> NDArray[np.uint32]:
-        """Give which row is stored where; nothing for rows in order of insertion."""
+    def flat_order(self) -> Places:
+        """Which row is stored where; empty for rows in order of insertion."""
         return frozen(NO_PLACES if self.grouping is None else self.grouping.order)
 
-    @cached_property
-    def turns(self) -> Iterator[bool]:
-        """Give, search after search, whether to go through the rows backward."""
-        return cycle((False, True))
-
-    def only(self, picked: NDArray[np.int64]) -> "Part":
-        """Give a part of which only some rows may be found.
+    def only(self, picked: Ints) -> "Part":
+        """Return a part in which only some rows may be found.
 
         Args:
             picked: These rows, counted from the first, rising.
@@ -84,8 +84,8 @@ class Part:
         living = picked if self.dead is None else picked[~self.dead[picked]]
         return Part(self.ordered(living), self.first, numbers=self.first + living)
 
-    def ordered(self, picked: NDArray[np.int64] | slice = slice(None)) -> Rows:
-        """Give some rows, all if none are picked, in the order of numbers."""
+    def ordered(self, picked: Ints | slice = slice(None)) -> Rows:
+        """Return some rows, all by default, in the order of numbers."""
         if self.grouping is None:
             return self.rows[picked]
         places = self.grouping.places[picked]
@@ -95,15 +95,15 @@ class Part:
             )
         return self.rows[places]
 
-    def named(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give keys of a search in these rows their own numbers."""
+    def number_keys(self, keys: Ints) -> Ints:
+        """Put the rows' own numbers into keys, where they have some."""
         if self.numbers is None:
             return keys
-        named = keys.copy()
+        numbered = keys.copy()
         found = keys != NOTHING
         places = (keys[found] & NUMBER_MASK) - self.first
-        named[found] = (keys[found] & ~NUMBER_MASK) | self.numbers[places]
-        return named
+        numbered[found] = (keys[found] & ~NUMBER_MASK) | self.numbers[places]
+        return numbered
 
     def __len__(self) -> int:
         return self.rows.shape[0]
@@ -137,8 +137,8 @@ class Gallery:
                 )
             next_number = part.first + len(part)
 
-    def only(self, numbers: NDArray[np.int64]) -> "Gallery":
-        """Give a gallery in which only some items may be found.
+    def only(self, numbers: Ints) -> "Gallery":
+        """Return a gallery in which only some items may be found.
 
         Args:
             numbers: Of these items, rising.
@@ -167,6 +167,6 @@ class Found:
         scanned: How many codes were compared or ruled out by bounds.
     """
 
-    numbers: NDArray[np.int64]
+    numbers: Ints
     distances: NDArray[np.uint16]
     scanned: int

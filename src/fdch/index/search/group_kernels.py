@@ -1,93 +1,152 @@
-"""Compiled search in groups: rings of rows that may hold an answer are scanned.
+"""Compiled search in groups, and the clustering of codes into them.
 
-A ring holds the rows of one group at one distance from its centre, in order of
-their numbers. By the triangle inequality a query at distance d from the centre is
-no nearer than |d - r| to any row of the ring at distance r. Importing this file
-needs numba.
+A ring holds the rows of one group at one distance from its centre, in order of their
+numbers. By the triangle inequality a query at distance d from the centre is no nearer
+than |d - r| to any row of the ring at distance r: only rings that may hold an answer
+are scanned. Importing this file needs numba.
 """
 
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fdch.compiled import compiled
-from fdch.index.search.group_keeping_kernels import is_dead, keep_all, sort_keys
-from fdch.index.search.guessing_kernels import guess_group_limit
-from fdch.index.search.keys import NUMBER_BITS, NUMBER_MASK
-from fdch.index.search.slice_kernels import (
+from fdch.index.search.distance_kernels import (
+    chunk_end,
     collect,
     distance,
     first_below,
     least,
-    next_slice,
+    next_chunk,
 )
-from fdch.index.search.slice_vectors import SLICE
-
-Flat = NDArray[np.unsignedinteger[Any]]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Places = NDArray[np.uint32]
-Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
+from fdch.index.search.rows import (
+    CHUNK,
+    NUMBER_BITS,
+    NUMBER_MASK,
+    Flags,
+    Int,
+    Ints,
+    Places,
+    Query,
+    Rows,
+)
+from fdch.index.search.topk_kernels import (
+    BOUND,
+    LIMIT,
+    SIZE,
+    Buffer,
+    keep,
+    scan_limit,
+    set_limit,
+    write_all,
+    write_nearest,
+)
+from fdch.index.search.vectors import take_query
 
 ROOM = 6  # times k keys are held before the farthest are dropped
 TOGETHER = 128  # groups of about one radius that are ruled out at one go
+SAMPLE = 512  # rows of a group that the first limit is estimated from
+
+# Centres of the groups, flat; where each ring of each group begins, (groups, bits + 2);
+# how far rows of each group are from its centre, falling.
+Groups: TypeAlias = tuple[Rows, Ints, Ints]
 
 
 @compiled
 def _scan_group(
-    rows: Flat,
-    words: Int,
-    order: Places,
-    dead: Flags,
+    rows: Rows,
     starts: Ints,
     group: Int,
     from_centre: Int,
-    queries: Flat,
-    query: Int,
-    keys: Ints,
-    counts: Ints,
-    state: Ints,
-    k: Int,
+    query: Query,
+    buffer: Buffer,
+    number: Int,
     near: Ints,
 ) -> Int:
     """Scan those rings of a group that may hold an answer; count their rows."""
-    bits, seen = starts.shape[1] - 2, 0
-    # A distance that cannot be wanted any more, whatever the number.
-    limit = (state[3] + NUMBER_MASK) >> NUMBER_BITS
+    states, bits, seen = buffer[2], starts.shape[1] - 2, 0
+    limit = scan_limit(states, number)
     ring = max(from_centre - limit + 1, 0)
     while ring <= bits and ring < from_centre + limit:
-        # Rings are scanned together until ties have to be told apart by number.
-        one_ring = state[3] & NUMBER_MASK > 0
+        # Rings are scanned together until only lower numbers win a tie.
+        one_ring = states[number, BOUND] & NUMBER_MASK > 0
         end = ring + 1 if one_ring else min(from_centre + limit, bits + 1)
         begin, stop = starts[group, ring], starts[group, end]
         ring = end
         seen += stop - begin
-        left = next_slice(rows, begin, stop, queries, query, words, limit)
+        left = next_chunk(rows, begin, stop, query, limit)
         while left < stop:
-            right = min(left - left % SLICE + SLICE, stop)
-            taken = collect(rows, left, right, queries, query, words, limit, near)
-            limit = keep_all(
-                near, taken, one_ring, order, dead, keys, counts, state, k, limit
-            )
-            left = next_slice(rows, right, stop, queries, query, words, limit)
-        limit = (state[3] + NUMBER_MASK) >> NUMBER_BITS
+            right = chunk_end(left, stop)
+            taken = collect(rows, left, right, query, limit, near)
+            limit = keep(near, taken, buffer, number, one_ring, limit)
+            left = next_chunk(rows, right, stop, query, limit)
+        limit = scan_limit(states, number)
     return seen
 
 
 @compiled
+def _search(rows: Rows, groups: Groups, query: Query, buffer: Buffer) -> Int:
+    """Search the nearest groups until k rows are held, then all that may matter.
+
+    Returns:
+        How many rows were compared.
+    """
+    centres, starts, reaches = groups
+    states, k = buffer[2], buffer[3]
+    number, bits = starts.shape[0], starts.shape[1] - 2
+    near = least(centres, 0, number, query)
+    seen, room = 0, np.empty(CHUNK, np.int64)
+    while True:
+        group = first_below(centres, 0, number, query, near + 1)
+        while group < number:
+            if distance(centres, group, query) == near:
+                seen += _scan_group(rows, starts, group, near, query, buffer, 0, room)
+            group = first_below(centres, group + 1, number, query, near + 1)
+        near += 1
+        if states[0, SIZE] >= k or states[0, LIMIT] <= bits or near > bits:
+            break
+    for left in range(0, number, TOGETHER):
+        right = min(left + TOGETHER, number)
+        limit = states[0, LIMIT] + reaches[left] + 1
+        group = first_below(centres, left, right, query, limit)
+        while group < right:
+            far = distance(centres, group, query)
+            bound = max(far - reaches[group], 0)
+            if far >= near and (bound << NUMBER_BITS) < states[0, BOUND]:
+                seen += _scan_group(rows, starts, group, far, query, buffer, 0, room)
+                limit = states[0, LIMIT] + reaches[left] + 1
+            group = first_below(centres, group + 1, right, query, limit)
+    return seen
+
+
+@compiled
+def _estimate_limit(
+    rows: Rows, start: Int, stop: Int, query: Query, counts: Ints, k: Int
+) -> Int:
+    """Estimate from a sample of a group a distance that k of its rows stay below."""
+    step = max(1, (stop - start) // SAMPLE)
+    counts[:] = 0
+    for row in range(start, stop, step):
+        counts[distance(rows, row, query)] += 1
+    expected = k / step
+    wanted = min(int(expected + 3 * np.sqrt(expected)) + 1, (stop - start) // step)
+    limit, below = 0, counts[0]
+    while below < wanted:
+        limit += 1
+        below += counts[limit]
+    return limit + 1
+
+
+@compiled
 def nearest_in_groups(
-    rows: Flat,
-    words: Int,
+    rows: Rows,
+    words: Any,
     order: Places,
     first: Int,
     dead: Flags,
-    centres: Flat,
-    starts: Ints,
-    reaches: Ints,
-    queries: Flat,
+    groups: Groups,
+    queries: Rows,
     limits: Ints,
-    bits: Int,
     found: Ints,
     seen: Ints,
 ) -> None:
@@ -95,163 +154,151 @@ def nearest_in_groups(
 
     Args:
         rows: Codes as they are stored, flat.
-        words: Words to a row.
+        words: A tuple as long as a row.
         order: Number of each stored row, counted from the first.
         first: Number of the first row.
         dead: Rows to leave out, in order of numbers; empty for none.
-        centres: Of the groups, flat.
-        starts: Where each ring of each group begins, (groups, bits + 2).
-        reaches: How far rows of each group are from its centre, falling.
+        groups: Centres, starts of rings, reaches.
         queries: Codes to search with, flat.
         limits: Distances that rows must stay below.
-        bits: Length of the codes.
         found: Keys in order, (queries, k), to be written.
         seen: How many rows were compared with each query, to be written.
     """
-    count, k = found.shape
-    keys = np.empty(ROOM * k + 64, np.int64)
-    counts = np.zeros(bits + 2, np.int64)
-    state = np.empty(4, np.int64)
+    centres, starts, _ = groups
+    (count, k), bits = found.shape, starts.shape[1] - 2
+    keys = np.empty((1, ROOM * k + 64), np.int64)
+    counts, states = np.empty((1, bits + 2), np.int64), np.empty((1, 4), np.int64)
+    buffer = keys, counts, states, k, order, dead, 0
     for j in range(count):
-        limit = min(limits[j], bits + 1)
-        group = _nearest_group(centres, words, queries, j)
+        query = take_query(queries, j, words)
+        limit = estimate = min(limits[j], bits + 1)
+        near = least(centres, 0, starts.shape[0], query)
+        group = first_below(centres, 0, starts.shape[0], query, near + 1)
         begin, end = starts[group, 0], starts[group, bits + 1]
-        guess = limit
         if limit > bits and end - begin >= 8 * k and dead.shape[0] == 0:
-            guess = guess_group_limit(rows, words, begin, end, queries, j, counts, k)
-        seen[j] = 0
-        while True:
-            counts[:] = 0
-            state[0], state[1], state[2] = 0, 0, guess
-            state[3] = guess << NUMBER_BITS
-            seen[j] += _search(
-                rows, words, order, dead, centres, starts, reaches,
-                queries, j, keys, counts, state, k,
-            )  # fmt: skip
-            if state[0] >= k or guess == limit:
-                break
-            guess = limit  # it was too low
-        sort_keys(keys, state, order, first, found[j])
-
-
-@compiled
-def _nearest_group(centres: Flat, words: Int, queries: Flat, query: Int) -> Int:
-    groups = centres.shape[0] // words
-    near = least(centres, 0, groups, queries, query, words)
-    return first_below(centres, 0, groups, queries, query, words, near + 1)
-
-
-@compiled
-def _search(
-    rows: Flat,
-    words: Int,
-    order: Places,
-    dead: Flags,
-    centres: Flat,
-    starts: Ints,
-    reaches: Ints,
-    queries: Flat,
-    query: Int,
-    keys: Ints,
-    counts: Ints,
-    state: Ints,
-    k: Int,
-) -> Int:
-    """Search the nearest groups until k rows are held, then all that may matter."""
-    groups, bits = starts.shape[0], starts.shape[1] - 2
-    near = least(centres, 0, groups, queries, query, words)
-    seen, room = 0, np.empty(SLICE, np.int64)
-    while True:
-        group = first_below(centres, 0, groups, queries, query, words, near + 1)
-        while group < groups:
-            if distance(centres, group, queries, query, words) == near:
-                seen += _scan_group(
-                    rows, words, order, dead, starts, group, near,
-                    queries, query, keys, counts, state, k, room,
-                )  # fmt: skip
-            group = first_below(
-                centres, group + 1, groups, queries, query, words, near + 1
-            )
-        near += 1
-        if state[0] >= k or state[2] <= bits or near > bits:
-            break
-    for left in range(0, groups, TOGETHER):
-        right = min(left + TOGETHER, groups)
-        limit = state[2] + reaches[left] + 1
-        group = first_below(centres, left, right, queries, query, words, limit)
-        while group < right:
-            far = distance(centres, group, queries, query, words)
-            bound = max(far - reaches[group], 0)
-            if far >= near and (bound << NUMBER_BITS) < state[3]:
-                seen += _scan_group(
-                    rows, words, order, dead, starts, group, far,
-                    queries, query, keys, counts, state, k, room,
-                )  # fmt: skip
-                limit = state[2] + reaches[left] + 1
-            group = first_below(centres, group + 1, right, queries, query, words, limit)
-    return seen
+            estimate = _estimate_limit(rows, begin, end, query, counts[0], k)
+        set_limit(buffer, 0, estimate)
+        seen[j] = _search(rows, groups, query, buffer)
+        if states[0, SIZE] < k and estimate < limit:  # it was too low
+            set_limit(buffer, 0, limit)
+            seen[j] += _search(rows, groups, query, buffer)
+        write_nearest(buffer, 0, first, found[j])
 
 
 @compiled
 def within_groups(
-    rows: Flat,
-    words: Int,
+    rows: Rows,
+    words: Any,
     order: Places,
     first: Int,
     dead: Flags,
-    centres: Flat,
-    starts: Ints,
-    reaches: Ints,
-    queries: Flat,
+    groups: Groups,
+    queries: Rows,
     limit: Int,
     found: Ints,
     sizes: Ints,
 ) -> None:
-    """Find the rows nearer than the limit; `sizes` counts also what has no room."""
-    groups, bits = starts.shape[0], starts.shape[1] - 2
-    near = np.empty(SLICE, np.int64)
-    for j in range(sizes.shape[0]):
-        reach = limit + reaches[0]
-        group = first_below(centres, 0, groups, queries, j, words, reach)
-        while group < groups:
-            far = distance(centres, group, queries, j, words)
-            begin = starts[group, min(max(far - limit + 1, 0), bits + 1)]
-            stop = starts[group, min(far + limit, bits + 1)]
-            left = next_slice(rows, begin, stop, queries, j, words, limit)
-            while left < stop:
-                right = min(left - left % SLICE + SLICE, stop)
-                taken = collect(rows, left, right, queries, j, words, limit, near)
-                for i in range(taken):
-                    number = np.int64(order[near[i] & NUMBER_MASK])
-                    if dead.shape[0] and is_dead(dead, number):
-                        continue
-                    if sizes[j] < found.shape[1]:
-                        gap = near[i] >> NUMBER_BITS
-                        found[j, sizes[j]] = (gap << NUMBER_BITS) | (first + number)
-                    sizes[j] += 1
-                left = next_slice(rows, right, stop, queries, j, words, limit)
-            group = first_below(centres, group + 1, groups, queries, j, words, reach)
+    """Find the rows below the limit; `sizes` counts also what has no room."""
+    centres, starts, reaches = groups
+    number, count, reach = starts.shape[0], sizes.shape[0], limit + reaches[0]
+    near = np.empty(CHUNK, np.int64)
+    counts, states = np.empty((count, 1), np.int64), np.empty((count, 4), np.int64)
+    buffer = found, counts, states, np.int64(0), order, dead, 0
+    for j in range(count):
+        query = take_query(queries, j, words)
+        set_limit(buffer, j, limit)
+        group = first_below(centres, 0, number, query, reach)
+        while group < number:
+            far = distance(centres, group, query)
+            _scan_group(rows, starts, group, far, query, buffer, j, near)
+            group = first_below(centres, group + 1, number, query, reach)
+    write_all(buffer, first, sizes)
 
 
 @compiled
-def reached_rows(
-    centres: Flat,
-    words: Int,
-    starts: Ints,
-    reaches: Ints,
-    queries: Flat,
-    limit: Int,
-    reached: Ints,
+def count_reached(
+    words: Any, groups: Groups, queries: Rows, limit: Int, reached: Ints
 ) -> None:
-    """Count the rows that a radius search in groups would compare."""
-    groups, bits = starts.shape[0], starts.shape[1] - 2
-    reach = limit + reaches[0]
+    """Count the rows that a radius search in groups would compare with each query."""
+    centres, starts, reaches = groups
+    number, bits, reach = starts.shape[0], starts.shape[1] - 2, limit + reaches[0]
     for j in range(reached.shape[0]):
+        query = take_query(queries, j, words)
         reached[j] = 0
-        group = first_below(centres, 0, groups, queries, j, words, reach)
-        while group < groups:
-            far = distance(centres, group, queries, j, words)
+        group = first_below(centres, 0, number, query, reach)
+        while group < number:
+            far = distance(centres, group, query)
             begin = starts[group, min(max(far - limit + 1, 0), bits + 1)]
             end = starts[group, min(max(far + limit, 0), bits + 1)]
             reached[j] += max(end - begin, 0)
-            group = first_below(centres, group + 1, groups, queries, j, words, reach)
+            group = first_below(centres, group + 1, number, query, reach)
+
+
+@compiled
+def assign(
+    rows: Rows,
+    words: Any,
+    centres: Rows,
+    start: Int,
+    stop: Int,
+    rings: Int,
+    cells: Places,
+) -> None:
+    """Write each row's cell: its nearest centre times rings, plus how far that is."""
+    groups = centres.shape[0] // len(words)
+    for row in range(start, stop):
+        query = take_query(rows, row, words)
+        far = least(centres, 0, groups, query)
+        group = first_below(centres, 0, groups, query, far + 1)
+        cells[row] = group * rings + far
+
+
+@compiled
+def majorities(
+    rows: Rows, words: Any, cells: Places, rings: Int, centres: Rows
+) -> None:
+    """Move each centre to the majority of its rows, bit by bit; a tie is clear."""
+    length, width = len(words), rows.itemsize * 8
+    groups = centres.shape[0] // length
+    ones = np.zeros((groups, length * width), np.int64)
+    sizes = np.zeros(groups, np.int64)
+    for row in range(cells.shape[0]):
+        group = np.int64(cells[row]) // rings
+        sizes[group] += 1
+        for word in range(length):
+            value = np.uint64(rows[row * length + word])
+            for bit in range(width):
+                is_set = np.int64((value >> np.uint64(bit)) & np.uint64(1))
+                ones[group, word * width + bit] += is_set
+    for group in range(groups):
+        if sizes[group] == 0:
+            continue
+        for word in range(length):
+            value = np.uint64(0)
+            for bit in range(width):
+                if 2 * ones[group, word * width + bit] > sizes[group]:
+                    value |= np.uint64(1) << np.uint64(bit)
+            centres[group * length + word] = value
+
+
+@compiled
+def sort_cells(cells: Places, starts: Ints, order: Places, places: Places) -> None:
+    """Sort rows by cell, those of one cell by number.
+
+    Args:
+        cells: Of each row.
+        starts: Where each cell begins, (cells + 1,), to be written.
+        order: Which row comes to each place, to be written.
+        places: Where each row comes, to be written.
+    """
+    starts[:] = 0
+    for row in range(cells.shape[0]):
+        starts[np.int64(cells[row]) + 1] += 1
+    for cell in range(starts.shape[0] - 1):
+        starts[cell + 1] += starts[cell]
+    ends = starts.copy()
+    for row in range(cells.shape[0]):
+        here = np.int64(cells[row])
+        order[ends[here]] = row
+        places[row] = ends[here]
+        ends[here] += 1

@@ -1,31 +1,48 @@
-"""The one entry to searching a gallery, whatever way is quickest."""
+"""The one entry to searching a gallery, by whatever way is quickest."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DataError, SettingError
-from fdch.index.search.bucket_search import within_buckets
-from fdch.index.search.bucketed import Buckets
-from fdch.index.search.engines import Engine, scan_engine, settled
-from fdch.index.search.exact import FIRST_ROOM, Keys, merge, nearest_in_part
+from fdch.index.search.buckets import Buckets, within_buckets
 from fdch.index.search.gallery import Found, Gallery, Part
-from fdch.index.search.group_search import (
+from fdch.index.search.groups import (
+    count_reached,
+    group_rows,
+    kernels,
     nearest_in_groups,
-    rows_reached,
-    uses_grouping,
+    usable_grouping,
     within_groups,
 )
-from fdch.index.search.keys import NOTHING, NUMBER_BITS, NUMBER_MASK
-from fdch.index.search.partitioned import group_rows, loops
 from fdch.index.search.radius import has_quick_lookup, within_any
-from fdch.index.search.rows import Rows, flat, frozen, row_length, row_type, row_words
+from fdch.index.search.rows import (
+    NOTHING,
+    NUMBER_BITS,
+    NUMBER_MASK,
+    Ints,
+    Rows,
+    flat,
+    frozen,
+    row_length,
+    row_type,
+    row_words,
+)
+from fdch.index.search.scan import (
+    FIRST_ROOM,
+    Engine,
+    Keys,
+    choose_engine,
+    load_engine,
+    merge,
+    nearest_in_part,
+)
 from fdch.machine import usable_cores
 from fdch.progress import silent
 
 NO_KEYS: Keys = frozen(np.empty(0, dtype=np.int64))
 NO_DISTANCES: NDArray[np.uint16] = frozen(np.empty(0, dtype=np.uint16))
-KEYS_AT_A_TIME = 1 << 23  # numbers that searching a part holds at most, 64 MB
+KEYS_AT_A_TIME = 1 << 23  # keys that searching a part holds at most, 64 MB
 
 
 def nearest(
@@ -42,13 +59,13 @@ def nearest(
         gallery: What is searched.
         queries: Codes to search with.
         k: How many are wanted; fewer are found where there are fewer.
-        threads: How many threads may share the work; None for one to a core.
-        engine: What compares codes; "auto" begins with NumPy, which is there at once,
-            and takes the compiled loops when they are warm or worth loading.
+        threads: How many threads may share the work; None for one per core.
+        engine: What compares codes; "auto" begins with NumPy, which needs no loading,
+            and takes the compiled kernels when they are loaded or worth loading.
     """
     _check(gallery, queries, k)
     threads = threads or usable_cores()
-    engine = settled(engine, len(gallery) * len(queries))
+    engine = choose_engine(engine, len(gallery) * len(queries))
     return _nearest(gallery, queries, gallery.bits, k, threads, engine)
 
 
@@ -67,13 +84,13 @@ def within(
         gallery: What is searched.
         queries: Codes to search with.
         radius: The largest distance; negative finds nothing.
-        most: Give only so many of the nearest; None for all.
-        threads: How many threads may share the work; None for one to a core.
+        most: Return only so many of the nearest; None for all.
+        threads: How many threads may share the work; None for one per core.
         engine: What compares codes.
     """
     _check(gallery, queries, 1 if most is None else most)
     threads = threads or usable_cores()
-    engine = settled(engine, len(gallery) * len(queries))
+    engine = choose_engine(engine, len(gallery) * len(queries))
     radius = min(max(radius, -1), gallery.bits)
     if most is not None and not any(
         has_quick_lookup(part, len(queries), radius, threads, engine)
@@ -93,14 +110,14 @@ def within(
 
 
 def warm(bits: int) -> None:
-    """Compile, or load what was compiled, all that searching such codes needs."""
-    scan_engine()
+    """Compile all kernels that such codes need, or load them from the cache."""
+    load_engine()
     length = row_length(bits)
     rows = np.zeros((2, length) if length > 1 else 2, dtype=row_type(bits))
     dead = np.zeros(2, dtype=np.bool_)
     codes = Codes(np.zeros((2, (bits + 7) // 8), dtype=np.uint8), bits)
     parts = [Part(rows, 0), Part(rows, 2, dead)]
-    if loops() is not None:
+    if kernels() is not None:
         grouping = group_rows(rows, bits, rows[:1], 1, silent)
         # One table with one bucket.
         buckets = Buckets(
@@ -110,7 +127,7 @@ def warm(bits: int) -> None:
         )
         parts += [Part(rows, 4, dead, grouping), Part(rows, 6, dead, grouping, buckets)]
         # So few rows would be scanned rather than looked up.
-        rows_reached(grouping, bits, rows, 0)
+        count_reached(grouping, bits, rows, 0)
         within_groups(parts[-1], grouping, bits, rows, 0)
         within_buckets(parts[-1], buckets, bits, flat(rows), 0, 1 << 40)
     gallery = Gallery(bits, tuple(parts))
@@ -125,7 +142,7 @@ def _check(gallery: Gallery, queries: Codes, k: int) -> None:
             "they must come from the same method."
         )
     if k < 1:
-        raise SettingError(f"at least one item must be asked for; got {k}.")
+        raise SettingError(f"at least one item must be requested; got {k}.")
 
 
 def _nearest(
@@ -134,14 +151,14 @@ def _nearest(
     """Find the k nearest items no farther than the radius."""
     seen, rows = len(gallery), row_words(queries)
     room = max(1, min(k, seen))
-    # What the loops hold for a query: keys found, some more, and counts.
+    # What the kernels hold for a query: keys found, some more, and counts.
     step = max(1, KEYS_AT_A_TIME // (3 * room + gallery.bits))
     found: list[Found] = []
     for start in range(0, len(queries), step):
-        asked = rows[start : start + step]
-        limits = np.empty(len(asked), dtype=np.int64)
+        some = rows[start : start + step]
+        limits = np.empty(len(some), dtype=np.int64)
         limits.fill(radius + 1)
-        keys = _nearest_keys(gallery, asked, limits, room, threads, engine)
+        keys = _nearest_keys(gallery, some, limits, room, threads, engine)
         found += _found_rows(keys, seen)
     return found
 
@@ -149,7 +166,7 @@ def _nearest(
 def _nearest_keys(
     gallery: Gallery,
     queries: Rows,
-    limits: NDArray[np.int64],
+    limits: Ints,
     k: int,
     threads: int,
     engine: Engine,
@@ -157,9 +174,9 @@ def _nearest_keys(
     """Search part after part; what was found so far limits what may still come."""
     held: Keys | None = None
     for part in gallery.parts:
-        grouping = uses_grouping(part, engine)
+        grouping = usable_grouping(part, engine)
         if grouping is not None:
-            keys = nearest_in_groups(
+            keys, _ = nearest_in_groups(
                 part, grouping, gallery.bits, queries, limits, k, threads
             )
         else:

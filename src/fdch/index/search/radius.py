@@ -1,6 +1,5 @@
-"""All rows of a part within a radius, in whatever way should take least time."""
+"""All rows of a part within a radius, by scan, groups or buckets: the quickest."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -8,33 +7,36 @@ from typing import cast
 import numpy as np
 
 from fdch.errors import DamagedIndex
-from fdch.index.search.bucket_search import may_take, uses_buckets, within_buckets
-from fdch.index.search.bucketed import Buckets
-from fdch.index.search.engines import Engine
-from fdch.index.search.exact import Keys, within_part
+from fdch.index.search.buckets import (
+    Buckets,
+    may_be_done,
+    usable_buckets,
+    within_buckets,
+)
 from fdch.index.search.gallery import Part
-from fdch.index.search.group_search import (
+from fdch.index.search.groups import (
     QUERIES_PER_TASK,
-    rows_reached,
-    uses_grouping,
+    Grouping,
+    count_reached,
+    usable_grouping,
     within_groups,
 )
-from fdch.index.search.keys import NUMBER_BITS, NUMBER_MASK
-from fdch.index.search.partitioned import Grouping
-from fdch.index.search.rows import Rows, flat
+from fdch.index.search.rows import NUMBER_BITS, NUMBER_MASK, Rows, flat
+from fdch.index.search.scan import Engine, Keys, within_part
 from fdch.index.search.threads import ranges, share, threads_for
 
-QUICK = 20_000  # nanoseconds below which no other way is considered
-ROW_TIME = 0.1  # nanoseconds that a scan for many queries spends on a code
-LONE_ROW_TIME = 0.25  # the same for a single query: memory is the bound
+# Nanoseconds by which the time of each way is estimated.
+QUICK_TIME = 20_000  # below which a lookup in buckets is done without comparing
+ROW_TIME = 0.1  # that a scan for many queries spends on a code
+SINGLE_ROW_TIME = 0.25  # the same for a single query: memory is the bound
 GROUPED_ROW_TIME = 0.4  # the same in groups, which lie apart in memory
-GROUPS_TIME = 2_000  # nanoseconds to compare a query with all centres
+GROUPS_TIME = 2_000  # to compare a query with all centres
 
 
 def has_quick_lookup(
     part: Part, queries: int, radius: int, threads: int, engine: Engine
 ) -> bool:
-    """Tell whether buckets may find all rows within a radius sooner than a scan.
+    """Return whether buckets may find all rows within a radius sooner than a scan.
 
     Args:
         part: What is searched.
@@ -43,19 +45,14 @@ def has_quick_lookup(
         threads: How many threads may share a scan.
         engine: What compares.
     """
-    buckets = uses_buckets(part, engine)
+    buckets = usable_buckets(part, engine)
     if buckets is None or radius < 0:
         return False
-    return may_take(part, buckets, radius, _scan_time(part, queries, threads))
+    return may_be_done(part, buckets, radius, _scan_time(part, queries, threads))
 
 
 def within_any(
-    part: Part,
-    bits: int,
-    queries: Rows,
-    radius: int,
-    threads: int,
-    engine: Engine,
+    part: Part, bits: int, queries: Rows, radius: int, threads: int, engine: Engine
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted.
 
@@ -67,44 +64,29 @@ def within_any(
         threads: How many threads may share the work.
         engine: What compares.
     """
-    buckets, grouping = uses_buckets(part, engine), uses_grouping(part, engine)
-    scan = _scan_time(part, len(queries), threads)
-    if buckets is not None and not may_take(part, buckets, radius, scan):
+    buckets, grouping = usable_buckets(part, engine), usable_grouping(part, engine)
+    scan_time = _scan_time(part, len(queries), threads)
+    if buckets is not None and not may_be_done(part, buckets, radius, scan_time):
         buckets = None
     if radius < 0 or (buckets is None and grouping is None):
         return within_part(part, bits, queries, radius, threads, engine)
+    look_up = partial(_look_up, part, buckets, grouping, bits, radius, scan_time)
     if threads == 1 or len(queries) <= QUERIES_PER_TASK:
-        # At once: a lookup takes microseconds.
-        found = _look_up(part, buckets, grouping, bits, queries, radius, scan)
+        found = look_up(queries)  # at once: a lookup takes microseconds
     else:
-        found = _shared(
-            lambda start, stop: _look_up(
-                part, buckets, grouping, bits, queries[start:stop], radius, scan
-            ),
-            len(queries),
-            threads,
-        )
+        found = [None] * len(queries)
+
+        def work(start: int, stop: int) -> None:
+            found[start:stop] = look_up(queries[start:stop])
+
+        pieces = ranges(0, len(queries), -(-len(queries) // QUERIES_PER_TASK))
+        share([partial(work, *piece) for piece in pieces], threads)
     left = [query for query, keys in enumerate(found) if keys is None]
     if left:
-        for query, keys in zip(
-            left, _scan(part, bits, queries[left], radius, threads), strict=True
-        ):
+        scanned = _scan_stored(part, bits, queries[left], radius, threads)
+        for query, keys in zip(left, scanned, strict=True):
             found[query] = keys
     return cast("list[Keys]", found)
-
-
-def _shared(
-    look: Callable[[int, int], list[Keys | None]], queries: int, threads: int
-) -> list[Keys | None]:
-    """Let threads share lookups."""
-    found: list[Keys | None] = [None] * queries
-
-    def work(start: int, stop: int) -> None:
-        found[start:stop] = look(start, stop)
-
-    pieces = ranges(0, queries, -(-queries // QUERIES_PER_TASK))
-    share([partial(work, *piece) for piece in pieces], threads)
-    return found
 
 
 def _look_up(
@@ -112,41 +94,41 @@ def _look_up(
     buckets: Buckets | None,
     grouping: Grouping | None,
     bits: int,
-    queries: Rows,
     radius: int,
-    scan: int,
+    scan_time: int,
+    queries: Rows,
 ) -> list[Keys | None]:
-    """Find what a scan would take longer for, by buckets or groups; None for the rest.
+    """Find by buckets or groups what is sooner found so; None for the scan's queries.
 
     Args:
         part: What is searched.
         buckets: Its own, where they may be quick.
         grouping: Its own.
         bits: Length of the codes.
-        queries: As rows.
         radius: The largest distance.
-        scan: Nanoseconds that a scan spends on a query.
+        scan_time: Nanoseconds that a scan spends on a query.
+        queries: As rows.
     """
     if buckets is None:
         found: list[Keys | None] = [None] * len(queries)
     else:
-        most = scan if grouping is None else min(scan, QUICK)
-        found = within_buckets(part, buckets, bits, flat(queries), radius, most)
+        max_time = scan_time if grouping is None else min(scan_time, QUICK_TIME)
+        found = within_buckets(part, buckets, bits, flat(queries), radius, max_time)
     if grouping is None:
         return found
     left = [query for query, keys in enumerate(found) if keys is None]
     if not left:
         return found
-    reached = rows_reached(grouping, bits, queries[left], radius)
+    reached = count_reached(grouping, bits, queries[left], radius)
     times = (reached * GROUPED_ROW_TIME).astype(np.int64) + GROUPS_TIME
     for query, time in zip(left, times.tolist(), strict=True):
         one = queries[query : query + 1]
         if buckets is not None:
-            most = min(scan, time)
+            max_time = min(scan_time, time)
             [found[query]] = within_buckets(
-                part, buckets, bits, flat(one), radius, most
+                part, buckets, bits, flat(one), radius, max_time
             )
-        if found[query] is None and time < scan:
+        if found[query] is None and time < scan_time:
             [found[query]] = within_groups(part, grouping, bits, one, radius)
     return found
 
@@ -154,13 +136,13 @@ def _look_up(
 def _scan_time(part: Part, queries: int, threads: int) -> int:
     """Estimate how many nanoseconds a scan spends on a query."""
     count = len(part)
-    time = int(count * (ROW_TIME if queries > 1 else LONE_ROW_TIME))
+    time = int(count * (ROW_TIME if queries > 1 else SINGLE_ROW_TIME))
     if threads == 1 or count == 0:
         return time
     return time // threads_for(count, part.rows.nbytes // count, queries, threads)
 
 
-def _scan(
+def _scan_stored(
     part: Part, bits: int, queries: Rows, radius: int, threads: int
 ) -> list[Keys]:
     """Scan rows as they are stored, whatever order that is."""

@@ -1,18 +1,26 @@
-"""Codes as rows of machine words, the form in which they are kept and compared."""
+"""Codes as rows of machine words, and found rows as keys: what every search handles."""
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
-from fdch.errors import DataError
+from fdch.errors import DamagedIndex, DataError
 
 Rows: TypeAlias = NDArray[np.unsignedinteger[Any]]
+Ints: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+Places: TypeAlias = NDArray[np.uint32]
+Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
+Query: TypeAlias = Any  # inside kernels: the words of one query, a tuple
 Value = TypeVar("Value", bound=np.generic)
-MOST_BITS = 256
+
+MAX_BITS = 256
 WORD = 64
+CHUNK = 128  # rows that kernels compare without a branch
 _TYPES: tuple[type[np.unsignedinteger[Any]], ...] = (
     np.uint8,
     np.uint16,
@@ -20,12 +28,18 @@ _TYPES: tuple[type[np.unsignedinteger[Any]], ...] = (
     np.uint64,
 )
 
+# A found row is one integer, its key: the distance above, the row's number below.
+# Keys sort by distance and, at one distance, by insertion.
+NUMBER_BITS: Final = 48
+NUMBER_MASK: Final = (1 << NUMBER_BITS) - 1
+NOTHING: Final = (1 << 62) - 1  # sorts after every key
+
 
 @cache
 def row_type(bits: int) -> np.dtype[np.unsignedinteger[Any]]:
-    """Give the type of word that codes of so many bits are kept in."""
-    if not 1 <= bits <= MOST_BITS:
-        raise DataError(f"codes of 1 to {MOST_BITS} bits can be indexed; got {bits}.")
+    """Return the type of word that codes of so many bits are stored in."""
+    if not 1 <= bits <= MAX_BITS:
+        raise DataError(f"codes of 1 to {MAX_BITS} bits can be indexed; got {bits}.")
     for choice in _TYPES:
         if bits <= np.dtype(choice).itemsize * 8:
             return np.dtype(choice)
@@ -33,8 +47,18 @@ def row_type(bits: int) -> np.dtype[np.unsignedinteger[Any]]:
 
 
 def row_length(bits: int) -> int:
-    """Give how many words a code of so many bits takes."""
+    """Return how many words a code of so many bits takes."""
     return -(-bits // WORD)
+
+
+@cache
+def row_shape(bits: int) -> tuple[int, ...]:
+    """Return a zero for each word of a row: kernels are compiled for its length.
+
+    >>> row_shape(64), row_shape(128)
+    ((0,), (0, 0))
+    """
+    return (0,) * row_length(bits)
 
 
 def row_words(codes: Codes) -> Rows:
@@ -64,16 +88,31 @@ def row_codes(rows: Rows, bits: int) -> Codes:
 
 
 def flat(rows: Rows) -> Rows:
-    """View rows as one line of words that cannot be written to."""
+    """View rows as one line of words, read-only."""
     return frozen(rows.reshape(-1))
 
 
 def frozen(values: NDArray[Value]) -> NDArray[Value]:
-    """View values as ones that cannot be written to.
+    """View values as a read-only array.
 
-    Loops would be compiled once more for arrays that cannot be written to, such as
-    maps of files; all arrays are shown to them as such.
+    Kernels are compiled separately for read-only arrays, such as maps of files; they
+    get every input as one, so that one compilation is enough.
     """
     view = np.ascontiguousarray(values).view(np.ndarray)
     view.flags.writeable = False
     return view
+
+
+def check_arrays(
+    arrays: Mapping[str, NDArray[Any]],
+    expected: Mapping[str, tuple[Any, tuple[int, ...]]],
+    owner: str,
+) -> None:
+    """Raise DamagedIndex unless all stored arrays have the expected type and shape."""
+    for name, (kind, shape) in expected.items():
+        values = arrays.get(name)
+        if values is None or values.dtype != kind or values.shape != shape:
+            raise DamagedIndex(
+                f"'{name}' of {owner} must be {kind} of shape {shape}; "
+                "compact the index again."
+            )

@@ -1,21 +1,17 @@
 """The full scan with NumPy alone: the same answers as the compiled one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fdch.index.search.keys import NUMBER_BITS
-from fdch.index.search.rows import Rows
+from fdch.index.search.rows import NUMBER_BITS, Flags, Ints, Rows
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 ROWS_AT_A_TIME = 1 << 17
 
 
 def nearest_rows(
     rows: Rows,
-    words: int,
+    words: Sequence[int],
     start: int,
     stop: int,
     first: int,
@@ -24,16 +20,15 @@ def nearest_rows(
     limits: Ints,
     bits: int,
     found: Ints,
-    is_backward: bool,
 ) -> None:
     """Find for each query the nearest rows of a range that stay below its limit.
 
-    The arguments are those of the compiled function; rows are seen forward always.
+    The arguments are those of the compiled function.
     """
     k = found.shape[1]
-    for j, query in enumerate(queries.reshape(-1, words)):
+    for j, query in enumerate(queries.reshape(-1, len(words))):
         held, limit = np.empty(0, dtype=np.int64), int(limits[j])
-        for keys in _keys_below(rows, words, start, stop, dead, query):
+        for keys in _live_keys(rows, start, stop, dead, query):
             near = keys[keys < (limit << NUMBER_BITS)]
             held = np.concatenate([held, near + first])
             if held.size > k:
@@ -45,7 +40,7 @@ def nearest_rows(
 
 def rows_within(
     rows: Rows,
-    words: int,
+    words: Sequence[int],
     start: int,
     stop: int,
     first: int,
@@ -55,28 +50,23 @@ def rows_within(
     found: Ints,
     sizes: Ints,
 ) -> None:
-    """Find the rows of a range nearer than the limit, in order of their numbers.
+    """Find all rows of a range that stay below the limit, in order of their numbers.
 
     Where `found` has too little room, `sizes` still counts all of them.
     """
-    for j, query in enumerate(queries.reshape(-1, words)):
-        for keys in _keys_below(rows, words, start, stop, dead, query):
+    for j, query in enumerate(queries.reshape(-1, len(words))):
+        for keys in _live_keys(rows, start, stop, dead, query):
             near = keys[keys < (limit << NUMBER_BITS)]
             room = found[j, sizes[j] : sizes[j] + near.size]
             room[:] = near[: room.size] + first
             sizes[j] += near.size
 
 
-def _keys_below(
-    rows: Rows,
-    words: int,
-    start: int,
-    stop: int,
-    dead: Flags,
-    query: Rows,
+def _live_keys(
+    rows: Rows, start: int, stop: int, dead: Flags, query: Rows
 ) -> Iterator[Ints]:
-    """Give keys of live rows, some at a time, numbers counted from the first row."""
-    table = rows.reshape(-1, words)
+    """Yield keys of live rows, some at a time, numbers counted from the first row."""
+    table = rows.reshape(-1, len(query))
     for left in range(start, stop, ROWS_AT_A_TIME):
         right = min(left + ROWS_AT_A_TIME, stop)
         differing = table[left:right] ^ query

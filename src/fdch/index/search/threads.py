@@ -10,13 +10,13 @@ from fdch.machine import usable_cores
 
 Task = Callable[[], None]
 
-# Codes that a thread must have to compare, at 30 to 110 bytes a nanosecond, so that
+# Bytes of codes that a thread must have to compare, at 30 to 110 a nanosecond, so that
 # waking it costs less than it saves.
 BYTES_TO_SHARE = 1 << 24
 
 
 def threads_for(codes: int, code_bytes: int, queries: int, threads: int) -> int:
-    """Say how many of the threads shall share a scan, by its work.
+    """Return how many of the threads should share a scan, by its work.
 
     >>> threads_for(1_000_000, 8, 1, 2), threads_for(1_000_000, 8, 100, 2)
     (1, 2)
@@ -31,7 +31,7 @@ def threads_for(codes: int, code_bytes: int, queries: int, threads: int) -> int:
 
 
 def share(tasks: Sequence[Task], threads: int) -> None:
-    """Do all tasks, so many at a time, one of the threads being the caller's."""
+    """Run all tasks, so many at a time; the caller's thread is one of the threads."""
     if threads == 1 or len(tasks) == 1:
         for task in tasks:
             task()

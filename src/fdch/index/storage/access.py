@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fdch.errors import DamagedIndex, FdchError, IndexFolderError
-from fdch.index.search.rows import MOST_BITS
+from fdch.index.search.rows import MAX_BITS as MOST_BITS
 from fdch.index.storage.acknowledged import (
     Acknowledged,
     acknowledge,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.index.search.bucketed import Buckets
-from fdch.index.search.partitioned import Grouping
+from fdch.index.search.buckets import Buckets
+from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
 from fdch.index.storage.access import Access, View
 from fdch.index.storage.changes import new_part, put_chunks, put_part, set_fact

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from fdch.errors import IndexFolderError
-from fdch.index.search.rows import MOST_BITS
+from fdch.index.search.rows import MAX_BITS as MOST_BITS
 from fdch.index.storage.access import facts_checksum
 from fdch.index.storage.acknowledged import Acknowledged, begin
 from fdch.index.storage.catalogue import PAGE_BYTES, commit_durably, create_catalogue

@@ -6,7 +6,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from fdch.codes import Codes
-from fdch.index.search.bucketed import Buckets
+from fdch.index.search.buckets import Buckets
 from fdch.index.search.gallery import Found, Gallery, Part
 from fdch.index.search.lookup import within
 from fdch.index.search.rows import row_codes, row_words

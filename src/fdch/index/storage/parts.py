@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.search.bucketed import Buckets
+from fdch.index.search.buckets import Buckets
 from fdch.index.search.gallery import Part
-from fdch.index.search.partitioned import Grouping
+from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows, row_length, row_type
 from fdch.index.storage.layout import CATALOGUE, MOST_PART_ROWS, digest
 from fdch.index.storage.segments import REPAIR, Segment

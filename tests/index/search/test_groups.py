@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex
-from fdch.index.search import partitioned
 from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.groups import (
+    Grouping,
+    _find_centres,
+    compared_share,
+    group_rows,
+    kernels,
+)
 from fdch.index.search.lookup import nearest, within
-from fdch.index.search.partitioned import Grouping, _find_centres, group_rows
 from fdch.progress import silent
 
 
@@ -89,14 +94,14 @@ def test_thousands_of_ties_are_cut_by_number(flips):
         assert pairs(nearest(blocks, codes[:20], k)) == pairs(truth)
 
 
-def test_clumped_codes_are_grouped_and_mostly_skipped():
+def test_clustered_codes_are_grouped_and_mostly_skipped():
     codes = draw_codes(np.random.default_rng(0), 60_000, 64, 50, 0.05)
     rows = row_words(codes)
     grouping = Grouping.build(rows, 64)
     assert grouping is not None
     assert sorted(grouping.order.tolist()) == list(range(60_000))
     assert grouping.order[grouping.places].tolist() == list(range(60_000))
-    assert grouping._compared(rows, 64, 100, rows[:64]) < 0.1
+    assert compared_share(grouping, rows, 64, 100, rows[:64]) < 0.1
     part = Part(rows[grouping.order], 0, None, grouping)
     found = nearest(Gallery(64, (part,)), codes[:9], 50, threads=2)
     truth = nearest(Gallery(64, (Part(rows, 0),)), codes[:9], 50)
@@ -114,11 +119,11 @@ def test_few_codes_are_not_grouped():
 
 def test_without_numba_nothing_is_grouped(monkeypatch):
     monkeypatch.setitem(sys.modules, "fdch.index.search.group_kernels", None)
-    partitioned.loops.cache_clear()
+    kernels.cache_clear()
     try:
         assert Grouping.build(np.zeros(50_000, dtype=np.uint64), 64) is None
     finally:
-        partitioned.loops.cache_clear()
+        kernels.cache_clear()
 
 
 def test_the_same_seed_gives_the_same_groups():
@@ -169,6 +174,6 @@ class TestKept:
         assert nearest(gallery, query, 5)[0].numbers.size == 0
         with pytest.raises(DamagedIndex, match="not there"):
             within(gallery, query, 5)
-        nearest(gallery.only(np.arange(50)), query, 5)
+        assert nearest(gallery.only(np.arange(50)), query, 5)[0].numbers.size == 0
         with pytest.raises(DamagedIndex, match="not there"):
             gallery.only(np.arange(5))

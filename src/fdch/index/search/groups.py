@@ -1,7 +1,7 @@
-"""Rows in groups around majority codes, so that most need not be looked at.
+"""Rows in groups around majority codes, so that most need not be compared.
 
-Learned codes lie in clumps. Each group keeps its centre and, for every distance
-from the centre, where the rows at that distance (a ring) begin. The triangle
+Learned codes lie in clusters. Each group has a centre and, for every distance from
+the centre, the place where the rows at that distance (a ring) begin. The triangle
 inequality bounds how near a ring can be to a query; a ring whose bound cannot
 beat the k-th answer so far is skipped. The answers are those of the full scan.
 """
@@ -9,27 +9,41 @@ beat the k-th answer so far is skipped. The answers are those of the full scan.
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any
+from functools import cache, cached_property, partial
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.search.rows import Rows, flat, frozen, row_length, row_type
+from fdch.index.search.gallery import Part
+from fdch.index.search.rows import (
+    NOTHING,
+    Ints,
+    Places,
+    Rows,
+    check_arrays,
+    flat,
+    frozen,
+    row_length,
+    row_shape,
+    row_type,
+)
+from fdch.index.search.scan import Engine, Keys, search_with_room
 from fdch.index.search.threads import ranges, share
 from fdch.machine import usable_cores
 from fdch.progress import Progress, Update, silent
 
-FEWEST_ROWS = 1 << 15  # below, a scan takes microseconds
+MIN_ROWS = 1 << 15  # below, a scan takes microseconds
 ROWS_PER_GROUP = 1024
-MOST_GROUPS = 2048
+MAX_GROUPS = 2048
 SAMPLE_PER_GROUP = 128
 ROUNDS = 8
 TRIAL_QUERIES = 64
 TRIAL_ANSWERS = 100
-WORTHWHILE = 0.2  # share of rows compared, above which a scan is quicker
+MAX_COMPARED = 0.2  # share of rows compared, above which a scan is quicker
 ROWS_PER_TASK = 1 << 16
+QUERIES_PER_TASK = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +60,19 @@ class Grouping:
         reaches: Distance of the farthest row of each group from its centre, falling.
     """
 
-    order: NDArray[np.uint32]
-    places: NDArray[np.uint32]
+    order: Places
+    places: Places
     centres: Rows
-    starts: NDArray[np.int64]
-    reaches: NDArray[np.int64]
+    starts: Ints
+    reaches: Ints
+
+    @cached_property
+    def bounds(self) -> tuple[Rows, Ints, Ints]:
+        """Centres, starts and reaches, as the kernels read them."""
+        return flat(self.centres), frozen(self.starts), frozen(self.reaches)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give all arrays by name, to be kept."""
+        """Return all arrays by name, to be stored."""
         return {
             "order": self.order,
             "places": self.places,
@@ -66,10 +85,10 @@ class Grouping:
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], bits: int, count: int
     ) -> "Grouping":
-        """Take up arrays that were kept.
+        """Make a grouping of stored arrays.
 
         Args:
-            arrays: What `arrays` gave.
+            arrays: What `arrays` returned.
             bits: Length of the codes.
             count: Rows of the part.
 
@@ -85,13 +104,7 @@ class Grouping:
             "starts": (np.dtype(np.int64), (groups, bits + 2)),
             "reaches": (np.dtype(np.int64), (groups,)),
         }
-        for name, (kind, shape) in expected.items():
-            values = arrays.get(name)
-            if values is None or values.dtype != kind or values.shape != shape:
-                raise DamagedIndex(
-                    f"'{name}' of a grouping of {count} rows must be {kind} of shape "
-                    f"{shape}; compact the index again."
-                )
+        check_arrays(arrays, expected, f"a grouping of {count} rows")
         starts, reaches = arrays["starts"], arrays["reaches"]
         if groups == 0 or not (
             starts.min() >= 0
@@ -115,88 +128,40 @@ class Grouping:
         threads: int | None = None,
         progress: Progress = silent,
     ) -> "Grouping | None":
-        """Group rows, or find that it does not pay.
+        """Group rows where that saves comparisons.
 
         Args:
             rows: Codes in order of their numbers, fewer than 2^31.
             bits: Length of the codes.
             seed: Of the sample that centres are found on.
-            threads: How many may share the work; None for one to a core.
-            progress: Told how many rows are grouped.
+            threads: How many may share the work; None for one per core.
+            progress: Called with the number of rows grouped.
 
         Returns:
-            None where the codes are too few, have no groups to speak of, or numba
+            None where the codes are too few, have no clusters to speak of, or numba
             is not installed.
         """
-        if len(rows) < FEWEST_ROWS or loops() is None:
+        if len(rows) < MIN_ROWS or kernels() is None:
             return None
         rng = np.random.default_rng(seed)
-        groups = min(MOST_GROUPS, len(rows) // ROWS_PER_GROUP)
+        groups = min(MAX_GROUPS, len(rows) // ROWS_PER_GROUP)
         chosen = rng.choice(len(rows), min(len(rows), groups * SAMPLE_PER_GROUP), False)
         sample = rows[np.sort(chosen)]
         centres = _find_centres(sample, bits, groups, rng)
-        share_of_answers = TRIAL_ANSWERS * len(sample) / len(rows)
         trial = group_rows(sample, bits, centres, 1, silent)
-        wanted = max(1, round(share_of_answers))
-        asked = sample[rng.choice(len(sample), TRIAL_QUERIES)]
-        if trial._compared(sample, bits, wanted, asked) > WORTHWHILE:
+        wanted = max(1, round(TRIAL_ANSWERS * len(sample) / len(rows)))
+        queries = sample[rng.choice(len(sample), TRIAL_QUERIES)]
+        if compared_share(trial, sample, bits, wanted, queries) > MAX_COMPARED:
             return None
         grouping = group_rows(rows, bits, centres, threads or usable_cores(), progress)
-        asked = rows[rng.choice(len(rows), TRIAL_QUERIES)]
-        compared = grouping._compared(rows, bits, TRIAL_ANSWERS, asked)
-        return grouping if compared <= WORTHWHILE else None
-
-    def _compared(self, rows: Rows, bits: int, k: int, queries: Rows) -> float:
-        """Give the share of rows compared by a query, measured on some queries."""
-        found = np.empty((len(queries), k), dtype=np.int64)
-        seen = np.zeros(len(queries), dtype=np.int64)
-        limits = np.full(len(queries), bits + 1, dtype=np.int64)
-        self.nearest(
-            rows[self.order], 0, np.empty(0, dtype=np.bool_), flat(queries),
-            limits, bits, found, seen,
-        )  # fmt: skip
-        return float(np.mean(seen)) / len(rows)
-
-    def nearest(
-        self,
-        rows: Rows,
-        first: int,
-        dead: NDArray[np.bool_],
-        queries: Rows,
-        limits: NDArray[np.int64],
-        bits: int,
-        found: NDArray[np.int64],
-        seen: NDArray[np.int64],
-    ) -> None:
-        """Call the compiled search; its arguments are described there."""
-        loops().nearest_in_groups(
-            flat(rows), row_length(bits), frozen(self.order), first, frozen(dead),
-            flat(self.centres), frozen(self.starts), frozen(self.reaches), queries,
-            limits, bits, found, seen,
-        )  # fmt: skip
-
-    def within(
-        self,
-        rows: Rows,
-        bits: int,
-        first: int,
-        dead: NDArray[np.bool_],
-        queries: Rows,
-        limit: int,
-        found: NDArray[np.int64],
-        sizes: NDArray[np.int64],
-    ) -> None:
-        """Call the compiled radius search; its arguments are described there."""
-        loops().within_groups(
-            flat(rows), row_length(bits), frozen(self.order), first, frozen(dead),
-            flat(self.centres), frozen(self.starts), frozen(self.reaches), queries,
-            limit, found, sizes,
-        )  # fmt: skip
+        queries = rows[rng.choice(len(rows), TRIAL_QUERIES)]
+        compared = compared_share(grouping, rows, bits, TRIAL_ANSWERS, queries)
+        return grouping if compared <= MAX_COMPARED else None
 
 
 @cache
-def loops() -> Any:
-    """Give the compiled loops, None where numba is not installed."""
+def kernels() -> Any:
+    """Import the compiled kernels; return None where numba is not installed."""
     try:
         return importlib.import_module("fdch.index.search.group_kernels")
     except ImportError:
@@ -210,15 +175,13 @@ def _find_centres(
 
     Centres of hardly any rows move to where rows are far from every centre.
     """
-    from fdch.index.search import grouping_kernels as kernels
-
-    words, rings = row_length(bits), bits + 1
+    words, rings = row_shape(bits), bits + 1
     line, cells = flat(sample), np.empty(len(sample), dtype=np.uint32)
     centres = sample[rng.choice(len(sample), groups, False)]
     moving = centres.reshape(-1)
     for turn in range(ROUNDS):
-        kernels.assign(line, words, flat(moving), 0, len(sample), rings, cells)
-        kernels.majorities(line, words, cells, rings, moving)
+        kernels().assign(line, words, flat(moving), 0, len(sample), rings, cells)
+        kernels().majorities(line, words, cells, rings, moving)
         far = (cells % rings).astype(np.int64)
         sizes = np.bincount(cells // rings, minlength=groups)
         small = np.flatnonzero(sizes * 8 < len(sample) / groups)[: groups // 8]
@@ -232,23 +195,21 @@ def group_rows(
     rows: Rows, bits: int, centres: Rows, threads: int, progress: Progress
 ) -> Grouping:
     """Sort rows by group, ring and number."""
-    from fdch.index.search import grouping_kernels as kernels
-
-    words, rings, count = row_length(bits), bits + 1, len(rows)
+    words, rings, count = row_shape(bits), bits + 1, len(rows)
     cells = np.empty(count, dtype=np.uint32)
     line, middle = flat(rows), flat(centres)
     pieces = ranges(0, count, -(-count // ROWS_PER_TASK))
     done: list[int] = []
 
     def assign(start: int, stop: int) -> None:
-        kernels.assign(line, words, middle, start, stop, rings, cells)
+        kernels().assign(line, words, middle, start, stop, rings, cells)
         done.append(stop - start)
         progress(Update("grouping codes", sum(done), count, "code"))
 
     share([partial(assign, *piece) for piece in pieces], threads)
     begins = np.empty(len(centres) * rings + 1, dtype=np.int64)
     order, places = np.empty((2, count), dtype=np.uint32)
-    kernels.sort_cells(cells, begins, order, places)
+    kernels().sort_cells(cells, begins, order, places)
     starts = np.empty((len(centres), rings + 1), dtype=np.int64)
     starts[:, :rings] = begins[:-1].reshape(-1, rings)
     starts[:, rings] = begins[rings::rings]
@@ -257,3 +218,77 @@ def group_rows(
     kept = np.flatnonzero(filled.any(axis=1))
     kept = kept[np.argsort(-reaches[kept], kind="stable")]
     return Grouping(order, places, centres[kept], starts[kept], reaches[kept])
+
+
+def compared_share(
+    grouping: Grouping, rows: Rows, bits: int, k: int, queries: Rows
+) -> float:
+    """Measure on some queries the share of rows that a search compares."""
+    part = Part(rows[grouping.order], 0, None, grouping)
+    limits = np.full(len(queries), bits + 1, dtype=np.int64)
+    _, compared = nearest_in_groups(part, grouping, bits, queries, limits, k, 1)
+    return float(np.mean(compared)) / len(rows)
+
+
+def usable_grouping(part: Part, engine: Engine) -> Grouping | None:
+    """Return the part's grouping where it can be searched with."""
+    if part.grouping is None or engine == "numpy" or kernels() is None:
+        return None
+    return part.grouping
+
+
+def nearest_in_groups(
+    part: Part,
+    grouping: Grouping,
+    bits: int,
+    queries: Rows,
+    limits: Ints,
+    k: int,
+    threads: int,
+) -> tuple[Keys, Ints]:
+    """Find for each query the k nearest rows that stay below its limit.
+
+    Returns:
+        Keys in order, (queries, k), filled up with NOTHING; how many rows were
+        compared with each query.
+    """
+    count, words, line = len(queries), row_shape(bits), flat(queries)
+    found = np.full((count, k), NOTHING, dtype=np.int64)
+    compared = np.zeros(count, dtype=np.int64)
+
+    def work(start: int, stop: int) -> None:
+        some = slice(start, stop)
+        kernels().nearest_in_groups(
+            part.flat_rows, words, part.flat_order, part.first, part.flat_dead,
+            grouping.bounds, line[start * len(words) : stop * len(words)],
+            limits[some], found[some], compared[some],
+        )  # fmt: skip
+
+    pieces = ranges(0, count, max(threads, -(-count // QUERIES_PER_TASK)))
+    share([partial(work, *piece) for piece in pieces], threads)
+    return found, compared
+
+
+def within_groups(
+    part: Part, grouping: Grouping, bits: int, queries: Rows, radius: int
+) -> list[Keys]:
+    """Find for each query the keys of all rows no farther than the radius, unsorted."""
+    words, line = row_shape(bits), flat(queries)
+
+    def work(start: int, stop: int, found: Keys, sizes: Ints) -> None:
+        kernels().within_groups(
+            part.flat_rows, words, part.flat_order, part.first, part.flat_dead,
+            grouping.bounds, line[start * len(words) : stop * len(words)],
+            radius + 1, found, sizes,
+        )  # fmt: skip
+
+    return cast("list[Keys]", search_with_room(work, 0, len(queries)))
+
+
+def count_reached(grouping: Grouping, bits: int, queries: Rows, radius: int) -> Ints:
+    """Count the rows that a radius search in groups would compare with each query."""
+    reached = np.empty(len(queries), dtype=np.int64)
+    kernels().count_reached(
+        row_shape(bits), grouping.bounds, flat(queries), radius + 1, reached
+    )
+    return reached

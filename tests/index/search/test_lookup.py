@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError, MissingExtra, SettingError
-from fdch.index.search import engines, scan_numpy
+from fdch.index.search import scan, scan_numpy
 from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, within
 
-ENGINES: tuple[engines.Engine, ...] = ("numba", "numpy")
+ENGINES: tuple[scan.Engine, ...] = ("numba", "numpy")
 BITS = (1, 8, 13, 16, 24, 32, 33, 64, 65, 100, 128, 192, 256)
 
 
@@ -103,11 +103,11 @@ def test_many_rows_are_shared_between_threads(bits, queries, monkeypatch):
     monkeypatch.setattr("fdch.index.search.threads.BYTES_TO_SHARE", 1 << 16)
     rng = np.random.default_rng(bits)
     codes = draw_codes(rng, 150_000, bits, 0.3)
-    asked = draw_codes(rng, queries, bits, 0.3)
+    batch = draw_codes(rng, queries, bits, 0.3)
     gallery = Gallery(bits, (Part(row_words(codes), 0),))
-    one = nearest(gallery, asked, 20, threads=1)
-    two = nearest(gallery, asked, 20, threads=2)
-    slow = nearest(gallery, asked[:2], 20, engine="numpy")
+    one = nearest(gallery, batch, 20, threads=1)
+    two = nearest(gallery, batch, 20, threads=2)
+    slow = nearest(gallery, batch[:2], 20, engine="numpy")
     assert [pairs(some) for some in one] == [pairs(some) for some in two]
     assert [pairs(some) for some in one[:2]] == [pairs(some) for some in slow]
 
@@ -117,14 +117,14 @@ def test_many_results_of_many_queries_take_one_more_search(monkeypatch):
     queries = Codes(np.zeros((40, 8), dtype=np.uint8), 64)
     gallery = Gallery(64, (Part(rows, 0),))
     searched = []
-    loops = engines.scan_engine("numba")
-    before = loops.rows_within
+    kernels = scan.load_engine("numba")
+    before = kernels.rows_within
 
     def counted(*arguments):
         searched.append(arguments)
         before(*arguments)
 
-    monkeypatch.setattr(loops, "rows_within", counted)
+    monkeypatch.setattr(kernels, "rows_within", counted)
     found = within(gallery, queries, 1, threads=1, engine="numba")
     right = [(int(row).bit_count(), i) for i, row in enumerate(rows)]
     right = sorted(pair for pair in right if pair[0] <= 1)
@@ -166,17 +166,17 @@ WARMED = """
 import sys
 import numpy as np
 from fdch.bench.clustered_codes import Source
-from fdch.index.search.bucketed import Buckets
+from fdch.index.search.buckets import Buckets
 from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm, within
-from fdch.index.search.partitioned import Grouping
+from fdch.index.search.groups import Grouping
 
 def compiled():
     return {
-        f"{name}.{loop}": len(value.signatures)
+        f"{name}.{kernel}": len(value.signatures)
         for name, module in sys.modules.items()
         if name.startswith("fdch.index.") and name.endswith("_kernels")
-        for loop, value in vars(module).items()
+        for kernel, value in vars(module).items()
         if hasattr(value, "signatures")
     }
 
@@ -224,7 +224,7 @@ def test_queries_of_another_length_are_refused():
 
 
 @pytest.mark.parametrize("k", [0, -3])
-def test_at_least_one_item_must_be_asked_for(k):
+def test_at_least_one_item_must_be_requested(k):
     query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
     with pytest.raises(SettingError, match=str(k)):
         nearest(Gallery(64, ()), query, k)
@@ -250,13 +250,13 @@ def test_parts_must_rise_in_number():
 
 def test_without_numba_numpy_searches(monkeypatch):
     monkeypatch.setitem(sys.modules, "fdch.index.search.scan_kernels", None)
-    engines.scan_engine.cache_clear()
+    scan.load_engine.cache_clear()
     try:
-        assert engines.scan_engine() is scan_numpy
+        assert scan.load_engine() is scan_numpy
         with pytest.raises(MissingExtra, match=r"fdch\[fast\]"):
-            engines.scan_engine("numba")
+            scan.load_engine("numba")
     finally:
-        engines.scan_engine.cache_clear()
+        scan.load_engine.cache_clear()
 
 
 def test_searching_needs_no_numba():
@@ -278,7 +278,7 @@ LATE = """
 import sys
 import numpy as np
 from fdch.codes import Codes
-from fdch.index.search import engines
+from fdch.index.search import scan
 from fdch.index.search.gallery import Gallery, Part
 from fdch.index.search.lookup import nearest, within
 
@@ -288,18 +288,18 @@ for _ in range(3):
     assert nearest(gallery, query, 2)[0].numbers.tolist() == [0, 1]
     assert within(gallery, query, 1)[0].numbers.tolist() == [0, 1, 2, 4]
 assert "numba" not in sys.modules
-engines.PATIENCE = 39
+scan.NUMBA_WARMUP_COMPARISONS = 39
 assert nearest(gallery, query, 2)[0].numbers.tolist() == [0, 1]
 assert "numba" not in sys.modules
 assert within(gallery, query, 1)[0].numbers.tolist() == [0, 1, 2, 4]
-assert engines.LOOPS in sys.modules
+assert scan.KERNELS in sys.modules
 """
 
 
-def test_compiled_loops_are_loaded_once_it_is_worth_it():
+def test_kernels_are_loaded_after_many_comparisons():
     subprocess.run([sys.executable, "-c", LATE], check=True)
 
 
 def test_an_unknown_engine_is_refused():
     with pytest.raises(SettingError, match="'fortran'"):
-        engines.scan_engine("fortran")
+        scan.load_engine("fortran")

@@ -9,12 +9,17 @@ from hypothesis import strategies as st
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex
-from fdch.index.search import bucketed
-from fdch.index.search.bucket_search import within_buckets
-from fdch.index.search.bucketed import Buckets, cuts_of
+from fdch.index.search.buckets import (
+    Buckets,
+    choose_cuts,
+    count_openings,
+    kernels,
+    list_openings,
+    within_buckets,
+)
 from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.groups import group_rows
 from fdch.index.search.lookup import within
-from fdch.index.search.partitioned import group_rows
 from fdch.index.search.rows import flat
 from fdch.progress import silent
 
@@ -36,7 +41,7 @@ def pairs(found):
 
 @pytest.fixture(autouse=True)
 def build_for_few_rows(monkeypatch):
-    monkeypatch.setattr(bucketed, "FEWEST_ROWS", 1)
+    monkeypatch.setattr("fdch.index.search.buckets.MIN_ROWS", 1)
 
 
 @st.composite
@@ -62,8 +67,8 @@ def bucketed_parts(draw):
 def test_buckets_hold_all_within_a_radius(parts, radius):
     part, plain, queries, bits = parts
     truth = within(Gallery(bits, (plain,)), queries, radius, engine="numpy")
-    asked = flat(row_words(queries))
-    found = within_buckets(part, part.buckets, bits, asked, radius, LONG)
+    line = flat(row_words(queries))
+    found = within_buckets(part, part.buckets, bits, line, radius, LONG)
     for keys, some in zip(found, truth, strict=True):
         assert keys is not None
         expected = (some.distances.astype(np.int64) << 48) | some.numbers
@@ -74,9 +79,9 @@ def test_buckets_hold_all_within_a_radius(parts, radius):
 @given(parts=bucketed_parts(), radius=st.integers(-1, 70), many=st.booleans())
 def test_whatever_way_is_chosen_answers_are_the_scan_s(engine, parts, radius, many):
     part, plain, queries, bits = parts
-    asked = queries if many else queries[:1]
-    truth = within(Gallery(bits, (plain,)), asked, radius, engine="numpy")
-    found = within(Gallery(bits, (part,)), asked, radius, engine=engine)
+    some = queries if many else queries[:1]
+    truth = within(Gallery(bits, (plain,)), some, radius, engine="numpy")
+    found = within(Gallery(bits, (part,)), some, radius, engine=engine)
     assert pairs(found) == pairs(truth)
 
 
@@ -98,14 +103,14 @@ def test_every_way_is_right_for_many_rows(radius, grouped):
             assert pairs(found) == pairs(truth[:count])
 
 
-def test_a_lookup_that_takes_long_is_left_undone():
+def test_a_lookup_that_takes_too_long_is_skipped():
     codes = draw_codes(np.random.default_rng(0), 1000, 64, 0.1)
     rows = row_words(codes)
     buckets = Buckets.build(rows, 64)
     assert buckets is not None
-    part, asked = Part(rows, 0, None, None, buckets), flat(rows[:2])
-    assert within_buckets(part, buckets, 64, asked, 2, 0) == [None, None]
-    assert within_buckets(part, buckets, 64, asked, 30, 0) == [None, None]
+    part, line = Part(rows, 0, None, None, buckets), flat(rows[:2])
+    assert within_buckets(part, buckets, 64, line, 2, 0) == [None, None]
+    assert within_buckets(part, buckets, 64, line, 30, 0) == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -121,20 +126,29 @@ def test_a_lookup_that_takes_long_is_left_undone():
     ],
 )
 def test_tables_suit_length_and_number(bits, count, tables, width):
-    cuts, chosen = cuts_of(bits, count)
+    cuts, chosen = choose_cuts(bits, count)
     assert (len(cuts), chosen) == (tables, width)
 
 
 @given(st.integers(12, 256), st.integers(1, 2**25))
 def test_tables_sort_by_bits_of_their_own(bits, count):
-    cuts, width = cuts_of(bits, count)
+    cuts, width = choose_cuts(bits, count)
     taken = [(word, shift + i) for word, shift in cuts.tolist() for i in range(width)]
     assert len(set(taken)) == len(taken)
     assert all(64 * word + bit < -(-bits // 8) * 8 for word, bit in taken)
 
 
+@pytest.mark.parametrize(
+    ("tables", "width", "radius"), [(1, 5, 2), (3, 6, 7), (4, 3, 2)]
+)
+def test_each_bucket_within_reach_is_opened_once(tables, width, radius):
+    openings = [tuple(pair) for pair in list_openings(tables, width, radius).tolist()]
+    assert len(set(openings)) == len(openings)
+    assert len(openings) == count_openings(tables, width, radius)
+
+
 def test_memory_stays_below_forty_bytes_a_code():
-    cuts, width = cuts_of(64, 10_000_000)
+    cuts, width = choose_cuts(64, 10_000_000)
     tables = len(cuts) * (4 * ((1 << width) + 1) + 4 * 10_000_000)
     grouping = 2 * 4 * 10_000_000
     assert 8 + (tables + grouping) / 10_000_000 < 40
@@ -142,15 +156,15 @@ def test_memory_stays_below_forty_bytes_a_code():
 
 def test_without_numba_there_are_no_buckets(monkeypatch):
     monkeypatch.setitem(sys.modules, "fdch.index.search.bucket_kernels", None)
-    bucketed.loops.cache_clear()
+    kernels.cache_clear()
     try:
         assert Buckets.build(np.zeros(50_000, dtype=np.uint64), 64) is None
     finally:
-        bucketed.loops.cache_clear()
+        kernels.cache_clear()
 
 
 def test_few_rows_get_no_buckets(monkeypatch):
-    monkeypatch.setattr(bucketed, "FEWEST_ROWS", 1000)
+    monkeypatch.setattr("fdch.index.search.buckets.MIN_ROWS", 1000)
     assert Buckets.build(np.zeros(999, dtype=np.uint64), 64) is None
 
 
@@ -178,11 +192,27 @@ class TestKept:
         with pytest.raises(DamagedIndex, match="other bits"):
             Buckets.from_arrays(arrays, 64, 500)
 
-    def test_wrong_places_do_no_harm(self, buckets):
-        for wrong in ("starts", "places"):
-            values = np.full_like(buckets.arrays()[wrong], 2**32 - 1)
-            arrays = {**buckets.arrays(), wrong: values}
-            damaged = Buckets.from_arrays(arrays, 64, 500)
-            part = Part(np.arange(500, dtype=np.uint64), 0, None, None, damaged)
-            query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
-            within(Gallery(64, (part,)), query, 2)
+    @pytest.mark.parametrize("name", ["starts", "places"])
+    def test_damaged_tables_find_nothing(self, buckets, name):
+        wrong = np.full_like(buckets.arrays()[name], 2**32 - 1)
+        assert self.look_up(buckets, **{name: wrong}) == []
+
+    def test_rows_found_by_damaged_tables_are_within_the_radius(self, buckets):
+        right = self.look_up(buckets)
+        near = [row for row in range(500) if row.bit_count() <= 2]
+        assert right == sorted((row.bit_count() << 48) | row for row in near)
+        wrong = buckets.places.copy()
+        wrong[:, ::2] = 2**32 - 1
+        found = self.look_up(buckets, places=wrong)
+        assert 0 < len(found) < len(right)
+        assert set(found) < set(right)
+
+    def look_up(self, buckets, **damaged):
+        """Give the sorted keys of rows within two bits of zero."""
+        arrays = {**buckets.arrays(), **damaged}
+        rows = np.arange(500, dtype=np.uint64)
+        read = Buckets.from_arrays(arrays, 64, 500)
+        part = Part(rows, 0, None, None, read)
+        [keys] = within_buckets(part, read, 64, flat(rows[:1]), 2, LONG)
+        assert keys is not None
+        return sorted(keys.tolist())

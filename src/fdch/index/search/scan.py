@@ -1,0 +1,229 @@
+"""The full scan: every code is compared with every query, by Numba or by NumPy.
+
+Exact for any codes, and the reference that groups and buckets are compared with.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from fdch.errors import MissingExtra, SettingError
+from fdch.index.search import scan_numpy
+from fdch.index.search.gallery import Part
+from fdch.index.search.rows import CHUNK, NOTHING, Ints, Rows, flat, row_shape
+from fdch.index.search.threads import ranges, share, threads_for
+
+Engine = Literal["auto", "numba", "numpy"]
+Keys = Ints
+
+KERNELS = "fdch.index.search.scan_kernels"
+# Comparisons that NumPy makes in about a second: as long as loading the kernels takes,
+# and far shorter than compiling them for the first time on a machine.
+NUMBA_WARMUP_COMPARISONS = 1 << 26
+MIN_QUERIES_TO_SHARE = 8  # that a thread needs to make good use of a block in cache
+FIRST_ROOM = 256  # keys of a radius search, at least, before anything is known
+ROOM_OF_FEW = 1 << 13  # that a few queries share: as much as is free at once
+MAX_ROOM = 1 << 22  # keys of several queries together when their number is known
+
+# Takes a range of queries, room for keys of each, and where to count them, whether
+# there is room or not.
+Search = Callable[[int, int, Keys, Ints], None]
+
+_compared = 0
+
+
+@cache
+def load_engine(engine: Engine = "auto") -> Any:
+    """Import the engine of that name; "auto" is numba where it is installed.
+
+    Returns:
+        A module with `nearest_rows` and `rows_within`.
+    """
+    if engine == "numpy":
+        return scan_numpy
+    if engine not in ("auto", "numba"):
+        raise SettingError(f"unknown engine {engine!r}; use auto, numba or numpy.")
+    try:
+        return importlib.import_module(KERNELS)
+    except ImportError as error:
+        if engine == "numba":
+            raise MissingExtra("the compiled scan", "fast") from error
+        return scan_numpy
+
+
+def choose_engine(engine: Engine, comparisons: int) -> Engine:
+    """Choose NumPy for "auto" until the process has made many comparisons.
+
+    Args:
+        engine: As requested.
+        comparisons: That the search makes.
+    """
+    global _compared
+    if engine != "auto" or KERNELS in sys.modules:
+        return engine
+    _compared += comparisons
+    return engine if _compared > NUMBA_WARMUP_COMPARISONS else "numpy"
+
+
+def nearest_in_part(
+    part: Part,
+    bits: int,
+    queries: Rows,
+    limits: Ints,
+    k: int,
+    threads: int = 1,
+    engine: Engine = "auto",
+) -> Keys:
+    """Find for each query the k nearest rows that stay below its limit.
+
+    Args:
+        part: Rows to search.
+        bits: Length of the codes.
+        queries: As rows.
+        limits: A distance for each query that rows must stay below.
+        k: How many are wanted.
+        threads: How many threads may share the work.
+        engine: What compares.
+
+    Returns:
+        Keys in order, (queries, k), filled up with NOTHING.
+    """
+    scan = _Scan(part, bits, queries, threads, engine)
+    found = np.empty((scan.row_pieces, len(queries), k), dtype=np.int64)
+    found.fill(NOTHING)
+
+    def work(piece: int, rows: tuple[int, int], some: slice) -> None:
+        scan.engine.nearest_rows(
+            *scan.arguments(rows, some), limits[some], bits, found[piece, some]
+        )
+
+    scan.share(work)
+    if scan.row_pieces == 1:
+        return part.number_keys(found[0])
+    together = found.transpose(1, 0, 2).reshape(len(queries), -1)
+    return part.number_keys(merge(together, k))
+
+
+def within_part(
+    part: Part,
+    bits: int,
+    queries: Rows,
+    radius: int,
+    threads: int = 1,
+    engine: Engine = "auto",
+) -> list[Keys]:
+    """Find for each query the keys of all rows no farther than the radius, unsorted."""
+    scan = _Scan(part, bits, queries, threads, engine)
+    pieces: list[list[Keys]] = [[] for _ in queries]
+
+    def work(piece: int, rows: tuple[int, int], some: slice) -> None:
+        def search(start: int, stop: int, found: Keys, sizes: Ints) -> None:
+            arguments = scan.arguments(rows, slice(start, stop))
+            scan.engine.rows_within(*arguments, radius + 1, found, sizes)
+
+        collected = search_with_room(search, some.start, some.stop)
+        for held, keys in zip(pieces[some], collected, strict=True):
+            held.append(cast("Keys", keys))
+
+    scan.share(work)
+    return [
+        part.number_keys(some[0] if len(some) == 1 else np.concatenate(some))
+        for some in pieces
+    ]
+
+
+def merge(keys: Keys, k: int) -> Keys:
+    """Return the k first of each row of keys, in order."""
+    return np.sort(keys, axis=1)[:, :k]
+
+
+class _Scan:
+    """Rows and queries laid out for the kernels, and how threads share them."""
+
+    def __init__(
+        self, part: Part, bits: int, queries: Rows, threads: int, engine: Engine
+    ) -> None:
+        self.engine = load_engine(engine)
+        self.words = row_shape(bits)
+        self.first, self.dead, self.count = part.first, part.flat_dead, len(part)
+        self.rows = part.flat_rows if part.grouping is None else flat(part.ordered())
+        self.flat_queries, self.queries = flat(queries), len(queries)
+        code_bytes = self.rows.itemsize * len(self.words)
+        self.threads = threads_for(self.count, code_bytes, self.queries, threads)
+        shares_queries = self.queries >= self.threads * MIN_QUERIES_TO_SHARE
+        self.row_pieces = 1 if shares_queries else self.threads
+
+    def share(self, work: Callable[[int, tuple[int, int], slice], None]) -> None:
+        """Do the work on pieces of the rows, or of the queries, in threads."""
+        if self.threads == 1:  # at once: a single query takes microseconds
+            work(0, (0, self.count), slice(0, self.queries))
+            return
+        query_pieces = self.threads if self.row_pieces == 1 else 1
+        tasks = [
+            partial(work, piece, rows, slice(*some))
+            for piece, rows in enumerate(ranges(0, self.count, self.row_pieces, CHUNK))
+            for some in ranges(0, self.queries, query_pieces)
+        ]
+        share(tasks, self.threads)
+
+    def arguments(self, rows: tuple[int, int], queries: slice) -> tuple[object, ...]:
+        """Return the first arguments of every kernel."""
+        length = len(self.words)
+        some = self.flat_queries[queries.start * length : queries.stop * length]
+        return self.rows, self.words, *rows, self.first, self.dead, some
+
+
+def search_with_room(search: Search, start: int, stop: int) -> list[Keys | None]:
+    """Collect what a search finds; where there was too little room, search again.
+
+    Args:
+        search: What finds.
+        start: The first query.
+        stop: One past the last.
+
+    Returns:
+        The keys of each query; None where the search set a size below zero.
+    """
+    first_room = max(FIRST_ROOM, ROOM_OF_FEW // max(stop - start, 1))
+    found = np.empty((stop - start, first_room), dtype=np.int64)
+    counted = np.zeros(stop - start, dtype=np.int64)
+    search(start, stop, found, counted)
+    sizes = counted.tolist()
+    collected = [found[i, :size] if size >= 0 else None for i, size in enumerate(sizes)]
+    if max(sizes, default=0) <= first_room:
+        return collected
+    for first, last in _runs(sizes, first_room):
+        shape = last - first, max(sizes[first:last])
+        room, again = np.empty(shape, np.int64), np.zeros(shape[0], np.int64)
+        search(start + first, start + last, room, again)
+        for i in range(first, last):
+            if sizes[i] > first_room:
+                collected[i] = room[i - first, : sizes[i]].copy()
+    return collected
+
+
+def _runs(sizes: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of queries that hold all those with too little room.
+
+    They are searched together, which takes less time than one after another, as
+    long as all may have the room of the largest.
+
+    >>> list(_runs([3, 300, 5, 900, 2], 256))
+    [(1, 4)]
+    """
+    first, last, largest = 0, 0, 0
+    for i, size in enumerate(sizes):
+        if size <= room:
+            continue
+        if last and (i + 1 - first) * max(largest, size) > MAX_ROOM:
+            yield first, last
+            last = 0
+        if not last:
+            first, largest = i, 0
+        last, largest = i + 1, max(largest, size)
+    if last:
+        yield first, last
