@@ -161,7 +161,7 @@ def test_answers_without_a_byte_are_counted(shop):
     many = Counted()
     for number in range(200):
         many.ask(shop, f"none {number}")
-    assert len(many._known) == filters._MOST_KNOWN
+    assert len(many._known) == filters._MAX_KNOWN
 
 
 def test_bytes_are_counted_anew_after_a_change(tmp_path):

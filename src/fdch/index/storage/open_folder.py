@@ -12,6 +12,7 @@ from fdch.index.storage.compaction import compact
 from fdch.index.storage.contents import columns, contents, describe
 from fdch.index.storage.duplicates import near_groups
 from fdch.index.storage.identities import ids_of
+from fdch.index.storage.kept_files import file_problems
 from fdch.index.storage.layout import MODEL
 from fdch.index.storage.sampling import sample_items
 from fdch.index.storage.verification import Verification, verify_folder
@@ -45,12 +46,12 @@ class OpenFolder:
     @property
     def model(self) -> str:
         """Give the fingerprint of the model that makes the codes."""
-        return str(self._access.facts["model"])
+        return self._access.about.model
 
     @property
     def facts(self) -> dict[str, object]:
         """Give what else was kept when the index was made."""
-        return dict(self._access.facts["facts"])
+        return dict(self._access.about.facts)
 
     def require_model(self, model: str) -> None:
         """Refuse codes or queries of another model.
@@ -65,16 +66,21 @@ class OpenFolder:
             )
 
     def model_folder(self) -> Path:
-        """Give the folder with the model's files.
+        """Return the folder with the model's files, each as it was written.
 
         Raises:
-            DamagedIndex: There is none.
+            DamagedIndex: One is missing or damaged.
         """
         folder = self.path / MODEL
         if not folder.is_dir():
             raise DamagedIndex(
                 f"index '{self.path}' has lost its model, the folder '{MODEL}' in it. "
                 "Restore it from a copy, or create the index again."
+            )
+        for problem in file_problems(self.path, self._access.about.files):
+            raise DamagedIndex(
+                f"the model in index '{self.path}' is damaged: {problem}. Restore "
+                "that file from a copy."
             )
         return folder
 
@@ -131,7 +137,7 @@ class OpenFolder:
             return verify_folder(self.path, progress, is_locked=is_locked)
 
     def close(self) -> None:
-        """Let go of the files; leave the folder sealed."""
+        """Let go of the files."""
         self._close()
 
     def __enter__(self) -> Self:

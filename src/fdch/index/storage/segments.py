@@ -1,7 +1,7 @@
 """Files of rows: a checked header, then rows that are only ever appended to.
 
-How many rows count is known to the catalogue; what lies behind them is cut by
-the next writer. Checksums are kept there too, one for each few hundred rows.
+The log says how many rows count, and has a checksum for each few hundred of them. What
+lies behind them is an unfinished change; the next writer cuts it off.
 """
 
 import os
@@ -17,12 +17,14 @@ from fdch.errors import DamagedIndex
 from fdch.index.storage.layout import (
     CHUNK_BYTES,
     FORMAT,
+    REPAIR,
     digest,
     open_plainly,
     part_file,
     sync,
     sync_folder,
 )
+from fdch.index.storage.log import write_all
 
 _MAGIC = b"fdchrows"
 _HEAD = struct.Struct("<8sII16sQ8s")
@@ -104,7 +106,7 @@ class Segment:
         with open(self.path, "r+b", opener=open_plainly) as file:
             begun = self._begun(file.fileno(), chunk, inside, last)
             os.truncate(file.fileno(), self.size(before))
-            _write_all(file.fileno(), content, self.size(before))
+            write_all(file.fileno(), content, self.size(before))
             sync(file.fileno())
         return list(self._digests(chunk, begun, content))
 
@@ -163,6 +165,18 @@ class Segment:
                 yield chunk, file.read(min(step, left))
                 left -= step
 
+    def read(self, low: int, high: int) -> bytes:
+        """Read some rows, as they are."""
+        with self.path.open("rb") as file:
+            file.seek(self.size(low))
+            return file.read((high - low) * self.row_bytes)
+
+    def write_at(self, row: int, content: bytes) -> None:
+        """Write rows over those from a row on, and flush them to disk."""
+        with open(self.path, "r+b", opener=open_plainly) as file:
+            write_all(file.fileno(), memoryview(content), self.size(row))
+            sync(file.fileno())
+
     def digest(self, chunk: int, content: bytes | bytearray | memoryview) -> bytes:
         """Give the checksum of a chunk."""
         return digest(content, self.uid, self.kind, self.part, chunk)
@@ -190,12 +204,3 @@ class Segment:
             whole = begun + part.tobytes() if begun else part
             yield chunk, self.digest(chunk, whole)
             chunk, begun, place = chunk + 1, b"", end
-
-
-REPAIR = "Run 'fdch index verify' to see what is wrong, 'fdch index repair' to mend it."
-
-
-def _write_all(handle: int, content: memoryview, place: int) -> None:
-    while content:
-        written = os.pwrite(handle, content[: 2**26], place)
-        content, place = content[written:], place + written

@@ -1,22 +1,52 @@
-"""The tables of a catalogue."""
+"""The tables of the catalogue, and how records of the log change them."""
 
+import json
 import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from fdch.errors import DamagedIndex, IndexFolderError
-from fdch.index.storage.layout import CATALOGUE, FORMAT
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.errors import DamagedIndex
+from fdch.index.storage.items import CellRow, Value, cells_of
+from fdch.index.storage.layout import CATALOGUE, REPAIR, digest
+from fdch.index.storage.log import (
+    COMMIT,
+    INDEX,
+    ITEM,
+    PART,
+    RANGE,
+    REMOVAL,
+    Entry,
+    Position,
+    Record,
+    payload_digest,
+)
+from fdch.index.storage.records import (
+    About,
+    Commit,
+    PartRecord,
+    item_entry,
+    read_item,
+    read_part,
+    read_removal,
+)
+from fdch.index.store import LABEL
 
 SCHEMA = (
-    "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE parts (part INTEGER PRIMARY KEY, first INTEGER NOT NULL, "
-    "rows INTEGER NOT NULL, span INTEGER NOT NULL, digest BLOB NOT NULL)",
-    "CREATE TABLE chunks (part INTEGER NOT NULL, kind TEXT NOT NULL, "
-    "chunk INTEGER NOT NULL, digest BLOB NOT NULL, "
-    "PRIMARY KEY (part, kind, chunk)) WITHOUT ROWID",
-    "CREATE TABLE files (path TEXT PRIMARY KEY, bytes INTEGER NOT NULL, "
-    "digest BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE ranges (first INTEGER PRIMARY KEY, count INTEGER NOT NULL)",
-    "CREATE TABLE removed (entry INTEGER PRIMARY KEY, number INTEGER NOT NULL UNIQUE)",
+    "CREATE TABLE state (row INTEGER PRIMARY KEY CHECK (row = 0), uid BLOB NOT NULL, "
+    "about TEXT NOT NULL, first INTEGER NOT NULL, sequence INTEGER NOT NULL, "
+    '"offset" INTEGER NOT NULL, chain BLOB NOT NULL, "commit" INTEGER NOT NULL, '
+    "items INTEGER NOT NULL, next_number INTEGER NOT NULL, "
+    "next_part INTEGER NOT NULL, digest BLOB NOT NULL)",
+    "CREATE TABLE records (kind TEXT NOT NULL, sequence INTEGER NOT NULL, "
+    "payload BLOB NOT NULL, digest BLOB NOT NULL, "
+    "PRIMARY KEY (kind, sequence)) WITHOUT ROWID",
+    "CREATE TABLE parts (part INTEGER PRIMARY KEY, content TEXT NOT NULL, "
+    "digest BLOB NOT NULL)",
     "CREATE TABLE items (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
     "content TEXT NOT NULL, digest BLOB NOT NULL)",
     'CREATE TABLE columns ("column" INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)',
@@ -24,23 +54,277 @@ SCHEMA = (
     "number INTEGER NOT NULL, spelled TEXT NOT NULL, "
     'PRIMARY KEY ("column", value, number, spelled)) WITHOUT ROWID',
 )
+_KEPT = (REMOVAL, RANGE, PART)  # which the table of records has, too
+_ITEMS_AT_A_TIME = 10_000
 
 
-def require_own_schema(connection: sqlite3.Connection, folder: Path) -> None:
-    """Trust no trigger, view or table that this program did not make."""
-    found = [
-        sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema") if sql
-    ]
-    if "facts" in str(found):
-        row = connection.execute("SELECT value FROM facts WHERE name = 'format'")
-        (version,) = row.fetchone() or (None,)
-        if isinstance(version, int) and version > FORMAT:
-            raise IndexFolderError(
-                f"index '{folder}' has format {version}, written by a later version; "
-                f"this one reads formats up to {FORMAT}. Upgrade fdch to open it."
-            )
-    if sorted(found) != sorted(SCHEMA):
-        raise DamagedIndex(
-            f"'{folder / CATALOGUE}' is not the catalogue of an index, or it is "
-            "damaged. Check the path, or run 'fdch index verify'."
+@dataclass(frozen=True)
+class State:
+    """Up to where the catalogue follows the log, and what it then holds.
+
+    Args:
+        uid: Identity of the index.
+        about: What never changes of it, as JSON.
+        first: Sequence number before the log's first; changes with each compaction.
+        sequence: Of the last record applied.
+        offset: Bytes of the log up to there.
+        chain: Check of that record.
+        commit: Number of the last commit.
+        items: How many items there are.
+        next_number: The number that the next item gets.
+        next_part: The number that the next part gets.
+    """
+
+    uid: bytes
+    about: str
+    first: int
+    sequence: int
+    offset: int
+    chain: bytes
+    commit: int = 0
+    items: int = 0
+    next_number: int = 0
+    next_part: int = 0
+
+    @property
+    def position(self) -> Position:
+        """Return the end of the log as far as it was applied."""
+        return Position(self.sequence, self.offset, self.chain)
+
+    @property
+    def counts(self) -> Commit:
+        """Return what the last commit said."""
+        return Commit(self.commit, self.items, self.next_number, self.next_part)
+
+    def after(self, position: Position, commit: Commit) -> "State":
+        """Return the state after some more records."""
+        return replace(
+            self,
+            sequence=position.sequence,
+            offset=position.offset,
+            chain=position.chain,
+            commit=commit.commit,
+            items=commit.items,
+            next_number=commit.next_number,
+            next_part=commit.next_part,
         )
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Put the state into the catalogue."""
+        marks = ", ".join("?" * 11)
+        connection.execute(
+            f"INSERT OR REPLACE INTO state VALUES (0, {marks})",
+            (*astuple(self), self._digest()),
+        )
+
+    def _digest(self) -> bytes:
+        values = [
+            each.hex() if isinstance(each, bytes) else each for each in astuple(self)
+        ]
+        return digest(json.dumps(values).encode(), self.uid, "state")
+
+    @classmethod
+    def read(cls, connection: sqlite3.Connection, folder: Path) -> "State":
+        """Read the state, with its checksum.
+
+        Raises:
+            DamagedIndex: There is none, or it is not as written.
+        """
+        row = connection.execute("SELECT * FROM state").fetchone()
+        if row is not None:
+            state, check = cls(*row[1:-1]), row[-1]
+            is_typed = isinstance(state.uid, bytes) and len(state.uid) == 16
+            if is_typed and state._digest() == check:
+                return state
+        raise DamagedIndex(f"'{folder / CATALOGUE}' has lost its state. {REPAIR}")
+
+
+class Applier:
+    """Applies records to the catalogue, a commit at a time.
+
+    Args:
+        connection: Inside a transaction.
+        state: Up to where the catalogue follows the log.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, state: State) -> None:
+        self._connection = connection
+        self.state = state
+        self._pending: list[tuple[int, str, str, bytes]] = []
+        self._cells: list[tuple[str, Value, int, str]] = []
+        self._columns: dict[str, int] = {}
+
+    def apply(self, record: Record, cells: Sequence[CellRow] | None = None) -> None:
+        """Apply one record.
+
+        Args:
+            record: The next one.
+            cells: Of the item, where they are known.
+        """
+        kind, payload = record.entry
+        if kind == ITEM:
+            number, id, content = read_item(payload)
+            self._pending.append((number, id, content, record.digest))
+            for name, value, spelled in cells or cells_of(id, content):
+                self._cells.append((name, value, number, spelled))
+            if len(self._pending) >= _ITEMS_AT_A_TIME:
+                self._put_items()
+        elif kind in _KEPT:
+            self._keep(record)
+        elif kind == COMMIT:
+            self.state = self.state.after(record.position, Commit.read(payload))
+        elif kind == INDEX:
+            self.state = replace(self.state, about=payload.decode())
+        else:
+            raise DamagedIndex(f"the log has a record of unknown kind {kind!r}.")
+
+    def finish(self) -> State:
+        """Write what is pending, and the state; return it."""
+        self._put_items()
+        self.state.write(self._connection)
+        return self.state
+
+    def _keep(self, record: Record) -> None:
+        uid, (kind, payload) = self.state.uid, record.entry
+        check = digest(record.digest, uid, "kept", record.sequence)
+        self._connection.execute(
+            "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
+            (kind.decode(), record.sequence, payload, check),
+        )
+        if kind == PART:
+            part, _ = read_part(payload)
+            put_part(self._connection, uid, part)
+        elif kind == REMOVAL:
+            self._put_items()
+            self._drop_items(read_removal(payload))
+
+    def _put_items(self) -> None:
+        """Put items in, with the cells to filter by."""
+        if not self._pending:
+            return
+        self._connection.executemany(
+            "INSERT INTO items VALUES (?, ?, ?, ?)", self._pending
+        )
+        self._number_columns({name for name, *_ in self._cells})
+        rows = [
+            (self._columns[name], value, number, spelled)
+            for name, value, number, spelled in self._cells
+        ]
+        # sorted, each page of the table is touched once
+        rows.sort(key=lambda cell: (cell[0], isinstance(cell[1], str), cell[1:]))
+        self._connection.executemany("INSERT INTO cells VALUES (?, ?, ?, ?)", rows)
+        self._pending, self._cells = [], []
+
+    def _number_columns(self, names: set[str]) -> None:
+        """Give each column a number, new ones too."""
+        if names <= self._columns.keys() and LABEL in self._columns:
+            return
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO columns (name) VALUES (?)",
+            ((name,) for name in [LABEL, *sorted(names - {LABEL})]),
+        )
+        self._columns = dict(
+            self._connection.execute('SELECT name, "column" FROM columns')
+        )
+
+    def _drop_items(self, numbers: NDArray[np.int64]) -> None:
+        """Take items out; their codes stay until the next compaction."""
+        columns = dict(self._connection.execute('SELECT name, "column" FROM columns'))
+        listed = json.dumps(numbers.tolist())
+        inside = "number IN (SELECT value FROM json_each(?))"
+        rows = self._connection.execute(
+            f"SELECT number, id, content FROM items WHERE {inside}", (listed,)
+        ).fetchall()
+        self._connection.executemany(
+            'DELETE FROM cells WHERE "column" = ? AND value = ? AND number = ? '
+            "AND spelled = ?",
+            (
+                (columns[name], value, number, spelled)
+                for number, id, content in rows
+                for name, value, spelled in cells_of(id, content)
+            ),
+        )
+        self._connection.execute(f"DELETE FROM items WHERE {inside}", (listed,))
+
+
+def put_part(connection: sqlite3.Connection, uid: bytes, part: PartRecord) -> None:
+    """Put in what is known of a part."""
+    content = part.write()
+    row = (part.part, content, digest(content.encode(), uid, "part"))
+    connection.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", row)
+
+
+def read_parts(connection: sqlite3.Connection, state: State) -> list[PartRecord]:
+    """Read all parts, in order of insertion.
+
+    Raises:
+        DamagedIndex: One is not as written, or does not go on after the one before.
+    """
+    parts = []
+    for _, content, check in connection.execute("SELECT * FROM parts"):
+        if digest(str(content).encode(), state.uid, "part") != check:
+            raise DamagedIndex(f"{CATALOGUE} describes a part wrongly. {REPAIR}")
+        parts.append(PartRecord.read(content))
+    parts.sort(key=lambda part: part.first)
+    end = 0
+    for part in parts:
+        if part.first < end or part.part >= state.next_part:
+            raise DamagedIndex(f"{CATALOGUE} describes a part wrongly. {REPAIR}")
+        end = part.first + part.span
+    if end > state.next_number:
+        raise DamagedIndex(f"{CATALOGUE} describes a part wrongly. {REPAIR}")
+    return parts
+
+
+def kept_records(
+    connection: sqlite3.Connection,
+    uid: bytes,
+    kind: bytes,
+    after: int = -1,
+    *,
+    newest_first: bool = False,
+) -> Iterator[tuple[int, bytes]]:
+    """Read sequence number and payload of records that the catalogue keeps.
+
+    Raises:
+        DamagedIndex: One is not as written.
+    """
+    query = (
+        "SELECT sequence, payload, digest FROM records "
+        "WHERE kind = ? AND sequence > ? ORDER BY sequence"
+        + (" DESC" if newest_first else "")
+    )
+    for row in connection.execute(query, (kind.decode(), after)):
+        if not is_proven(uid, kind, *row):
+            raise DamagedIndex(f"a record in {CATALOGUE} is damaged. {REPAIR}")
+        yield row[0], row[1]
+
+
+def is_proven(uid: bytes, kind: bytes, sequence: Any, payload: Any, check: Any) -> bool:
+    """Tell whether a row of the table of records is as written."""
+    if not isinstance(payload, bytes) or type(sequence) is not int or sequence < 0:
+        return False
+    content = payload_digest(uid, Entry(kind, payload))
+    return digest(content, uid, "kept", sequence) == check
+
+
+def item_digest(uid: bytes, number: int, id: str, content: str) -> bytes:
+    """Return the checksum of an item's row."""
+    return payload_digest(uid, item_entry(number, id, content))
+
+
+def is_intact_item(uid: bytes, number: Any, id: Any, content: Any, check: Any) -> bool:
+    """Tell whether an item's row is as written."""
+    if type(number) is not int or not 0 <= number < 2**63:
+        return False
+    if not isinstance(id, str) or not isinstance(content, str) or len(id) > 2**14:
+        return False
+    try:
+        return item_digest(uid, number, id, content) == check
+    except UnicodeEncodeError:
+        return False
+
+
+def read_about(state: State) -> About:
+    """Read what never changes of an index."""
+    return About.read(state.about)
