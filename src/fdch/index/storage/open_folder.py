@@ -1,6 +1,7 @@
 """What can be done with an open index folder besides adding and searching."""
 
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,12 +12,12 @@ from fdch.index.storage.access import Access
 from fdch.index.storage.compaction import compact
 from fdch.index.storage.contents import columns, contents, describe
 from fdch.index.storage.duplicates import near_groups
-from fdch.index.storage.identities import ids_of
+from fdch.index.storage.identities import ids_of, items_of
 from fdch.index.storage.kept_files import file_problems
 from fdch.index.storage.layout import MODEL
 from fdch.index.storage.sampling import sample_items
 from fdch.index.storage.verification import Verification, verify_folder
-from fdch.index.store import Contents
+from fdch.index.store import Contents, Item
 from fdch.progress import Progress, silent
 
 
@@ -104,6 +105,15 @@ class OpenFolder:
         """Draw so many items at random: their ids and codes."""
         with self._access.reading() as view:
             return sample_items(view, count, seed)
+
+    def batches(self, size: int) -> Iterator[tuple[list[Item], Codes]]:
+        """Return all items and their codes as of one commit, so many at a time."""
+        with self._access.reading() as view:
+            numbers = view.snapshot.living()
+            for start in range(0, len(numbers), size):
+                some = numbers[start : start + size]
+                codes = view.snapshot.codes(view.snapshot.positions(some))
+                yield items_of(view.connection, view.snapshot, some), codes
 
     def compact(self, progress: Progress = silent) -> None:
         """Reclaim the space of removed items, and make searching faster."""
