@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fdch.errors import DataError
 from fdch.index.search.rows import Rows
-from fdch.index.storage.items import CellRow, Row
+from fdch.index.storage.items import Row
 from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS
 from fdch.index.storage.log import PART, Entry, Record
 from fdch.index.storage.parts import Place
@@ -37,7 +37,7 @@ class Change:
         self.connection = connection
         self.snapshot = snapshot
         self._entries: list[Entry] = []
-        self._cells: dict[int, Sequence[CellRow]] = {}
+        self._items: dict[int, tuple[range, Sequence[Row]]] = {}
         counts = snapshot.state.counts
         self._counts = replace(counts, commit=counts.commit + 1)
 
@@ -74,9 +74,8 @@ class Change:
 
     def put_items(self, numbers: range, rows: Sequence[Row]) -> None:
         """Add items whose codes have been written."""
-        start = len(self._entries)
+        self._items[len(self._entries)] = numbers, rows
         self._entries += item_entries(numbers, rows)
-        self._cells |= {start + i: row.cells for i, row in enumerate(rows)}
         self._count(len(rows))
 
     def put_range(self, numbers: range) -> None:
@@ -104,8 +103,16 @@ class Change:
     def apply(self, records: Sequence[Record]) -> State:
         """Apply the records of this change to the catalogue."""
         applier = Applier(self.connection, self.snapshot.state)
-        for at, record in enumerate(records):
-            applier.apply(record, self._cells.get(at))
+        at = 0
+        while at < len(records):
+            if at in self._items:
+                numbers, rows = self._items[at]
+                checks = [record.digest for record in records[at : at + len(rows)]]
+                applier.put_items(numbers, rows, checks)
+                at += len(rows)
+            else:
+                applier.apply(records[at])
+                at += 1
         return applier.finish()
 
     def _count(self, more: int) -> None:

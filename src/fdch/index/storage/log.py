@@ -9,10 +9,12 @@ keyed with the identity of the index: a record that is changed, moved, left out 
 taken from another index breaks the chain. Records count once a commit follows them.
 """
 
+import hashlib
 import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -107,7 +109,9 @@ class LogHeader:
 
 def payload_digest(uid: bytes, entry: Entry) -> bytes:
     """Return the checksum that proves what a record says, in whichever copy."""
-    return digest(entry.payload, uid, entry.kind.decode())
+    hasher = _keyed_hasher(uid, entry.kind).copy()
+    hasher.update(entry.payload)
+    return hasher.digest()
 
 
 def read_header(folder: Path) -> LogHeader:
@@ -138,24 +142,23 @@ def read_header(folder: Path) -> LogHeader:
 
 def encode_records(
     uid: bytes, position: Position, entries: Iterable[Entry]
-) -> tuple[bytearray, list[Record]]:
+) -> tuple[bytes, list[Record]]:
     """Write records to be appended at a position; return bytes and records."""
-    content, records = bytearray(), []
-    sequence, chain = position.sequence, position.chain
+    parts: list[bytes] = []
+    records: list[Record] = []
+    sequence, end, chain = position.sequence, position.offset, position.chain
     for entry in entries:
         sequence += 1
         head = _RECORD.pack(len(entry.payload), entry.kind, sequence)
         proof = payload_digest(uid, entry)
         chain = _check(uid, chain, head, proof)
-        content += head
-        content += entry.payload
-        content += chain
-        end = position.offset + len(content)
+        parts += (head, entry.payload, chain)
+        end += _RECORD.size + len(entry.payload) + DIGEST_BYTES
         records.append(Record(sequence, entry, proof, end, chain))
-    return content, records
+    return b"".join(parts), records
 
 
-def append_records(folder: Path, offset: int, content: bytes | bytearray) -> None:
+def append_records(folder: Path, offset: int, content: bytes) -> None:
     """Write records behind those that count, and flush them to disk."""
     handle = open_plainly(str(folder / LOG), os.O_RDWR)
     try:
@@ -267,4 +270,12 @@ def _proof(uid: bytes, entry: Entry) -> bytes:
 
 
 def _check(uid: bytes, chain: bytes, head: bytes, content: bytes) -> bytes:
-    return digest(chain + head + content, uid, "record")
+    hasher = _keyed_hasher(uid, b"record").copy()
+    hasher.update(chain + head + content)
+    return hasher.digest()
+
+
+@lru_cache(maxsize=32)
+def _keyed_hasher(uid: bytes, kind: bytes) -> "hashlib.blake2b":
+    """Return a hash to be copied, as its key and kind are the same for all records."""
+    return hashlib.blake2b(digest_size=DIGEST_BYTES, key=uid, person=kind)

@@ -29,6 +29,7 @@ from fdch.index.storage.log import write_all
 _MAGIC = b"fdchrows"
 _HEAD = struct.Struct("<8sII16sQ8s")
 HEADER_BYTES = 64
+_CHUNKS_AT_A_TIME = 1024
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class Segment:
 
     def chunks(
         self, rows: int, path: Path | None = None
-    ) -> Iterator[tuple[int, bytes]]:
+    ) -> Iterator[tuple[int, memoryview]]:
         """Read chunk after chunk of the rows that count, as far as the file goes.
 
         Args:
@@ -159,11 +160,14 @@ class Segment:
         """
         with (path or self.path).open("rb") as file:
             file.seek(HEADER_BYTES)
-            left = rows * self.row_bytes
+            left, chunk = rows * self.row_bytes, 0
             step = self.chunk_rows * self.row_bytes
-            for chunk in range(-(-rows // self.chunk_rows)):
-                yield chunk, file.read(min(step, left))
-                left -= step
+            while left > 0:
+                some = memoryview(file.read(min(_CHUNKS_AT_A_TIME * step, left)))
+                for place in range(0, min(_CHUNKS_AT_A_TIME * step, left), step):
+                    yield chunk, some[place : place + step]
+                    chunk += 1
+                left -= _CHUNKS_AT_A_TIME * step
 
     def read(self, low: int, high: int) -> bytes:
         """Read some rows, as they are."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.items import CellRow, Value, cells_of
+from fdch.index.storage.items import Row, Value, cells_of
 from fdch.index.storage.layout import CATALOGUE, REPAIR, digest
 from fdch.index.storage.log import (
     COMMIT,
@@ -151,24 +151,16 @@ class Applier:
         self._connection = connection
         self.state = state
         self._pending: list[tuple[int, str, str, bytes]] = []
-        self._cells: list[tuple[str, Value, int, str]] = []
+        self._cells: list[tuple[int, Value, int, str]] = []
         self._columns: dict[str, int] = {}
 
-    def apply(self, record: Record, cells: Sequence[CellRow] | None = None) -> None:
-        """Apply one record.
-
-        Args:
-            record: The next one.
-            cells: Of the item, where they are known.
-        """
+    def apply(self, record: Record) -> None:
+        """Apply one record."""
         kind, payload = record.entry
         if kind == ITEM:
             number, id, content = read_item(payload)
-            self._pending.append((number, id, content, record.digest))
-            for name, value, spelled in cells or cells_of(id, content):
-                self._cells.append((name, value, number, spelled))
-            if len(self._pending) >= _ITEMS_AT_A_TIME:
-                self._put_items()
+            row = Row(id, content, cells_of(id, content))
+            self.put_items([number], [row], [record.digest])
         elif kind in _KEPT:
             self._keep(record)
         elif kind == COMMIT:
@@ -178,9 +170,27 @@ class Applier:
         else:
             raise DamagedIndex(f"the log has a record of unknown kind {kind!r}.")
 
+    def put_items(
+        self, numbers: Sequence[int], rows: Sequence[Row], checks: Sequence[bytes]
+    ) -> None:
+        """Apply the records of items whose cells are known."""
+        self._number_columns({cell[0] for row in rows for cell in row.cells})
+        columns = self._columns
+        self._pending += [
+            (number, row.id, row.content, check)
+            for number, row, check in zip(numbers, rows, checks, strict=True)
+        ]
+        self._cells += [
+            (columns[name], value, number, text)
+            for number, row in zip(numbers, rows, strict=True)
+            for name, value, text in row.cells
+        ]
+        if len(self._pending) >= _ITEMS_AT_A_TIME:
+            self._insert_items()
+
     def finish(self) -> State:
         """Write what is pending, and the state; return it."""
-        self._put_items()
+        self._insert_items()
         self.state.write(self._connection)
         return self.state
 
@@ -195,24 +205,21 @@ class Applier:
             part, _ = read_part(payload)
             put_part(self._connection, uid, part)
         elif kind == REMOVAL:
-            self._put_items()
+            self._insert_items()
             self._drop_items(read_removal(payload))
 
-    def _put_items(self) -> None:
+    def _insert_items(self) -> None:
         """Put items in, with the cells to filter by."""
         if not self._pending:
             return
         self._connection.executemany(
             "INSERT INTO items VALUES (?, ?, ?, ?)", self._pending
         )
-        self._number_columns({name for name, *_ in self._cells})
-        rows = [
-            (self._columns[name], value, number, spelled)
-            for name, value, number, spelled in self._cells
-        ]
         # sorted, each page of the table is touched once
-        rows.sort(key=lambda cell: (cell[0], isinstance(cell[1], str), cell[1:]))
-        self._connection.executemany("INSERT INTO cells VALUES (?, ?, ?, ?)", rows)
+        self._cells.sort(key=lambda cell: (cell[0], isinstance(cell[1], str), cell[1:]))
+        self._connection.executemany(
+            "INSERT INTO cells VALUES (?, ?, ?, ?)", self._cells
+        )
         self._pending, self._cells = [], []
 
     def _number_columns(self, names: set[str]) -> None:
