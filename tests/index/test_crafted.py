@@ -35,7 +35,7 @@ def craft(path, change):
     header = read_header(path)
     records = read_records(path, header.uid, header.start)
     entries = [change(record.entry) for record in records]
-    content, _ = encode_records(header.uid, header.start, entries)
+    content, _, _ = encode_records(header.uid, header.start, entries)
     (path / LOG).write_bytes(header.pack() + content)
     rebuild_catalogue(path)
 

@@ -27,7 +27,7 @@ ENTRIES = [Entry(ITEM, f"item {i}".encode()) for i in range(4)] + [Entry(COMMIT,
 
 @pytest.fixture
 def folder(tmp_path):
-    content, _ = encode_records(UID, HEADER.start, ENTRIES)
+    content, _, _ = encode_records(UID, HEADER.start, ENTRIES)
     (tmp_path / LOG).write_bytes(HEADER.pack() + content)
     return tmp_path
 
@@ -46,7 +46,7 @@ def test_records_are_read_as_written(folder):
 
 def test_records_go_on_where_the_last_ended(folder):
     last = read(folder)[-1]
-    content, _ = encode_records(UID, last.position, ENTRIES[:1])
+    content, _, _ = encode_records(UID, last.position, ENTRIES[:1])
     append_records(folder, last.end, content)
     assert [record.entry for record in read(folder)] == [*ENTRIES, ENTRIES[0]]
     cut_log(folder, last.end)
@@ -91,7 +91,7 @@ def test_a_record_left_out_or_moved_breaks_the_chain(folder):
 
 
 def test_a_record_of_another_index_breaks_the_chain(folder):
-    content, _ = encode_records(bytes(16), HEADER.start, ENTRIES)
+    content, _, _ = encode_records(bytes(16), HEADER.start, ENTRIES)
     (folder / LOG).write_bytes(HEADER.pack() + content)
     assert read(folder) == []
 

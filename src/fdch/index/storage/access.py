@@ -25,7 +25,7 @@ from fdch.index.storage.layout import (
     translate_os_errors,
 )
 from fdch.index.storage.locking import WriterLock, is_locked
-from fdch.index.storage.log import append_records, encode_records
+from fdch.index.storage.log import append_records
 from fdch.index.storage.parts import CHECKED_BYTES, Place
 from fdch.index.storage.records import About, PartRecord
 from fdch.index.storage.recovery import make_current, recover
@@ -121,13 +121,9 @@ class Access:
             with self.catalogue.writing() as connection:
                 change = Change(connection, self._load(connection))
                 yield change
-                before = change.snapshot.state
-                content, records = encode_records(
-                    self.place.uid, before.position, change.entries
-                )
-                state = change.apply(records)
+                content, state = change.apply()
                 self._must_recover = True  # from here on the log may be ahead
-                append_records(folder, before.offset, content)
+                append_records(folder, state.offset - len(content), content)
                 acknowledge(folder, acknowledged_by(state))
             self._must_recover = False
             if self.catalogue.needs_checkpoint:
@@ -182,20 +178,15 @@ class Access:
     def _load(self, connection: sqlite3.Connection) -> Snapshot:
         snapshot = load_snapshot(connection, self.place, self._snapshot)
         if self._scrub is None:
-            problems, size = self._problems(connection, snapshot)
-            self._scrub = Scrub(problems, size)
+            self._scrub = self._start_scrub(connection, snapshot)
         self._scrub.require_sound(self.place.folder)
         return snapshot
 
-    def _problems(
-        self, connection: sqlite3.Connection, snapshot: Snapshot
-    ) -> tuple[Iterator[Problem], int]:
-        """Find damage of what answers are made from; count the bytes to read."""
+    def _start_scrub(self, connection: sqlite3.Connection, snapshot: Snapshot) -> Scrub:
+        """Look for damage of what answers are made from."""
         place, parts = self.place, [part.record for part in snapshot.parts]
         checks = part_checks(connection, place)
-        size = (place.folder / CATALOGUE).stat().st_size
-        size += sum(place.rows(part.part).size(part.rows) for part in parts)
-        size += sum(bytes_ for part in parts for bytes_, _ in part.sidecars.values())
+        files = [place.folder / CATALOGUE, *(place.rows(p.part).path for p in parts)]
 
         def problems() -> Iterator[Problem]:
             if (wrong := self._catalogue_problem()) is not None:
@@ -205,7 +196,7 @@ class Access:
                 large = [row for row in sidecar_rows(part) if row[1] > CHECKED_BYTES]
                 yield from file_problems(place.folder, large)
 
-        return problems(), size
+        return Scrub(problems(), files)
 
     def _catalogue_problem(self) -> str | None:
         """Check the catalogue's file, unless another process writes it meanwhile."""

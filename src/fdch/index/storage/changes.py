@@ -8,7 +8,7 @@ from fdch.errors import DataError
 from fdch.index.search.rows import Rows
 from fdch.index.storage.items import Row
 from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS
-from fdch.index.storage.log import PART, Entry, Record
+from fdch.index.storage.log import PART, Entry, encode_records
 from fdch.index.storage.parts import Place
 from fdch.index.storage.records import (
     Chunks,
@@ -100,20 +100,25 @@ class Change:
         self._entries += removal_entries(gone)
         self._count(-len(gone))
 
-    def apply(self, records: Sequence[Record]) -> State:
-        """Apply the records of this change to the catalogue."""
-        applier = Applier(self.connection, self.snapshot.state)
+    def apply(self) -> tuple[bytes, State]:
+        """Apply the change to the catalogue.
+
+        Returns:
+            The records to append to the log, and the state after them.
+        """
+        before, entries = self.snapshot.state, self.entries
+        content, digests, end = encode_records(before.uid, before.position, entries)
+        applier = Applier(self.connection, before)
         at = 0
-        while at < len(records):
+        while at < len(entries):
             if at in self._items:
                 numbers, rows = self._items[at]
-                checks = [record.digest for record in records[at : at + len(rows)]]
-                applier.put_items(numbers, rows, checks)
+                applier.put_items(numbers, rows, digests[at : at + len(rows)])
                 at += len(rows)
             else:
-                applier.apply(records[at])
+                applier.apply(before.sequence + at + 1, entries[at], digests[at])
                 at += 1
-        return applier.finish()
+        return content, applier.finish(end)
 
     def _count(self, more: int) -> None:
         self._counts = replace(self._counts, items=self._counts.items + more)

@@ -1,7 +1,8 @@
 """Whether files are as they were written, by the checksums that the log has of them."""
 
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fdch.errors import DamagedIndex
@@ -48,6 +49,15 @@ def bad_chunks(
             yield chunk
 
 
+_sound: set[tuple[int, ...]] = set()  # versions of files that were found sound
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    """Return what changes when a file is written or replaced."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
 class Scrub:
     """One look at the bytes that answers are made from.
 
@@ -56,16 +66,20 @@ class Scrub:
 
     Args:
         problems: Finds what is wrong, at its own pace.
-        size: How many bytes it reads.
+        files: What it reads. If this process has found all of them sound before, and
+            they have not changed since, they are not read again.
     """
 
     # what takes about half a second to read and hash
     MAX_FOREGROUND_BYTES = 2**29
 
-    def __init__(self, problems: Iterator[Problem], size: int) -> None:
+    def __init__(self, problems: Iterator[Problem], files: Iterable[Path]) -> None:
         self._problems = problems
         self._found: Problem | None = None
-        if size <= self.MAX_FOREGROUND_BYTES:
+        self._versions = [_version(path) for path in files]
+        if _sound.issuperset(self._versions):
+            return
+        if sum(size for *_, size, _ in self._versions) <= self.MAX_FOREGROUND_BYTES:
             self._look()
         else:
             name = "fdch index check"
@@ -83,6 +97,8 @@ class Scrub:
     def _look(self) -> None:
         try:
             self._found = next(self._problems, None)
+            if self._found is None:
+                _sound.update(self._versions)
         except FileNotFoundError:
             pass  # compacted meanwhile; what replaced it was just written
         except Exception as problem:

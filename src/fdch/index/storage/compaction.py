@@ -30,7 +30,7 @@ from fdch.index.storage.layout import (
     REPAIR,
     part_file,
 )
-from fdch.index.storage.log import LogHeader, Record
+from fdch.index.storage.log import LogHeader
 from fdch.index.storage.parts import OpenPart, Place
 from fdch.index.storage.records import (
     BUCKETS,
@@ -210,20 +210,13 @@ def _replace_log(
         counts=replace(before.counts, commit=before.commit + 1, next_part=next_part),
     )
     header = LogHeader(before.uid, before.sequence)
-    _, records = write_log(snapshot.place.folder, header, content)
-    return follow_log(connection, replace(before, first=header.first), records)
-
-
-def follow_log(
-    connection: sqlite3.Connection, state: State, records: Sequence[Record]
-) -> State:
-    """Replace what the catalogue keeps of the log by that of a new one."""
+    end, kept = write_log(snapshot.place.folder, header, content)
     connection.execute("DELETE FROM records")
     connection.execute("DELETE FROM parts")
-    applier = Applier(connection, state)
-    for record in records:
-        applier.apply(record)
-    return applier.finish()
+    applier = Applier(connection, replace(before, first=header.first))
+    for record in kept:
+        applier.apply(*record)
+    return applier.finish(end)
 
 
 def _living_items(

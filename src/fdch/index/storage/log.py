@@ -142,20 +142,24 @@ def read_header(folder: Path) -> LogHeader:
 
 def encode_records(
     uid: bytes, position: Position, entries: Iterable[Entry]
-) -> tuple[bytes, list[Record]]:
-    """Write records to be appended at a position; return bytes and records."""
+) -> tuple[bytes, list[bytes], Position]:
+    """Write records to be appended at a position.
+
+    Returns:
+        Their bytes, the digest of each payload, and where they end.
+    """
     parts: list[bytes] = []
-    records: list[Record] = []
-    sequence, end, chain = position.sequence, position.offset, position.chain
+    digests: list[bytes] = []
+    sequence, chain = position.sequence, position.chain
     for entry in entries:
         sequence += 1
         head = _RECORD.pack(len(entry.payload), entry.kind, sequence)
         proof = payload_digest(uid, entry)
         chain = _check(uid, chain, head, proof)
         parts += (head, entry.payload, chain)
-        end += _RECORD.size + len(entry.payload) + DIGEST_BYTES
-        records.append(Record(sequence, entry, proof, end, chain))
-    return b"".join(parts), records
+        digests.append(proof)
+    content = b"".join(parts)
+    return content, digests, Position(sequence, position.offset + len(content), chain)
 
 
 def append_records(folder: Path, offset: int, content: bytes) -> None:

@@ -157,10 +157,11 @@ def apply_all(
     connection: sqlite3.Connection, state: State, records: Iterable[Record]
 ) -> State:
     """Apply records to the catalogue; return its new state."""
-    applier = Applier(connection, state)
+    applier, end = Applier(connection, state), state.position
     for record in records:
-        applier.apply(record)
-    return applier.finish()
+        applier.apply(record.sequence, record.entry, record.digest)
+        end = record.position
+    return applier.finish(end)
 
 
 def rebuild_catalogue(folder: Path) -> State:

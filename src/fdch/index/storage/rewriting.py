@@ -7,7 +7,7 @@ sequence numbers go on after the old one's, so that what was acknowledged stays 
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from fdch.index.storage.layout import (
@@ -22,7 +22,6 @@ from fdch.index.storage.log import (
     Entry,
     LogHeader,
     Position,
-    Record,
     encode_records,
     write_all,
 )
@@ -75,7 +74,7 @@ class Content:
 
 def write_log(
     folder: Path, header: LogHeader, content: Content
-) -> tuple[Position, list[Record]]:
+) -> tuple[Position, list[tuple[int, Entry, bytes]]]:
     """Write a log and put it in place.
 
     Args:
@@ -84,7 +83,7 @@ def write_log(
         content: What it says.
 
     Returns:
-        The end of the log, and its records other than items.
+        The end of the log; and number, entry and digest of records other than items.
     """
     partial = folder / (LOG + PARTIAL)
     partial.unlink(missing_ok=True)
@@ -93,10 +92,11 @@ def write_log(
     try:
         write_all(handle, memoryview(header.pack()), 0)
         for some in _batches(content.entries()):
-            written, records = encode_records(header.uid, position, some)
+            written, digests, end = encode_records(header.uid, position, some)
             write_all(handle, memoryview(written), position.offset)
-            position = records[-1].position
-            kept += [record for record in records if record.entry.kind != ITEM]
+            numbered = zip(count(position.sequence + 1), some, digests)
+            kept += [record for record in numbered if record[1].kind != ITEM]
+            position = end
         sync(handle)
     except OSError:
         partial.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from fdch.index.storage.log import (
     REMOVAL,
     Entry,
     Position,
-    Record,
     payload_digest,
 )
 from fdch.index.storage.records import (
@@ -96,18 +95,9 @@ class State:
         """Return what the last commit said."""
         return Commit(self.commit, self.items, self.next_number, self.next_part)
 
-    def after(self, position: Position, commit: Commit) -> "State":
-        """Return the state after some more records."""
-        return replace(
-            self,
-            sequence=position.sequence,
-            offset=position.offset,
-            chain=position.chain,
-            commit=commit.commit,
-            items=commit.items,
-            next_number=commit.next_number,
-            next_part=commit.next_part,
-        )
+    def at(self, end: Position) -> "State":
+        """Return the state at another end of the log."""
+        return replace(self, sequence=end.sequence, offset=end.offset, chain=end.chain)
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Put the state into the catalogue."""
@@ -154,17 +144,23 @@ class Applier:
         self._cells: list[tuple[int, Value, int, str]] = []
         self._columns: dict[str, int] = {}
 
-    def apply(self, record: Record) -> None:
-        """Apply one record."""
-        kind, payload = record.entry
+    def apply(self, sequence: int, entry: Entry, check: bytes) -> None:
+        """Apply one record.
+
+        Args:
+            sequence: Its number.
+            entry: What it says.
+            check: Digest of its payload.
+        """
+        kind, payload = entry
         if kind == ITEM:
             number, id, content = read_item(payload)
             row = Row(id, content, cells_of(id, content))
-            self.put_items([number], [row], [record.digest])
+            self.put_items([number], [row], [check])
         elif kind in _KEPT:
-            self._keep(record)
+            self._keep(sequence, entry, check)
         elif kind == COMMIT:
-            self.state = self.state.after(record.position, Commit.read(payload))
+            self.state = replace(self.state, **asdict(Commit.read(payload)))
         elif kind == INDEX:
             self.state = replace(self.state, about=payload.decode())
         else:
@@ -188,18 +184,19 @@ class Applier:
         if len(self._pending) >= _ITEMS_AT_A_TIME:
             self._insert_items()
 
-    def finish(self) -> State:
-        """Write what is pending, and the state; return it."""
+    def finish(self, end: Position) -> State:
+        """Write what is pending, and the state at the end of a commit; return it."""
         self._insert_items()
+        self.state = self.state.at(end)
         self.state.write(self._connection)
         return self.state
 
-    def _keep(self, record: Record) -> None:
-        uid, (kind, payload) = self.state.uid, record.entry
-        check = digest(record.digest, uid, "kept", record.sequence)
+    def _keep(self, sequence: int, entry: Entry, check: bytes) -> None:
+        uid, (kind, payload) = self.state.uid, entry
+        check = digest(check, uid, "kept", sequence)
         self._connection.execute(
             "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
-            (kind.decode(), record.sequence, payload, check),
+            (kind.decode(), sequence, payload, check),
         )
         if kind == PART:
             part, _ = read_part(payload)
