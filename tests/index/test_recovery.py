@@ -1,5 +1,6 @@
 """The catalogue follows the log: replayed, or made again, when an index is opened."""
 
+import hashlib
 import shutil
 import sqlite3
 
@@ -171,3 +172,21 @@ def test_a_stale_write_ahead_log_is_never_applied_to_a_new_catalogue(path, tmp_p
     (left / CHECK).unlink()
     assert contents(left) == contents(path)
     assert verify_folder(left).is_clean
+
+
+def test_an_uploaded_picture_is_verified_by_its_name(tmp_path):
+    path = tmp_path / "index"
+    content, name = b"a picture", "sent"
+    digest = hashlib.blake2b(name.encode() + b"\0" + content, digest_size=16)
+    picture = path / "pictures" / f"{digest.hexdigest()}.jpg"
+    with CodeFolder.create(path, 32, "model") as folder:
+        picture.parent.mkdir()
+        picture.write_bytes(content)
+        folder.add([Item(name, image=str(picture))], random_codes(1))
+    assert verify_folder(path).is_clean
+    picture.write_bytes(b"another")
+    (problem,) = verify_folder(path).problems
+    assert str(problem) == f"pictures/{picture.name}: it is not as written"
+    picture.unlink()
+    (problem,) = verify_folder(path).problems
+    assert problem.what == "it is missing"

@@ -36,6 +36,7 @@ CODES = "codes"
 MODEL = "model"
 PARTIAL = ".partial"
 PICTURES = "pictures"
+UPLOADED = re.compile(r"[0-9a-f]{32}\.[a-z]{3,4}")  # names of uploaded pictures
 ASIDE = "damaged"
 _FIRST_FORMAT = "index.sqlite"  # what only an index of the first format has
 _RUN = "run.json"  # what a trained run has, which is no index

@@ -50,6 +50,11 @@ class OpenFolder:
         return self._access.about.model
 
     @property
+    def identity(self) -> str:
+        """Return what tells this index from all others; copies have the same."""
+        return self._access.place.uid.hex()
+
+    @property
     def facts(self) -> dict[str, object]:
         """Give what else was kept when the index was made."""
         return dict(self._access.about.facts)

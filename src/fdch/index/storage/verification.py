@@ -1,5 +1,6 @@
 """Whether every byte of an index folder is as it was written, and all parts fit."""
 
+import hashlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -13,7 +14,7 @@ from fdch.index.storage.acknowledged import Acknowledged, read_acknowledged
 from fdch.index.storage.catalogue import Catalogue, check_problem
 from fdch.index.storage.changes import join_chunks
 from fdch.index.storage.checking import part_problems
-from fdch.index.storage.items import cells_of
+from fdch.index.storage.items import cells_of, from_row
 from fdch.index.storage.kept_files import Problem, file_problems, sidecar_rows
 from fdch.index.storage.layout import (
     ACKNOWLEDGED,
@@ -21,6 +22,8 @@ from fdch.index.storage.layout import (
     LOCK,
     LOG,
     MODEL,
+    PICTURES,
+    UPLOADED,
     is_damage,
     require_index,
     require_plain,
@@ -45,6 +48,7 @@ from fdch.index.storage.records import (
 )
 from fdch.index.storage.recovery import commits_of
 from fdch.index.storage.tables import State, is_intact_item, is_proven
+from fdch.index.store import Item
 from fdch.progress import Progress, Update, silent
 
 _METHOD = "method"  # an index that says which one makes its codes has it inside
@@ -203,7 +207,7 @@ def catalogue_problems(folder: Path, log: Replayed) -> Iterator[Problem]:
                 if what != "ok":
                     yield Problem(CATALOGUE, "", what)
             yield from _record_problems(connection, log)
-            yield from _item_problems(connection, log)
+            yield from _item_problems(connection, folder, log)
     except FileNotFoundError:
         yield Problem(CATALOGUE, "", "it is missing; opening the index makes it again")
     except Exception as problem:
@@ -229,7 +233,9 @@ def _record_problems(
         yield Problem(CATALOGUE, "parts", "they are not those of the log")
 
 
-def _item_problems(connection: sqlite3.Connection, log: Replayed) -> Iterator[Problem]:
+def _item_problems(
+    connection: sqlite3.Connection, folder: Path, log: Replayed
+) -> Iterator[Problem]:
     """Compare items with those of the log, and the cells with the items."""
     columns = dict(connection.execute('SELECT name, "column" FROM columns'))
     expected = count = items = 0
@@ -240,6 +246,7 @@ def _item_problems(connection: sqlite3.Connection, log: Replayed) -> Iterator[Pr
             what = "it is not as written"
             yield Problem(CATALOGUE, f"item {str(id)[:80]!r}", what)
             continue
+        yield from _picture_problems(folder, from_row(id, content))
         for name, value, spelled in cells_of(id, content):
             expected += hash((columns.get(name), value, number, spelled))
             count += 1
@@ -252,6 +259,23 @@ def _item_problems(connection: sqlite3.Connection, log: Replayed) -> Iterator[Pr
         count -= 1
     if count or expected != found:
         yield Problem(CATALOGUE, "cells", "they are not those of the items")
+
+
+def _picture_problems(folder: Path, item: Item) -> Iterator[Problem]:
+    """Look at an uploaded picture, whose name is a checksum of the id and itself."""
+    name = Path(item.image or "").name
+    if not UPLOADED.fullmatch(name) or Path(item.image or "").parent.name != PICTURES:
+        return
+    path = folder / PICTURES / name
+    where = f"{PICTURES}/{name}"
+    if not path.is_file():
+        if path == Path(item.image or "").absolute():
+            yield Problem(where, "", "it is missing")
+        return
+    digest = hashlib.blake2b(item.id.encode(), digest_size=16)
+    digest.update(b"\0" + path.read_bytes())
+    if digest.hexdigest() != path.stem:
+        yield Problem(where, "", "it is not as written")
 
 
 def _file_problems(folder: Path, log: Replayed) -> Iterator[Problem]:
