@@ -194,7 +194,7 @@ def quick():
 def task(tmp_path, factor_pairs, write_features):
     """A training task of a second or two."""
     # torch is loaded only by the tests that learn
-    from fdch.runs.experiment import TrainingTask
+    from fdch.runs.pipeline import TrainingTask
 
     source = write_features(tmp_path / "features.npz", factor_pairs(240))
     return TrainingTask(source, tmp_path / "run", bits=16, settings=QUICK)
@@ -203,7 +203,7 @@ def task(tmp_path, factor_pairs, write_features):
 @pytest.fixture(scope="session")
 def original(tmp_path_factory, factor_pairs, write_features):
     """The folder of a run that was trained once."""
-    from fdch.runs.experiment import TrainingTask, train_run
+    from fdch.runs.pipeline import TrainingTask, train_run
 
     folder = tmp_path_factory.mktemp("original")
     source = write_features(folder / "features.npz", factor_pairs(240))
@@ -214,8 +214,8 @@ def original(tmp_path_factory, factor_pairs, write_features):
 @pytest.fixture
 def trained(original, task):
     """The run of the task, trained from equal data in another place."""
-    from fdch.runs.files import DESCRIPTION
     from fdch.runs.run import open_run
+    from fdch.runs.run_files import DESCRIPTION
 
     shutil.copytree(original / "run", task.out)
     path = task.out / DESCRIPTION

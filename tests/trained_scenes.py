@@ -25,7 +25,7 @@ MANIFEST, PICTURES, RUN = "pairs.csv", "pictures", "run"
 def training_task(folder, name=RUN, **changes):
     """The training of a run beside the manifest, with settings changed."""
     from fdch.data.splits import SplitSizes
-    from fdch.runs.experiment import TrainingTask
+    from fdch.runs.pipeline import TrainingTask
 
     return TrainingTask(
         str(folder / MANIFEST),
@@ -38,7 +38,7 @@ def training_task(folder, name=RUN, **changes):
 
 def make_scenes(folder: Path):
     """Write pictures and a manifest, and train a run on them."""
-    from fdch.runs.experiment import train_run
+    from fdch.runs.pipeline import train_run
 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

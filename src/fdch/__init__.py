@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from fdch.retrieval.results import Results
     from fdch.retrieval.searcher import Searcher
     from fdch.runs.encoding import calibrate
+    from fdch.runs.method_scores import evaluate
     from fdch.runs.run import Run, open_run
-    from fdch.runs.scoring import evaluate
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -55,7 +55,7 @@ _HOMES = {
     "SearchParams": "fdch.retrieval.params",
     "Searcher": "fdch.retrieval.searcher",
     "calibrate": "fdch.runs.encoding",
-    "evaluate": "fdch.runs.scoring",
+    "evaluate": "fdch.runs.method_scores",
     "evaluate_codes": "fdch.evaluation",
     "open_run": "fdch.runs.run",
 }

@@ -1,15 +1,16 @@
-"""Every error a user can act on.
+"""Every error a user can act on; most are also the built-in error one expects.
 
 FdchError
-    DataError               what was given to read cannot be used
-        MissingFile         a file or folder is not there
+    DataError               what was given to read cannot be used; a ValueError
+        MissingFile         a file or folder is not there; a FileNotFoundError
         BrokenRow           one row of a manifest or dataset
         BrokenPicture       one picture: truncated, too large, not a picture
         LabelError          labels that cannot supervise or score anything
         UnknownWords        a text without a single known word
-    SettingError            a setting's name or value
-    NotFitted               a method asked to encode before it learned
+    SettingError            a setting's name or value; a ValueError
+    NotFitted               a method that has not learned yet; a ValueError
     RunError                a run folder that cannot be used
+        MissingRun          there is no run; a FileNotFoundError
         DamagedRun          a file is missing, changed or malformed
         NewerRun            written by a later version
     IndexFolderError        an index that cannot be used
@@ -18,7 +19,7 @@ FdchError
         ModelMismatch       codes or queries of another model
         StoreAway           the server that keeps it cannot be reached
     ProtocolMismatch        scores that must not stand side by side
-    MissingExtra            an optional package is not installed
+    MissingExtra            an optional package is not installed; an ImportError
     ServiceError            a service refused a request, or does not answer
 """
 
@@ -30,11 +31,11 @@ class FdchError(Exception):
     """Base of all errors that name what was wrong and what to do next."""
 
 
-class DataError(FdchError):
+class DataError(FdchError, ValueError):
     """What was given to read cannot be used."""
 
 
-class MissingFile(DataError):
+class MissingFile(DataError, FileNotFoundError):
     """A file or folder is not there."""
 
 
@@ -54,16 +55,20 @@ class UnknownWords(DataError):
     """A text without a single word the method knows."""
 
 
-class SettingError(FdchError):
+class SettingError(FdchError, ValueError):
     """A setting has an unknown name or a value outside its range."""
 
 
-class NotFitted(FdchError):
-    """A method was asked to encode before it learned."""
+class NotFitted(FdchError, ValueError):
+    """A method cannot encode before it has learned."""
 
 
 class RunError(FdchError):
     """A run folder cannot be used."""
+
+
+class MissingRun(RunError, FileNotFoundError):
+    """There is no run in a folder."""
 
 
 class DamagedRun(RunError):
@@ -112,7 +117,7 @@ class ServiceError(FdchError):
         self.status, self.code = status, code
 
 
-class MissingExtra(FdchError):
+class MissingExtra(FdchError, ImportError):
     """An optional package is not installed."""
 
     def __init__(self, purpose: str, extra: str) -> None:

@@ -1,4 +1,4 @@
-"""How long work tells that it goes on: library code reports, the command prints."""
+"""Progress of long work: library code reports it, the command prints it."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -63,7 +63,7 @@ class _Collector(logging.Handler):
 
 @contextmanager
 def collect_warnings() -> Iterator[list[str]]:
-    """Gather what methods warn of, each warning once, instead of printing it."""
+    """Collect the warnings of methods, each once, instead of printing them."""
     logger, found = logging.getLogger("fdch"), list[str]()
     collector, before = _Collector(found), logger.propagate
     logger.addHandler(collector)

@@ -147,7 +147,7 @@ def test_files_that_cannot_be_used_are_named(tmp_path):
     binary.write_bytes(bytes([255, 254]))
     with pytest.raises(SettingError, match="is not TOML"):
         load_trials("dch", binary)
-    with pytest.raises(RunError, match=r"binary\.toml' cannot hold the results"):
+    with pytest.raises(RunError, match=r"binary\.toml' cannot be made"):
         Ablation(binary, {"defaults": {}}, "dch").measure("scenes:60")
 
 

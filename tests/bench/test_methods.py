@@ -9,11 +9,12 @@ from fdch.bench import methods as benchmark
 from fdch.bench.method_cost import measure_cost
 from fdch.bench.methods import (
     Sizes,
+    draw_scaling,
     exponent,
     methods_benchmark,
     shallow_methods,
+    write_scaling_plot,
 )
-from fdch.bench.scaling_plot import draw_scaling, write_scaling_plot
 from fdch.bench.workload import Workload
 from fdch.errors import SettingError
 from fdch.progress import Update

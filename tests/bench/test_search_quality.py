@@ -6,7 +6,7 @@ from fdch.bench.search_quality import search_quality
 from fdch.cli.bench_rerank import table
 from fdch.data.splits import SplitSizes
 from fdch.errors import DataError, RunError, SettingError
-from fdch.runs.experiment import TrainingTask, train_run
+from fdch.runs.pipeline import TrainingTask, train_run
 
 
 @pytest.fixture(scope="module")

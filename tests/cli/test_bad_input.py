@@ -147,7 +147,7 @@ CASES = {
     ),
     "one class only": (
         train(lambda world: world.csv([{**row, "labels": "a"} for row in world.rows])),
-        "the only label is 'a', so nothing can be told apart",
+        "the only label is 'a', so nothing can be distinguished",
     ),
     "one training pair": (
         train(lambda world: world.features(pairs=3)),

@@ -178,10 +178,10 @@ def test_a_file_that_holds_no_scores_is_refused(fdch, tmp_path, content):
 
 
 def test_a_file_too_large_for_scores_is_not_read(fdch, tmp_path, monkeypatch):
-    monkeypatch.setattr(score_files, "MOST_BYTES", 10)
+    monkeypatch.setattr(score_files, "MAX_BYTES", 10)
     file = tmp_path / "large.json"
     file.write_text("x" * 11)
-    assert "no scores are" in fdch("compare", file).stderr
+    assert "it has over 10 bytes" in fdch("compare", file).stderr
 
 
 def test_scores_cannot_command_the_terminal(fdch, scores):

@@ -118,7 +118,7 @@ def test_a_demo_that_has_not_learned_leaves_nothing(
     if is_there:
         out.mkdir()
     monkeypatch.setattr("fdch.cli.data_notes.tell_parts", lambda *_: None)
-    monkeypatch.setattr("fdch.runs.experiment.train_run", stop)
+    monkeypatch.setattr("fdch.runs.pipeline.train_run", stop)
     result = fdch("demo", "--data", on_features.data, "--out", out)
     assert result.exit_code == (130 if error is KeyboardInterrupt else 1)
     assert list(tmp_path.rglob("*")) == ([out] if is_there else [])
@@ -130,7 +130,7 @@ def test_a_demo_interrupted_at_its_page_says_how_to_go_on(
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fdch.report.page.write_report", stop)
+    monkeypatch.setattr("fdch.report.evaluation_page.write_report", stop)
     result = fdch("demo", "--data", on_features.data, "--out", tmp_path / "d", *tiny)
     assert result.exit_code == 130
     assert "begin again with the same command" in result.stderr

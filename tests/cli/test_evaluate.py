@@ -1,6 +1,7 @@
 """Evaluation: the table, the JSON document, what is kept and what is told."""
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -88,7 +89,9 @@ def test_a_cut_off_is_applied_and_told(fdch, on_features):
     assert (refused.exit_code, "1 or more" in refused.stderr) == (1, True)
 
 
-def test_other_data_is_split_anew(fdch, on_features, features, copied, tmp_path):
+def test_other_data_is_split_with_the_seed(
+    fdch, on_features, features, copied, tmp_path
+):
     (copied / "scores.json").unlink()
     other = features(tmp_path / "other.npz", pairs=80, seed=1)
     result = fdch("evaluate", copied, other, "--json")
@@ -104,7 +107,10 @@ def test_pairs_that_were_learned_from_are_counted(fdch, on_features, tmp_path):
     result = fdch("evaluate", on_features.run, tmp_path / "shorter.npz")
     assert result.exit_code == 0, result.stderr
     assert "note: the run has learned from " in result.stderr
-    assert " of the 119 pairs; they are searched, but do not ask." in result.stderr
+    assert (
+        " of the 119 pairs; they are searched, but not used as queries."
+        in result.stderr
+    )
     assert "6 for validation of data " in result.stdout
 
 
@@ -158,7 +164,9 @@ def test_a_report_without_a_place_is_refused_before_any_work(fdch, tmp_path):
 
 def test_scores_that_cannot_be_kept_are_told_all_the_same(fdch, on_features, copied):
     (copied / "scores.json").unlink()
-    (copied / "scores.json.partial").mkdir()  # nothing can be written there
+    (
+        copied / f"scores.json.{os.getpid()}.partial"
+    ).mkdir()  # nothing can be written there
     result = fdch("evaluate", copied)
     assert result.exit_code == 0, result.stderr
     assert result.stdout == on_features.scored.stdout
@@ -167,7 +175,7 @@ def test_scores_that_cannot_be_kept_are_told_all_the_same(fdch, on_features, cop
 
 
 def test_a_report_that_fails_comes_after_the_scores(fdch, on_features, tmp_path):
-    (tmp_path / "a.html.partial").mkdir()
+    (tmp_path / f"a.html.{os.getpid()}.partial").mkdir()
     result = fdch("evaluate", on_features.run, "--report", tmp_path / "a.html")
     assert result.exit_code == 1
     assert result.stdout == on_features.scored.stdout

@@ -73,10 +73,10 @@ def test_a_figure_of_a_failing_cell_says_why(reproduce):
     assert "scm_orth-16-0: images of 12 columns" in result.stdout
 
 
-def test_cells_of_other_settings_are_made_anew_with_a_note(reproduce):
+def test_cells_of_other_settings_are_run_again_with_a_note(reproduce):
     reproduce("table2", seeds=1)
     result = reproduce("table2", "--set", "cmfh.max_iterations=3", "--json", seeds=1)
-    assert "made anew" in result.stderr
+    assert "run again" in result.stderr
     assert json.loads(result.stdout)["ran"] == ["cmfh-8-0"]
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fdch.cli.progress_lines import ProgressPrinter
-from fdch.runs.files import STATE
 from fdch.runs.run import open_run
+from fdch.runs.run_files import STATE
 from fdch.training.checkpoints import Checkpoints
 
 PARTS = ("query", "train", "validation")

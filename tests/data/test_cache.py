@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from fdch.data import cache as cache_module
 from fdch.data.cache import ResultCache, default_folder, pixel_store
 from fdch.data.pictures.images import PictureArray, PictureFiles, decode_batches
 from fdch.errors import BrokenPicture
@@ -121,7 +120,7 @@ def test_processes_share_it(tmp_path):
 def test_a_cache_locked_for_a_while_is_waited_for(tmp_path, monkeypatch, caplog):
     cache = ResultCache(tmp_path)
     cache.put_many({b"a": b"1"})
-    connected, refusals = cache._connected, [sqlite3.OperationalError("locked")] * 3
+    connected, refusals = cache._connect, [sqlite3.OperationalError("locked")] * 3
 
     def busy_at_first():
         if refusals:
@@ -130,12 +129,12 @@ def test_a_cache_locked_for_a_while_is_waited_for(tmp_path, monkeypatch, caplog)
             raise error
         return connected()
 
-    monkeypatch.setattr(cache, "_connected", busy_at_first)
+    monkeypatch.setattr(cache, "_connect", busy_at_first)
     assert cache.get_many([b"a"]) == {b"a": b"1"}
     assert not caplog.text
 
 
-def test_a_file_that_is_no_cache_is_set_aside_and_begun_anew(tmp_path, caplog):
+def test_a_file_that_is_no_cache_is_set_aside_and_rebuilt(tmp_path, caplog):
     cache = ResultCache(tmp_path)
     cache.path.write_bytes(b"this is no database at all" * 100)
     assert cache.get_many([b"a"]) == {}
@@ -197,14 +196,14 @@ def test_a_read_only_folder_costs_only_the_caching(tmp_path, caplog, photos):
 def test_a_read_only_database_costs_only_the_caching(tmp_path, caplog, monkeypatch):
     cache = ResultCache(tmp_path)
     cache.put_many({b"a": b"1"})
-    connected = cache._connected
+    connected = cache._connect
 
     def read_only():
         connection = connected()
         connection.execute("PRAGMA query_only = 1")
         return connection
 
-    monkeypatch.setattr(cache, "_connected", read_only)
+    monkeypatch.setattr(cache, "_connect", read_only)
     cache.put_many({b"b": b"2"})
     assert cache.get_many([b"a", b"b"]) == {b"a": b"1"}
     assert "readonly" in caplog.text
@@ -247,7 +246,7 @@ def test_a_full_disk_costs_only_the_caching(tmp_path, photos, monkeypatch, caplo
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cache_module, "_write_pixels", full)
+    monkeypatch.setattr("fdch.files.os.fsync", full)
     with caplog.at_level(logging.WARNING):
         pixels = pixel_store(photos, 4, folder=tmp_path / "store")
     assert np.array_equal(pixels, all_pixels(photos, 4))

@@ -181,7 +181,7 @@ def test_lengths_that_do_not_fit_are_refused_with_names_and_shapes(save, path):
 def test_axes_that_cannot_be_told_are_refused(save, path):
     square = np.zeros((ROWS, ROWS))
     save(path, **(the_usual() | {"YAll": square}))
-    with pytest.raises(DataError, match=r"'YAll' 7 x 7.*cannot be told"):
+    with pytest.raises(DataError, match=r"'YAll' 7 x 7.*cannot be decided"):
         read(path)
     save(path, images=np.ones((4, 6)), YAll=np.ones((4, 6)), LAll=np.ones((4, 6)))
     with pytest.raises(DataError, match="may be 4 or 6 long"):
@@ -256,7 +256,7 @@ def test_pictures_over_the_limit_are_refused(save, path):
 @SAVERS
 def test_too_many_values_are_refused_before_they_are_read(save, path, monkeypatch):
     save(path, **the_usual())
-    monkeypatch.setattr(mat_files, "MOST_CELLS", 62)
+    monkeypatch.setattr(mat_files, "MAX_CELLS", 62)
     with pytest.raises(DataError, match="values; at most 62"):
         read(path)
 

@@ -145,7 +145,7 @@ def test_a_header_that_declares_more_than_there_is_is_refused(tmp_path):
 
 
 def test_arrays_over_the_limit_are_refused_before_loading(tmp_path, monkeypatch):
-    monkeypatch.setattr(features, "MOST_BYTES", 100)
+    monkeypatch.setattr(features, "MAX_BYTES", 100)
     monkeypatch.setattr(np, "load", None)
     with pytest.raises(DataError, match="at most 100 are read"):
         PairedSet.read(saved(tmp_path))

@@ -24,7 +24,7 @@ def test_an_empty_variable_is_named(tmp_path, name, shape):
         dcmh_mat.read(str(path))
 
 
-@pytest.mark.parametrize(("limit", "most"), [("MOST_ROWS", 4), ("MOST_LABELS", 3)])
+@pytest.mark.parametrize(("limit", "most"), [("MAX_ROWS", 4), ("MAX_LABELS", 3)])
 def test_more_pairs_or_labels_than_are_read_are_refused(
     tmp_path, monkeypatch, limit, most
 ):

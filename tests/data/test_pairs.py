@@ -260,3 +260,15 @@ def test_features_that_are_no_numbers_are_named():
     values[2, 0] = np.inf
     vectors = WordVectors(sparse.csr_array(values))
     refused(small(texts=vectors), "text features of 2 pairs.*'p2', 'p4'")
+
+
+def test_a_notebook_shows_the_first_rows_escaped():
+    pairs = PairedSet.from_arrays([[1.0], [2.0]], ["a <b>", "c"], [["x"], ["x", "y"]])
+    shown = pairs._repr_html_()
+    assert "2 pairs, 2 labels" in shown
+    assert "<tr><td>0</td><td>a &lt;b&gt;</td><td>x</td></tr>" in shown
+    assert "<tr><td>1</td><td>c</td><td>x, y</td></tr>" in shown
+
+
+def test_a_notebook_shows_ten_rows_at_most(factor_pairs):
+    assert factor_pairs(30)._repr_html_().count("<tr>") == 11

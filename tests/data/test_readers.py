@@ -8,7 +8,7 @@ import pytest
 
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.decoding import PictureLimits
-from fdch.data.readers.sources import located
+from fdch.data.readers.sources import locate
 from fdch.errors import DataError, MissingFile, SettingError
 
 KNOWN = ("readers.flickr25k", "readers.nuswide", "readers.dcmh_mat", "scenes.pairs")
@@ -106,7 +106,7 @@ def test_broken_rows_are_refused_or_skipped_and_nothing_else(tmp_path):
 
 def test_data_is_named_so_that_it_is_found_from_any_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert located("pairs.csv") == str(tmp_path / "pairs.csv")
-    assert located("dcmh-mat:a.mat") == f"dcmh-mat:{tmp_path / 'a.mat'}"
-    assert located("scenes") == "scenes"
-    assert located("/data/pairs.csv") == "/data/pairs.csv"
+    assert locate("pairs.csv") == str(tmp_path / "pairs.csv")
+    assert locate("dcmh-mat:a.mat") == f"dcmh-mat:{tmp_path / 'a.mat'}"
+    assert locate("scenes") == "scenes"
+    assert locate("/data/pairs.csv") == "/data/pairs.csv"

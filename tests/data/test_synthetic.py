@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fdch.data.scenes import pairs as synthetic
+from fdch.data.scenes import scene_pairs as synthetic
 from fdch.data.scenes.canvas import Canvas, shade
 from fdch.data.scenes.captions import NAMES, write_caption
 from fdch.data.scenes.drawing import DRAWERS, PAINT, SIDE, draw_scene

@@ -1,8 +1,7 @@
 import pytest
 
 from fdch.data.pairs import Skipped
-from fdch.data.readers.broken_rows import settle
-from fdch.data.readers.text_files import read_bytes, read_lines
+from fdch.data.readers.text_files import read_bytes, read_lines, settle
 from fdch.errors import BrokenRow, DataError, MissingFile
 
 

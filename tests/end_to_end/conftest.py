@@ -9,7 +9,7 @@ from tests.trained_scenes import training_task
 
 from fdch import Index, Searcher
 from fdch.index.milvus import MilvusStore
-from fdch.runs.experiment import train_run
+from fdch.runs.pipeline import train_run
 
 
 @pytest.fixture(autouse=True)

@@ -128,7 +128,7 @@ def test_rows_taken_some_at_a_time_give_the_same(monkeypatch):
 
 
 def test_of_many_pairs_some_are_drawn_the_same_each_time(monkeypatch):
-    monkeypatch.setattr(calibration_fit, "MOST_PAIRS", 120)
+    monkeypatch.setattr(calibration_fit, "MAX_PAIRS", 120)
     labels = drawn_labels(400, 1)
     outputs = {"image": noisy_outputs(labels, 2), "text": noisy_outputs(labels, 3)}
     found = fit_calibration(outputs, labels)
@@ -146,7 +146,7 @@ def test_as_many_pairs_as_may_be_are_all_taken(monkeypatch):
     labels = drawn_labels(120, 1)
     outputs = {"image": noisy_outputs(labels, 2)}
     free = fit_calibration(outputs, labels)
-    monkeypatch.setattr(calibration_fit, "MOST_PAIRS", 120)
+    monkeypatch.setattr(calibration_fit, "MAX_PAIRS", 120)
     bound = fit_calibration(outputs, labels)
     assert free is not None and bound is not None
     assert free.to_json() == bound.to_json()

@@ -111,7 +111,7 @@ def test_a_damaged_file_is_refused(scores, file, content):
 
 
 def test_a_large_file_is_not_loaded(scores, file, monkeypatch):
-    monkeypatch.setattr(query_scores, "MOST_BYTES", 10)
+    monkeypatch.setattr(query_scores, "MAX_BYTES", 10)
     with pytest.raises(DataError, match="over 10 bytes"):
         QueryScores.read(file, scores)
 

@@ -268,3 +268,13 @@ def test_codes_of_any_program_are_scored():
     assert evaluate_codes(codes[0].packed, codes[1], *labels) == expected
     cut = evaluate_codes(queries.tolist(), database.tolist(), *labels, cutoff=5)
     assert cut == score(codes[0], codes[1], labels[0], labels[1], cutoff=5)
+
+
+def test_scores_have_a_short_repr_and_show_all_tables_in_a_notebook():
+    found = scored()
+    part = found.scores["modality"]["image_to_text"]
+    assert repr(found).startswith(
+        f"Scores('fdch', 8 bits, mAP: modality image_to_text {part.map:.4f}, "
+    )
+    assert "\n" not in repr(found)
+    assert found._repr_html_().count("<table>") == 3

@@ -52,3 +52,11 @@ def test_latex_escapes_what_would_be_a_command():
         r"50\% of \textbackslash{}x\{y\} \& \$z\$ \#1 \textasciitilde{} "
         r"\textasciicircum{} \\" in table.latex()
     )
+
+
+def test_a_notebook_shows_a_table_with_every_cell_escaped():
+    table = Table(("method", "mAP"), (("a<b", 0.5),), ("x & y",))
+    assert table._repr_html_() == (
+        "<table><tr><th>method</th><th>mAP</th></tr>"
+        "<tr><td>a&lt;b</td><td>0.5000</td></tr></table><p>x &amp; y</p>"
+    )

@@ -37,7 +37,7 @@ from fdch.export.writing import export_run
 from fdch.networks.cnnf import CNNF
 from fdch.networks.image import load
 from fdch.runs.encoding import real_outputs
-from fdch.runs.experiment import TrainingTask, train_run
+from fdch.runs.pipeline import TrainingTask, train_run
 from fdch.runs.run import open_run, save_run
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "export.md"

@@ -9,7 +9,7 @@ from fdch.codes import Codes
 from fdch.errors import DataError, IndexBusy, IndexFolderError, ModelMismatch
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Added, Condition, Item
-from fdch.runs.files import DESCRIPTION
+from fdch.runs.run_files import DESCRIPTION
 
 
 @pytest.fixture

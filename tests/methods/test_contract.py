@@ -219,6 +219,26 @@ def test_what_may_be_tuned_are_settings_and_ranges_hold_their_defaults(name):
             kind(**{setting: int(value) if whole else value}).check()
 
 
+def test_settings_are_refused_when_they_are_set(name):
+    kind: Any = methods.load(name)
+    with pytest.raises(SettingError, match="bits must be positive; got 0"):
+        kind(bits=0)
+    method = kind(bits=16)
+    with pytest.raises(ValueError, match=r"setting bits=1\.5: expected a whole number"):
+        method.bits = 1.5
+    assert method.bits == 16
+
+
+def test_methods_are_equal_only_to_themselves_and_show_what_was_chosen(name):
+    kind: Any = methods.load(name)
+    method = kind(bits=16)
+    assert method == method
+    assert method != kind(bits=16)
+    assert len({method, kind(bits=16)}) == 2
+    assert repr(method) == f"{kind.__name__}(bits=16)"
+    assert repr(kind(seed=3)) == f"{kind.__name__}(seed=3)"
+
+
 def test_codes_have_the_length_asked_for(method, name, parts):
     for encode, _, given in encoders(method, parts.query):
         codes = encode(given)

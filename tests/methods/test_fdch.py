@@ -183,9 +183,9 @@ def test_a_shared_stage_one_gives_the_same_result_as_running_it(pairs, fitted):
 def test_a_stage_one_is_shared_from_disk(tmp_path, pairs, fitted, split):
     save_run(tmp_path / "run", "fdch", fitted, split, {})
     sharing = FDCHI(**SMALL)
-    donor = open_run(tmp_path / "run").method
-    assert isinstance(donor, FDCH)
-    sharing.share_stage_one(donor)
+    source = open_run(tmp_path / "run").method
+    assert isinstance(source, FDCH)
+    sharing.share_stage_one(source)
     assert_same(sharing.fit(pairs), FDCHI(**SMALL).fit(pairs))
 
 
@@ -237,16 +237,16 @@ def test_a_stage_one_is_known_by_its_weights_and_not_by_their_place(
     monkeypatch.setattr(Inputs, "fit", lambda *_: ready)
     one, moved = tmp_path / "one.mat", tmp_path / "moved.mat"
     one.write_bytes(b"one")
-    donor = FDCH(**SMALL, image_weights=str(one)).fit(pairs)
+    source = FDCH(**SMALL, image_weights=str(one)).fit(pairs)
     one.rename(moved)
     one.write_bytes(b"two")
     other = FDCHI(**SMALL, image_weights=str(one))
-    other.share_stage_one(donor)
+    other.share_stage_one(source)
     with pytest.raises(SettingError, match="other pairs or with other settings"):
         other.fit(pairs)
     same = FDCHI(**SMALL, image_weights=str(moved))
-    same.share_stage_one(donor)
-    assert same.fit(pairs).encode_pairs(pairs) == donor.encode_pairs(pairs)
+    same.share_stage_one(source)
+    assert same.fit(pairs).encode_pairs(pairs) == source.encode_pairs(pairs)
 
 
 def test_settings_of_stage_two_may_differ(pairs, fitted):
@@ -255,7 +255,7 @@ def test_settings_of_stage_two_may_differ(pairs, fitted):
     assert other.fit(pairs).encode_pairs(pairs) == fitted.encode_pairs(pairs)
 
 
-def test_an_unfitted_donor_is_refused(pairs):
+def test_an_unfitted_source_is_refused(pairs):
     with pytest.raises(NotFitted):
         FDCHI(**SMALL).share_stage_one(FDCH(**SMALL))
 

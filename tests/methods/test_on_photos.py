@@ -7,7 +7,7 @@ from fdch import methods
 from fdch.data.pairs import PairedSet
 from fdch.evaluation.health import code_health
 from fdch.methods._deep import DeepMethod
-from fdch.runs.extraction import extract
+from fdch.runs.preparation import extract
 from fdch.training.context import PLAIN
 
 PAIRS = 500

@@ -33,10 +33,10 @@ class Toy(HashMethod):
     def _learn(self, inputs, pairs, validation, context):
         raise NotImplementedError
 
-    def _learned(self):
+    def _state(self):
         raise NotImplementedError
 
-    def _take_up(self, inputs, state, context):
+    def _load_state(self, inputs, state, context):
         raise NotImplementedError
 
 
@@ -44,16 +44,17 @@ def test_each_kind_of_setting_is_read_from_text():
     made = configure(
         Toy, {"epochs": "7", "weight": "1e-3", "fast": "Yes", "solver": "gradient"}
     )
-    assert made == Toy(epochs=7, weight=1e-3, fast=True, solver="gradient")
+    same = Toy(epochs=7, weight=1e-3, fast=True, solver="gradient")
+    assert asdict(made) == asdict(same)
 
 
 def test_without_settings_the_defaults_stand():
-    assert configure(Toy, {}, bits=16, seed=3) == Toy(bits=16, seed=3)
+    assert repr(configure(Toy, {}, bits=16, seed=3)) == "Toy(bits=16, seed=3)"
 
 
 def test_a_preset_lies_under_the_other_settings():
     made = configure(Toy, {"preset": "paper", "weight": "0.2"}, bits=16)
-    assert made == Toy(bits=16, epochs=500, weight=0.2)
+    assert repr(made) == repr(Toy(bits=16, epochs=500, weight=0.2))
 
 
 def test_a_setting_in_text_wins_over_a_given_one():
@@ -133,9 +134,9 @@ def test_texts_that_are_no_assignments_are_all_named():
         ),
     ],
 )
-def test_settings_in_python_are_checked_before_learning(given, message, factor_pairs):
+def test_settings_in_python_are_refused_when_they_are_set(given, message):
     with pytest.raises(SettingError, match=message):
-        Toy(**given).fit(factor_pairs(20))
+        Toy(**given)
 
 
 def test_numbers_of_numpy_are_numbers():
@@ -180,7 +181,7 @@ def test_every_default_can_be_written_as_text(name):
     method = methods.load(name)
     values = {key: getattr(method(), key) for key in setting_names(method)}
     texts = {k: "auto" if x is None else str(x) for k, x in values.items()}
-    assert configure(method, texts) == method()
+    assert asdict(configure(method, texts)) == asdict(method())
 
 
 def test_an_unknown_method_is_named_with_the_nearest():

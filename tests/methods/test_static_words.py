@@ -16,9 +16,9 @@ from fdch.files import checksum
 from fdch.methods.dcmh import DCMH
 from fdch.methods.fdch import FDCH
 from fdch.progress import Update
-from fdch.runs.files import DESCRIPTION, STATE
 from fdch.runs.preparation import require_ready
 from fdch.runs.run import open_run, save_run
+from fdch.runs.run_files import DESCRIPTION, STATE
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context
 

@@ -12,8 +12,8 @@ from fdch.data.texts import Sentences
 from fdch.evaluation import Protocol, score_galleries
 from fdch.methods.fdch import FDCH
 from fdch.runs.encoding import EncodedPairs
+from fdch.runs.method_scores import Evaluation
 from fdch.runs.run import Run
-from fdch.runs.scoring import Evaluation
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\""
 
@@ -99,7 +99,9 @@ def run(pairs, tmp_path_factory):
         "versions": {"fdch": "1.0", "python": "3.11"},
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fdch.report.page.lacks_known_words", lambda *_: np.ones(3, bool))
+        patch.setattr(
+            "fdch.report.evaluation_page.lacks_known_words", lambda *_: np.ones(3, bool)
+        )
         yield Run(tmp_path_factory.mktemp("run"), method, facts)
 
 

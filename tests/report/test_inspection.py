@@ -15,8 +15,7 @@ from fdch.data.pairs import Skipped
 from fdch.data.pictures.images import ImageFeatures, PictureFiles
 from fdch.data.texts import Sentences, WordVectors
 from fdch.report import inspection
-from fdch.report.inspection import Range, inspect_pairs, label_chance
-from fdch.report.inspection_page import write_inspection
+from fdch.report.inspection import Range, inspect_pairs, label_chance, write_inspection
 
 
 def slow_chance(labels):
@@ -46,7 +45,7 @@ def test_chance_is_the_score_of_random_searches_for_the_others(labels):
 
 
 def test_chance_of_many_patterns_comes_from_a_sample(monkeypatch):
-    monkeypatch.setattr(inspection, "MOST_PATTERNS", 10)
+    monkeypatch.setattr(inspection, "MAX_PATTERNS", 10)
     monkeypatch.setattr(inspection, "SAMPLED_QUERIES", 400)
     labels = (np.random.default_rng(1).random((500, 8)) < 0.2).astype(np.uint8)
     labels[~labels.any(axis=1), 0] = 1

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fdch.errors import DataError
-from fdch.reproduction.cells import RUN, Record, clear, drop_run, remains
+from fdch.reproduction.cells import RUN, Record, clear, drop_run, previous_record
 from fdch.reproduction.study import Cell
 
 
@@ -28,13 +28,13 @@ def test_a_failure_keeps_its_reason(tmp_path):
 
 
 def test_an_empty_folder_has_no_record(tmp_path):
-    assert remains(tmp_path, "f") == (None, "")
+    assert previous_record(tmp_path, "f") == (None, "")
 
 
 def test_a_record_of_another_task_does_not_count(done, tmp_path):
     done.save(tmp_path)
-    assert remains(tmp_path, "f") == (done, "")
-    record, trouble = remains(tmp_path, "g")
+    assert previous_record(tmp_path, "f") == (done, "")
+    record, trouble = previous_record(tmp_path, "g")
     assert record is None
     assert "made with other data, settings or version" in trouble
 
@@ -53,7 +53,7 @@ def test_a_record_of_another_task_does_not_count(done, tmp_path):
 def test_a_damaged_record_does_not_count(done, tmp_path, file, content):
     done.save(tmp_path)
     (tmp_path / file).write_text(content)
-    record, trouble = remains(tmp_path, "f")
+    record, trouble = previous_record(tmp_path, "f")
     assert record is None
     assert "damaged" in trouble
 
@@ -72,7 +72,7 @@ def test_a_record_keeps_the_scores_of_single_queries(done, tmp_path):
     assert record.scores.queries is not None
     assert record.scores.queries.values.keys() == done.scores.queries.values.keys()
     (tmp_path / "queries.safetensors").unlink()
-    assert "damaged" in remains(tmp_path, "f")[1]
+    assert "damaged" in previous_record(tmp_path, "f")[1]
 
 
 def test_a_score_that_was_tampered_with_is_named(done, tmp_path):
@@ -80,13 +80,13 @@ def test_a_score_that_was_tampered_with_is_named(done, tmp_path):
     document = json.loads((tmp_path / "scores.json").read_text())
     document["scores"]["modality"]["image_to_text"]["map"] = 7
     (tmp_path / "scores.json").write_text(json.dumps(document))
-    assert "map must be a number" in remains(tmp_path, "f")[1]
+    assert "map must be a number" in previous_record(tmp_path, "f")[1]
 
 
 def test_an_endless_file_is_not_read(tmp_path):
     with (tmp_path / "cell.json").open("wb") as file:
         file.truncate(2**31)
-    assert "no record is" in remains(tmp_path, "f")[1]
+    assert "has over" in previous_record(tmp_path, "f")[1]
 
 
 def test_clearing_leaves_other_files_alone(done, tmp_path):

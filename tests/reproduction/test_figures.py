@@ -12,10 +12,10 @@ from fdch.reproduction.curves import mean_curve, panels_of
 from fdch.reproduction.figures import (
     ON_WHITE,
     STYLES,
+    choose_markers,
     draw_panels,
     figure_files,
     figure_on_page,
-    marked_points,
     page_colours,
     style_of,
 )
@@ -99,7 +99,7 @@ def test_every_method_of_a_recipe_has_a_style():
 
 def test_markers_are_spread_over_recall_and_differ_between_curves():
     points = [(i / 100, 0.5) for i in range(101)]
-    marked = [marked_points(points, number) for number in range(8)]
+    marked = [choose_markers(points, number) for number in range(8)]
     for indices in marked:
         assert min(indices) >= 6
         assert {b - a for a, b in itertools.pairwise(indices)} == {16}
@@ -109,8 +109,8 @@ def test_markers_are_spread_over_recall_and_differ_between_curves():
 
 
 def test_few_points_are_marked_once_each():
-    assert marked_points([(0.0, 1.0), (0.5, 0.7), (1.0, 0.2)], 3) == [0, 1, 2]
-    assert marked_points([], 3) == []
+    assert choose_markers([(0.0, 1.0), (0.5, 0.7), (1.0, 0.2)], 3) == [0, 1, 2]
+    assert choose_markers([], 3) == []
 
 
 def test_a_method_that_failed_at_one_length_is_in_the_legend(pairs, imagined):

@@ -8,9 +8,9 @@ import pytest
 from fdch.evaluation import DIRECTIONS, MEASURES, bootstrap_intervals, comparison
 from fdch.evaluation.tables import Spread
 from fdch.reproduction.grid import build_grid, usual_gallery
+from fdch.reproduction.grid_tables import score_rows, text_table, text_tables
 from fdch.reproduction.recipe import choose
 from fdch.reproduction.study import Cell
-from fdch.reproduction.tables import score_rows, text_table, text_tables
 
 METHODS = ["cmfh", "scm_seq", "fdch"]
 

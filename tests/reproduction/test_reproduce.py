@@ -9,11 +9,11 @@ from fdch.evaluation import comparison
 from fdch.progress import Update
 from fdch.reproduction.cells import RUN
 from fdch.reproduction.grid import build_grid
+from fdch.reproduction.grid_tables import score_rows
 from fdch.reproduction.outputs import write_outputs
 from fdch.reproduction.recipe import choose
 from fdch.reproduction.reproduce import reproduce
 from fdch.reproduction.study import Cell, Study
-from fdch.reproduction.tables import score_rows
 
 METHODS = ["cmfh", "scm_seq", "fdch", "fdch_i"]
 RECIPES = choose("all", [8, 16], METHODS)
@@ -94,7 +94,7 @@ def test_a_changed_setting_is_noted_and_its_cells_run_again(study, counted):
     found = run(changed, recipes, announce=lambda pairs, told: notes.extend(told))
     assert {cell.method for cell in found.ran} == {"cmfh"}
     assert len(notes) == 2
-    assert "made anew" in notes[0]
+    assert "run again" in notes[0]
 
 
 def test_a_failing_cell_does_not_stop_the_others(study, counted):

@@ -11,8 +11,7 @@ from fdch.methods.cmfh import CMFH
 from fdch.progress import Update
 from fdch.reproduction import reproduce as reproduction
 from fdch.reproduction import tuned
-from fdch.reproduction.outputs import write_outputs
-from fdch.reproduction.page import tuned_rows
+from fdch.reproduction.outputs import tuned_rows, write_outputs
 from fdch.reproduction.recipe import choose
 from fdch.reproduction.reproduce import reproduce
 from fdch.reproduction.study import Cell

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from fdch.bench.encoders import encoder_speed
+from fdch.bench.encoding_speed import encoder_speed
 from fdch.data.pairs import PairedSet
 from fdch.errors import ModelMismatch, RunError
 from fdch.export.writing import export_run
@@ -20,7 +20,7 @@ from fdch.retrieval import encoders
 from fdch.retrieval.encoders import open_encoder
 from fdch.retrieval.index import Index
 from fdch.retrieval.searcher import Searcher
-from fdch.runs.experiment import TrainingTask, train_run
+from fdch.runs.pipeline import TrainingTask, train_run
 
 QUICK = {"stage_one_epochs": "1", "stage_two_epochs": "1", "batch_size": "32",
          "finetune": "true", "image_network": "small"}  # fmt: skip

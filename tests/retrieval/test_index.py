@@ -25,7 +25,7 @@ from fdch.progress import Update
 from fdch.retrieval.index import Index
 from fdch.retrieval.searcher import Searcher
 from fdch.runs.encoding import calibrate
-from fdch.runs.files import DESCRIPTION
+from fdch.runs.run_files import DESCRIPTION
 
 
 @pytest.fixture(scope="module")

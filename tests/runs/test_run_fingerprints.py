@@ -10,8 +10,8 @@ from fdch.methods.scm_seq import SCMSeq
 from fdch.methods.seph_km import SePHkm
 from fdch.retrieval.index import Index
 from fdch.retrieval.searcher import Searcher
-from fdch.runs.files import DESCRIPTION
 from fdch.runs.run import open_run, save_run
+from fdch.runs.run_files import DESCRIPTION
 
 OF_OLD = "0123456789abcdef" * 2
 

@@ -15,10 +15,10 @@ from fdch.data.texts import WordVectors
 from fdch.errors import DamagedRun, DataError, ProtocolMismatch, RunError
 from fdch.evaluation.comparison import comparison
 from fdch.files import checksum
-from fdch.runs.experiment import train_run
-from fdch.runs.files import DESCRIPTION, SEEN
+from fdch.runs.method_scores import evaluate, evaluate_run
+from fdch.runs.pipeline import train_run
 from fdch.runs.run import copy_model, open_run
-from fdch.runs.scoring import evaluate, evaluate_run
+from fdch.runs.run_files import DESCRIPTION, SEEN
 
 
 def joined(*parts):

@@ -12,7 +12,7 @@ from fdch.methods._space import Choice, Range
 from fdch.progress import Update
 from fdch.training.context import PLAIN, Context
 from fdch.tuning import search
-from fdch.tuning.folds import Folds
+from fdch.tuning.held_out import Folds
 from fdch.tuning.records import Records
 from fdch.tuning.search import Budget, Search
 from fdch.tuning.task import TuningTask
@@ -44,10 +44,10 @@ class Toy(HashMethod):
     def _learn(self, inputs, pairs, validation, context):
         raise NotImplementedError
 
-    def _learned(self):
+    def _state(self):
         raise NotImplementedError
 
-    def _take_up(self, inputs, state, context):
+    def _load_state(self, inputs, state, context):
         raise NotImplementedError
 
 

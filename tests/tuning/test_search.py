@@ -9,10 +9,9 @@ from fdch.errors import FdchError, SettingError
 from fdch.progress import Update
 from fdch.tuning import search
 from fdch.tuning.proposals import is_promising
-from fdch.tuning.records import FILE, STEPS, Records
+from fdch.tuning.records import FILE, STEPS, Records, choose
 from fdch.tuning.search import Budget
 from fdch.tuning.task import TuningTask
-from fdch.tuning.verdict import choose
 
 
 def without_time(records):

@@ -12,13 +12,13 @@ from fdch.errors import LabelError, MissingExtra, RunError, SettingError
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import search_space, setting_names
 from fdch.methods.dch import DCH
-from fdch.runs import extraction
-from fdch.runs.experiment import TrainingTask
+from fdch.runs import preparation
+from fdch.runs.pipeline import TrainingTask
 from fdch.training.context import Context
 from fdch.tuning import search, tune
-from fdch.tuning.page import write_tuning_page
 from fdch.tuning.settings_file import SettingsFile
 from fdch.tuning.tune import require_free_place, study_folder, tune_settings
+from fdch.tuning.tuning_page import write_tuning_page
 
 TINY = {
     "stage_one_epochs": "2",
@@ -146,7 +146,7 @@ def test_pictures_become_features_once(few_trials, tmp_path, monkeypatch):
 
     def extract(pairs, context):
         extracted.append(len(pairs))
-        return extraction.extract(pairs, context)
+        return preparation.extract(pairs, context)
 
     monkeypatch.setattr(tune, "extract", extract)
     asked = TrainingTask("scenes:60", tmp_path / "s.toml", method="cmfh", bits=8)

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from fdch.tuning.records import Trial, last_step
-from fdch.tuning.verdict import choose
+from fdch.tuning.records import Trial, choose, last_step
 
 
 def trial(number, *scores, state="done", error=0.001):

@@ -18,7 +18,7 @@ from fdch.progress import Progress, Update, silent
 
 LISTS = 4096
 TRAINED_ON = 64  # codes to a list that FAISS learns its lists from
-MOST_PROBES = 256
+MAX_PROBES = 256
 BATCH = 1000
 LOOKUPS = 300  # single queries of a radius
 SCANNED_LOOKUPS = 100  # the same beside the scan
@@ -123,7 +123,7 @@ def _smallest_ivf(
     right = np.stack([found.distances for found in truth])
     index.quantizer_of_ours = quantizer  # FAISS does not keep it alive itself
     probes = 1
-    while probes <= min(lists, MOST_PROBES):
+    while probes <= min(lists, MAX_PROBES):
         index.nprobe = probes
         distances, _ = index.search(queries.packed, k)
         if np.array_equal(distances, right):

@@ -4,8 +4,6 @@ Every trial is fitted on four fifths of a split's training part and scored on th
 last fifth, for several seeds; test queries play no part.
 """
 
-import hashlib
-import json
 import statistics
 import time
 import tomllib
@@ -16,21 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from fdch import __version__, methods
-from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split, SplitSizes
-from fdch.errors import MissingFile, RunError, SettingError
+from fdch.errors import MissingFile, SettingError
 from fdch.evaluation.tables import Cell, Spread, Table
-from fdch.files import write_json
+from fdch.files import fingerprint, load_json, make_folder, write_json
 from fdch.methods._base import HashMethod
-from fdch.methods._settings import configure, identifying
+from fdch.methods._settings import configure, identifying, write_setting
 from fdch.progress import Update
-from fdch.runs.extraction import extract, takes_features
-from fdch.runs.preparation import read_pairs
+from fdch.runs.preparation import TrainingData
 from fdch.training.context import PLAIN, Context
-from fdch.tuning.folds import Folds, training_part
-from fdch.tuning.held_out import measure_held_out
+from fdch.tuning.held_out import Folds, measure_held_out, training_part
 
 DEFAULTS = "defaults"  # the trial that all others are compared with
+MAX_BYTES = 2**20  # of a trial's scores
 MEASURES = ("map", "precision_at_10")
 Settings = Mapping[str, str]
 
@@ -59,44 +55,35 @@ class Ablation:
         """Run every trial on one data set, or read what was run."""
         for name in self.trials:
             self._method(name, seed=0)  # refuses wrong settings before any work
-        self._make_folder()
-        pairs = read_pairs(source, "refuse", context)
-        featured = extract(pairs, context)
+        make_folder(self.out)
+        data = TrainingData(source, needs_labels=False, context=context)
         found: dict[str, list[dict[str, Any]]] = {name: [] for name in self.trials}
         total = len(self.trials) * len(self.seeds)
         done = 0
         for seed in self.seeds:
-            split = Split.draw(pairs, seed, self.sizes)
+            split = Split.draw(data.pairs, seed, self.sizes)
             for name in self.trials:
-                found[name].append(self._cell(name, split, pairs, featured, context))
+                found[name].append(self._cell(name, split, data, context))
                 done += 1
                 context.progress(Update(f"trials on {source}", done, total, "fit"))
         return Comparison(source, found)
 
     def _cell(
-        self,
-        name: str,
-        split: Split,
-        pairs: PairedSet,
-        featured: PairedSet,
-        context: Context,
+        self, name: str, split: Split, data: TrainingData, context: Context
     ) -> dict[str, Any]:
         method = self._method(name, split.seed)
         task = {
             "method": self.method,
             "settings": identifying(method),
-            "data": pairs.fingerprint,
+            "data": data.pairs.fingerprint,
             "split": split.fingerprint,
             "version": __version__,
         }
-        digest = hashlib.blake2b(
-            json.dumps(task, sort_keys=True).encode(), digest_size=16
-        )
-        path = self.out / f"{digest.hexdigest()}.json"
+        path = self.out / f"{fingerprint(task)}.json"
         if (scores := _read_scores(path)) is not None:
             return scores
-        given = featured if takes_features(method, pairs) else pairs
-        fold = Folds(training_part(given, split), split.seed)[0]
+        part = training_part(data.pairs_for(method), split)
+        fold = Folds(part, split.seed)[0]
         began = time.monotonic()
         method.fit(fold.train, context=Context(device=context.device))
         scores = measure_held_out(method, fold.held_out, context)
@@ -105,7 +92,7 @@ class Ablation:
             path,
             {
                 "trial": name,
-                "data": pairs.name,
+                "data": data.pairs.name,
                 "task": task,
                 "seconds": seconds,
                 "scores": scores,
@@ -116,15 +103,6 @@ class Ablation:
     def _method(self, trial: str, seed: int) -> HashMethod:
         kind, settings = methods.load(self.method), self.trials[trial]
         return configure(kind, settings, bits=self.bits, seed=seed)
-
-    def _make_folder(self) -> None:
-        try:
-            self.out.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise RunError(
-                f"'{self.out}' cannot hold the results ({problem.strerror}). "
-                "Give a new folder, or the one of an earlier run."
-            ) from problem
 
 
 @dataclass(frozen=True)
@@ -193,7 +171,7 @@ def _trials(content: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
         if any(isinstance(inner, dict) for inner in value.values()):
             yield from _trials(value)
         else:
-            yield name, {key: _text(inner) for key, inner in value.items()}
+            yield name, {key: write_setting(inner) for key, inner in value.items()}
 
 
 def gain_table(comparisons: Sequence[Comparison]) -> Table:
@@ -242,10 +220,6 @@ def _read_file(path: Path) -> bytes:
 def _read_scores(path: Path) -> dict[str, Any] | None:
     """Read what a trial scored; None where that is missing or damaged."""
     try:
-        return dict(json.loads(path.read_text("utf-8"))["scores"])
+        return dict(load_json(path, MAX_BYTES)["scores"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

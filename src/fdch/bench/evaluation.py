@@ -67,7 +67,7 @@ def evaluate_benchmark(
         loop_queries: Queries the loop is timed on, its time scaled up to all;
             None for all of them.
         seed: Seed of codes and labels.
-        progress: Told after each turn.
+        progress: Called after each turn.
 
     Returns:
         Seconds of each turn, their ratio, peak memory, and how far the answers
@@ -159,9 +159,9 @@ def _agreement(work: Workload, number: int, seed: int) -> dict[str, Any]:
     """Compare answers where they must be equal: database order, and no ties."""
     counts = distance_histograms(*work.first(number), stable=True)
     stable = sorting_loop(*work.as_floats(), number=number, kind="stable")
-    assert counts.stable is not None  # it was asked for
+    assert counts.stable is not None  # it was requested
     stable_difference = _difference(counts.stable, stable)
-    untied = _untied(np.random.default_rng(seed), work.query_codes.bits)
+    untied = _break_ties(np.random.default_rng(seed), work.query_codes.bits)
     expected = average_precision(distance_histograms(*untied))
     untied_difference = _difference(expected, sorting_loop(*untied.as_floats()))
     return {
@@ -174,7 +174,7 @@ def _agreement(work: Workload, number: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _untied(rng: np.random.Generator, bits: int) -> Workload:
+def _break_ties(rng: np.random.Generator, bits: int) -> Workload:
     """Make queries whose distances to a database of bits + 1 items all differ."""
     # Item i has its first i bits set: at distance i from the query of no bits set,
     # at bits - i from the query of all.

@@ -90,7 +90,7 @@ def _encoding(
 
 
 def main() -> None:
-    """Measure what the argument asks for."""
+    """Measure the task in the first argument."""
     logging.disable(logging.WARNING)  # made-up data has no one to be warned
     task = json.loads(sys.argv[1])
     task["workload"] = Workload(**task["workload"])

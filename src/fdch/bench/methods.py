@@ -6,15 +6,23 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fdch import methods
 from fdch.bench.workload import Workload
 from fdch.errors import SettingError
+from fdch.files import write_whole
 from fdch.methods._deep import DeepMethod
 from fdch.progress import Progress, Update, silent
+from fdch.report.plots import open_figure
+from fdch.reproduction.figures import FILE_STYLE, FORMATS, style_of
+from fdch.reproduction.recipe import label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # the database of NUS-WIDE, which one method at least encodes in full: its lassos
 # make it the slowest
@@ -67,7 +75,7 @@ def methods_benchmark(
     Args:
         sizes: How much to measure.
         chosen: Which methods; None for all shallow ones.
-        progress: Told after each measurement.
+        progress: Called after each measurement.
 
     Returns:
         Figures by method: plain numbers, lists and dictionaries.
@@ -88,7 +96,7 @@ def methods_benchmark(
         "bits": sizes.bits,
         "encode_pairs": sizes.encode,
         **asdict(sizes.workload),
-        "methods": {name: _described(found[name], sizes) for name in names},
+        "methods": {name: _describe(found[name], sizes) for name in names},
     }
 
 
@@ -132,7 +140,7 @@ def _measure(name: str, number: int, sizes: Sizes) -> dict[str, Any]:
     return figures
 
 
-def _described(found: Mapping[int, dict[str, Any]], sizes: Sizes) -> dict[str, Any]:
+def _describe(found: Mapping[int, dict[str, Any]], sizes: Sizes) -> dict[str, Any]:
     """Join the measurements of a method."""
     main = dict(found[sizes.pairs])
     if (encoding := main.get("encoding")) is not None:
@@ -159,3 +167,64 @@ def _described(found: Mapping[int, dict[str, Any]], sizes: Sizes) -> dict[str, A
             "exponent": exponent(fits),
         },
     }
+
+
+def write_scaling_plot(path: Path, result: dict[str, Any]) -> None:
+    """Draw what a benchmark of methods found, as SVG, PDF or PNG by the ending."""
+    form = plot_format(path)
+    with open_figure("scaling", (6.6, 4.2), FILE_STYLE) as figure:
+        draw_scaling(figure, result)
+        write_whole(
+            path,
+            lambda partial: figure.savefig(partial, format=form, **FORMATS[form]),
+        )
+
+
+def plot_format(path: Path) -> str:
+    """Give the format that a file's ending names; refuse others."""
+    form = path.suffix.lower().removeprefix(".")
+    if form not in FORMATS:
+        raise SettingError(
+            f"plots are written as {', '.join(f'.{known}' for known in FORMATS)}; "
+            f"'{path.name}' ends otherwise."
+        )
+    return form
+
+
+def draw_scaling(figure: "Figure", result: dict[str, Any]) -> None:
+    """Draw seconds of fitting over pairs, a line to each method."""
+    axes = figure.add_subplot()
+    ticks: set[int] = set()
+    for method, found in result["methods"].items():
+        seconds = {
+            int(number): value
+            for number, value in found["scaling"]["fit_seconds"].items()
+        }
+        if not seconds:
+            continue
+        ticks |= set(seconds)
+        marker, dashes, colour, is_filled = style_of(method)
+        grown = found["scaling"]["exponent"]
+        growth = "" if grown is None else f"  n$^{{{grown:.1f}}}$"
+        axes.plot(
+            list(seconds),
+            list(seconds.values()),
+            color=colour,
+            linestyle=dashes,
+            linewidth=1.4,
+            marker=marker,
+            markersize=5.5,
+            markerfacecolor=colour if is_filled else "none",
+            label=f"{label(method)}{growth}",
+        )
+    axes.set(xscale="log", yscale="log")
+    axes.set(xlabel="training pairs, n", ylabel="seconds to fit")
+    axes.set_xticks(sorted(ticks), [f"{tick:,}" for tick in sorted(ticks)])
+    axes.minorticks_off()
+    axes.set_title(
+        f"{result['image_width']:,} image features, {result['words']:,} words, "
+        f"{result['bits']} bits",
+        fontsize=10,
+    )
+    if ticks:
+        figure.legend(loc="outside right center")

@@ -26,7 +26,7 @@ def networks_benchmark(
     Args:
         repeats: Turns of each side.
         seed: Seed of the inputs.
-        progress: Told after each part.
+        progress: Called after each part.
     """
     if repeats < 1:
         raise SettingError("a benchmark needs at least one turn.")

@@ -24,7 +24,7 @@ from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, Update, silent
 from fdch.retrieval.index import Index
 
-MOST_SECONDS = 1.0
+MAX_SECONDS = 1.0
 BODY_SECONDS = 0.5
 PAIRS, BITS = 128, 16
 _TEXT = search(text="beach", k=3)
@@ -105,7 +105,7 @@ class _Turns:
         slow = [
             each["name"]
             for each in requests
-            if each["milliseconds"] > 1000 * MOST_SECONDS
+            if each["milliseconds"] > 1000 * MAX_SECONDS
         ]
         failed = sum(each.status != 200 for each in self.right)
         return {

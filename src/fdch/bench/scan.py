@@ -21,8 +21,8 @@ from fdch.machine import peak_memory
 from fdch.progress import Progress, Update, silent
 
 CHECKED = 3  # queries whose answers NumPy finds, too
-LEAST_SECONDS = 0.05  # a turn of short calls makes as many as fill this
-MOST_CALLS = 50
+MIN_SECONDS = 0.05  # a turn of short calls makes as many as fill this
+MAX_CALLS = 50
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _cases(
 ) -> Iterator[dict[str, Any]]:
     """Measure all batches and threads on one gallery."""
     codes = source.draw(size, 1)
-    queries = source.draw(max(*sizes.batches, MOST_CALLS), 2)
+    queries = source.draw(max(*sizes.batches, MAX_CALLS), 2)
     gallery = Gallery(source.bits, (Part(row_words(codes), 0),))
     peer = faiss.IndexBinaryFlat(source.bits)
     peer.add(codes.packed)
@@ -213,7 +213,7 @@ class _Sides:
         for side in sides.values():
             side(0)
         once = seconds(lambda: self.ours(1))
-        calls = max(1, min(MOST_CALLS, int(LEAST_SECONDS / max(once, 1e-6))))
+        calls = max(1, min(MAX_CALLS, int(MIN_SECONDS / max(once, 1e-6))))
         turns: dict[str, list[float]] = {name: [] for name in sides}
         for _ in range(self.sizes.repeats):
             for name, side in sides.items():

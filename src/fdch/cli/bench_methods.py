@@ -55,8 +55,12 @@ def command(
     is measured in a process of its own; its memory counts Python, its libraries
     and the data.
     """
-    from fdch.bench.methods import Sizes, methods_benchmark
-    from fdch.bench.scaling_plot import plot_format, write_scaling_plot
+    from fdch.bench.methods import (
+        Sizes,
+        methods_benchmark,
+        plot_format,
+        write_scaling_plot,
+    )
     from fdch.bench.workload import Workload
 
     if plot is not None:

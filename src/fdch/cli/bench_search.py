@@ -210,8 +210,8 @@ def _read_codes(path: Path) -> "Codes":
         with np.load(path, allow_pickle=False) as arrays:
             side = "unified" if "unified" in arrays else "image"
             packed, bits = arrays[side], int(arrays["bits"])
-            return Codes(cast(Any, packed), bits)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as problem:
         raise DataError(
             f"'{path}' has no codes ({problem}). Write some with 'fdch encode'."
         ) from problem
+    return Codes(cast(Any, packed), bits)

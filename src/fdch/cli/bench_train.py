@@ -31,7 +31,7 @@ MEGABYTE = 10**6
     type=Count(2),
     default=3,
     show_default=True,
-    help="Of each stage; the first is told apart.",
+    help="Of each stage; the first is reported separately.",
 )
 @count_option("--repeats", default=3, help="Trainings of each side, in turn.")
 @device_option

@@ -106,7 +106,7 @@ def command(
 def read_run(path: Path) -> "Scores":
     """Read scores from a run's folder or a file, with what lies beside them."""
     from fdch.evaluation.score_files import QUERIES, SCORES, read_scores, with_queries
-    from fdch.runs.files import DESCRIPTION
+    from fdch.runs.run_files import DESCRIPTION
 
     file = path / SCORES if path.is_dir() else path
     if not file.is_file():

@@ -47,7 +47,7 @@ def command(data: str, page: Path | None, broken: "Broken", as_json: bool) -> No
         note(f"note: {text}")
     found = inspect_pairs(pairs)
     if page is not None:
-        from fdch.report.inspection_page import write_inspection
+        from fdch.report.inspection import write_inspection
 
         write_inspection(page, pairs, found)
         note(f"page: {page}")

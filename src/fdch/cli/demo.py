@@ -26,9 +26,9 @@ from fdch.cli.values import seed_option
 from fdch.errors import RunError
 
 if TYPE_CHECKING:
-    from fdch.runs.experiment import TrainingTask
+    from fdch.runs.method_scores import Evaluation
+    from fdch.runs.pipeline import TrainingTask
     from fdch.runs.run import Run
-    from fdch.runs.scoring import Evaluation
     from fdch.training.context import Context
 
 MARKER = "made-by-fdch-demo"
@@ -93,7 +93,7 @@ def command(
         require_packages()
     from fdch.index.search.rows import row_type
     from fdch.methods._settings import parse_assignments
-    from fdch.runs.experiment import TrainingTask
+    from fdch.runs.pipeline import TrainingTask
     from fdch.training.context import Context
 
     row_type(bits)  # refuses what cannot be indexed, before anything is learned
@@ -143,9 +143,9 @@ def _train_and_score(
     from fdch.cli.data_notes import tell_parts
     from fdch.data.pairs import PairedSet
     from fdch.data.splits import Split
-    from fdch.runs.experiment import train_run
+    from fdch.runs.method_scores import evaluate_run
+    from fdch.runs.pipeline import train_run
     from fdch.runs.run import open_run
-    from fdch.runs.scoring import evaluate_run
 
     out = task.out.parent
 
@@ -197,7 +197,7 @@ def _remove(folder: Path) -> None:
 def _write_page(out: Path, run: "Run", found: "Evaluation") -> dict[str, Any]:
     from fdch.cli.evaluate import describe
     from fdch.evaluation.score_files import save_scores
-    from fdch.report.page import write_report
+    from fdch.report.evaluation_page import write_report
 
     document = describe(run, found)
     save_scores(run.folder, found.scores, document)
@@ -208,8 +208,7 @@ def _write_page(out: Path, run: "Run", found: "Evaluation") -> dict[str, Any]:
 def say_examples(found: "Evaluation", seed: int) -> None:
     """Print captions with the pictures they find, and pictures with captions."""
     from fdch.evaluation.tables import Table
-    from fdch.report.cards import labels_of, text_of
-    from fdch.report.samples import draw_examples
+    from fdch.report.cards import draw_examples
 
     for direction, asks in (
         ("text_to_image", "nearest pictures to the text"),
@@ -218,17 +217,17 @@ def say_examples(found: "Evaluation", seed: int) -> None:
         for each in draw_examples(
             found, direction, number=QUERIES, answers=ANSWERS, seed=seed
         ):
-            text = text_of(found.query, each.query)
+            text = found.query.texts.text(each.query)
             shown = f" '{plain(text, 60)}'" if text and "text_to" in direction else ""
-            labels = ", ".join(labels_of(found.query, each.query))
+            labels = ", ".join(found.query.labels_of(each.query))
             say(f"{asks}{shown} ({found.query.ids[each.query]}: {plain(labels, 60)})")
             rows = tuple(
                 (
                     "  right" if answer.right else "  wrong",
                     answer.distance,
                     plain(str(found.database.ids[answer.row]), 20),
-                    plain(text_of(found.database, answer.row) or "", 48),
-                    plain(", ".join(labels_of(found.database, answer.row)), 40),
+                    plain(found.database.texts.text(answer.row) or "", 48),
+                    plain(", ".join(found.database.labels_of(answer.row)), 40),
                 )
                 for answer in each.found
             )

@@ -10,8 +10,8 @@ from fdch.cli.search import table
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
     from fdch.retrieval.results import Results
+    from fdch.runs.method_scores import Evaluation
     from fdch.runs.run import Run
-    from fdch.runs.scoring import Evaluation
     from fdch.training.context import Context
 
 SEARCHES, RESULTS = 2, 4
@@ -44,7 +44,7 @@ def with_files(pairs: "PairedSet", folder: Path) -> "PairedSet":
     from PIL import Image
 
     from fdch.data.pictures.images import PictureArray
-    from fdch.data.threads import in_threads
+    from fdch.data.rows import in_threads
 
     images = pairs.images
     if not isinstance(images, PictureArray):

@@ -21,8 +21,8 @@ from fdch.errors import RunError
 if TYPE_CHECKING:
     from fdch.evaluation import Scores
     from fdch.evaluation.tables import Table
+    from fdch.runs.method_scores import Evaluation
     from fdch.runs.run import Run
-    from fdch.runs.scoring import Evaluation
 
 GALLERIES = {
     "both": ("modality", "unified"),
@@ -66,8 +66,8 @@ def command(
     if report is not None:
         report = require_place(report, ".html", ".htm", inputs=[data or ""])
     from fdch.cli.data_notes import tell_data
+    from fdch.runs.method_scores import evaluate_run
     from fdch.runs.run import open_run
-    from fdch.runs.scoring import evaluate_run
     from fdch.training.context import Context
 
     with ProgressPrinter() as progress:
@@ -85,7 +85,7 @@ def command(
     else:
         say_scores(document, found.scores)
     if report is not None:
-        from fdch.report.page import write_report
+        from fdch.report.evaluation_page import write_report
 
         write_report(report, opened, found)
         note(f"report: {report}")

@@ -115,8 +115,8 @@ def describe(
 ) -> dict[str, Any]:
     """Give the document of `--json`."""
     from fdch.evaluation.tables import Spread
-    from fdch.reproduction.page import tuned_rows
-    from fdch.reproduction.tables import score_rows
+    from fdch.reproduction.grid_tables import score_rows
+    from fdch.reproduction.outputs import tuned_rows
 
     tables = {}
     for name, grid in grids.items():
@@ -152,7 +152,7 @@ def say_tables(
     found: "Reproduction", grids: "Mapping[str, Grid]", files: Sequence[Path]
 ) -> None:
     """Print the tables, then where everything is."""
-    from fdch.reproduction.tables import text_tables
+    from fdch.reproduction.grid_tables import text_tables
 
     for grid in grids.values():
         for table in text_tables(grid):

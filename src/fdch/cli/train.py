@@ -61,8 +61,8 @@ def command(
     task = build_task(file=file, **options)
     from fdch.cli.data_notes import tell_parts
     from fdch.index.search.rows import MOST_BITS
-    from fdch.runs.experiment import train_run
-    from fdch.runs.files import is_finished
+    from fdch.runs.pipeline import train_run
+    from fdch.runs.run_files import is_finished
     from fdch.training.context import Context
 
     if task.bits > MOST_BITS:
@@ -153,7 +153,7 @@ def _note_origin(
 
 
 def _remains(out: Path) -> str:
-    from fdch.runs.files import CHECKPOINTS, is_finished
+    from fdch.runs.run_files import CHECKPOINTS, is_finished
 
     if is_finished(out):
         return f"the run in '{out}' is whole."

@@ -11,7 +11,7 @@ from fdch.cli.split_options import size_options, split_sizes
 from fdch.cli.values import seed_option
 
 if TYPE_CHECKING:
-    from fdch.runs.experiment import TrainingTask
+    from fdch.runs.pipeline import TrainingTask
     from fdch.tuning.settings_file import SettingsFile
 
 _OPTIONS = (
@@ -83,7 +83,7 @@ def build_task(
     if same["groups"] and same["split"]:
         raise click.UsageError("a saved --split has its groups; leave --groups out.")
     from fdch.methods._settings import parse_assignments
-    from fdch.runs.experiment import TrainingTask
+    from fdch.runs.pipeline import TrainingTask
 
     settings = parse_assignments(assignments)
     if twice := {"bits", "seed"} & set(settings):

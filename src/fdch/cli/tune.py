@@ -15,7 +15,7 @@ from fdch.cli.training_options import build_task, training_options
 from fdch.cli.values import Minutes
 
 if TYPE_CHECKING:
-    from fdch.runs.experiment import TrainingTask
+    from fdch.runs.pipeline import TrainingTask
     from fdch.tuning.settings_file import SettingsFile
     from fdch.tuning.tune import Tuning
 
@@ -49,13 +49,13 @@ def command(
     """
     from fdch.cli.data_notes import tell_parts
     from fdch.training.context import Context
-    from fdch.tuning.page import write_tuning_page
     from fdch.tuning.tune import (
         page_path,
         require_free_place,
         study_folder,
         tune_settings,
     )
+    from fdch.tuning.tuning_page import write_tuning_page
 
     task = build_task(out=out, **options)
     target = require_place(out, ".toml", inputs=[task.source])
@@ -111,7 +111,7 @@ def describe(
 
 def say_found(found: "Tuning", file: "SettingsFile", page: Path) -> None:
     """Print what was found."""
-    from fdch.tuning.page import shown_value
+    from fdch.tuning.tuning_page import shown_value
 
     defaults = statistics.fmean(found.trials[0].scores)
     settings = (f"{name}={shown_value(v)}" for name, v in file.settings.items())

@@ -8,19 +8,19 @@ import hashlib
 import logging
 import os
 import sqlite3
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pictures.images import Pictures, decode_batches
-from fdch.data.rows import Digest
-from fdch.data.threads import in_threads
+from fdch.data.rows import Digest, in_threads
+from fdch.errors import RunError
+from fdch.files import write_whole
 from fdch.progress import Progress, Update, silent
 
 _log = logging.getLogger(__name__)
@@ -81,15 +81,15 @@ class ResultCache:
                 found.update(connection.execute(query, some))
             return found
 
-        sealed = self._tried(ask) or {}
-        opened = {key: _opened(key, value) for key, value in sealed.items()}
+        sealed = self._try(ask) or {}
+        opened = {key: _remove_check(key, value) for key, value in sealed.items()}
         return {key: value for key, value in opened.items() if value is not None}
 
     def put_many(self, items: Mapping[bytes, bytes]) -> None:
         """Keep values, all or none of them; an earlier one is replaced."""
         if not items:
             return
-        rows = [(key, _sealed(key, value)) for key, value in items.items()]
+        rows = [(key, _add_check(key, value)) for key, value in items.items()]
 
         def keep(connection: sqlite3.Connection) -> None:
             with connection:
@@ -97,15 +97,15 @@ class ResultCache:
                     "INSERT OR REPLACE INTO results VALUES (?, ?)", rows
                 )
 
-        self._tried(keep)
+        self._try(keep)
 
-    def _tried(self, action: Callable[[sqlite3.Connection], _T]) -> _T | None:
+    def _try(self, action: Callable[[sqlite3.Connection], _T]) -> _T | None:
         """Run one action; set a damaged file aside once and try again."""
         deadline = time.monotonic() + _WAIT_SECONDS
         is_new = False
         while True:
             try:
-                with closing(self._connected()) as connection:
+                with closing(self._connect()) as connection:
                     return action(connection)
             except (sqlite3.OperationalError, OSError) as error:
                 if not _is_busy(error) or time.monotonic() > deadline:
@@ -124,7 +124,7 @@ class ResultCache:
         _log.log(level, "going on without the cache '%s': %s", self.path, error)
         self._is_quiet = True
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
         try:
@@ -139,7 +139,7 @@ class ResultCache:
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
         mark = f"damaged-{time.time_ns():x}"
-        _log.warning("the cache '%s' is damaged (%s); begun anew", self.path, error)
+        _log.warning("the cache '%s' is damaged (%s); it is rebuilt", self.path, error)
         for ending in ("", "-wal", "-shm"):
             path = self.path.with_name(self.path.name + ending)
             try:
@@ -154,11 +154,11 @@ def _is_busy(error: Exception) -> bool:
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _sealed(key: bytes, value: bytes) -> bytes:
+def _add_check(key: bytes, value: bytes) -> bytes:
     return _check(key, value) + value
 
 
-def _opened(key: bytes, sealed: object) -> bytes | None:
+def _remove_check(key: bytes, sealed: object) -> bytes | None:
     """Take the check off a value; none when it was damaged on disk."""
     if not isinstance(sealed, bytes):
         return None
@@ -196,7 +196,7 @@ def pixel_store(
     Args:
         pictures: Rows that all have a picture.
         size: Side of the squares, in pixels.
-        progress: Told after each batch of pictures.
+        progress: Called after each batch of pictures.
         folder: Where to keep them; the user's cache folder when not given.
 
     Returns:
@@ -207,15 +207,15 @@ def pixel_store(
     place = default_folder() if folder is None else Path(folder)
     path = place / f"pixels-{_key(pictures, size)}.npy"
     shape = (len(pictures), size, size, 3)
-    kept = _mapped(path, shape)
+    kept = _map(path, shape)
     if kept is not None:
         return kept
     try:
         _write(path, pictures, shape, progress)
-    except OSError as error:
+    except RunError as error:
         _log.warning("going on without the cache '%s': %s", path, error)
         return _in_memory(pictures, shape, progress)
-    written = _mapped(path, shape)
+    written = _map(path, shape)
     return _in_memory(pictures, shape, progress) if written is None else written
 
 
@@ -226,7 +226,7 @@ def _key(pictures: Pictures, size: int) -> str:
     return digest.hex()
 
 
-def _mapped(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8] | None:
+def _map(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8] | None:
     """Map a whole store; none when there is none, or not a whole one."""
     try:
         pixels = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -239,38 +239,33 @@ def _mapped(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8] | None:
 def _write(
     path: Path, pictures: Pictures, shape: tuple[int, ...], progress: Progress
 ) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix="pixels-", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _write_pixels(file, pictures, shape, progress)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    finally:
-        Path(draft).unlink(missing_ok=True)
-
-
-def _write_pixels(
-    file: BinaryIO, pictures: Pictures, shape: tuple[int, ...], progress: Progress
-) -> None:
     # written, not mapped: a full disk is then an error and not a crash
-    header = {"descr": "|u1", "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, header)
-    done = 0
-    for batch in decode_batches(pictures, shape[1]):
-        file.write(batch.data)
-        done += len(batch)
-        progress(Update("decoding pictures", done, len(pictures), "picture"))
+    def write(partial: Path) -> None:
+        partial.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+        with partial.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for batch in _decode(pictures, shape[1], progress):
+                file.write(batch.data)
+
+    write_whole(path, write)
 
 
 def _in_memory(
     pictures: Pictures, shape: tuple[int, ...], progress: Progress
 ) -> NDArray[np.uint8]:
-    pixels = np.empty(shape, dtype=np.uint8)
-    done = 0
-    for batch in decode_batches(pictures, shape[1]):
+    pixels, done = np.empty(shape, dtype=np.uint8), 0
+    for batch in _decode(pictures, shape[1], progress):
         pixels[done : done + len(batch)] = batch
         done += len(batch)
-        progress(Update("decoding pictures", done, len(pictures), "picture"))
     return pixels
+
+
+def _decode(
+    pictures: Pictures, size: int, progress: Progress
+) -> Iterator[NDArray[np.uint8]]:
+    done = 0
+    for batch in decode_batches(pictures, size):
+        yield batch
+        done += len(batch)
+        progress(Update("decoding pictures", done, len(pictures), "picture"))

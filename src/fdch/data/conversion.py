@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.data.pictures.arrays import PictureArray
-from fdch.data.pictures.files import PictureContents, PictureFiles
+from fdch.data.pictures.image_rows import PictureArray
 from fdch.data.pictures.images import ImageFeatures, Images
+from fdch.data.pictures.picture_files import PictureContents, PictureFiles
 from fdch.data.rows import objects
 from fdch.data.texts import Sentences, Texts, WordVectors
 from fdch.errors import DataError, LabelError

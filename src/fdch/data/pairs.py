@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 Broken = Literal["refuse", "skip"]
 _NAMED = 5
+_SHOWN = 10  # rows in a notebook
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,20 @@ class PairedSet:
         labels = len(self.label_names)
         return f"PairedSet('{self.name}', {len(self)} pairs, {labels} labels)"
 
+    def _repr_html_(self) -> str:
+        cells = [
+            (self.ids[row], self.texts.text(row), ", ".join(self.labels_of(row)))
+            for row in range(min(len(self), _SHOWN))
+        ]
+        rows = [[escape(str(cell or "")) for cell in row] for row in cells]
+        lines = [f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows]
+        header = "<tr><th>id</th><th>text</th><th>labels</th></tr>"
+        return f"<p>{escape(repr(self))}</p><table>{header}{''.join(lines)}</table>"
+
+    def labels_of(self, row: int) -> tuple[str, ...]:
+        """Return the names of a row's labels."""
+        return tuple(self.label_names[i] for i in np.flatnonzero(self.labels[row]))
+
     def __getitem__(self, rows: Any) -> "PairedSet":
         wanted = chosen(rows, len(self))
         return replace(
@@ -211,19 +227,19 @@ class PairedSet:
 
         Pictures found whole are remembered in the cache by their content.
         """
-        from fdch.data.pictures.checking import broken_pictures
+        from fdch.data.pictures.checking import find_broken_pictures
 
         require_broken(broken)
         if not isinstance(self.images, Pictures):
             return self
-        found = broken_pictures(self.images, progress, first=broken == "refuse")
+        found = find_broken_pictures(self.images, progress, first=broken == "refuse")
         if not found:
             return self
         if broken == "refuse":
             row, error = found[0]
             raise type(error)(
                 f"{error} It belongs to '{self.ids[row]}'. "
-                "Mend or remove it, or skip broken pictures (--broken skip)."
+                "Repair or remove it, or skip broken pictures (--broken skip)."
             )
         kept = np.ones(len(self), dtype=np.bool_)
         kept[[row for row, _ in found]] = False

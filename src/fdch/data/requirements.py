@@ -5,10 +5,9 @@ from numpy.typing import NDArray
 
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures
+from fdch.data.rows import list_names
 from fdch.data.texts import WordVectors
 from fdch.errors import DataError, LabelError, suggestion
-
-_NAMED = 5
 
 
 def require_training(pairs: PairedSet, least: int, needs_labels: bool) -> None:
@@ -38,7 +37,7 @@ def _require_cells(pairs: PairedSet, what: str, present: NDArray[np.bool_]) -> N
     if len(missing):
         raise DataError(
             f"{len(missing)} of {len(pairs)} training pairs have no {what}: "
-            f"{_listed(pairs.ids[missing])}. Training needs both sides of every "
+            f"{list_names(pairs.ids[missing])}. Training needs both sides of every "
             "pair; complete these rows or leave them out."
         )
 
@@ -55,14 +54,14 @@ def _require_labels(pairs: PairedSet) -> None:
     if len(used) == 1:
         raise LabelError(
             f"the only label is '{pairs.label_names[used[0]]}', so nothing can be "
-            "told apart; training needs pairs of at least two labels."
+            "distinguished; training needs pairs of at least two labels."
         )
     shared = np.flatnonzero(counts == len(pairs))
     if len(shared) and len(pairs) > 1:
         raise LabelError(
             f"all {len(pairs)} training pairs have the label "
             f"'{pairs.label_names[shared[0]]}', so all count as alike and nothing "
-            "can be told apart; remove that label."
+            "can be distinguished; remove that label."
         )
 
 
@@ -80,11 +79,5 @@ def _require_numbers(pairs: PairedSet, what: str, wrong: NDArray[np.intp]) -> No
     if len(wrong):
         raise DataError(
             f"the {what} features of {len(wrong)} pairs have values that are not "
-            f"finite numbers: {_listed(pairs.ids[wrong])}. Mend or remove them."
+            f"finite numbers: {list_names(pairs.ids[wrong])}. Repair or remove them."
         )
-
-
-def _listed(ids: NDArray[np.object_]) -> str:
-    names = ", ".join(f"'{name}'" for name in ids[:_NAMED])
-    more = len(ids) - _NAMED
-    return f"{names} and {more} more" if more > 0 else names

@@ -1,17 +1,40 @@
-"""Choosing rows, and hashing them, alike for all row containers."""
+"""Rows chosen, hashed and worked on in threads, alike for all row containers."""
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DataError
+from fdch.machine import usable_cores
 
 # of one file
-MOST_ROWS = 10_000_000
-MOST_LABELS = 100_000
+MAX_ROWS = 10_000_000
+MAX_LABELS = 100_000
+
+
+class Rows(ABC):
+    """One side of a number of pairs, in rows."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> Self: ...
+
+    @abstractmethod
+    def add_to(self, digest: "Digest") -> None:
+        """Add what distinguishes these rows from others to a fingerprint."""
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Tell for each row whether it has a value: all do unless some lack it."""
+        return np.ones(len(self), dtype=np.bool_)
 
 
 def chosen(rows: Any, count: int) -> NDArray[np.intp]:
@@ -36,7 +59,7 @@ def chosen(rows: Any, count: int) -> NDArray[np.intp]:
     low, high = int(wanted.min()), int(wanted.max())
     if low < -count or high >= count:
         wrong = low if low < -count else high
-        raise DataError(f"row {wrong} was asked for; there are {count} rows.")
+        raise DataError(f"row {wrong} does not exist; there are {count} rows.")
     return np.where(wanted < 0, wanted + count, wanted).astype(np.intp)
 
 
@@ -49,6 +72,17 @@ def objects(values: Sequence[Any] | NDArray[np.object_]) -> NDArray[np.object_]:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def list_names(names: Sequence[Any] | NDArray[np.object_], most: int = 5) -> str:
+    """List some names for a message, and count the others.
+
+    >>> list_names(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    listed = ", ".join(f"'{str(name)[:80]}'" for name in names[:most])
+    more = len(names) - most
+    return f"{listed} and {more} more" if more > 0 else listed
 
 
 class Digest:
@@ -71,7 +105,7 @@ class Digest:
 
     def add_text(self, text: str | None) -> None:
         """Take in a text; none at all differs from an empty one."""
-        # surrogatepass: a lone surrogate is no reason to fail here
+        # surrogatepass: an unpaired surrogate is no reason to fail here
         raw = b"-" if text is None else b"+" + text.encode("utf-8", "surrogatepass")
         self.add(raw)
 
@@ -88,3 +122,29 @@ class Digest:
     def hex(self) -> str:
         """Give the hash as 32 hexadecimal digits."""
         return self._hash.hexdigest()
+
+
+_T = TypeVar("_T")
+_MAX_THREADS = 32
+_AHEAD = 4
+
+
+def in_threads(
+    work: Callable[[int], _T], count: int, workers: int | None = None
+) -> Generator[_T]:
+    """Give work(0), work(1), ... in order, computed a little ahead in threads.
+
+    An error is raised in its place in the order; work not begun is dropped.
+    """
+    threads = workers or min(_MAX_THREADS, usable_cores())
+    waiting: deque[Future[_T]] = deque()
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="fdch-rows")
+    try:
+        for row in range(count):
+            waiting.append(pool.submit(work, row))
+            if len(waiting) > _AHEAD * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

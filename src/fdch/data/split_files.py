@@ -1,26 +1,24 @@
 """The JSON file of a split, taken apart with suspicion."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from fdch.data.readers.text_files import unreadable
 from fdch.errors import DataError
+from fdch.files import load_json
 
 FORMAT = 1
-_MOST_BYTES = 2**30
+_MAX_BYTES = 2**30
 ADVICE = "Give the split.json of a run, or draw a new split."
 
 
 def document(path: Path) -> dict[str, Any]:
     """Read the JSON of a split, of the format known here."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise DataError(f"split '{path}' is over {_MOST_BYTES:,} bytes. {ADVICE}")
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = load_json(path, _MAX_BYTES)
     except OSError as error:
         raise unreadable(path, error) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DataError(f"'{path}' is not a split: {error}. {ADVICE}") from None
     if not isinstance(content, dict) or not isinstance(content.get("format"), int):
         raise DataError(

@@ -1,9 +1,8 @@
 """Training, validation, query and database pairs: drawn once, and saved."""
 
 import json
-import os
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from numbers import Integral
 from pathlib import Path
@@ -14,13 +13,13 @@ from numpy.typing import NDArray
 
 from fdch.data.duplicates import GROUPINGS, Grouping
 from fdch.data.pairs import PairedSet
-from fdch.data.rows import Digest
+from fdch.data.rows import Digest, list_names
 from fdch.data.split_drawing import draw_ids
 from fdch.data.split_files import ADVICE, FORMAT, document, ids, text, whole
 from fdch.errors import DataError, SettingError
+from fdch.files import write_bytes
 
 _ID_LISTS = ("query", "train", "validation")
-_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class Split:
         if len(set(together)) != len(together):
             twice = [name for name, count in Counter(together).items() if count > 1]
             raise DataError(
-                f"a split must not hold an id twice: {_listed(twice)}. Queries, "
+                f"a split must not hold an id twice: {list_names(twice)}. Queries, "
                 "training and validation pairs must not overlap."
             )
 
@@ -190,7 +189,7 @@ class Split:
         if unknown:
             raise DataError(
                 f"{len(unknown)} ids of the split are not in '{pairs.name}': "
-                f"{_listed(unknown)}. Give the data that the split was drawn from."
+                f"{list_names(unknown, 3)}. Give the data that it was drawn from."
             )
         if check and self.data != pairs.fingerprint:
             raise DataError(
@@ -200,14 +199,8 @@ class Split:
 
     def save(self, path: str | Path) -> None:
         """Write the split as JSON; the file is there whole or not at all."""
-        target = Path(path)
-        draft = target.with_name(f"{target.name}.{os.getpid()}.part")
         content = {"format": FORMAT, "fingerprint": self.fingerprint, **asdict(self)}
-        try:
-            draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+        write_bytes(Path(path), (json.dumps(content, indent=1) + "\n").encode())
 
     @classmethod
     def read(
@@ -241,9 +234,3 @@ class Split:
         if pairs is not None:
             split.require_match(pairs, check)
         return split
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:_NAMED])
-    more = len(names) - _NAMED
-    return f"{shown} and {more} more" if more > 0 else shown

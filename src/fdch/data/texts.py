@@ -3,43 +3,33 @@
 import difflib
 import re
 import unicodedata
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.data.rows import Digest, chosen, objects
+from fdch.data.rows import Digest, Rows, chosen, objects
 from fdch.errors import DataError
 
+_SHOWN_WORDS = 12
 _WORD = re.compile(r"\w+")
 # nearest() compares with every known word: keep a hostile text cheap
 _COMPARED_WORDS = 5
 _COMPARED_LETTERS = 40
 
 
-class Texts(ABC):
+class Texts(Rows):
     """The text side of a number of pairs, in rows."""
 
     @abstractmethod
-    def __len__(self) -> int: ...
-
-    @abstractmethod
-    def __getitem__(self, rows: Any) -> "Texts": ...
-
-    @property
-    @abstractmethod
-    def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a text."""
-
-    @abstractmethod
-    def add_to(self, digest: Digest) -> None:
-        """Add what tells these texts from others to a fingerprint."""
+    def text(self, row: int) -> str | None:
+        """Return a row's text to show; None if there is none."""
 
 
 class Sentences(Texts):
@@ -64,13 +54,18 @@ class Sentences(Texts):
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, rows: Any) -> "Sentences":
-        return Sentences(self.values[chosen(rows, len(self))], self.vocabulary)
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(self.values[chosen(rows, len(self))], self.vocabulary)
 
     @property
     def present(self) -> NDArray[np.bool_]:
         """Tell for each row whether it has a text."""
         return np.array([text is not None for text in self.values], dtype=np.bool_)
+
+    def text(self, row: int) -> str | None:
+        """Return a row's text as it was written."""
+        text: str | None = self.values[row]
+        return text
 
     def add_to(self, digest: Digest) -> None:
         """Add all texts and the words known to a fingerprint."""
@@ -101,13 +96,16 @@ class WordVectors(Texts):
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
 
-    def __getitem__(self, rows: Any) -> "WordVectors":
-        return WordVectors(self.matrix[chosen(rows, len(self))], self.words)
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(self.matrix[chosen(rows, len(self))], self.words)
 
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a text: all do."""
-        return np.ones(len(self), dtype=np.bool_)
+    def text(self, row: int) -> str | None:
+        """Return the first words of a row, if the columns have names."""
+        if self.words is None:
+            return None
+        start, end = self.matrix.indptr[row : row + 2]
+        columns = self.matrix.indices[start:end][:_SHOWN_WORDS]
+        return " ".join(self.words[column] for column in columns)
 
     def add_to(self, digest: Digest) -> None:
         """Add all numbers and the words to a fingerprint."""

@@ -2,9 +2,9 @@
 
 from fdch.evaluation.coded import Coded, CodedPairs, Measures
 from fdch.evaluation.comparison import comparison
+from fdch.evaluation.hash_lookup import LookupCurve, lookup_curve
 from fdch.evaluation.health import CodeHealth, code_health
 from fdch.evaluation.histograms import Histograms, distance_histograms
-from fdch.evaluation.lookup import LookupCurve, lookup_curve
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, MEASURES
 from fdch.evaluation.metrics import average_precision, chance, ndcg_at, precision_at
 from fdch.evaluation.partner import PartnerScores, partner_places

@@ -23,9 +23,9 @@ from fdch.evaluation.calibration import (
 FEWEST = 200  # comparisons that a point of a curve rests on
 # a user sees a few results of each query: queries amid a crowd of equal codes must
 # not drown the others
-MOST_PER_DISTANCE = 3
+MAX_PER_DISTANCE = 3
 # all ask for all, and more of them would hardly move a curve
-MOST_PAIRS = 5000
+MAX_PAIRS = 5000
 ROWS_AT_A_TIME = 512
 
 
@@ -45,8 +45,8 @@ def fit_calibration(
     Returns:
         None where there are fewer than two pairs, or none that share a label.
     """
-    if len(labels) > MOST_PAIRS:
-        rows = _drawn_rows(len(labels))
+    if len(labels) > MAX_PAIRS:
+        rows = _draw_rows(len(labels))
         labels = labels[rows]
         outputs = {kind: values[rows] for kind, values in outputs.items()}
     known = labels.astype(np.float32)
@@ -86,9 +86,9 @@ def falling(relevant: NDArray[Any], total: NDArray[Any]) -> Share:
     return np.round(np.repeat(shares, [int(width) for *_, width in pools]), DECIMALS)
 
 
-def _drawn_rows(pairs: int) -> NDArray[np.int64]:
+def _draw_rows(pairs: int) -> NDArray[np.int64]:
     """Draw some of the pairs, the same ones at every call."""
-    drawn = np.random.default_rng(0).choice(pairs, MOST_PAIRS, replace=False)
+    drawn = np.random.default_rng(0).choice(pairs, MAX_PAIRS, replace=False)
     return np.sort(drawn)
 
 
@@ -104,7 +104,7 @@ def _fit_curve(
         others[np.arange(len(others)), np.arange(len(others)) + start] = False
         relevant &= others
         for counts, distances, most in (
-            (plain, hamming_distances(asking[rows], asked), MOST_PER_DISTANCE),
+            (plain, hamming_distances(asking[rows], asked), MAX_PER_DISTANCE),
             (weighted, weighted_distances(outputs[rows], asked), 1),
         ):
             places = places_of(distances, bits, counts is weighted)

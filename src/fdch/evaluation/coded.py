@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import SettingError
-from fdch.evaluation.lookup import Average, Empty
+from fdch.evaluation.hash_lookup import Average, Empty
 from fdch.evaluation.partner import RECALL_AT
 from fdch.evaluation.protocol import Protocol
 

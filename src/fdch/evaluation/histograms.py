@@ -24,7 +24,7 @@ Engine = Literal["auto", "numba", "numpy"]
 # Queries counted at a time, and fewer where a block's counts would be over 32 MB.
 QUERIES_PER_BLOCK = 1024
 COUNTS_PER_BLOCK = 4 * 2**20
-MOST_BITS = 32_767  # twice a distance, plus one, fits in 16 bits
+MAX_BITS = 32_767  # twice a distance, plus one, fits in 16 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Histograms:
         items: Database items at each distance, (queries, bits + 1).
         relevant: Relevant ones among them, (queries, bits + 1).
         stable: Average precision of each query with ties in database order, or
-            None where it was not asked for; NaN for a query without relevant items.
+            None where it was not requested; NaN for a query without relevant items.
         graded: Items at each distance by the number of labels they share with the
             query, (queries, bits + 1, numbers from 0), or None.
     """
@@ -207,8 +207,8 @@ def _check_comparable(
             f"query codes have {bits} bits, database codes {database_codes.bits}; "
             "they must come from the same method."
         )
-    if bits > MOST_BITS:
-        raise DataError(f"codes of {bits} bits are too long; {MOST_BITS} is the most.")
+    if bits > MAX_BITS:
+        raise DataError(f"codes of {bits} bits are too long; {MAX_BITS} is the most.")
     classes, others = np.shape(query_labels)[1], np.shape(database_labels)[1]
     if classes != others:
         raise LabelError(

@@ -110,7 +110,7 @@ def paired_differences(
     for key in list(groups)[1:]:
         alike = first[0], key[1]
         reference = alike if alike in groups and alike != key else first
-        sides = _sorted(groups[key]), _sorted(groups[reference])
+        sides = _sort(groups[key]), _sort(groups[reference])
         reason = _obstacle(*sides)
         if reason:
             reasons.append(f"{_name(key)} and {_name(reference)}: {reason}")
@@ -146,7 +146,7 @@ def _name(key: tuple[str, int]) -> str:
     return f"{key[0]} {key[1]}"
 
 
-def _sorted(runs: Sequence[Scores]) -> list[Scores]:
+def _sort(runs: Sequence[Scores]) -> list[Scores]:
     return sorted(runs, key=lambda run: (run.protocol.split, run.protocol.seed))
 
 

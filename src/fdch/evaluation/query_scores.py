@@ -20,7 +20,7 @@ from fdch.files import write_whole
 if TYPE_CHECKING:
     from fdch.evaluation.scores import Scores
 
-MOST_BYTES = 2**28
+MAX_BYTES = 2**28
 ROUNDING = 1e-5  # of float32 against the means, which were taken in float64
 ADVICE = "Score the queries again."
 
@@ -52,8 +52,8 @@ class QueryScores:
             DataError: The file is damaged, too large or of other scores.
         """
         try:
-            if path.stat().st_size > MOST_BYTES:
-                raise DataError(f"'{path}' is over {MOST_BYTES:,} bytes. {ADVICE}")
+            if path.stat().st_size > MAX_BYTES:
+                raise ValueError(f"it has over {MAX_BYTES:,} bytes")
             arrays = load_file(path)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError) as problem:
             raise DataError(f"'{path}' cannot be read: {problem}. {ADVICE}") from None

@@ -4,7 +4,6 @@ scores.json             what `fdch evaluate --json` writes
 queries.safetensors     lists of float32, one to each mean of the document
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +12,10 @@ from typing import Any
 from fdch.errors import DataError
 from fdch.evaluation.query_scores import QueryScores
 from fdch.evaluation.scores import Scores
-from fdch.files import write_json
+from fdch.files import load_json, write_json
 
 SCORES, QUERIES = "scores.json", "queries.safetensors"
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 
 
 def save_scores(
@@ -41,10 +40,8 @@ def read_scores(file: Path) -> Scores:
         DataError: It is damaged, too large or something else.
     """
     try:
-        if file.stat().st_size > MOST_BYTES:
-            raise DataError(f"'{file}' is over {MOST_BYTES:,} bytes; no scores are.")
-        document = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as problem:
+        document = load_json(file, MAX_BYTES)
+    except (OSError, ValueError) as problem:
         raise DataError(f"'{file}' cannot be read: {problem}") from problem
     return Scores.from_json(document)
 

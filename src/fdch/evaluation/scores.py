@@ -4,14 +4,14 @@ A score is only as good as what is known of its making, so the two are one
 object, one JSON document and one printed table.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from fdch.errors import DataError
 from fdch.evaluation.fields import Fields
+from fdch.evaluation.hash_lookup import LookupCurve
 from fdch.evaluation.health import CodeHealth
-from fdch.evaluation.lookup import LookupCurve
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER
 from fdch.evaluation.partner import PartnerScores
 from fdch.evaluation.protocol import Protocol
@@ -19,6 +19,8 @@ from fdch.evaluation.query_scores import Key, QueryScores
 from fdch.evaluation.resampling import CONFIDENCE
 from fdch.evaluation.score_tables import score_tables
 
+_Part = TypeVar("_Part")
+_Made = TypeVar("_Made")
 _MAPS = ("map", "map_stable", "map_best", "map_worst")
 
 
@@ -86,7 +88,7 @@ class DirectionScores:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scores:
     """All scores of a method's codes, by gallery and direction.
 
@@ -128,10 +130,7 @@ class Scores:
     @property
     def lookup(self) -> dict[str, dict[str, LookupCurve]]:
         """Precision and recall by radius, by gallery and direction."""
-        return {
-            gallery: {name: part.lookup for name, part in directions.items()}
-            for gallery, directions in self.scores.items()
-        }
+        return _convert(self.scores, lambda part: part.lookup)
 
     @property
     def chance(self) -> float:
@@ -202,19 +201,10 @@ class Scores:
             "protocol": self.protocol.to_json(),
             "chance": self.chance,
             "skipped_queries": self.skipped_queries,
-            "scores": {
-                gallery: {name: part.to_json() for name, part in directions.items()}
-                for gallery, directions in self.scores.items()
-            },
-            "partner": {
-                gallery: {name: part.to_json() for name, part in directions.items()}
-                for gallery, directions in self.partner.items()
-            },
+            "scores": _convert(self.scores, DirectionScores.to_json),
+            "partner": _convert(self.partner, PartnerScores.to_json),
             "intervals": {"confidence": CONFIDENCE, "over": "queries"},
-            "lookup": {
-                gallery: {name: curve.to_json() for name, curve in curves.items()}
-                for gallery, curves in self.lookup.items()
-            },
+            "lookup": _convert(self.lookup, LookupCurve.to_json),
             "health": {name: health.to_json() for name, health in self.health.items()},
         }
 
@@ -255,6 +245,17 @@ class Scores:
     def __str__(self) -> str:
         return "\n\n".join(map(str, score_tables(self)))
 
+    def __repr__(self) -> str:
+        maps = ", ".join(
+            f"{gallery} {name} {part.map:.4f}"
+            for gallery, directions in self.scores.items()
+            for name, part in directions.items()
+        )
+        return f"Scores('{self.method}', {self.bits} bits, mAP: {maps})"
+
+    def _repr_html_(self) -> str:
+        return "".join(table._repr_html_() for table in score_tables(self))
+
     def _parts(self) -> list[DirectionScores]:
         return [part for parts in self.scores.values() for part in parts.values()]
 
@@ -268,3 +269,13 @@ class Scores:
         for gallery, partners in self.partner.items():
             for direction, found in partners.items():
                 yield PARTNER, gallery, direction, found
+
+
+def _convert(
+    parts: Mapping[str, Mapping[str, _Part]], convert: Callable[[_Part], _Made]
+) -> dict[str, dict[str, _Made]]:
+    """Convert every part, by gallery and direction."""
+    return {
+        gallery: {name: convert(part) for name, part in directions.items()}
+        for gallery, directions in parts.items()
+    }

@@ -15,9 +15,9 @@ from fdch.evaluation.coded import (
     Measures,
     require_sizes,
 )
+from fdch.evaluation.hash_lookup import LookupTotals
 from fdch.evaluation.health import code_health
 from fdch.evaluation.histograms import Histograms, histogram_blocks
-from fdch.evaluation.lookup import LookupTotals
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER
 from fdch.evaluation.metrics import average_precision, chance, ndcg_at, precision_at
 from fdch.evaluation.partner import PartnerScores, partner_places

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -50,7 +51,7 @@ class Table:
 
     def text(self) -> str:
         """Align the columns for a terminal: names left, figures right."""
-        shown = [self.header, *([_shown(cell) for cell in row] for row in self.rows)]
+        shown = [self.header, *([_format(cell) for cell in row] for row in self.rows)]
         columns = list(zip(*shown, strict=True))
         widths = [max(map(len, column)) for column in columns]
         names = [self._has_names(index) for index in range(len(columns))]
@@ -69,9 +70,9 @@ class Table:
         header = [(name, f"{name} std") for name in self.header]
         output = io.StringIO()
         writer = csv.writer(output, lineterminator="\n")
-        writer.writerow(_widened(header, spread))
+        writer.writerow(_widen(header, spread))
         for row in self.rows:
-            writer.writerow(_widened(map(_halves, row), spread))
+            writer.writerow(_widen(map(_halves, row), spread))
         return output.getvalue()
 
     def latex(self) -> str:
@@ -95,6 +96,15 @@ class Table:
     def __str__(self) -> str:
         return self.text()
 
+    def _repr_html_(self) -> str:
+        def line(cells: Iterable[Cell], tag: str) -> str:
+            shown = (f"<{tag}>{escape(_format(cell))}</{tag}>" for cell in cells)
+            return f"<tr>{''.join(shown)}</tr>"
+
+        rows = [line(self.header, "th"), *(line(row, "td") for row in self.rows)]
+        notes = [f"<p>{escape(note)}</p>" for note in self.notes]
+        return f"<table>{''.join(rows)}</table>{''.join(notes)}"
+
     def _has_names(self, index: int) -> bool:
         return any(isinstance(row[index], str) for row in self.rows)
 
@@ -102,7 +112,7 @@ class Table:
         return any(isinstance(row[index], Spread) for row in self.rows)
 
 
-def _shown(cell: Cell) -> str:
+def _format(cell: Cell) -> str:
     if cell is None:
         return "-"
     return f"{cell:.4f}" if isinstance(cell, float) else str(cell)
@@ -112,7 +122,7 @@ def _halves(cell: Cell) -> tuple[Cell, Cell]:
     return (cell.mean, cell.deviation) if isinstance(cell, Spread) else (cell, None)
 
 
-def _widened(row: Iterable[tuple[Cell, Cell]], spread: Sequence[bool]) -> list[Cell]:
+def _widen(row: Iterable[tuple[Cell, Cell]], spread: Sequence[bool]) -> list[Cell]:
     """Keep the first half of each cell, and the second of cells with a spread."""
     return [
         half
@@ -130,7 +140,7 @@ def _latex_cell(cell: Cell) -> str:
         return f"${str(cell).replace('±', chr(92) + 'pm')}$"
     if isinstance(cell, str):
         return latex_text(cell)
-    return "--" if cell is None else _shown(cell)
+    return "--" if cell is None else _format(cell)
 
 
 def latex_text(text: str) -> str:

@@ -7,18 +7,18 @@ EXPORT/pair.onnx      both to outputs, where the method has unified codes
 """
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fdch.errors import DamagedRun, NewerRun, RunError
+from fdch.files import load_json
 
 FORMAT = 1
 MANIFEST = "export.json"
 SIDES = ("image", "text", "pair")
-MOST_MANIFEST_BYTES = 16 * 2**20
-MOST_GRAPH_BYTES = 2**31
+MAX_MANIFEST_BYTES = 16 * 2**20
+MAX_GRAPH_BYTES = 2**31
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -30,12 +30,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             "--to onnx --out DIR', or check the path."
         )
     try:
-        if path.stat().st_size > MOST_MANIFEST_BYTES:
-            raise ValueError("it is too large")
-        facts = json.loads(path.read_text("utf-8"))
+        facts = load_json(path, MAX_MANIFEST_BYTES)
         if type(facts["format"]) is not int or facts["format"] < 1:
             raise ValueError(f"its format is {facts['format']!r}")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
+    except (OSError, ValueError, KeyError, TypeError) as problem:
         raise DamagedRun(
             f"'{path}' does not describe an export ({problem}). Export the run again."
         ) from problem
@@ -54,7 +52,7 @@ def read_graph(folder: Path, side: str, about: Mapping[str, Any]) -> bytes:
     path = folder / f"{side}.onnx"  # by its side: no name leads elsewhere
     if not path.is_file():
         raise DamagedRun(f"'{path}' is missing. Export the run again.")
-    if path.stat().st_size != about["bytes"] or about["bytes"] > MOST_GRAPH_BYTES:
+    if path.stat().st_size != about["bytes"] or about["bytes"] > MAX_GRAPH_BYTES:
         raise ValueError(f"{path.name} has another size")
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != about["sha256"]:

@@ -115,6 +115,8 @@ class ExportedModel:
                 for side, about in facts["sides"].items()
             }
             return cls(facts, graphs, threads)
+        except DataError:  # of the packaged embeddings, not of the export
+            raise
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise DamagedRun(
                 f"the export '{folder}' is damaged ({problem}). Export the run again."

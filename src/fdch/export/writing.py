@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from fdch.data.static_words import NAME, TOKENIZER, WEIGHTS
 from fdch.errors import RunError
 from fdch.export.files import FORMAT, MANIFEST
 from fdch.export.sides import graphs
-from fdch.files import write_json, write_whole
+from fdch.files import make_folder, write_bytes, write_json
 from fdch.methods._base import HashMethod
 from fdch.runs.run import Run
 
@@ -59,13 +58,10 @@ def export_run(
         )
     found = graphs(run.method, roles)
     document = manifest(run, found)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise RunError(f"'{out}' cannot be made: {problem}.") from problem
+    make_folder(out)
     for side, content in found.items():
         name = document["sides"][side]["file"]
-        write_whole(out / name, partial(Path.write_bytes, data=content))
+        write_bytes(out / name, content)
     write_json(out / MANIFEST, document)
     return document
 

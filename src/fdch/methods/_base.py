@@ -13,12 +13,19 @@ from fdch.codes import Codes, binarize
 from fdch.data.conversion import as_images, as_texts
 from fdch.data.pairs import PairedSet, require_pairs
 from fdch.errors import NotFitted, SettingError
-from fdch.methods._ranges import make_plain, require_kinds, require_not_negative
+from fdch.methods._ranges import Settings, require_not_negative
 from fdch.methods._space import SearchSpace
-from fdch.methods._state import inputs_from_arrays, inputs_to_arrays
 from fdch.progress import Progress, show_bars
 from fdch.training.context import PLAIN, Context
-from fdch.training.inputs import AUTO, STATIC, WORDS, Inputs, TextFeatures
+from fdch.training.inputs import (
+    AUTO,
+    STATIC,
+    WORDS,
+    Inputs,
+    TextFeatures,
+    inputs_from_arrays,
+    inputs_to_arrays,
+)
 
 Array = NDArray[Any]
 ROWS_AT_A_TIME = 4096
@@ -61,12 +68,13 @@ class PairSum(NamedTuple):
     threshold: Array | float = 0.0
 
 
-@dataclass
-class HashMethod(ABC):
+@dataclass(eq=False, repr=False)
+class HashMethod(Settings, ABC):
     """Learns codes from labelled pairs, then encodes either modality alone.
 
-    A method is a dataclass of its settings. Making one does no work; `fit` does
-    everything, leaves the settings alone and forgets any earlier `fit`.
+    A method is a dataclass of its settings, which are checked whenever they are set.
+    Making one does no work; `fit` does everything, leaves the settings alone and
+    forgets any earlier `fit`. Two methods are equal only if they are the same object.
 
     Args:
         bits: Length of the codes.
@@ -89,7 +97,7 @@ class HashMethod(ABC):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     search_space: ClassVar[SearchSpace] = {}
     _inputs: ClassVar[Inputs | None] = None
-    _least_pairs: ClassVar[int] = 1
+    _min_pairs: ClassVar[int] = 1
 
     def fit(
         self,
@@ -111,10 +119,9 @@ class HashMethod(ABC):
                 each update.
             context: Device, progress and checkpoints together, for commands.
         """
-        self.check()
         require_pairs(pairs)
         context = _adapt(context, device, progress)
-        pairs.require_training(self._least_pairs, self.about.needs_labels)
+        pairs.require_training(self._min_pairs, self.about.needs_labels)
         inputs = Inputs.fit(
             pairs,
             self.image_network,
@@ -209,22 +216,20 @@ class HashMethod(ABC):
         return {}
 
     def state(self) -> dict[str, Array]:
-        """Give everything learned as plain arrays, in C order as files have it."""
-        arrays = inputs_to_arrays(self.inputs) | self._learned()
+        """Return everything learned as plain arrays, in C order as files have it."""
+        arrays = inputs_to_arrays(self.inputs) | self._state()
         return {name: np.asarray(array, order="C") for name, array in arrays.items()}
 
     def restore(self, state: Mapping[str, Array], context: Context = PLAIN) -> Self:
-        """Take up what `state` gave, in place of `fit`."""
-        self.check()
+        """Load what `state` returned, in place of `fit`."""
         inputs = inputs_from_arrays(state, self.image_weights)
-        self._take_up(inputs, state, context)
+        self._load_state(inputs, state, context)
         self._inputs = inputs  # type: ignore[misc]
         return self
 
     def check(self) -> None:
-        """Refuse settings outside their range, before any work."""
-        make_plain(self)
-        require_kinds(self)
+        """Refuse settings of the wrong kind or outside their range."""
+        super().check()
         if self.bits < 1:
             raise SettingError(f"bits must be positive; got {self.bits}.")
         require_not_negative(self, "seed")
@@ -254,14 +259,14 @@ class HashMethod(ABC):
         """Learn from pairs already checked."""
 
     @abstractmethod
-    def _learned(self) -> dict[str, Array]:
-        """Give what `_learn` learned."""
+    def _state(self) -> dict[str, Array]:
+        """Return what `_learn` learned."""
 
     @abstractmethod
-    def _take_up(
+    def _load_state(
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
-        """Take up what `_learned` gave."""
+        """Load what `_state` returned."""
 
 
 def _adapt(context: Context, device: str | None, progress: bool | Progress) -> Context:

@@ -4,9 +4,9 @@ import logging
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -16,14 +16,14 @@ from torch import nn
 
 from fdch.data.fitting import split_static
 from fdch.data.pairs import PairedSet
-from fdch.errors import DamagedRun, SettingError
 from fdch.methods._base import Array, HashMethod
-from fdch.methods._ranges import with_values
+from fdch.methods._ranges import require_by_names
 from fdch.methods._space import Range, SearchSpace
 from fdch.networks import image as image_networks
 from fdch.networks.head import FineTunedNetwork, ImageHead, fit_standardization
 from fdch.networks.initialization import Initialization
 from fdch.networks.text import TextNetwork
+from fdch.networks.weights import load_weights, weights_to_arrays
 from fdch.training import batches
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
@@ -33,52 +33,13 @@ from fdch.training.dropout_choice import (
     choose_word_dropout,
 )
 from fdch.training.inputs import Inputs
-from fdch.training.loop import Schedule, Stage, train
+from fdch.training.loop import Schedule, Shape, Stage, train
 from fdch.training.randomness import derive_seed
 
 AnyStage = TypeVar("AnyStage", bound=Stage)
 logger = logging.getLogger(__name__)
-SIZES = (
-    "_width",
-    "text_hidden",
-    "fusion_hidden",
-    "batch_size",
-    "learning_rate",
-    "tuning_rate",
-    "epoch_scale",
-    "epochs",
-)
-WEIGHTS = ("_weight", "image_hidden", "_decay", "backbone_rate")
-SHARES = ("_dropout",)
 # training pairs on which the usual numbers of epochs were chosen
 CHOSEN_ON = 4500
-# what must hold for settings whose names end so
-RULES: tuple[tuple[str, tuple[str, ...], Callable[[float], bool]], ...] = (
-    ("these settings must be positive", SIZES, lambda x: x > 0),
-    ("these must not be negative", WEIGHTS, lambda x: x >= 0),
-    ("these must be at least 0, below 1", SHARES, lambda x: 0 <= x < 1),
-)
-# What the releases of this family of methods do, as a preset states it. They train
-# the image network too; that is left to be asked for, as with `finetune` a preset
-# would refuse ready features.
-RELEASED: Mapping[str, Any] = {
-    "text_features": "words",
-    "image_hidden": 0,
-    "text_hidden": 8192,
-    "reduction": "paper",
-    "optimizer": "sgd",
-    "learning_rate": 10**-1.5,
-    "final_learning_rate": 10**-3,
-    "weight_decay": 5e-4,
-    "initialization": "normal",
-    "standardize": False,
-    "image_dropout": 0.0,
-    "word_dropout": 0.0,
-    "static_dropout": 0.0,
-    "warm_start": False,
-    "backbone_rate": 1.0,
-    "backbone_decay": 5e-4,
-}
 
 
 @dataclass
@@ -140,18 +101,12 @@ class DeepMethod(HashMethod):
         "epoch_scale": Range(0.5, 2.0, log=True),
     }
 
-    _least_pairs: ClassVar[int] = 2  # they learn how alike two pairs are
+    _min_pairs: ClassVar[int] = 2  # they learn how alike two pairs are
 
     def check(self) -> None:
         """Refuse settings outside their range."""
         super().check()
-        names = [field.name for field in fields(self)]
-        for rule, endings, holds in RULES:
-            ruled = [name for name in names if name.endswith(endings)]
-            given = {name: getattr(self, name) for name in ruled}
-            wrong = [n for n, x in given.items() if x is not None and not holds(x)]
-            if wrong:
-                raise SettingError(f"{rule}: {with_values(self, wrong)}.")
+        require_by_names(self)
 
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
         """Give F."""
@@ -244,7 +199,10 @@ class DeepMethod(HashMethod):
             return stage
         stage = build(training.tuning)
         stage.name += " tuned"
-        train(stage, self._tuning_schedule(), self.seed, context)
+        tuning = self._plan(
+            self.tuning_epochs, self.tuning_rate, self.tuning_rate, "cosine"
+        )
+        train(stage, tuning, self.seed, context)
         return stage
 
     def _choose_dropout(
@@ -254,19 +212,15 @@ class DeepMethod(HashMethod):
         static: NDArray[np.float32] | None,
         labels: NDArray[np.uint8],
     ) -> dict[str, float]:
-        """Give the dropout of each side: as set, or by the data."""
-        image, word, dense = self.image_dropout, self.word_dropout, self.static_dropout
-        if image is None:
-            is_known = images.dtype != np.uint8  # pixels say nothing by themselves
-            image = choose_image_dropout(images, labels) if is_known else 0.0
-        if word is None:
-            word = choose_word_dropout(words, labels)
-        found = {"image_dropout": image, "word_dropout": word}
+        """Return the dropout of each side: as set, or by the data."""
+        choices = {
+            "image_dropout": lambda: choose_image_dropout(images, labels),
+            "word_dropout": lambda: choose_word_dropout(words, labels),
+        }
         if static is not None:
-            if dense is None:
-                dense = choose_static_dropout(static, labels)
-            found["static_dropout"] = dense
-        return found
+            choices["static_dropout"] = lambda: choose_static_dropout(static, labels)
+        given = {name: getattr(self, name) for name in choices}
+        return {name: choices[name]() if x is None else x for name, x in given.items()}
 
     def _generator(self) -> torch.Generator:
         return torch.Generator().manual_seed(derive_seed(self.seed, "weights"))
@@ -319,68 +273,30 @@ class DeepMethod(HashMethod):
         steps = usual * math.ceil(CHOSEN_ON / self.batch_size)
         enough = math.ceil(steps / math.ceil(items / self.batch_size))
         epochs = max(usual, enough) if epochs is None else epochs
+        return self._plan(epochs, self.learning_rate, self.final_learning_rate)
+
+    def _plan(
+        self, epochs: int, first: float, last: float, shape: Shape = "log"
+    ) -> Schedule:
         return Schedule(
             max(1, round(self.epoch_scale * epochs)),
             self.batch_size,
-            self.learning_rate,
-            self.final_learning_rate,
+            first,
+            last,
             self.weight_decay,
             self.optimizer,
             self.backbone_rate,
             self.backbone_decay,
+            shape,
         )
 
-    def _tuning_schedule(self) -> Schedule:
-        return Schedule(
-            max(1, round(self.epoch_scale * self.tuning_epochs)),
-            self.batch_size,
-            self.tuning_rate,
-            self.tuning_rate,
-            self.weight_decay,
-            self.optimizer,
-            self.backbone_rate,
-            self.backbone_decay,
-            "cosine",
-        )
+    def _state(self) -> dict[str, Array]:
+        return weights_to_arrays(self._networks)
 
-    def _learned(self) -> dict[str, Array]:
-        return {
-            f"{role}.{name}": tensor.detach().cpu().numpy()
-            for role, network in self._networks.items()
-            for name, tensor in network.state_dict().items()
-        }
-
-    def _take_up(
+    def _load_state(
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
         self._dropout = dict.fromkeys(("image_dropout", "word_dropout"), 0.0)
-        # Without memory at first: sizes in a saved file may be anybody's.
         with torch.device("meta"):
             self._networks = self._build(inputs, self._generator())
-        for role, network in self._networks.items():
-            prefix = f"{role}."
-            weights = {
-                name.removeprefix(prefix): array
-                for name, array in state.items()
-                if name.startswith(prefix)
-            }
-            _require_fit(role, network, weights)
-            network.to_empty(device=context.torch_device())
-            network.load_state_dict(
-                {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
-            )
-
-
-def _require_fit(role: str, network: nn.Module, weights: Mapping[str, Array]) -> None:
-    expected = {
-        name: f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
-        for name, tensor in network.state_dict().items()
-    }
-    found = {name: f"{array.dtype} {array.shape}" for name, array in weights.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
-            raise DamagedRun(
-                f"the saved state does not fit its settings: {role}.{name} is "
-                f"{found.get(name, 'missing')}, expected {expected.get(name, 'none')}. "
-                "Train the run again."
-            )
+        load_weights(self._networks, state, context.torch_device())

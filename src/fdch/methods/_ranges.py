@@ -1,22 +1,70 @@
-"""Kinds that settings must be of, and ranges that they must lie in."""
+"""Settings that are checked when set: their kinds, and the ranges they lie in."""
 
 import math
-from collections.abc import Iterable
-from dataclasses import fields
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from fdch.errors import SettingError
 
-_MOST = 2**63 - 1
+_MAX = 2**63 - 1
 _KINDS: dict[Any, tuple[Any, str]] = {
     int: (Integral, "a whole number"),
     float: (Real, "a number"),
     str: (str, "a text"),
 }
+
+
+@dataclass(eq=False, repr=False)
+class Settings:
+    """A dataclass whose fields are checked whenever they are set.
+
+    Two are equal only if they are the same object; `repr` shows what is not default.
+    """
+
+    _is_made: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        # where a class has these, `dataclass` writes none of its own
+        for name in ("__eq__", "__hash__", "__repr__"):
+            setattr(cls, name, getattr(Settings, name))
+
+    def __post_init__(self) -> None:
+        self.check()
+        self._is_made = True  # type: ignore[misc]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a setting or refuse it, leaving all as it was."""
+        before = getattr(self, name, None)
+        super().__setattr__(name, value)
+        if self._is_made and name in self.__dataclass_fields__:
+            try:
+                self.check()
+            except SettingError:
+                super().__setattr__(name, before)
+                raise
+
+    def __repr__(self) -> str:
+        changed = self.changed_settings().items()
+        listed = ", ".join(f"{name}={value!r}" for name, value in changed)
+        return f"{type(self).__name__}({listed})"
+
+    def changed_settings(self) -> dict[str, Any]:
+        """Return the settings that are not the defaults."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.init and getattr(self, field.name) != field.default
+        }
+
+    def check(self) -> None:
+        """Refuse settings of the wrong kind."""
+        make_plain(self)
+        require_kinds(self)
 
 
 def make_plain(method: Any) -> None:
@@ -33,7 +81,7 @@ def require_kinds(method: Any) -> None:
     problems = []
     for field in fields(method):
         value = getattr(method, field.name)
-        expected = _expected(value, kinds[field.name])
+        expected = find_mismatch(value, kinds[field.name])
         if expected:
             problems.append(f"setting {field.name}={value!r}: expected {expected}.")
     if problems:
@@ -52,8 +100,8 @@ def plain_kind(kind: Any) -> tuple[Any, bool]:
     return kind, False
 
 
-def _expected(value: Any, kind: Any) -> str:
-    """Say what a value should be, or nothing where it is that."""
+def find_mismatch(value: Any, kind: Any) -> str:
+    """Say what a value should be; an empty text if it fits."""
     kind, may_be_open = plain_kind(kind)
     if value is None and may_be_open:
         return ""
@@ -67,11 +115,47 @@ def _expected(value: Any, kind: Any) -> str:
         fits = isinstance(value, base) and not isinstance(value, bool)
         if fits and isinstance(value, Real) and not math.isfinite(value):
             fits, wanted = False, f"{wanted}, and a finite one"
-        if fits and kind is int and abs(value) > _MOST:
-            fits, wanted = False, f"{wanted} up to {_MOST:,}"
+        if fits and kind is int and abs(value) > _MAX:
+            fits, wanted = False, f"{wanted} up to {_MAX:,}"
     else:
         return ""
     return "" if fits else wanted
+
+
+# what must hold for settings whose names end so
+_RULES: tuple[tuple[str, tuple[str, ...], Callable[[float], bool]], ...] = (
+    (
+        "these settings must be positive",
+        (
+            "_width",
+            "text_hidden",
+            "fusion_hidden",
+            "batch_size",
+            "learning_rate",
+            "tuning_rate",
+            "epoch_scale",
+            "epochs",
+        ),
+        lambda x: x > 0,
+    ),
+    (
+        "these must not be negative",
+        ("_weight", "image_hidden", "_decay", "backbone_rate"),
+        lambda x: x >= 0,
+    ),
+    ("these must be at least 0, below 1", ("_dropout",), lambda x: 0 <= x < 1),
+)
+
+
+def require_by_names(method: Any) -> None:
+    """Refuse settings of networks that break the rule for names like theirs."""
+    names = [field.name for field in fields(method)]
+    for rule, endings, holds in _RULES:
+        ruled = [name for name in names if name.endswith(endings)]
+        given = {name: getattr(method, name) for name in ruled}
+        wrong = [n for n, x in given.items() if x is not None and not holds(x)]
+        if wrong:
+            raise SettingError(f"{rule}: {with_values(method, wrong)}.")
 
 
 def require_positive(method: object, *names: str) -> None:

@@ -1,15 +1,15 @@
 """Settings given as text, checked against a method's own fields."""
 
-import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from fdch.errors import SettingError, suggestion
 from fdch.files import checksum
 from fdch.methods._base import HashMethod
-from fdch.methods._ranges import plain_kind
+from fdch.methods._ranges import find_mismatch, plain_kind
 from fdch.methods._space import Choice, Range
 
 AUTO = "auto"  # how a setting that the data decides is written
@@ -39,6 +39,17 @@ def identifying(method: HashMethod) -> dict[str, Any]:
     if weights.is_file():
         settings["image_weights"] = checksum(weights)["blake2b"]
     return settings
+
+
+def write_setting(value: Any) -> str:
+    """Write a setting as it is written on a command line.
+
+    >>> write_setting(True), write_setting(0.5), write_setting(None)
+    ('true', '0.5', 'auto')
+    """
+    if value is None:
+        return AUTO
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
@@ -82,9 +93,7 @@ def configure(
     names = setting_names(method)
     preset_values = method.presets[preset] if preset else {}
     chosen = {key: value for key, value in preset_values.items() if key in names}
-    made = method(**{**chosen, **given, **values})
-    made.check()
-    return made
+    return method(**{**chosen, **given, **values})
 
 
 def _parse(
@@ -99,36 +108,21 @@ def _parse(
             near = suggestion(name, known) or f"; there are: {', '.join(known)}."
             problems.append(f"unknown setting '{name}'{near}")
             continue
-        try:
-            values[name] = _convert(text, types[name])
-        except ValueError as problem:
-            problems.append(f"setting {name}={text}: {problem}.")
+        values[name] = _convert(text, types[name])
+        expected = find_mismatch(values[name], types[name])
+        if expected:
+            problems.append(f"setting {name}={text}: expected {expected}.")
     return values, problems
 
 
 def _convert(text: str, kind: Any) -> Any:
+    """Read a value; a text that is none of its kind is left as it is."""
     kind, may_be_open = plain_kind(kind)
     if may_be_open and text.lower() == AUTO:
         return None
-    if get_origin(kind) is Literal:
-        if text not in get_args(kind):
-            raise ValueError(f"expected one of {', '.join(get_args(kind))}")
-        return text
     if kind is bool:
-        if text.lower() not in TRUTH:
-            raise ValueError("expected true or false")
-        return TRUTH[text.lower()]
+        return TRUTH.get(text.lower(), text)
     if kind in (int, float):
-        return _number(text, kind)
+        with suppress(ValueError):
+            return kind(text)
     return text
-
-
-def _number(text: str, kind: type[int] | type[float]) -> int | float:
-    wanted = "a whole number" if kind is int else "a number"
-    try:
-        number = kind(text)
-    except ValueError:
-        raise ValueError(f"expected {wanted}") from None
-    if not math.isfinite(number):
-        raise ValueError(f"expected {wanted}, and a finite one")
-    return number

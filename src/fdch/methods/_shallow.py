@@ -55,11 +55,11 @@ class ShallowMethod(HashMethod):
         """The hash function of each side."""
         return self._hash
 
-    def _learned(self) -> dict[str, Array]:
+    def _state(self) -> dict[str, Array]:
         image, text = (self._hash[side].to_arrays(side) for side in SIDES)
         return image | text
 
-    def _take_up(
+    def _load_state(
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
         widths = {"image": inputs.image_width, "text": inputs.text_width}

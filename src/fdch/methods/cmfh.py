@@ -142,14 +142,14 @@ class CMFH(HashMethod):
             last = value
         return found
 
-    def _learned(self) -> dict[str, Array]:
+    def _state(self) -> dict[str, Array]:
         return {
             key: array
             for name, linear in self._maps.items()
             for key, array in linear.to_arrays(name).items()
         }
 
-    def _take_up(
+    def _load_state(
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
         widths = {"image": inputs.image_width, "text": inputs.text_width}

@@ -25,7 +25,7 @@ from fdch.training.context import Context
 from fdch.training.inputs import Inputs
 from fdch.training.randomness import derive_seed
 
-MOST_SWEEPS = 10
+MAX_SWEEPS = 10
 
 
 @dataclass
@@ -139,7 +139,7 @@ def relaxed_codes(Y: Matrix, W: Matrix, ridge: float) -> Matrix:
 
 
 def coordinate_descent(
-    B: Matrix, Q: Matrix, W: Matrix, sweeps: int = MOST_SWEEPS
+    B: Matrix, Q: Matrix, W: Matrix, sweeps: int = MAX_SWEEPS
 ) -> Matrix:
     """Give the paper's B-step: each bit in turn, the others fixed, until stable.
 

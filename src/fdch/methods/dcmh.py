@@ -12,12 +12,34 @@ from typing import Any, ClassVar
 
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
-from fdch.methods._deep import RELEASED, DeepMethod
+from fdch.methods._deep import DeepMethod
 from fdch.methods._space import Range, SearchSpace
 from fdch.objectives.reduction import Reduction, WeightedSum
 from fdch.training.alternating import AlternatingStage, AlternatingWeights
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
+
+# What the releases of this family of methods do, as a preset states it. They train
+# the image network too; that is left to the user, as with `finetune` a preset
+# would refuse ready features.
+RELEASED: Mapping[str, Any] = {
+    "text_features": "words",
+    "image_hidden": 0,
+    "text_hidden": 8192,
+    "reduction": "paper",
+    "optimizer": "sgd",
+    "learning_rate": 10**-1.5,
+    "final_learning_rate": 10**-3,
+    "weight_decay": 5e-4,
+    "initialization": "normal",
+    "standardize": False,
+    "image_dropout": 0.0,
+    "word_dropout": 0.0,
+    "static_dropout": 0.0,
+    "warm_start": False,
+    "backbone_rate": 1.0,
+    "backbone_decay": 5e-4,
+}
 
 
 @dataclass

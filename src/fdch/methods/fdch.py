@@ -6,8 +6,6 @@ that trains well on frozen features; `preset=paper` states the printed one, but 
 the image network, which the paper trains too: that takes `finetune=true`.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -20,10 +18,12 @@ from torch import Tensor, nn
 
 from fdch.data.pairs import PairedSet
 from fdch.errors import SettingError
+from fdch.files import fingerprint
 from fdch.methods._base import About, Array
-from fdch.methods._deep import RELEASED, DeepMethod
+from fdch.methods._deep import DeepMethod
 from fdch.methods._settings import identifying
 from fdch.methods._space import Range, SearchSpace
+from fdch.methods.dcmh import RELEASED
 from fdch.networks.fusion import FusionNetwork
 from fdch.networks.pair import PairNetwork
 from fdch.objectives.reduction import Reduction, WeightedSum
@@ -110,12 +110,12 @@ class FDCH(DeepMethod):
         "label_weight": Range(2e-3, 0.2, log=True),
     }
 
-    _donor: ClassVar["FDCH | None"] = None
+    _source: ClassVar["FDCH | None"] = None
 
-    def share_stage_one(self, donor: "FDCH") -> None:
+    def share_stage_one(self, source: "FDCH") -> None:
         """Let the next `fit` take stage 1 from a fitted FDCH or variant of it."""
-        donor.inputs  # noqa: B018  refuses one that is not fitted
-        self._donor = donor  # type: ignore[misc]
+        source.inputs  # noqa: B018  refuses one that is not fitted
+        self._source = source  # type: ignore[misc]
 
     def pair_outputs(self, images: Array, texts: csr_array) -> NDArray[np.float32]:
         """Give H."""
@@ -156,23 +156,23 @@ class FDCH(DeepMethod):
         def build(part: TrainingPairs) -> FusionStage:
             return FusionStage(part, self._networks["pair"], weights, add)
 
-        donor, self._donor = self._donor, None  # type: ignore[misc]
-        if donor is not None:
-            self._copy_stage_one(donor)
+        source, self._source = self._source, None  # type: ignore[misc]
+        if source is not None:
+            self._copy_stage_one(source)
             return build(training.tuning or training).unified_codes()
         # no side can encode alone yet, so there is nothing to judge
         quiet = replace(context, judge=None)
         stage = self._run(build, training, (self.stage_one_epochs, 40), quiet)
         return stage.unified_codes()
 
-    def _copy_stage_one(self, donor: "FDCH") -> None:
-        if donor._stage_one_task != self._stage_one_task:
+    def _copy_stage_one(self, source: "FDCH") -> None:
+        if source._stage_one_task != self._stage_one_task:
             raise SettingError(
                 "the first stage offered was trained on other pairs or with other "
                 "settings; it can be shared only where data, split, bits, seed and "
                 "all settings of stage 1 are the same."
             )
-        self._networks["pair"].load_state_dict(donor._networks["pair"].state_dict())
+        self._networks["pair"].load_state_dict(source._networks["pair"].state_dict())
 
     def _describe_stage_one(self, pairs: PairedSet) -> str:
         """Fingerprint everything that stage 1 depends on."""
@@ -184,8 +184,7 @@ class FDCH(DeepMethod):
             "modality_balance_weight",
         }
         settings = {k: v for k, v in identifying(self).items() if k not in later}
-        text = json.dumps([settings, pairs.fingerprint], sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return fingerprint([settings, pairs.fingerprint])
 
     def _stage_two(self, training: TrainingPairs, B: Tensor, context: Context) -> None:
         weights = ModalityWeights(
@@ -207,12 +206,12 @@ class FDCH(DeepMethod):
     def _rarity(self) -> Rarity:
         return Rarity(self.prior_weight, self.neighbour_weight)
 
-    def _learned(self) -> dict[str, Array]:
+    def _state(self) -> dict[str, Array]:
         task = np.frombuffer(self._stage_one_task.encode(), dtype=np.uint8)
-        return {"stage_one_task": task, **super()._learned()}
+        return {"stage_one_task": task, **super()._state()}
 
-    def _take_up(
+    def _load_state(
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
-        super()._take_up(inputs, state, context)
+        super()._load_state(inputs, state, context)
         self._stage_one_task = state["stage_one_task"].tobytes().decode()

@@ -107,7 +107,7 @@ class IMH(ShallowMethod):
         if pairs <= self.bits:
             raise DataError(
                 f"{pairs} training pairs give at most {pairs - 1} bits; "
-                f"{self.bits} were asked for. Give more pairs, or ask for fewer bits."
+                f"{self.bits} were requested. Give more pairs, or request fewer bits."
             )
         if pairs > self.max_pairs:
             needed = MATRICES_AT_ONCE * 8 * pairs**2 / 2**30

@@ -119,7 +119,7 @@ class LCMH(HashMethod):
         }
         context.progress(Update("projections", self.bits, self.bits, "bit"))
 
-    def _learned(self) -> dict[str, Array]:
+    def _state(self) -> dict[str, Array]:
         return {
             key: array
             for side in SIDES
@@ -127,7 +127,7 @@ class LCMH(HashMethod):
             for key, array in part.to_arrays(side).items()
         }
 
-    def _take_up(
+    def _load_state(
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
         widths = {"image": inputs.image_width, "text": inputs.text_width}
@@ -238,5 +238,5 @@ def projections(
 def _too_few(found: int, bits: int) -> DataError:
     return DataError(
         f"only {found} projections of these pairs vary on both sides; {bits} bits "
-        "were asked for. Ask for fewer bits, or give more varied pairs."
+        "were requested. Request fewer bits, or give more varied pairs."
     )

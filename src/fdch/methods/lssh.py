@@ -83,7 +83,7 @@ class LSSH(HashMethod):
 
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
         """Give SR, the sparse codes of images under the link."""
-        return self._linked(images).astype(np.float32)
+        return self._link(images).astype(np.float32)
 
     def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
         """Give A of texts alone."""
@@ -93,9 +93,9 @@ class LSSH(HashMethod):
     def pair_outputs(self, images: Array, texts: csr_array) -> NDArray[np.float32]:
         """Give A of pairs."""
         T = self._text.unit_rows(texts)
-        return self._factors.latent(T, self._linked(images)).astype(np.float32)
+        return self._factors.latent(T, self._link(images)).astype(np.float32)
 
-    def _linked(self, images: Array) -> Matrix:
+    def _link(self, images: Array) -> Matrix:
         X = self._image.unit_rows(images)
         return sparse_codes(X, self._factors.D, self.sparsity) @ self._factors.R
 
@@ -134,11 +134,11 @@ class LSSH(HashMethod):
             link_weight=self.link_weight,
         )
 
-    def _learned(self) -> dict[str, Array]:
+    def _state(self) -> dict[str, Array]:
         factors = {"D": self._factors.D, "R": self._factors.R, "U": self._factors.U}
         return factors | self._image.to_arrays("image") | self._text.to_arrays("text")
 
-    def _take_up(
+    def _load_state(
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
         self._image = Preparation.from_arrays(state, "image", inputs.image_width)

@@ -146,13 +146,13 @@ class SePHkm(ShallowMethod):
         W = fit_logistic(kernel(X), kernel(kernel.anchors), H, self.kernel_weight)
         return KernelHash(kernel, W)
 
-    def _learned(self) -> dict[str, Array]:
-        return {"prior": self._prior, **super()._learned()}
+    def _state(self) -> dict[str, Array]:
+        return {"prior": self._prior, **super()._state()}
 
-    def _take_up(
+    def _load_state(
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
-        super()._take_up(inputs, state, context)
+        super()._load_state(inputs, state, context)
         self._prior = state["prior"]
 
 

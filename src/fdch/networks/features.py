@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fdch.data.cache import NothingKept, ResultCache
 from fdch.data.pictures.images import ImageFeatures, Images, Pictures, decode_batches
-from fdch.data.threads import in_threads
+from fdch.data.rows import in_threads
 from fdch.errors import DataError
 from fdch.networks.device import resolve_device
 from fdch.networks.image import FrozenNetwork, load_frozen
@@ -60,7 +60,7 @@ class FeatureExtractor:
 
         Args:
             images: Rows that all have an image.
-            progress: Told of pictures as they are finished.
+            progress: Called with pictures as they are finished.
         """
         if isinstance(images, ImageFeatures):
             return images.values
@@ -170,7 +170,7 @@ def frozen_features(
         name: One of fdch.networks.image.names(); unused for ready features.
         weights: A file of weights; none takes the packaged ones.
         images: Rows that all have an image.
-        progress: Told of pictures as they are finished.
+        progress: Called with pictures as they are finished.
         device: Where the network runs; none chooses.
         remember: Keep the features in the user's cache folder, and look there.
 

@@ -1,13 +1,14 @@
-"""Pairs as pages show them."""
+"""Pairs and example queries as pages show them."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fdch.data.pairs import PairedSet
-from fdch.data.texts import Sentences, WordVectors
-
-WORDS_SHOWN = 12
+from fdch.codes import Codes, hamming_distances
+from fdch.evaluation import DIRECTIONS
+from fdch.runs.encoding import EncodedPairs
+from fdch.runs.method_scores import Evaluation
 
 
 @dataclass(frozen=True)
@@ -44,19 +45,75 @@ class Card:
     found: Found | None = None
 
 
-def text_of(pairs: PairedSet, row: int) -> str | None:
-    """Give a row's text; of word vectors, the words where they are known."""
-    if isinstance(pairs.texts, Sentences):
-        text: str | None = pairs.texts.values[row]
-        return text
-    if isinstance(pairs.texts, WordVectors) and pairs.texts.words is not None:
-        matrix = pairs.texts.matrix
-        columns = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
-        words = [pairs.texts.words[column] for column in columns[:WORDS_SHOWN]]
-        return " ".join(words)
-    return None
+@dataclass(frozen=True)
+class Example:
+    """A query and its nearest answers.
+
+    Args:
+        query: Row among the queries.
+        found: Answers, nearest first; equally near ones in database order.
+        relevant: Share of the whole gallery that would have been right.
+    """
+
+    query: int
+    found: tuple[Found, ...]
+    relevant: float
 
 
-def labels_of(pairs: PairedSet, row: int) -> tuple[str, ...]:
-    """Give the names of a row's labels."""
-    return tuple(pairs.label_names[i] for i in np.flatnonzero(pairs.labels[row]))
+def draw_examples(
+    evaluation: Evaluation,
+    direction: str,
+    *,
+    gallery: str = "modality",
+    number: int = 3,
+    answers: int = 6,
+    seed: int = 0,
+) -> list[Example]:
+    """Draw queries at random and search the gallery with them.
+
+    Args:
+        evaluation: Pairs and their codes.
+        direction: "image_to_text" or "text_to_image".
+        gallery: "modality" or "unified".
+        number: Queries to draw, fewer where there are fewer.
+        answers: Answers to each.
+        seed: Equal seeds draw equal queries.
+    """
+    query_side, found_side = direction.split("_to_")
+    codes, rows = _side(evaluation.query_codes, query_side)
+    held, places = _side(
+        evaluation.database_codes, found_side if gallery == "modality" else gallery
+    )
+    salt = list(DIRECTIONS).index(direction)
+    drawn = np.random.default_rng([seed, salt]).permutation(len(rows))[:number]
+    distances = hamming_distances(codes[np.sort(drawn)], held)
+    return [
+        _example(evaluation, int(rows[place]), away, places, answers)
+        for place, away in zip(np.sort(drawn), distances, strict=True)
+    ]
+
+
+def _side(codes: EncodedPairs, side: str) -> tuple[Codes, NDArray[np.intp]]:
+    """Give the codes of one side, and the rows that they belong to."""
+    if side == "image":
+        return codes.image, np.flatnonzero(codes.has_image)
+    if side == "text":
+        return codes.text, np.flatnonzero(codes.has_text)
+    assert codes.unified is not None  # only galleries that were scored are shown
+    return codes.unified, np.arange(len(codes.unified))
+
+
+def _example(
+    evaluation: Evaluation,
+    query: int,
+    distances: NDArray[np.uint16],
+    places: NDArray[np.intp],
+    answers: int,
+) -> Example:
+    wanted = np.flatnonzero(evaluation.query.labels[query])
+    right = evaluation.database.labels[np.ix_(places, wanted)].max(axis=1, initial=0)
+    nearest = np.argsort(distances, kind="stable")[:answers]
+    found = tuple(
+        Found(int(places[i]), int(distances[i]), bool(right[i])) for i in nearest
+    )
+    return Example(query, found, float(right.mean()))

@@ -1,22 +1,26 @@
-"""What there is to know of data before training on it."""
+"""What there is to know of data before training on it, and its page."""
 
 import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from fdch import __version__
 from fdch.data.duplicates import SIDES, Duplicates, count_duplicates, side_digests
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.decoding import FORMATS
 from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.evaluation import Histograms, chance
+from fdch.report.cards import Card
+from fdch.report.render import picture_uri, write_page
 
-MOST_PATTERNS = 4096
+MAX_PATTERNS = 4096
 SAMPLED_QUERIES = 2000
 SAMPLED_PICTURES = 200
 LISTED_WORDS = 30
@@ -43,7 +47,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Chance:
-    """What a random ranking scores where each labelled pair asks for all others.
+    """What a random ranking scores where each labelled pair is a query for all others.
 
     Args:
         map: Mean average precision of random rankings.
@@ -145,7 +149,7 @@ def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
 def label_chance(
     labels: NDArray[np.uint8], random: np.random.Generator
 ) -> Chance | None:
-    """Let labelled pairs ask for one another, each without itself, at random.
+    """Score random rankings, each labelled pair being a query for all others.
 
     Pairs with equal labels share everything, so patterns of labels are compared
     in place of pairs: all of them, or a sample where there are very many. None
@@ -157,12 +161,12 @@ def label_chance(
     if len(labels) < 2:
         return None
     patterns, members = np.unique(labels, axis=0, return_counts=True)
-    exact = len(patterns) <= MOST_PATTERNS
-    asking, weights = patterns, members
+    exact = len(patterns) <= MAX_PATTERNS
+    queries, weights = patterns, members
     if not exact:
-        asking = labels[random.choice(len(labels), SAMPLED_QUERIES, replace=False)]
-        weights = np.ones(len(asking), dtype=members.dtype)
-    shares = (asking.astype(np.float32) @ patterns.T.astype(np.float32)) > 0
+        queries = labels[random.choice(len(labels), SAMPLED_QUERIES, replace=False)]
+        weights = np.ones(len(queries), dtype=members.dtype)
+    shares = (queries.astype(np.float32) @ patterns.T.astype(np.float32)) > 0
     relevant = (shares @ members) - 1
     others = np.full_like(relevant, len(labels) - 1)
     weights = weights * (relevant > 0)
@@ -216,3 +220,38 @@ def _pictures(
             sides.append(max(picture.size))
         weights.append(len(content))
     return sides, weights
+
+
+SAMPLES, SIZE = 24, 220
+LISTED_LABELS = 40
+LISTED_SKIPPED = 200
+
+
+def write_inspection(
+    path: Path, pairs: PairedSet, found: Inspection, seed: int = 0
+) -> None:
+    """Write counts and random samples to one self-contained HTML file."""
+    rows = np.random.default_rng(seed).permutation(len(pairs))[:SAMPLES]
+    labels = list(found.labels.items())
+    write_page(
+        path,
+        "inspection.html.j2",
+        found=found,
+        cards=[_card(pairs, int(row)) for row in np.sort(rows)],
+        seed=seed,
+        labels=labels[:LISTED_LABELS],
+        more_labels=len(labels[LISTED_LABELS:]),
+        skipped=found.skipped[:LISTED_SKIPPED],
+        more_skipped=len(found.skipped[LISTED_SKIPPED:]),
+        notes=pairs.notes,
+        version=__version__,
+    )
+
+
+def _card(pairs: PairedSet, row: int) -> Card:
+    return Card(
+        name=str(pairs.ids[row]),
+        text=pairs.texts.text(row),
+        labels=tuple((name, False) for name in pairs.labels_of(row)),
+        picture=picture_uri(pairs, row, SIZE),
+    )

@@ -3,7 +3,8 @@
 import io
 import re
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fdch.errors import MissingExtra
@@ -143,6 +144,21 @@ def _chance_line(axes: "Axes", scores: Scores) -> None:
         axes.axhline(level, color=INK, linewidth=1, linestyle=":", label="chance")
 
 
+@contextmanager
+def open_figure(
+    name: str, inches: tuple[float, float], style: Mapping[Any, Any]
+) -> Iterator["Figure"]:
+    """Make a figure to draw on and to save, in a style of its own."""
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as problem:
+        raise MissingExtra("drawing figures", "report") from problem
+    # the salt makes names inside the drawing the same at every run
+    with matplotlib.rc_context({**style, "svg.hashsalt": f"fdch {name}"}):
+        yield Figure(figsize=inches, layout="constrained")
+
+
 def page_svg(
     name: str,
     label: str,
@@ -159,19 +175,11 @@ def page_svg(
         draw: Draws it.
         colours: The page's colour for each stand-in that `draw` uses.
     """
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-    except ImportError as problem:
-        raise MissingExtra("the report page", "report") from problem
     written = io.StringIO()
-    # the salt makes names inside the drawing the same at every run
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": f"fdch {name}"}):
-        figure = Figure(figsize=inches, layout="constrained")
+    with open_figure(name, inches, _STYLE) as figure:
         draw(figure)
-        canvas: Any = FigureCanvasSVG(figure)
-        canvas.print_svg(written, metadata={"Date": None, "Creator": None})
+        metadata = {"Date": None, "Creator": None}
+        figure.savefig(written, format="svg", metadata=metadata)
     svg = written.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)

@@ -7,13 +7,12 @@ from typing import Any
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import Pictures, thumbnail
 from fdch.errors import MissingExtra
-from fdch.files import write_whole
+from fdch.files import write_bytes
 
 
 def write_page(path: Path, template: str, **values: Any) -> None:
     """Fill a template and write it whole or not at all."""
-    page = render(template, **values).encode("utf-8", errors="replace")
-    write_whole(path, lambda partial: partial.write_bytes(page))
+    write_bytes(path, render(template, **values).encode("utf-8", errors="replace"))
 
 
 def render(template: str, **values: Any) -> str:

@@ -1,4 +1,4 @@
-"""Cells on disk: what was asked for, how it went, and its scores.
+"""Cells on disk: what was run, how it went, and its scores.
 
 cells/METHOD-BITS-SEED/cell.json      the task's fingerprint, state and figures
 cells/METHOD-BITS-SEED/scores.json    its scores, once it is done
@@ -6,7 +6,6 @@ cells/METHOD-BITS-SEED/queries.safetensors    the scores of its single queries
 cells/METHOD-BITS-SEED/run/           training in progress, or a run that is kept
 """
 
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,11 +22,11 @@ from fdch.evaluation.score_files import (
     save_scores,
     with_queries,
 )
-from fdch.files import write_json
+from fdch.files import load_json, make_folder, write_json
 
 RECORD, RUN = "cell.json", "run"
 STATES = ("begun", "done", "failed")
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 State = Literal["begun", "done", "failed"]
 
 
@@ -53,7 +52,7 @@ class Record:
 
     def save(self, folder: Path) -> None:
         """Write the record, its scores first, so that a cell is done or not."""
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         if self.scores is not None:
             save_scores(folder, self.scores)
         write_json(
@@ -69,7 +68,7 @@ class Record:
 
     @classmethod
     def read(cls, folder: Path) -> "Record | None":
-        """Read a cell's record; None where there is none.
+        """Read a cell's record; None if there is none.
 
         Raises:
             DataError: Something is there that is not a record.
@@ -91,8 +90,8 @@ class Record:
         )
 
 
-def remains(folder: Path, fingerprint: str) -> tuple[Record | None, str]:
-    """Look at what an earlier attempt at a cell has left.
+def previous_record(folder: Path, fingerprint: str) -> tuple[Record | None, str]:
+    """Read the record of an earlier attempt at a cell.
 
     Returns:
         The record, if it is of this task; and what is wrong with it otherwise.
@@ -100,11 +99,11 @@ def remains(folder: Path, fingerprint: str) -> tuple[Record | None, str]:
     try:
         record = Record.read(folder)
     except FdchError as problem:
-        return None, f"'{folder}' is damaged and made anew ({problem})"
+        return None, f"'{folder}' is damaged and run again ({problem})"
     if record is not None and record.fingerprint != fingerprint:
         return None, (
             f"'{folder}' was made with other data, settings or version of fdch; it is "
-            "made anew"
+            "run again"
         )
     return record, ""
 
@@ -124,8 +123,6 @@ def drop_run(folder: Path) -> None:
 
 def _document(path: Path) -> object:
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise DataError(f"'{path}' is over {MOST_BYTES:,} bytes; no record is.")
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as problem:
+        return load_json(path, MAX_BYTES)
+    except (OSError, ValueError) as problem:
         raise DataError(f"'{path}' cannot be read: {problem}") from problem

@@ -10,14 +10,14 @@ from fdch.reproduction.cells import Record
 from fdch.reproduction.reproduce import Reproduction
 
 GIGABYTE = 10**9
-SHARED = "stage 1 was taken over from another cell and is not counted"
+SHARED = "stage 1 was reused from another cell and is not counted"
 RESUMED = "training was interrupted; only its last part is counted"
 
 
 def cost_table(found: Reproduction) -> Table:
     """Lay out training time, encoding rate and memory by method and length."""
     rows: list[tuple[Cell, ...]] = []
-    for method, bits in _settled(found):
+    for method, bits in _list_complete(found):
         records = found.of(method, bits)
         rows.append(
             (
@@ -45,7 +45,7 @@ def cost_table(found: Reproduction) -> Table:
 def health_table(found: Reproduction) -> Table:
     """Lay out how database codes use their bits, by method, length and set."""
     rows: list[tuple[Cell, ...]] = []
-    for method, bits in _settled(found):
+    for method, bits in _list_complete(found):
         runs = found.scores(method, bits)
         for name in runs[0].health:
             health = [run.health[name] for run in runs]
@@ -67,19 +67,19 @@ def health_table(found: Reproduction) -> Table:
 
 def warnings_of(found: Reproduction) -> list[str]:
     """List what methods warned of, each once, with the method's name."""
-    told = (
+    listed = (
         f"{cell.method}: {text}"
         for cell, record in found.records.items()
         for text in record.figures.get("warnings", ())
     )
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(listed))
 
 
-def _settled(found: Reproduction) -> list[tuple[str, int]]:
+def _list_complete(found: Reproduction) -> list[tuple[str, int]]:
     """List methods and lengths that have all their seeds, in the recipes' order."""
-    asked = dict.fromkeys((cell.method, cell.bits) for cell in found.records)
-    order = list(dict.fromkeys(method for method, _ in asked))
-    ordered = sorted(asked, key=lambda key: (order.index(key[0]), key[1]))
+    keys = dict.fromkeys((cell.method, cell.bits) for cell in found.records)
+    order = list(dict.fromkeys(method for method, _ in keys))
+    ordered = sorted(keys, key=lambda key: (order.index(key[0]), key[1]))
     return [key for key in ordered if found.of(*key)]
 
 

@@ -56,7 +56,7 @@ def entries_of(scores: list[Scores]) -> dict[Place, Entry]:
             frozenset(
                 measure
                 for measure, spread in spreads.items()
-                if _shown(spread) == best[*place[1:], measure]
+                if _round(spread) == best[*place[1:], measure]
             ),
             {m: intervals[*place, m] for m in spreads if (*place, m) in intervals},
         )
@@ -72,11 +72,11 @@ def _best(
     for (_, gallery, direction, bits), spreads in found.items():
         for measure, spread in spreads.items():
             column = gallery, direction, bits, measure
-            best[column] = max(_shown(spread), best.get(column, 0.0))
+            best[column] = max(_round(spread), best.get(column, 0.0))
     return best
 
 
-def _shown(spread: Spread) -> float:
+def _round(spread: Spread) -> float:
     return round(spread.mean, SHOWN_PLACES)
 
 

@@ -1,4 +1,4 @@
-"""Figures as in the paper: told apart by line and marker, not by colour alone."""
+"""Figures as in the paper: curves differ by line and marker, not by colour alone."""
 
 import io
 import math
@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fdch.errors import MissingExtra
-from fdch.report.plots import INK, PAGE_COLOURS, page_svg
+from fdch.report.plots import INK, PAGE_COLOURS, open_figure, page_svg
 from fdch.reproduction.curves import Panel
 from fdch.reproduction.recipe import label
 
@@ -59,7 +58,7 @@ FORMATS: dict[str, dict[str, Any]] = {
     "png": {"metadata": {"Software": None}, "dpi": 200},
 }
 PANEL_INCHES = (3.7, 2.7)
-LEAST_RECALL = 0.01
+MIN_RECALL = 0.01
 FIRST_MARKER, MARKER_STEP, MARKER_TURNS = 0.06, 0.16, 8  # in recall
 APART = {"wspace": 0.06}  # keeps the last tick of a panel off the next one's first
 LEGEND_COLUMNS = 6
@@ -85,15 +84,8 @@ ON_WHITE = Palette("#222222", lambda method: style_of(method)[2])
 
 def figure_files(panels: Sequence[Panel]) -> dict[str, bytes]:
     """Draw a figure as the contents of an SVG, a PDF and a PNG file."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as problem:
-        raise MissingExtra("drawing figures", "report") from problem
     contents = {}
-    # the salt makes names inside the drawing the same at every run
-    with matplotlib.rc_context({**FILE_STYLE, "svg.hashsalt": "fdch figure"}):
-        figure = Figure(figsize=figure_inches(panels), layout="constrained")
+    with open_figure("figure", figure_inches(panels), FILE_STYLE) as figure:
         draw_panels(figure, panels, ON_WHITE)
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # places are found, once for all files
@@ -203,13 +195,13 @@ def _draw_curve(
         markerfacecolor=colour if is_filled else "none",
         markeredgecolor=colour,
         markeredgewidth=1.0,
-        markevery=marked_points(points, number),
+        markevery=choose_markers(points, number),
         zorder=4 if leads else 3,
         label=label(method),
     )
 
 
-def marked_points(points: Sequence[tuple[float, float]], number: int) -> list[int]:
+def choose_markers(points: Sequence[tuple[float, float]], number: int) -> list[int]:
     """Choose the points that get a marker: those nearest to every so much recall.
 
     Each curve begins elsewhere, so that markers of curves that run together do not
@@ -239,7 +231,7 @@ def _range(panels: Sequence[Panel]) -> tuple[float, float]:
         for panel in panels
         for points in panel.curves.values()
         for recall, precision in points
-        if recall >= LEAST_RECALL
+        if recall >= MIN_RECALL
     ]
     values += [panel.chance for panel in panels if panel.chance is not None]
     if not values:

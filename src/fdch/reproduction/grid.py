@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fdch import methods
 from fdch.evaluation import DIRECTIONS, GALLERIES, MEASURES, Scores, comparison
 from fdch.reproduction.entries import Entry, Place, entries_of
-from fdch.reproduction.published import Published
-from fdch.reproduction.recipe import Recipe, label
+from fdch.reproduction.recipe import Published, Recipe, label
 from fdch.reproduction.reproduce import Reproduction
 from fdch.reproduction.study import Cell
 
@@ -53,7 +52,7 @@ class Grid:
     """A table of the paper, made again.
 
     Args:
-        recipe: What was asked for.
+        recipe: Which methods and lengths.
         columns: Direction and code length of each column.
         sections: Lines by gallery.
         chance: What random codes score, by gallery and measure, to each column;
@@ -102,7 +101,7 @@ def usual_gallery(method: str) -> str:
 
 
 def build_grid(recipe: Recipe, found: Reproduction) -> Grid:
-    """Put the scores that a recipe asks for into rows and columns."""
+    """Put the scores of a recipe into rows and columns."""
     columns = tuple((way, bits) for way in DIRECTIONS for bits in recipe.bits)
     scores = [
         run
@@ -196,6 +195,6 @@ def _notes(
 ) -> tuple[str, ...]:
     if not scores:
         return ()
-    told = comparison(scores, over_seeds=True).notes
+    notes = comparison(scores, over_seeds=True).notes
     extra = (published.notes.get(method) for method in recipe.methods)
-    return (*told, *dict.fromkeys(note for note in extra if note))
+    return (*notes, *dict.fromkeys(note for note in extra if note))

@@ -1,11 +1,13 @@
 """Recipes: which methods and code lengths a table or figure of the paper shows."""
 
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import resources
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
+from fdch.data.pairs import PairedSet
 from fdch.errors import SettingError, suggestion
 
 ALL = "all"
@@ -74,7 +76,7 @@ def load(name: str) -> Recipe:
 def choose(
     name: str, bits: Sequence[int] | None = None, methods: Sequence[str] | None = None
 ) -> list[Recipe]:
-    """Give one recipe, or all of them, for the lengths and methods asked for.
+    """Return one recipe, or all of them, for some lengths and methods.
 
     Args:
         name: A recipe's name, or "all".
@@ -90,7 +92,7 @@ def choose(
     if methods is not None:
         known = {method for recipe in recipes for method in recipe.methods}
         recipes = [
-            replace(recipe, methods=_narrowed(recipe, methods, known))
+            replace(recipe, methods=_narrow(recipe, methods, known))
             for recipe in recipes
         ]
     return [recipe for recipe in recipes if recipe.methods]
@@ -105,9 +107,56 @@ def label(method: str) -> str:
     return LABELS.get(method, method.upper())
 
 
-def _narrowed(
-    recipe: Recipe, methods: Sequence[str], known: set[str]
-) -> tuple[str, ...]:
+def _narrow(recipe: Recipe, methods: Sequence[str], known: set[str]) -> tuple[str, ...]:
     kept = [method for method in recipe.methods if method in methods]
     added = [method for method in methods if method not in known]
     return tuple(dict.fromkeys(kept + added))
+
+
+SOURCE = (
+    "Wang et al., Fusion-supervised Deep Cross-modal Hashing, 2019; "
+    "later methods: their own papers"
+)
+
+
+@dataclass(frozen=True)
+class Published:
+    """Printed mAP by method, direction and code length; empty for other data.
+
+    >>> Published.of("mirflickr25k").value("fdch", "image_to_text", 16)
+    0.7762
+    """
+
+    values: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, data: str) -> "Published":
+        """Give the numbers of a benchmark by the name its reader gives it."""
+        content = _content()
+        by_direction = content.get(data, {}) if data != "notes" else {}
+        values = {
+            (method, direction, int(bits)): float(value)
+            for direction, methods in by_direction.items()
+            for method, lengths in methods.items()
+            for bits, value in lengths.items()
+        }
+        return cls(values, content["notes"] if values else {})
+
+    @classmethod
+    def beside(cls, pairs: PairedSet) -> "Published":
+        """Give the numbers that belong beside scores on these pairs.
+
+        Only the benchmark itself, with the benchmark's split sizes, has any.
+        """
+        return cls.of(pairs.name) if pairs.benchmark is not None else cls()
+
+    def value(self, method: str, direction: str, bits: int) -> float | None:
+        """Give a printed number, None where the paper has none."""
+        return self.values.get((method, direction, bits))
+
+
+@cache
+def _content() -> dict[str, Any]:
+    text = resources.files(__package__).joinpath("published.toml").read_text("utf-8")
+    return tomllib.loads(text)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError, RunError, SettingError
 from fdch.evaluation import Scores
+from fdch.files import make_folder
 from fdch.progress import Progress, Update, silent
 from fdch.reproduction.cells import Record, drop_run
-from fdch.reproduction.crew import TUNE, WORKER, Crew, usual_workers
-from fdch.reproduction.laboratory import Laboratory
+from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.study import CELLS, Cell, Job, Study, cells_of, jobs_of
+from fdch.reproduction.worker_pool import TUNE, WORKER, WorkerPool, usual_workers
 from fdch.runs.preparation import require_writable
 from fdch.tuning.tune import require_packages
 
@@ -24,7 +25,7 @@ class Reproduction:
 
     Args:
         study: What all cells share.
-        recipes: The tables and figures asked for.
+        recipes: The requested tables and figures.
         seeds: The seeds of each mean.
         pairs: The data.
         records: What became of each cell.
@@ -39,7 +40,7 @@ class Reproduction:
     ran: tuple[Cell, ...] = ()
 
     def failures(self) -> dict[Cell, str]:
-        """Give the cells without scores, and why they have none."""
+        """Return the cells without scores, and why they have none."""
         return {
             cell: record.reason
             for cell, record in self.records.items()
@@ -47,7 +48,7 @@ class Reproduction:
         }
 
     def of(self, method: str, bits: int) -> list[Record]:
-        """Give the records of all seeds; none where any of them has failed.
+        """Return the records of all seeds; none if any of them has failed.
 
         A mean over some of the seeds would not be comparable with the others.
         """
@@ -57,7 +58,7 @@ class Reproduction:
         return records if is_whole else []
 
     def scores(self, method: str, bits: int) -> list[Scores]:
-        """Give the scores of all seeds; none where any of them has failed."""
+        """Return the scores of all seeds; none if any of them has failed."""
         return [record.scores for record in self.of(method, bits) if record.scores]
 
 
@@ -77,8 +78,8 @@ def reproduce(
         recipes: Tables and figures to make.
         seeds: Of splits and of learning.
         workers: Processes to share the cells; None for what the machine allows.
-        progress: Told of image features, then of cells.
-        announce: Told of the data, and of cells that are made anew, before work.
+        progress: Called for image features, then for cells.
+        announce: Called with the data, and notes on cells to run again, before work.
     """
     cells = cells_of(recipes, seeds)
     if not cells or (workers is not None and workers < 1):
@@ -88,68 +89,66 @@ def reproduce(
     for cell in cells:
         study.method(cell)  # refuses unknown methods and settings before any work
     _require_own(study)
-    laboratory = Laboratory(study, progress)
-    found = {cell: laboratory.record(cell) for cell in cells}
-    announce(laboratory.pairs, [trouble for _, trouble in found.values() if trouble])
-    accelerated = laboratory.context.torch_device().type != "cpu"
+    runner = GridRunner(study, progress)
+    found = {cell: runner.record(cell) for cell in cells}
+    announce(runner.pairs, [trouble for _, trouble in found.values() if trouble])
+    accelerated = runner.context.torch_device().type != "cpu"
     number = usual_workers(accelerated) if workers is None else workers
-    failed = _tune(laboratory, cells, number, progress)
-    to_do = [
-        cell for cell in cells if cell not in failed and not laboratory.is_done(cell)
-    ]
+    failed = _tune(runner, cells, number, progress)
+    to_do = [cell for cell in cells if cell not in failed and not runner.is_done(cell)]
     if to_do:
-        laboratory.prepare(to_do)
-        _make_folder(study)
+        runner.prepare(to_do)
+        make_folder(study.out / CELLS)
     done = len(cells) - len(to_do)
     progress(Update("cells", done, len(cells), "cell"))
-    for ran, _ in enumerate(_run(laboratory, jobs_of(to_do), number), start=1):
+    for ran, _ in enumerate(_run(runner, jobs_of(to_do), number), start=1):
         progress(Update("cells", done + ran, len(cells), "cell"))
     if not study.keep_runs:
         for cell in cells:
             drop_run(study.folder(cell))  # what a job cut short has left
-    records = {cell: _require(laboratory, cell) for cell in cells}
+    records = {cell: _require(runner, cell) for cell in cells}
     return Reproduction(
-        study, tuple(recipes), tuple(seeds), laboratory.pairs, records, tuple(to_do)
+        study, tuple(recipes), tuple(seeds), runner.pairs, records, tuple(to_do)
     )
 
 
 def _tune(
-    laboratory: Laboratory, cells: Sequence[Cell], workers: int, progress: Progress
+    runner: GridRunner, cells: Sequence[Cell], workers: int, progress: Progress
 ) -> set[Cell]:
-    """Tune what is to be tuned; give the cells of what could not be."""
-    to_do = laboratory.untuned(cells)
+    """Tune what is not tuned yet; returns the cells of what could not be."""
+    to_do = runner.list_untuned(cells)
     if not to_do:
         return set()
-    laboratory.prepare(to_do)
-    _make_folder(laboratory.study)
+    runner.prepare(to_do)
+    make_folder(runner.study.out / CELLS)
     jobs = [(cell,) for job in jobs_of(to_do) for cell in job]
     progress(Update("tuning", 0, len(jobs), "method"))
-    for done, _ in enumerate(_run(laboratory, jobs, workers, TUNE), start=1):
+    for done, _ in enumerate(_run(runner, jobs, workers, TUNE), start=1):
         progress(Update("tuning", done, len(jobs), "method"))
     failed = set()
-    for first in laboratory.untuned(cells):
-        record, _ = laboratory.record(first)
+    for first in runner.list_untuned(cells):
+        record, _ = runner.record(first)
         for cell in cells:
             if (cell.method, cell.bits) == (first.method, first.bits):
-                laboratory.fail(cell, record.reason if record else "it was not tuned.")
+                runner.fail(cell, record.reason if record else "it was not tuned.")
                 failed.add(cell)
     return failed
 
 
 def _run(
-    laboratory: Laboratory, jobs: Sequence[Job], workers: int, *task: str
+    runner: GridRunner, jobs: Sequence[Job], workers: int, *task: str
 ) -> Iterator[Cell]:
-    """Work off jobs here, or in several processes where there are several workers."""
+    """Run jobs here, or in several processes if there are several workers."""
     count = min(workers, len(jobs))
     if count <= 1:
         for job in jobs:
-            work = laboratory.tune_job if task else laboratory.run_job
+            work = runner.tune_job if task else runner.run_job
             yield from work(job)
         return
-    crew = Crew(laboratory.study, count, (*WORKER, *task))
-    for cell, trouble in crew.work(jobs):
+    pool = WorkerPool(runner.study, count, (*WORKER, *task))
+    for cell, trouble in pool.work(jobs):
         if trouble:
-            laboratory.fail(cell, trouble)
+            runner.fail(cell, trouble)
         yield cell
 
 
@@ -165,19 +164,9 @@ def _require_own(study: Study) -> None:
             )
 
 
-def _make_folder(study: Study) -> None:
-    try:
-        (study.out / CELLS).mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise RunError(
-            f"'{study.out}' cannot be written to ({problem.strerror or problem}). "
-            "Choose another folder."
-        ) from problem
-
-
-def _require(laboratory: Laboratory, cell: Cell) -> Record:
-    record, trouble = laboratory.record(cell)
+def _require(runner: GridRunner, cell: Cell) -> Record:
+    record, trouble = runner.record(cell)
     if record is None:
-        folder = laboratory.study.folder(cell)
+        folder = runner.study.folder(cell)
         raise DataError(trouble or f"'{folder}' was removed while cells were run.")
     return record

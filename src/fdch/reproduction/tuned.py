@@ -13,11 +13,11 @@ from fdch.data.splits import Split
 from fdch.errors import RunError, SettingError
 from fdch.reproduction.study import Cell, Study
 from fdch.training.context import Context
-from fdch.tuning.folds import training_part
-from fdch.tuning.page import write_tuning_page
+from fdch.tuning.held_out import training_part
 from fdch.tuning.records import Records
 from fdch.tuning.task import TuningTask
 from fdch.tuning.tune import page_path, study_folder, tune
+from fdch.tuning.tuning_page import write_tuning_page
 
 SEED = 0  # of the split whose training part is used, and of the trials
 

@@ -1,4 +1,4 @@
-"""A process of a crew: jobs come in by lines, names of finished cells go out."""
+"""A process of the pool: reads jobs line by line, prints each finished cell."""
 
 import json
 import os
@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from queue import SimpleQueue
 from threading import Thread
 
-from fdch.reproduction.crew import JOB_ENDED, TUNE
-from fdch.reproduction.laboratory import Laboratory
+from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.study import Cell, Study
+from fdch.reproduction.worker_pool import JOB_ENDED, TUNE
 
 
 def main() -> None:
     """Work until the input ends."""
-    # Ctrl-C is for whoever gives the jobs, who then ends this process
+    # Ctrl-C is for the parent, which then ends this process
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers, sys.stdout = sys.stdout, sys.stderr
     lines = _lines()
-    laboratory = Laboratory(Study.from_json(json.loads(next(lines))))
-    work = laboratory.tune_job if TUNE in sys.argv else laboratory.run_job
+    runner = GridRunner(Study.from_json(json.loads(next(lines))))
+    work = runner.tune_job if TUNE in sys.argv else runner.run_job
     for line in lines:
         job = tuple(Cell(*parts) for parts in json.loads(line))
         for cell in work(job):
@@ -29,9 +29,9 @@ def main() -> None:
 
 
 def _lines() -> Iterator[str]:
-    """Give lines as they come; end the process at once when there are no more.
+    """Yield lines as they come; end the process at once when there are no more.
 
-    Whoever gave the jobs is gone then, and another may begin the same cells.
+    The parent is gone then, and another may start the same cells.
     """
     waiting: SimpleQueue[str] = SimpleQueue()
 

@@ -13,8 +13,8 @@ from fdch.index.opening import IndexStore, require_folder, store_info
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, silent
 from fdch.retrieval.params import DEFAULT_K, SearchParams, Where
-from fdch.runs.files import RunFacts, read_facts
 from fdch.runs.run import Run, open_run
+from fdch.runs.run_files import RunFacts, read_facts
 from fdch.training.context import PLAIN, Context
 
 if TYPE_CHECKING:

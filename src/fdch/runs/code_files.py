@@ -13,7 +13,7 @@ from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers
 from fdch.errors import DataError, MissingFile
 from fdch.index.store import Kind, choose_kinds
 
-MOST_BYTES = 64 * 2**30
+MAX_BYTES = 64 * 2**30
 KINDS: dict[Kind, str] = {"pair": "unified", "image": "image", "text": "text"}
 SIDES = tuple(KINDS.values())
 # name: kinds of values, dimensions
@@ -75,6 +75,8 @@ def read_encoded(path: Path) -> EncodedFile:
         _require_fit(path, headers)
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in headers}
+    except DataError:
+        raise
     except DAMAGE as error:
         raise DataError(
             f"'{path}' is not a whole .npz file: {error}. Write it with 'fdch encode'."
@@ -102,8 +104,8 @@ def _require_fit(path: Path, headers: dict[str, ArrayHeader]) -> None:
                 f"'{path}': array '{name}' declares {header.declared:,} bytes and "
                 f"holds {header.held:,}; it is damaged. Write it with 'fdch encode'."
             )
-    if sum(header.declared for header in headers.values()) > MOST_BYTES:
-        raise DataError(f"'{path}' declares more than {MOST_BYTES:,} bytes.")
+    if sum(header.declared for header in headers.values()) > MAX_BYTES:
+        raise DataError(f"'{path}' declares more than {MAX_BYTES:,} bytes.")
 
 
 def _choose(path: Path, ids: list[str], arrays: dict[str, NDArray[Any]]) -> EncodedFile:

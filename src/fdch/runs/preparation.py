@@ -1,9 +1,18 @@
-"""What can be found wrong before training begins, and costs nothing to find."""
+"""Data made ready for training, and what can be refused before training begins."""
 
 import os
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from fdch.data.duplicates import image_digests
 from fdch.data.pairs import Broken, PairedSet
+from fdch.data.pictures.images import ImageFeatures, Pictures
+from fdch.data.readers.sources import locate
+from fdch.data.splits import Parts, Split
 from fdch.data.static_words import load_embeddings
 from fdch.errors import (
     DataError,
@@ -13,10 +22,11 @@ from fdch.errors import (
     SettingError,
     suggestion,
 )
-from fdch.evaluation.histograms import MOST_BITS
+from fdch.evaluation import Protocol
+from fdch.evaluation.histograms import MAX_BITS
 from fdch.methods._base import HashMethod
 from fdch.networks import image as image_networks
-from fdch.runs.files import (
+from fdch.runs.run_files import (
     CALIBRATION,
     CHECKPOINTS,
     SEEN,
@@ -26,7 +36,80 @@ from fdch.runs.files import (
     is_finished,
 )
 from fdch.training.context import PLAIN, Context
-from fdch.training.inputs import READY, STATIC
+from fdch.training.inputs import READY, STATIC, Inputs, inputs_to_arrays
+
+
+class TrainingData:
+    """Data read once, for one training or for many.
+
+    Args:
+        source: Data as named on the command line.
+        broken: Whether broken rows and pictures are refused or skipped.
+        needs_labels: Refuse data without labels.
+        context: Device and progress.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        broken: Broken = "refuse",
+        *,
+        needs_labels: bool = True,
+        context: Context = PLAIN,
+    ) -> None:
+        self.source, self.broken, self.context = source, broken, context
+        pairs = PairedSet.read(source, broken=broken)
+        require_sides(pairs, needs_labels)
+        self.pairs = pairs.without_broken_pictures(broken, context.progress)
+
+    @cached_property
+    def features(self) -> PairedSet:
+        """The pairs with features in place of pictures, held in memory."""
+        return extract(self.pairs, self.context)
+
+    def pairs_for(self, method: HashMethod) -> PairedSet:
+        """Return the pairs as a method learns from them: pictures or features."""
+        return self.features if takes_features(method, self.pairs) else self.pairs
+
+    def protocol(self, split: Split, parts: Parts) -> Protocol:
+        """Describe how scores of the queries of a split are made."""
+        return Protocol(
+            data=self.pairs.fingerprint,
+            split=split.fingerprint,
+            queries=len(parts.query),
+            database=len(parts.database),
+            train=len(parts.train),
+            validation=len(parts.validation),
+            seed=split.seed,
+            trained_on=self.pairs.fingerprint,
+            groups=split.groups or "",
+        )
+
+    def describe(self, split: Split, parts: Parts) -> dict[str, Any]:
+        """Return what a run says of the data that it was trained on."""
+        return {
+            "data": {
+                "source": self.source,
+                "location": locate(self.source),
+                "name": self.pairs.name,
+                "fingerprint": self.pairs.fingerprint,
+                "pairs": len(self.pairs),
+                "skipped": len(self.pairs.skipped),
+                "broken": self.broken,
+            },
+            "labels": list(self.pairs.label_names),
+            "split": split.fingerprint,
+            "train": len(parts.train),
+            "validation": len(parts.validation),
+            "device": str(self.context.torch_device()),
+        }
+
+    def seen_images(self, split: Split) -> list[bytes]:
+        """Return the hashes of all images that a method learns from, sorted."""
+        parts = split.parts(self.pairs)
+        learned = (parts.train.images, parts.validation.images)
+        digests = {digest for part in learned for digest in image_digests(part)}
+        return sorted(digests - {b""})
 
 
 def read_pairs(source: str, broken: Broken, context: Context = PLAIN) -> PairedSet:
@@ -35,11 +118,45 @@ def read_pairs(source: str, broken: Broken, context: Context = PLAIN) -> PairedS
     return pairs.without_broken_pictures(broken, context.progress)
 
 
+def takes_features(method: HashMethod, pairs: PairedSet) -> bool:
+    """Tell whether a method would turn the pictures into the usual features.
+
+    With a network of its own choice, or one that it trains, it takes pictures.
+    """
+    return (
+        isinstance(pairs.images, Pictures)
+        and bool(pairs.images.present.all())
+        and method.image_network == "auto"
+        and not getattr(method, "finetune", False)
+    )
+
+
+def extract(pairs: PairedSet, context: Context) -> PairedSet:
+    """Put the usual features in the place of all pictures."""
+    values = Inputs.fit(pairs).images(pairs.images, context)
+    return replace(pairs, images=ImageFeatures(np.asarray(values)))
+
+
+def restore_pictures(
+    method: HashMethod, pairs: PairedSet, context: Context
+) -> HashMethod:
+    """Let a method that learned from features of pictures take pictures again.
+
+    What it learned is the same; a run of it can then encode pictures.
+    """
+    if not takes_features(method, pairs) or method.inputs.image_network != READY:
+        return method
+    network = Inputs.fit(pairs).image_network
+    inputs = replace(method.inputs, image_network=network)
+    state = method.state() | inputs_to_arrays(inputs)
+    return replace(method).restore(state, context)
+
+
 def require_ready(method: HashMethod, context: Context) -> None:
     """Refuse codes too long to score, and what the settings name but is not there."""
-    if method.bits > MOST_BITS:
+    if method.bits > MAX_BITS:
         raise SettingError(
-            f"codes of {method.bits} bits are too long; {MOST_BITS} is the most."
+            f"codes of {method.bits} bits are too long; {MAX_BITS} is the most."
         )
     context.torch_device()
     if method.image_network not in ("auto", READY):

@@ -1,7 +1,5 @@
 """Runs: a trained method opened from a folder, or written to one."""
 
-import hashlib
-import json
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
@@ -19,11 +17,11 @@ from safetensors.numpy import load_file, save_file
 from fdch import __version__, methods
 from fdch.data.splits import Split
 from fdch.data.static_words import PACKAGE
-from fdch.errors import DamagedRun, RunError
+from fdch.errors import DamagedRun, FdchError, RunError
 from fdch.evaluation.calibration import Calibration
-from fdch.files import checksum, write_json, write_whole
+from fdch.files import checksum, fingerprint, make_folder, write_json, write_whole
 from fdch.methods._base import HashMethod
-from fdch.runs.files import (
+from fdch.runs.run_files import (
     CALIBRATION,
     DESCRIPTION,
     FORMAT,
@@ -114,12 +112,12 @@ def save_run(
         calibration: How probable a result at a distance is.
         seen: Hashes of the images that it has learned from, 16 bytes each.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     written = [STATE]
     write_whole(folder / STATE, lambda path: save_file(method.state(), path))
     if split is not None:
         written.append(SPLIT)
-        write_whole(folder / SPLIT, split.save)
+        split.save(folder / SPLIT)
     if seen:
         written.append(SEEN)
         hashes = np.frombuffer(b"".join(seen), np.uint8).reshape(len(seen), -1)
@@ -149,7 +147,7 @@ def save_run(
 
 def copy_model(run: Run, folder: Path) -> Run:
     """Write what encodes, byte for byte, and leave out what training needed."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     files = run.facts["files"].items()
     kept = {name: checksum for name, checksum in files if name not in (SPLIT, SEEN)}
     for name in kept:
@@ -178,6 +176,8 @@ def open_run(folder: str | Path, context: Context = PLAIN) -> Run:
     try:
         made = method(**{k: v for k, v in settings.items() if k in known})
         made.restore(load_file(folder / STATE), context)
+    except FdchError:
+        raise
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as problem:
         raise DamagedRun(
             f"run '{folder}' cannot be opened: {STATE} does not fit {DESCRIPTION} "
@@ -196,8 +196,7 @@ def _model_fingerprint(
     """
     weights = checksums.get(settings["image_weights"])
     others = {key: settings[key] for key in settings if key != "image_weights"}
-    text = json.dumps([name, others, checksums[STATE], weights], sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return fingerprint([name, others, checksums[STATE], weights])
 
 
 def _save_array(path: Path, values: NDArray[np.uint8]) -> None:

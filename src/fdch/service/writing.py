@@ -88,7 +88,7 @@ class Writer:
             with self._change([(known.image, name)]):
                 return Written(existed=not self._index.remove([name]))
         except (FdchError, OSError) as problem:
-            return disk_problem(problem) if isinstance(problem, OSError) else problem
+            return _translate_os_error(problem)
 
     def _put(self, puts: list[Put]) -> list[Written | Exception]:
         try:
@@ -228,8 +228,6 @@ def _objects(values: list[object]) -> NDArray[np.object_]:
 
 
 def _for_client(problem: Exception, put: Put) -> Exception:
-    if isinstance(problem, OSError):
-        return disk_problem(problem)
     if isinstance(problem, BrokenPicture) and put.picture is None:
         return Problem(
             409,
@@ -237,4 +235,11 @@ def _for_client(problem: Exception, put: Put) -> Exception:
             "the picture that the index has for this item cannot be read.",
             "Send the picture again together with the text.",
         )
+    return _translate_os_error(problem)
+
+
+def _translate_os_error(problem: Exception) -> Exception:
+    """Describe an error of the system; our own may be an OSError by kind."""
+    if isinstance(problem, OSError) and not isinstance(problem, FdchError):
+        return disk_problem(problem)
     return problem

@@ -143,7 +143,7 @@ def descend(
         H: Outputs to start from, (n, bits).
         binary_weight: a, weight of the pull towards -1 and +1.
         schedule: Step sizes.
-        progress: Told of every iteration.
+        progress: Called at every iteration.
     """
     best, lowest = H, float("inf")
     step, gains = torch.zeros_like(H), torch.ones_like(H)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """Where work runs, whom it tells, and where it keeps its checkpoints.
+    """Where work runs, what it reports to, and where it keeps its checkpoints.
 
     Args:
-        progress: Told of every epoch and of long preparations.
+        progress: Called at every epoch and in long preparations.
         device: "auto", or a torch device such as "cpu" or "cuda".
         checkpoints: Where to keep unfinished work; None keeps none.
         remember: Keep features of pictures in the cache folder, and look there.

@@ -33,15 +33,15 @@ RIDGES = 10.0 ** np.arange(-2, 2, 0.5)  # relative to the mean eigenvalue
 Floats = NDArray[np.float64]
 
 
-def choose_image_dropout(
-    features: NDArray[np.float32], labels: NDArray[np.uint8]
-) -> float:
+def choose_image_dropout(features: NDArray[Any], labels: NDArray[np.uint8]) -> float:
     """Choose the share of image features to drop.
 
     Args:
-        features: Of the training pairs, (n, width).
+        features: Of the training pairs, (n, width); of pixels none are dropped.
         labels: Of the same pairs, 0 or 1, (n, classes); all 0 where there are none.
     """
+    if features.dtype == np.uint8:  # pixels say nothing by themselves
+        return 0.0
     return _dense_dropout(features, labels, USUAL)
 
 

@@ -1,8 +1,10 @@
 """How pictures and words become numbers: fitted with a method and saved with it."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,15 @@ from fdch.data.cache import pixel_store
 from fdch.data.fitting import fitting_vectors, require_fitting
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures, Images, Pictures, decode_batches
-from fdch.data.static_words import StaticVocabulary, is_installed, load_embeddings
+from fdch.data.static_words import (
+    NAME,
+    StaticVocabulary,
+    is_installed,
+    load_embeddings,
+    restore_vocabulary,
+)
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
-from fdch.errors import SettingError
+from fdch.errors import DamagedRun, DataError, SettingError
 from fdch.training.context import Context
 
 if TYPE_CHECKING:
@@ -184,3 +192,47 @@ def _choose_network(images: Images, name: str, finetune: bool) -> tuple[str, int
         )
     network = image_networks.describe(DEFAULT_NETWORK if name == "auto" else name)
     return network.name, network.width
+
+
+KEY = "inputs"
+
+
+def inputs_to_arrays(inputs: Inputs) -> dict[str, NDArray[Any]]:
+    """Give the inputs as one array of bytes that hold JSON."""
+    words = None if inputs.vocabulary is None else list(inputs.vocabulary.words)
+    facts = {
+        "image_network": inputs.image_network,
+        "image_width": inputs.image_width,
+        "finetune": inputs.finetune,
+        "words": words,
+        "static": NAME if inputs.static_width else None,
+        "text_width": inputs.text_width,
+        "items": inputs.items,
+    }
+    text = json.dumps(facts, ensure_ascii=False)
+    return {KEY: np.frombuffer(text.encode(), dtype=np.uint8)}
+
+
+def inputs_from_arrays(state: Mapping[str, NDArray[Any]], image_weights: str) -> Inputs:
+    """Read what `inputs_to_arrays` gave; a file of weights may have moved since."""
+    try:
+        facts = json.loads(state[KEY].tobytes())
+        vocabulary = restore_vocabulary(
+            facts["words"], facts.get("static"), facts["text_width"]
+        )
+        return Inputs(
+            image_network=str(facts["image_network"]),
+            image_width=int(facts["image_width"]),
+            image_weights=image_weights,
+            finetune=bool(facts["finetune"]),
+            vocabulary=vocabulary,
+            text_width=int(facts["text_width"]),
+            items=int(facts["items"]),
+        )
+    except DataError:  # of the packaged embeddings, not of the state
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as problem:
+        raise DamagedRun(
+            f"the saved state lacks a readable description of its inputs ({problem}). "
+            "Train the run again."
+        ) from problem

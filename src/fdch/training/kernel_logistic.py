@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from fdch.training.anchors import AnchorKernel, Matrix, Rows
 
-MOST_ITERATIONS = 500
+MAX_ITERATIONS = 500
 TOLERANCE = 1e-3
 
 
@@ -102,6 +102,6 @@ def fit_logistic(K: Matrix, K0: Matrix, H: Matrix, weight: float) -> Matrix:
         np.zeros(shape[0] * shape[1]),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": MOST_ITERATIONS, "gtol": TOLERANCE, "ftol": 0.0},
+        options={"maxiter": MAX_ITERATIONS, "gtol": TOLERANCE, "ftol": 0.0},
     )
     return linalg.solve_triangular(R, found.x.reshape(shape), check_finite=False)

@@ -15,6 +15,7 @@ from fdch.progress import Update
 from fdch.training.context import Context
 from fdch.training.randomness import private_randomness
 
+Shape = Literal["log", "cosine"]
 Loss = Callable[[Tensor], tuple[Tensor, dict[str, Tensor]]]
 
 
@@ -43,7 +44,7 @@ class Schedule:
     optimizer: Literal["adamw", "sgd"]
     backbone_rate: float = 0.1
     backbone_decay: float | None = None
-    shape: Literal["log", "cosine"] = "log"
+    shape: Shape = "log"
 
     def rate(self, epoch: int) -> float:
         """Give the learning rate of an epoch, counted from 0."""
@@ -201,7 +202,7 @@ def _resume(
     if saved is None:
         return 0
     try:
-        return _take_up(stage, optimizers, *saved)
+        return _load_state(stage, optimizers, *saved)
     except (KeyError, TypeError, ValueError, RuntimeError) as problem:
         raise DamagedRun(
             f"the checkpoint of {stage.name} does not fit its networks ({problem}). "
@@ -209,7 +210,7 @@ def _resume(
         ) from problem
 
 
-def _take_up(
+def _load_state(
     stage: Stage,
     optimizers: Sequence[Sequence[torch.optim.Optimizer]],
     tensors: Mapping[str, Tensor],

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg, optimize
 from threadpoolctl import threadpool_limits
 
-from fdch.data.threads import in_threads
+from fdch.data.rows import in_threads
 from fdch.training.closed_form import Matrix
 
 # what improving so many rows takes fits a core's cache

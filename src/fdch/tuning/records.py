@@ -1,6 +1,6 @@
 """A search on disk: its trials so far, so that it can be resumed."""
 
-import json
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from fdch.errors import DamagedRun, NewerRun, RunError
-from fdch.files import write_json
+from fdch.files import load_json, make_folder, write_json
 
 FORMAT = 1
 FILE = "study.json"
@@ -91,13 +91,7 @@ class Records:
 
     def save(self) -> None:
         """Write everything, whole or not at all."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise RunError(
-                f"'{self.folder}' cannot be made ({problem.strerror or problem}). "
-                "Choose another place for --out."
-            ) from problem
+        make_folder(self.folder)
         write_json(
             self.folder / FILE,
             {
@@ -137,13 +131,11 @@ class Records:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ValueError(f"it has over {MAX_BYTES:,} bytes")
-        document = json.loads(path.read_text("utf-8"))
+        document = load_json(path, MAX_BYTES)
         found = document["format"]
         if type(found) is not int or found < 1:
             raise ValueError(f"its format is {found!r}")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
+    except (OSError, ValueError, KeyError, TypeError) as problem:
         raise _damaged(path, problem) from problem
     if found > FORMAT:
         raise NewerRun(
@@ -184,3 +176,61 @@ def _damaged(path: Path, problem: Exception) -> DamagedRun:
         f"'{path}' cannot be read ({problem}). Delete its folder to search from the "
         "beginning."
     )
+
+
+# The best of many trials is partly so by luck: it takes more than one standard
+# error to be called better.
+SURE = 2.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The best trial, compared with the defaults on the same folds.
+
+    Args:
+        best: The best of all that were measured on all folds; the defaults
+            themselves where there was no other.
+        gain: Its mean gain over the defaults.
+        error: The standard error of that gain.
+    """
+
+    best: Trial
+    gain: float
+    error: float
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the best trial is taken; otherwise the defaults stand."""
+        return self.gain > SURE * self.error
+
+
+def choose(trials: Sequence[Trial]) -> Verdict:
+    """Compare all finished trials with the defaults, fold by fold.
+
+    Args:
+        trials: All trials, the defaults first; their folds are those that count.
+    """
+    defaults = trials[0]
+    folds = len(defaults.seconds)
+    finished = [
+        trial
+        for trial in trials[1:]
+        if trial.state == "done" and len(trial.seconds) == folds
+    ]
+    if not finished:
+        return Verdict(defaults, 0.0, 0.0)
+    best = max(finished, key=lambda trial: statistics.fmean(trial.gains(defaults)))
+    gains = best.gains(defaults)
+    return Verdict(best, statistics.fmean(gains), _standard_error(gains, best.errors))
+
+
+def _standard_error(gains: Sequence[float], errors: Sequence[float]) -> float:
+    """Give the larger of two: as the folds differ, and as their pairs do.
+
+    Few folds may agree by chance, and one fold has no spread. Only folds, on the
+    other hand, show how much results vary from training to training.
+    """
+    over_pairs = math.sqrt(sum(error**2 for error in errors)) / len(errors)
+    if len(gains) < 2:
+        return over_pairs
+    return max(over_pairs, statistics.stdev(gains) / math.sqrt(len(gains)))

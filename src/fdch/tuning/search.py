@@ -13,8 +13,7 @@ from fdch.errors import FdchError, SettingError
 from fdch.methods._base import HashMethod
 from fdch.progress import Update
 from fdch.training.context import Context
-from fdch.tuning.folds import FOLDS, Fold, Folds
-from fdch.tuning.held_out import score_held_out
+from fdch.tuning.held_out import FOLDS, Fold, Folds, score_held_out
 from fdch.tuning.proposals import is_promising, propose
 from fdch.tuning.records import SHARES, STEPS, Records, Trial, last_step
 from fdch.tuning.task import TuningTask

@@ -9,8 +9,8 @@ from typing import Any
 
 from fdch import __version__, methods
 from fdch.errors import MissingFile, NewerRun, SettingError
-from fdch.files import write_whole
-from fdch.methods._settings import configure
+from fdch.files import write_bytes
+from fdch.methods._settings import configure, write_setting
 
 FORMAT = 1
 MAX_BYTES = 2**20
@@ -42,10 +42,7 @@ class SettingsFile:
 
     def as_text(self) -> dict[str, str]:
         """Give the settings as they are written on a command line."""
-        return {
-            name: str(value).lower() if isinstance(value, bool) else str(value)
-            for name, value in self.settings.items()
-        }
+        return {name: write_setting(value) for name, value in self.settings.items()}
 
     def save(self, path: Path) -> None:
         """Write the file whole or not at all."""
@@ -67,7 +64,7 @@ class SettingsFile:
             parts += [_line(name, value) for name, value in values.items()]
         text = "\n".join([*parts, ""])
         content = text.encode("utf-8", errors="replace")
-        write_whole(path, lambda partial: partial.write_bytes(content))
+        write_bytes(path, content)
 
     @classmethod
     def read(cls, path: Path) -> "SettingsFile":

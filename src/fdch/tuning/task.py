@@ -1,18 +1,17 @@
 """What is tuned: a method, the settings that are searched, and on which pairs."""
 
-import hashlib
-import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from fdch import __version__
 from fdch.errors import SettingError
+from fdch.files import fingerprint
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import identifying, search_space
 from fdch.methods._space import Choice, Range
-from fdch.tuning.folds import FOLDS
+from fdch.tuning.held_out import FOLDS
 
 GIVEN = ("bits", "seed")  # options of their own, not settings to be found
 
@@ -62,8 +61,7 @@ class TuningTask:
     @property
     def fingerprint(self) -> str:
         """Tell one task from another, so that their trials are not mixed."""
-        text = json.dumps(self.describe(), sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return fingerprint(self.describe())
 
 
 def find_space(method: HashMethod, fixed: Collection[str]) -> dict[str, Range | Choice]:
@@ -86,10 +84,5 @@ def find_space(method: HashMethod, fixed: Collection[str]) -> dict[str, Range | 
 
 def changed_settings(method: HashMethod) -> dict[str, Any]:
     """Give the settings that are not a method's defaults, bits and seed aside."""
-    return {
-        each.name: getattr(method, each.name)
-        for each in fields(method)
-        if each.init
-        and each.name not in GIVEN
-        and getattr(method, each.name) != each.default
-    }
+    changed = method.changed_settings()
+    return {name: changed[name] for name in changed if name not in GIVEN}

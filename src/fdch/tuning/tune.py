@@ -8,22 +8,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fdch import methods
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split
 from fdch.errors import MissingExtra, RunError
-from fdch.methods._settings import configure
 from fdch.progress import collect_warnings
-from fdch.runs.experiment import TrainingTask, read_parts
-from fdch.runs.extraction import extract, takes_features
-from fdch.runs.preparation import require_ready
+from fdch.runs.pipeline import TrainingTask
+from fdch.runs.preparation import extract, require_ready, takes_features
 from fdch.training.context import PLAIN, Context
-from fdch.tuning.folds import Folds, training_part
-from fdch.tuning.records import Records, Trial
+from fdch.tuning.held_out import Folds, training_part
+from fdch.tuning.records import SURE, Records, Trial, Verdict, choose
 from fdch.tuning.search import Budget, Search
 from fdch.tuning.settings_file import SettingsFile
 from fdch.tuning.task import TuningTask, changed_settings, find_space
-from fdch.tuning.verdict import SURE, Verdict, choose
 
 Clock = Callable[[], float]
 
@@ -160,22 +156,17 @@ def tune_settings(
         What was found, and the data.
     """
     require_packages()
-    method = configure(
-        methods.load(training.method),
-        training.settings,
-        bits=training.bits,
-        seed=training.seed,
-    )
+    method = training.configure()
     fixed = set(training.settings)
     find_space(method, fixed)  # refuses a method with nothing to tune, before reading
     require_ready(method, context)
-    pairs, _, split = read_parts(training, context)
-    task = TuningTask(method, fixed, pairs.fingerprint, split.fingerprint)
-    announce(pairs, split)
-    part = training_part(pairs, split)
+    data, split = training.prepare(context)
+    task = TuningTask(method, fixed, data.pairs.fingerprint, split.fingerprint)
+    announce(data.pairs, split)
+    part = training_part(data.pairs, split)
     if takes_features(method, part):
         part = extract(part, context)
-    return tune(task, part, training.out, minutes, context, clock), pairs
+    return tune(task, part, training.out, minutes, context, clock), data.pairs
 
 
 def tune(

@@ -4,14 +4,14 @@ import numpy as np
 
 from fdch.data.cache import ResultCache
 from fdch.data.pictures.images import Pictures, check_pictures
-from fdch.data.threads import in_threads
+from fdch.data.rows import in_threads
 from fdch.errors import BrokenPicture
 from fdch.progress import Progress, silent
 
 _WHOLE = b"whole"
 
 
-def broken_pictures(
+def find_broken_pictures(
     pictures: Pictures,
     progress: Progress = silent,
     first: bool = False,
@@ -21,7 +21,7 @@ def broken_pictures(
 
     Args:
         pictures: Rows with and without a picture.
-        progress: Told of each picture that is decoded.
+        progress: Called for each picture that is decoded.
         first: Stop at the first broken one.
         cache: Where whole ones are remembered by their content.
     """

@@ -1,7 +1,7 @@
 """One picture's bytes to pixels, under limits; whatever is wrong is named.
 
 Every file is taken for hostile: its header is read first, and nothing is
-decoded that is over the limits or in a format not asked for.
+decoded that is over the limits or in a format that is not accepted.
 """
 
 import io
@@ -29,8 +29,8 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 
 # Pillow itself refuses pictures above this, whatever we allow
-_MOST_PIXELS = 178_000_000
-# decode this many times larger than asked before the fine resize
+_MAX_PIXELS = 178_000_000
+# decode this many times larger than needed before the fine resize
 _REDUCING_GAP = 2.0
 _ORIENTATION_TAG = 0x0112
 _TURNS = {
@@ -60,10 +60,10 @@ class PictureLimits:
     quick: bool = False
 
     def __post_init__(self) -> None:
-        if self.bytes < 1 or not 1 <= self.pixels <= _MOST_PIXELS:
+        if self.bytes < 1 or not 1 <= self.pixels <= _MAX_PIXELS:
             raise SettingError(
                 f"picture limits of {self.bytes} bytes and {self.pixels} pixels; "
-                f"give at least 1 of each and at most {_MOST_PIXELS:,} pixels."
+                f"give at least 1 of each and at most {_MAX_PIXELS:,} pixels."
             )
 
 
@@ -93,11 +93,11 @@ def decode(
     if isinstance(content, np.ndarray):
         if content.shape == (size, size, 3):
             return content.copy()
-        return np.array(_resized(Image.fromarray(content), (size, size)))
+        return np.array(_resize(Image.fromarray(content), (size, size)))
     allowed = limits or PictureLimits()
     with _refusing_broken(name, allowed):
-        picture, turn = _loaded(content, size, allowed, name)
-        square = _resized(picture, (size, size))
+        picture, turn = _load(content, size, allowed, name)
+        square = _resize(picture, (size, size))
         # turning the small square costs less than turning the photo
         return np.array(square if turn is None else square.transpose(turn))
 
@@ -114,10 +114,10 @@ def shrink(
     else:
         allowed = limits or PictureLimits()
         with _refusing_broken(name, allowed):
-            picture, turn = _loaded(content, size, allowed, name)
+            picture, turn = _load(content, size, allowed, name)
     scale = min(1.0, size / max(picture.size))
     width, height = (max(1, round(side * scale)) for side in picture.size)
-    small = _resized(picture, (width, height))
+    small = _resize(picture, (width, height))
     out = io.BytesIO()
     turned = small if turn is None else small.transpose(turn)
     turned.save(out, "JPEG", quality=85)
@@ -133,11 +133,11 @@ def picture_format(
         BrokenPicture: It is over the limits or not a picture.
     """
     allowed = limits or PictureLimits()
-    with _refusing_broken(name, allowed), _opened(content, allowed, name) as picture:
+    with _refusing_broken(name, allowed), _open(content, allowed, name) as picture:
         return str(picture.format)
 
 
-def _opened(content: bytes, limits: PictureLimits, name: str) -> Image.Image:
+def _open(content: bytes, limits: PictureLimits, name: str) -> Image.Image:
     """Read a picture's header, under the limits."""
     if len(content) > limits.bytes:
         raise BrokenPicture(
@@ -161,11 +161,11 @@ def _opened(content: bytes, limits: PictureLimits, name: str) -> Image.Image:
     return picture
 
 
-def _loaded(
+def _load(
     content: bytes, size: int, limits: PictureLimits, name: str
 ) -> tuple[Image.Image, Image.Transpose | None]:
     """Decode to RGB, perhaps reduced but larger than size; give the turn due."""
-    with _opened(content, limits, name) as picture:
+    with _open(content, limits, name) as picture:
         turn = _TURNS.get(_orientation(picture))
         reduced = round(size * _REDUCING_GAP)
         picture.draft("RGB", (reduced, reduced))  # only JPEG can; others ignore it
@@ -203,7 +203,7 @@ def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
     return np.clip(values // 256 if wide else values, 0, 255).astype(np.uint8)
 
 
-def _resized(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
+def _resize(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
     if picture.size == size:
         return picture
     return picture.resize(size, Image.Resampling.BICUBIC, reducing_gap=_REDUCING_GAP)
@@ -219,7 +219,7 @@ def _refusing_broken(name: str, limits: PictureLimits) -> Iterator[None]:
         raise
     except Image.DecompressionBombError:
         raise BrokenPicture(
-            f"{name}: more than {_MOST_PIXELS:,} pixels; "
+            f"{name}: more than {_MAX_PIXELS:,} pixels; "
             f"the limit is {limits.pixels:,} in all."
         ) from None
     except UnidentifiedImageError:

@@ -6,11 +6,16 @@ from contextlib import closing
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pictures.arrays import PictureArray, PixelRows
 from fdch.data.pictures.decoding import PictureLimits, decode, shrink
-from fdch.data.pictures.files import PictureContents, PictureFiles
-from fdch.data.pictures.rows import ImageFeatures, Images, Pictures
-from fdch.data.threads import in_threads
+from fdch.data.pictures.image_rows import (
+    ImageFeatures,
+    Images,
+    PictureArray,
+    Pictures,
+    PixelRows,
+)
+from fdch.data.pictures.picture_files import PictureContents, PictureFiles
+from fdch.data.rows import in_threads
 from fdch.errors import BrokenPicture
 from fdch.progress import Progress, Update, silent
 
@@ -61,7 +66,7 @@ def check_pictures(
 
     Args:
         pictures: Rows with and without a picture.
-        progress: Told of each picture.
+        progress: Called for each picture.
         first: Stop at the first broken one.
     """
     rows = np.flatnonzero(pictures.present)

@@ -13,10 +13,10 @@ from fdch.errors import BrokenPicture
 
 # of these a decoder makes no smaller picture at once, so that all must be decoded
 WHOLE_SHARE = 0.35
-MOST_READS = 100_000
-MOST_MARKERS = 500
-MOST_SCANNED = 10**9  # pixels times scans: twenty scans of 50 million pixels
-MOST_VALUES = 65_535
+MAX_READS = 100_000
+MAX_MARKERS = 500
+MAX_SCANNED = 10**9  # pixels times scans: twenty scans of 50 million pixels
+MAX_VALUES = 65_535
 _JPEG, _TIFFS = b"\xff\xd8", {b"II": "<", b"MM": ">"}
 _MARKER = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")  # but stuffing and restarts
 _ALONE, _START_OF_SCAN, _END = (0x01, 0xD8), 0xDA, 0xD9
@@ -33,7 +33,7 @@ class CountedReads(io.BytesIO):
 
     def __init__(self, content: bytes, name: str) -> None:
         super().__init__(content)
-        self._left, self._name = MOST_READS, name
+        self._left, self._name = MAX_READS, name
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Give the next bytes."""
@@ -47,22 +47,22 @@ def require_few_pieces(content: bytes, name: str) -> None:
     """Refuse a file of too many pieces, before it is opened."""
     if content.startswith(_JPEG):
         for number, _ in enumerate(_markers(content)):
-            if number == MOST_MARKERS:
+            if number == MAX_MARKERS:
                 raise too_many_pieces(name)
-    elif content[:2] in _TIFFS and _most_values(content) > MOST_VALUES:
+    elif content[:2] in _TIFFS and _most_values(content) > MAX_VALUES:
         raise too_many_pieces(name)
 
 
 def require_few_scans(content: bytes, pixels: int, name: str) -> None:
     """Refuse a JPEG that has to be gone over too often for its size."""
     scans = sum(kind == _START_OF_SCAN for kind in _markers(content))
-    if scans * pixels > MOST_SCANNED:
+    if scans * pixels > MAX_SCANNED:
         raise BrokenPicture(f"{name}: {scans} scans are too many for its size.")
 
 
 def too_many_pieces(name: str) -> BrokenPicture:
     """Say what is wrong."""
-    return BrokenPicture(f"{name}: it is made of too many pieces; save it anew.")
+    return BrokenPicture(f"{name}: it is made of too many pieces; save it again.")
 
 
 def _markers(content: bytes) -> Iterator[int]:
@@ -84,7 +84,7 @@ def _most_values(content: bytes) -> int:
     try:
         version, start = struct.unpack_from(f"{order}HI", content, 2)
         if version != 42:  # lengths of 64 bits
-            return MOST_VALUES + 1
+            return MAX_VALUES + 1
         [entries] = struct.unpack_from(f"{order}H", content, start)
         listed = content[start + 2 : start + 2 + 12 * entries]
         values = struct.iter_unpack(f"{order}2xHI4x", listed)

@@ -32,7 +32,7 @@ def read_bits(
     starts = [np.zeros(1, dtype=np.int64)]
     names: list[str] = []
     done = 0
-    for bits, block_names in _parsed(path, columns):
+    for bits, block_names in _parse(path, columns):
         done += len(bits)
         if done > rows:
             continue  # only counted, for the message
@@ -53,7 +53,7 @@ def read_bits(
     return table, names or None
 
 
-def _parsed(path: Path, columns: int) -> Iterator[tuple[NDArray[np.bool_], list[str]]]:
+def _parse(path: Path, columns: int) -> Iterator[tuple[NDArray[np.bool_], list[str]]]:
     lines_before = 0
     for block in _blocks(path):
         data = np.frombuffer(block, dtype=np.uint8)

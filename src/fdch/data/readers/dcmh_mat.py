@@ -19,7 +19,7 @@ from scipy import sparse
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.pictures.images import ImageFeatures, Images, PictureArray, PictureLimits
 from fdch.data.readers.mat_files import Variable, open_variables
-from fdch.data.rows import MOST_LABELS, MOST_ROWS
+from fdch.data.rows import MAX_LABELS, MAX_ROWS
 from fdch.data.texts import WordVectors
 from fdch.errors import BrokenPicture, DataError, LabelError
 
@@ -122,10 +122,10 @@ def _require_values(path: Path, variables: tuple[Variable, ...]) -> None:
 
 
 def _require_size(path: Path, rows: int, classes: int) -> None:
-    if rows > MOST_ROWS or classes > MOST_LABELS:
+    if rows > MAX_ROWS or classes > MAX_LABELS:
         raise DataError(
             f"'{path}' has {rows:,} pairs with {classes:,} labels; at most "
-            f"{MOST_ROWS:,} pairs and {MOST_LABELS:,} labels are read."
+            f"{MAX_ROWS:,} pairs and {MAX_LABELS:,} labels are read."
         )
 
 
@@ -147,7 +147,7 @@ def _find_rows(
     fitting = [layouts[common[0]] for layouts in found]
     if len(common) > 1 or any(len(layouts) > 1 for layouts in fitting):
         raise DataError(
-            f"'{path}' has {shapes}; which axis is that of the pairs cannot be told "
+            f"'{path}' has {shapes}; which axis is that of the pairs cannot be decided "
             f"(it may be {' or '.join(map(str, common))} long). Save more pairs, or "
             "other numbers of columns."
         )

@@ -11,12 +11,12 @@ from scipy import sparse
 from fdch.data.pairs import PairedSet, repeated
 from fdch.data.pictures.images import ImageFeatures
 from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers
-from fdch.data.rows import MOST_LABELS, MOST_ROWS
+from fdch.data.rows import MAX_LABELS, MAX_ROWS
 from fdch.data.texts import WordVectors
 from fdch.errors import DataError, LabelError, suggestion
 from fdch.machine import available_memory
 
-MOST_BYTES = 64 * 2**30
+MAX_BYTES = 64 * 2**30
 _VALUE_BYTES = 5  # beside a value as it lies in the file: as float32, and a mark
 _ROW_BYTES = 200  # of a name, where it is kept and looked up
 _NEEDED = ("image", "text")
@@ -35,6 +35,8 @@ def read(path: Path) -> PairedSet:
     """
     try:
         return _pairs(path, _load(path))
+    except DataError:
+        raise
     except MemoryError:
         raise DataError(
             f"'{path}' does not fit into memory. Give fewer rows or columns."
@@ -115,29 +117,29 @@ def _require_size(path: Path, headers: dict[str, ArrayHeader]) -> None:
             f"'{path}': array '{empty[0]}' has no columns; nothing can be learned "
             f"from it. {_WRITING}"
         )
-    if rows > MOST_ROWS:
+    if rows > MAX_ROWS:
         raise DataError(
-            f"'{path}' has {rows:,} rows; at most {MOST_ROWS:,} are read. Split it "
+            f"'{path}' has {rows:,} rows; at most {MAX_ROWS:,} are read. Split it "
             "into several."
         )
     classes = headers["labels"].shape[1] if "labels" in headers else 0
-    if classes > MOST_LABELS:
+    if classes > MAX_LABELS:
         raise LabelError(
-            f"'{path}' has {classes:,} columns of labels; at most {MOST_LABELS:,} are "
+            f"'{path}' has {classes:,} columns of labels; at most {MAX_LABELS:,} are "
             "read. Give a column per class."
         )
     _require_memory(path, headers)
 
 
 def _require_memory(path: Path, headers: dict[str, ArrayHeader]) -> None:
-    """Count what unpacking takes, as the size of the file tells little of it.
+    """Count what unpacking takes, as the size of the file says little of it.
 
     A file of zeros grows a thousandfold, and so nearly do honest counts of words.
     """
     total = sum(header.declared for header in headers.values())
-    if total > MOST_BYTES:
+    if total > MAX_BYTES:
         raise DataError(
-            f"'{path}' declares {total:,} bytes; at most {MOST_BYTES:,} are read."
+            f"'{path}' declares {total:,} bytes; at most {MAX_BYTES:,} are read."
         )
     values = sum(prod(headers[name].shape) for name in _NEEDED)
     needed = total + _VALUE_BYTES * values + _ROW_BYTES * headers["image"].shape[0]

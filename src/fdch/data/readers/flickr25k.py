@@ -17,18 +17,17 @@ from numpy.typing import NDArray
 
 from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.images import PictureFiles, PictureLimits
-from fdch.data.readers.broken_rows import settle
-from fdch.data.readers.text_files import read_lines
+from fdch.data.readers.text_files import read_lines, settle
 from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile
 
 PAIRS, LABELS, WORDS = 20_015, 24, 1_386
 SIZES = SplitSizes(query=2_000, train=5_000, validation=500)
-FEWEST_FOR_SIZES = 10_000
+MIN_FOR_SIZES = 10_000
 
 _ANNOTATIONS = "mirflickr25k_annotations_v080"
-# how annotations are told where they lie among other text files
+# how annotations are recognised where they lie among other text files
 _KNOWN_LABELS = re.compile(
     "animals|baby|bird|car|clouds|dog|female|flower|food|indoor|lake|male|night|"
     "people|plant_life|portrait|river|sea|sky|structures|sunset|transport|tree|water"
@@ -63,7 +62,7 @@ def read(
     """
     photos, annotations = _folders(Path(argument))
     words = _common_tags(photos / "doc" / "common_tags.txt")
-    labelled = _labelled(annotations)
+    labelled = _read_labels(annotations)
     paths = _photo_paths(photos)
     found = _find_pairs(labelled, paths, photos / "meta" / "tags", frozenset(words))
     skipped = settle(found.broken, broken, "unpack the download again")
@@ -81,7 +80,7 @@ def read(
         labels=np.stack(columns, axis=1).astype(np.uint8),
         label_names=tuple(labelled),
         name="mirflickr25k",
-        benchmark=SIZES if len(numbers) >= FEWEST_FOR_SIZES else None,
+        benchmark=SIZES if len(numbers) >= MIN_FOR_SIZES else None,
         skipped=skipped,
         notes=_notes(numbers, len(labelled), len(words)),
     )
@@ -130,7 +129,7 @@ def _annotation_files(folder: Path) -> list[Path]:
     return [path for path in files if _KNOWN_LABELS.fullmatch(path.stem)]
 
 
-def _labelled(folder: Path) -> dict[str, frozenset[int]]:
+def _read_labels(folder: Path) -> dict[str, frozenset[int]]:
     """Read which pictures have each label."""
     return {path.stem: _numbers(path) for path in _annotation_files(folder)}
 
@@ -183,13 +182,13 @@ def _find_pairs(
         except MissingFile:
             # neither photo nor tags: annotated, but not in this copy at all
             if number in paths:
-                found.broken.append(_skipped(number, f"no file 'tags{number}.txt'"))
+                found.broken.append(_skip(number, f"no file 'tags{number}.txt'"))
             continue
         except DataError as error:
-            found.broken.append(_skipped(number, str(error)))
+            found.broken.append(_skip(number, str(error)))
             continue
         if text and number not in paths:
-            found.broken.append(_skipped(number, f"no photo 'im{number}.jpg'"))
+            found.broken.append(_skip(number, f"no photo 'im{number}.jpg'"))
         elif text:
             found.numbers.append(number)
             found.tags.append(text)
@@ -202,7 +201,7 @@ def _text(path: Path, common: frozenset[str]) -> str:
     return " ".join(tag for tag in tags if tag in common)
 
 
-def _skipped(number: int, reason: str) -> Skipped:
+def _skip(number: int, reason: str) -> Skipped:
     return Skipped(f"im{number}", reason)
 
 
@@ -216,9 +215,9 @@ def _notes(numbers: NDArray[np.int_], labels: int, words: int) -> tuple[str, ...
         )
         if count != expected
     ]
-    if len(numbers) < FEWEST_FOR_SIZES:
+    if len(numbers) < MIN_FOR_SIZES:
         notes.append(
-            f"fewer than {FEWEST_FOR_SIZES:,} pairs: splits are drawn by shares, not "
+            f"fewer than {MIN_FOR_SIZES:,} pairs: splits are drawn by shares, not "
             f"with the benchmark's {SIZES.query:,} queries and {SIZES.train:,} "
             "training pairs."
         )

@@ -10,7 +10,7 @@ from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.images import PictureFiles, PictureLimits
 from fdch.data.readers.manifest_cells import KNOWN, Pair, Unusable, name_of, pair
 from fdch.data.readers.manifest_rows import OPENERS, Row, Table
-from fdch.data.rows import MOST_LABELS, MOST_ROWS, objects
+from fdch.data.rows import MAX_LABELS, MAX_ROWS, list_names, objects
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError, LabelError, suggestion
 
@@ -26,7 +26,7 @@ def read(path: Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
     Pictures are looked up, not decoded. Relative paths begin at the manifest.
 
     Args:
-        path: The file; its ending tells its format.
+        path: The file; its ending names its format.
         broken: Whether to refuse a broken row, or skip and list it.
         limits: The largest pictures accepted.
     """
@@ -65,9 +65,9 @@ def _pairs(
 ) -> Iterator[tuple[Row, Pair | BrokenRow]]:
     folder = path.absolute().parent
     for number, row in enumerate(table.rows, start=1):
-        if number > MOST_ROWS:
+        if number > MAX_ROWS:
             raise DataError(
-                f"'{path}' has more than {MOST_ROWS:,} rows; split it into several."
+                f"'{path}' has more than {MAX_ROWS:,} rows; split it into several."
             )
         try:
             if row.trouble:
@@ -111,7 +111,9 @@ def _require_columns(path: Path, columns: tuple[str, ...]) -> None:
     if "image" in columns or "text" in columns:
         return
     if not columns:
-        raise DataError(f"'{path}' is empty; a manifest has columns {_listed(KNOWN)}.")
+        raise DataError(
+            f"'{path}' is empty; a manifest has columns {list_names(KNOWN, 20)}."
+        )
     hint = suggestion("image", columns) or suggestion("text", columns)
     near = [name for name in columns if name.lower() in KNOWN and name not in KNOWN]
     if near:
@@ -120,7 +122,7 @@ def _require_columns(path: Path, columns: tuple[str, ...]) -> None:
         hint = f"; rename {renamed}."
     raise DataError(
         f"'{path}' has neither a column 'image' nor 'text'; it has "
-        f"{_listed(columns)}{hint or '.'} Columns are separated by commas."
+        f"{list_names(columns, 20)}{hint or '.'} Columns are separated by commas."
     )
 
 
@@ -141,9 +143,9 @@ def _label_matrix(
     path: Path, kept: list[Pair]
 ) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
     names = sorted({name for item in kept for name in item.labels})
-    if len(names) > MOST_LABELS:
+    if len(names) > MAX_LABELS:
         raise LabelError(
-            f"'{path}' has {len(names):,} different labels; at most {MOST_LABELS:,} "
+            f"'{path}' has {len(names):,} different labels; at most {MAX_LABELS:,} "
             "are read. Are the labels texts by mistake?"
         )
     if len(names) * len(kept) > _LABEL_BYTES:
@@ -171,8 +173,3 @@ def _notes(columns: tuple[str, ...]) -> tuple[str, ...]:
         hint = suggestion("labels", columns)
         notes.append(f"there is no column 'labels'{hint or '.'}")
     return tuple(notes)
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(f"'{name[:40]}'" for name in names[:20])
-    return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown

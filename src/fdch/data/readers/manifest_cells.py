@@ -70,8 +70,8 @@ def name_of(cells: Mapping[str, Any], number: int) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise Unusable(f"the id is {_shown(value)}; expected a text or whole number.")
-    name = _checked(value.strip(), "id")
+        raise Unusable(f"the id is {_shorten(value)}; expected a text or whole number.")
+    name = _check(value.strip(), "id")
     if not name:
         raise Unusable("the id is empty.")
     return name
@@ -81,8 +81,8 @@ def _picture(value: object, folder: Path, limits: PictureLimits) -> Path | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str):
-        raise Unusable(f"the image is {_shown(value)}; expected a path.")
-    path = folder / _checked(value, "image")
+        raise Unusable(f"the image is {_shorten(value)}; expected a path.")
+    path = folder / _check(value, "image")
     try:
         facts = os.stat(path)
     except (OSError, ValueError):
@@ -103,8 +103,8 @@ def _text(value: object) -> str | None:
     if isinstance(value, list) and all(isinstance(tag, str) for tag in value):
         value = " ".join(value)
     if not isinstance(value, str):
-        raise Unusable(f"the text is {_shown(value)}; expected a text.")
-    return _checked(value, "text").strip() or None
+        raise Unusable(f"the text is {_shorten(value)}; expected a text.")
+    return _check(value, "text").strip() or None
 
 
 def _labels(value: object) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ def _labels(value: object) -> tuple[str, ...]:
         value = value.split(";")
     if not isinstance(value, list):
         raise Unusable(
-            f"the labels are {_shown(value)}; expected a list, or texts "
+            f"the labels are {_shorten(value)}; expected a list, or texts "
             "separated by ';'."
         )
     names = (_label(name) for name in value)
@@ -125,8 +125,8 @@ def _label(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise Unusable(f"a label is {_shown(value)}; expected a text.")
-    return unicodedata.normalize("NFC", _checked(value, "labels").strip())
+        raise Unusable(f"a label is {_shorten(value)}; expected a text.")
+    return unicodedata.normalize("NFC", _check(value, "labels").strip())
 
 
 def _plain(value: Any, column: str) -> str | int | float | None:
@@ -137,10 +137,10 @@ def _plain(value: Any, column: str) -> str | int | float | None:
         return value if math.isfinite(value) else None
     if isinstance(value, list | dict):
         value = json.dumps(value, default=str, ensure_ascii=False)
-    return _checked(str(value), column) or None
+    return _check(str(value), column) or None
 
 
-def _checked(value: str, column: str) -> str:
+def _check(value: str, column: str) -> str:
     try:
         size = len(value.encode("utf-8"))
     except UnicodeEncodeError:
@@ -150,6 +150,6 @@ def _checked(value: str, column: str) -> str:
     return value
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= 40 else f"{shown[:40]}..."

@@ -16,12 +16,12 @@ from scipy import io, sparse
 from fdch.data.readers.text_files import unreadable
 from fdch.errors import DataError, MissingExtra
 
-MOST_CELLS = 2**31  # of a variable that is read into memory
-_MOST_CHUNK_BYTES = 2**30
+MAX_CELLS = 2**31  # of a variable that is read into memory
+_MAX_CHUNK_BYTES = 2**30
 _BLOCK_CELLS = 2**22
 _CACHE_BYTES = 64 * 2**20
 # deflate makes data smaller by no more than this
-_MOST_PACKED = 1100
+_MAX_PACKED = 1100
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _NUMBERS = ("int", "uint", "single", "double", "logical", "sparse")
 
@@ -59,10 +59,10 @@ class Variable:
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Read all of it, piece by piece along the last axis, as it lies on disk."""
-        if prod(self.shape) > MOST_CELLS:
+        if prod(self.shape) > MAX_CELLS:
             raise DataError(
                 f"variable '{self.name}' has {prod(self.shape):,} values; at most "
-                f"{MOST_CELLS:,} are read."
+                f"{MAX_CELLS:,} are read."
             )
         step = max(1, _BLOCK_CELLS // max(1, prod(self.shape[:-1])))
         for start in range(0, self.shape[-1], step):
@@ -73,7 +73,7 @@ class Variable:
 def open_variables(path: Path, names: Sequence[str]) -> dict[str, Variable]:
     """Open those of the named variables that a file has.
 
-    Those of a v7.3 file are read when asked for; those of a v5 file at once.
+    Those of a v7.3 file are read when needed; those of a v5 file at once.
     """
     try:
         with open(path, "rb") as file:
@@ -94,7 +94,7 @@ def _load_v5(path: Path, names: Sequence[str]) -> dict[str, Variable]:
     try:
         with open(path, "rb") as file:
             there = {name: (shape, kind) for name, shape, kind in io.whosmat(file)}
-        wanted = _wanted(path, names, there)
+        wanted = _choose_names(path, names, there)
         for name in wanted:
             _require_readable(path, name, *there[name])
         with open(path, "rb") as file:
@@ -114,7 +114,7 @@ def _load_v5(path: Path, names: Sequence[str]) -> dict[str, Variable]:
     return variables
 
 
-def _wanted(path: Path, names: Sequence[str], there: dict[str, Any]) -> list[str]:
+def _choose_names(path: Path, names: Sequence[str], there: dict[str, Any]) -> list[str]:
     wanted = [name for name in names if name in there]
     if not wanted:
         found = ", ".join(f"'{name[:40]}'" for name in list(there)[:20]) or "nothing"
@@ -127,10 +127,10 @@ def _require_readable(path: Path, name: str, shape: tuple[int, ...], kind: str) 
         raise DataError(
             f"'{path}': variable '{name}' is of class '{kind}'; expected numbers."
         )
-    if min(shape, default=0) < 0 or prod(shape) > MOST_CELLS:
+    if min(shape, default=0) < 0 or prod(shape) > MAX_CELLS:
         raise DataError(
             f"'{path}': variable '{name}' has {prod(shape):,} values; at most "
-            f"{MOST_CELLS:,} are read from a v5 file. Save it with '-v7.3'."
+            f"{MAX_CELLS:,} are read from a v5 file. Save it with '-v7.3'."
         )
 
 
@@ -143,9 +143,11 @@ def _open_hdf5(path: Path, names: Sequence[str]) -> dict[str, Variable]:
         file = h5py.File(path, "r", rdcc_nbytes=_CACHE_BYTES, rdcc_nslots=10_007)
         # MATLAB keeps references and objects under names such as '#refs#'
         there = {name: None for name in file if not name.startswith("#")}
-        wanted = _wanted(path, names, there)
+        wanted = _choose_names(path, names, there)
         # the datasets keep the file open for as long as they are in use
         return {name: _dataset(path, file, name) for name in wanted}
+    except DataError:
+        raise
     except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
         raise DataError(f"'{path}' is damaged: {error}.") from error
 
@@ -165,7 +167,7 @@ def _dataset(path: Path, file: Any, name: str) -> Variable:
         raise DataError(f"'{path}': '{name}' lies in another file; it is not read.")
     chunk = prod(data.chunks or ()) * data.dtype.itemsize
     declared, stored = data.nbytes, data.id.get_storage_size()
-    if chunk > _MOST_CHUNK_BYTES or declared > stored * _MOST_PACKED:
+    if chunk > _MAX_CHUNK_BYTES or declared > stored * _MAX_PACKED:
         raise DataError(
             f"'{path}': '{name}' declares {declared:,} bytes in pieces of {chunk:,} "
             f"and holds {stored:,}; it is damaged or made to exhaust memory."

@@ -8,6 +8,7 @@ concepts 186,577 remain, the literature's count; those with a tag besides are
 181,365. A pair without a tag has no text, so it serves in the database only.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,20 +20,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fdch.data.pairs import Broken, PairedSet, Skipped
+from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.pictures.images import PictureFiles, PictureLimits
 from fdch.data.readers.bit_tables import read_bits
-from fdch.data.readers.broken_rows import settle
-from fdch.data.readers.photo_search import PhotoSearch, photo_number
-from fdch.data.readers.text_files import read_lines
+from fdch.data.readers.text_files import read_lines, settle
 from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile
 
 PAIRS, CONCEPTS = 186_577, 10
 SIZES = SplitSizes(query=2_000, train=5_000, validation=500)
-FEWEST_FOR_SIZES = 10_000
+MIN_FOR_SIZES = 10_000
 
-_MOST_LIST_BYTES = 64 * 2**20
+_MAX_LIST_BYTES = 64 * 2**20
 _LABEL_FILE = re.compile(r"labels_(.+)\.txt", re.IGNORECASE)
 
 
@@ -86,7 +86,7 @@ def read(
         labels=labels[kept],
         label_names=names,
         name="nuswide",
-        benchmark=SIZES if texts.present.sum() >= FEWEST_FOR_SIZES else None,
+        benchmark=SIZES if texts.present.sum() >= MIN_FOR_SIZES else None,
         skipped=skipped,
         notes=_notes(texts.present),
     )
@@ -143,7 +143,7 @@ def _concept(path: Path) -> str:
 
 def _listed_pictures(path: Path) -> list[str]:
     """Read the names of all pictures, without their ending."""
-    lines = read_lines(path, _MOST_LIST_BYTES)
+    lines = read_lines(path, _MAX_LIST_BYTES)
     if not lines:
         raise DataError(f"'{path}' lists no pictures.")
     return [splitext(line.replace("\\", "/").strip("/"))[0] for line in lines]
@@ -196,10 +196,72 @@ def _notes(has_text: NDArray[np.bool_]) -> tuple[str, ...]:
             f"pairs without a tag: {(~has_text).sum():,}; they serve in the database "
             "only, neither as queries nor for training."
         )
-    if has_text.sum() < FEWEST_FOR_SIZES:
+    if has_text.sum() < MIN_FOR_SIZES:
         notes.append(
-            f"fewer than {FEWEST_FOR_SIZES:,} pairs with tags: splits are drawn by "
+            f"fewer than {MIN_FOR_SIZES:,} pairs with tags: splits are drawn by "
             f"shares, not with the benchmark's {SIZES.query:,} queries and "
             f"{SIZES.train:,} training pairs."
         )
     return tuple(notes)
+
+
+_PREFERRED = ("flickr", "images", "image", "photos")
+_DEEPEST = 3
+
+
+class PhotoSearch:
+    """The photos in a folder and up to three levels of folders in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._by_class: dict[str, str] = {}
+        self._by_name: dict[str, str | None] = {}
+        for path in _photos(folder, "", _DEEPEST):
+            stem = os.path.splitext(path)[0].lower()
+            self._by_class.setdefault("/".join(stem.split("/")[-2:]), path)
+            name = stem.rpartition("/")[2]
+            # a name in several folders says nothing without its folder
+            self._by_name[name] = None if name in self._by_name else path
+
+    def find(self, listed: str) -> Path | None:
+        """Find a photo by its listed name, such as `actor/0001_2124494179`."""
+        folder, _, name = listed.lower().rpartition("/")
+        number = photo_number(name)
+        for key in (f"{folder}/{name}", f"{folder}/{number}"):
+            if key in self._by_class:
+                return self._folder / self._by_class[key]
+        for key in (name, number):
+            path = self._by_name.get(key)
+            if path is not None:
+                return self._folder / path
+        return None
+
+
+def photo_number(name: str) -> str:
+    """Give the number that Flickr knows a photo by.
+
+    >>> photo_number("actor/0001_2124494179")
+    '2124494179'
+    """
+    return name.rpartition("/")[2].rpartition("_")[2]
+
+
+def _photos(folder: Path, inside: str, levels: int) -> Iterator[str]:
+    """List photos by paths relative to the folder, files before folders."""
+    try:
+        with os.scandir(folder / inside) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return
+    folders = []
+    for entry in listed:
+        if entry.name.lower().endswith(ENDINGS):
+            yield f"{inside}{entry.name}"
+        elif levels and entry.is_dir():
+            folders.append(entry.name)
+    for name in _preferred_first(folders):
+        yield from _photos(folder, f"{inside}{name}/", levels - 1)
+
+
+def _preferred_first(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: (name.lower() not in _PREFERRED, name))

@@ -13,7 +13,7 @@ _NAMED = {
     "mirflickr25k": "fdch.data.readers.flickr25k",
     "nuswide": "fdch.data.readers.nuswide",
     "dcmh-mat": "fdch.data.readers.dcmh_mat",
-    "scenes": "fdch.data.scenes.pairs",
+    "scenes": "fdch.data.scenes.scene_pairs",
 }
 _WITHOUT_ARGUMENT = ("scenes",)
 _NAMED_AS = (
@@ -47,12 +47,12 @@ def read(source: str | Path, *, broken: Broken, limits: PictureLimits) -> Paired
     raise _unknown_ending(path, ending)
 
 
-def located(source: str) -> str:
+def locate(source: str) -> str:
     """Name data so that it is found from any folder.
 
-    >>> located("scenes:100")
+    >>> locate("scenes:100")
     'scenes:100'
-    >>> located("nuswide:/data/nuswide")
+    >>> locate("nuswide:/data/nuswide")
     'nuswide:/data/nuswide'
     """
     prefix, colon, argument = source.partition(":")

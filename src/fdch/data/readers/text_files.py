@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from fdch.errors import DataError, MissingFile
+from fdch.data.pairs import Broken, Skipped
+from fdch.errors import BrokenRow, DataError, MissingFile
 
 
 def unreadable(path: Path, error: OSError) -> DataError:
@@ -39,3 +40,27 @@ def read_lines(path: Path, most: int = 2**20) -> list[str]:
     # not splitlines(): it also splits at characters that belong to a tag
     lines = (line.strip() for line in text.replace("\r", "\n").split("\n"))
     return [line for line in lines if line]
+
+
+_NAMED = 5
+
+
+def settle(rows: list[Skipped], broken: Broken, remedy: str) -> tuple[Skipped, ...]:
+    """Refuse broken rows, naming the first few, or give them to be listed.
+
+    Args:
+        rows: What cannot be read, and why.
+        broken: Whether to refuse or to skip.
+        remedy: What the user may do about it, such as "unpack it again".
+
+    >>> settle([Skipped("im7", "no photo 'im7.jpg'")], "skip", "unpack it again")
+    (Skipped(name='im7', reason="no photo 'im7.jpg'"),)
+    """
+    if not rows or broken == "skip":
+        return tuple(rows)
+    named = "; ".join(f"{row.name}: {row.reason}" for row in rows[:_NAMED])
+    more = f"; and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else ""
+    raise BrokenRow(
+        f"{len(rows):,} rows cannot be read ({named}{more}); {remedy}, or skip "
+        "broken rows (--broken skip)."
+    )

@@ -54,8 +54,8 @@ OPENINGS = ("a photo of", "a picture of", "a view of", "we saw", "here is")
 def write_caption(plan: Plan) -> str:
     """Write a sentence about the plan, leaving out some of what it holds."""
     dice = Dice(3 * plan.row + 2)
-    told = [thing for thing in plan.things if not dice.chance(0.15)]
-    things = " and ".join(_phrase(t, dice) for t in told or plan.things[:1])
+    named = [thing for thing in plan.things if not dice.chance(0.15)]
+    things = " and ".join(_phrase(t, dice) for t in named or plan.things[:1])
     place = "" if dice.chance(0.15) else dice.one_of(PLACES[plan.place])
     silence = 0.65 if plan.time == "day" else 0.25
     time = "" if dice.chance(silence) else dice.one_of(TIMES[plan.time])

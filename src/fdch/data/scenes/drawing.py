@@ -35,10 +35,10 @@ def draw_scene(plan: Plan) -> NDArray[np.uint8]:
     # far things first, so that near ones stand in front
     for x, y, thing in sorted(placed, key=lambda spot: spot[1]):
         nearness = 0.75 + 0.5 * max(0.0, y - ground.horizon)
-        colour = _varied(PAINT[thing.colour], dice)
+        colour = _vary(PAINT[thing.colour], dice)
         DRAWERS[thing.kind](canvas, x, y, 0.26 * thing.size * nearness, colour)
     small = canvas.image.reduce(2)
-    return _weathered(np.asarray(small, dtype=np.int16), dice)
+    return _add_weather(np.asarray(small, dtype=np.int16), dice)
 
 
 def _free_place(taken: list[float], dice: Dice) -> float:
@@ -57,7 +57,7 @@ def _foot(kind: str, ground: Ground, dice: Dice) -> float:
     return dice.between(low, high)
 
 
-def _varied(colour: Colour, dice: Dice) -> Colour:
+def _vary(colour: Colour, dice: Dice) -> Colour:
     brightness = dice.between(0.88, 1.06)
     red, green, blue = (
         max(0, min(255, int(part * brightness + dice.between(-12, 12))))
@@ -66,7 +66,7 @@ def _varied(colour: Colour, dice: Dice) -> Colour:
     return red, green, blue
 
 
-def _weathered(pixels: NDArray[np.int16], dice: Dice) -> NDArray[np.uint8]:
+def _add_weather(pixels: NDArray[np.int16], dice: Dice) -> NDArray[np.uint8]:
     """Change the exposure and add the grain of a cheap camera."""
     gain, lift = dice.between(0.88, 1.12), dice.between(-10, 10)
     frame = _grain()[dice.one_of(range(FRAMES))]

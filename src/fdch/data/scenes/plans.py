@@ -1,7 +1,7 @@
 """What stands in a generated scene: place, time of day, things, colours.
 
 A plan is drawn from the row's number alone, so row 42 is the same scene
-however many rows are asked for.
+however many rows are drawn.
 """
 
 import random
@@ -116,7 +116,7 @@ class Plan:
     things: tuple[Thing, ...]
 
     def labels(self) -> frozenset[str]:
-        """Name what the scene truly holds, told in the caption or not."""
+        """Name what the scene truly holds, named in the caption or not."""
         named = {self.place, self.time, *(thing.kind for thing in self.things)}
         return frozenset(named - {"day"})
 

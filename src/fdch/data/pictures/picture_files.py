@@ -4,19 +4,19 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pictures.decoding import ENDINGS, PictureLimits
-from fdch.data.pictures.rows import Pictures
+from fdch.data.pictures.image_rows import Pictures
 from fdch.data.rows import Digest, chosen, objects
 from fdch.errors import BrokenPicture, DataError
 
 
 class PictureFiles(Pictures):
-    """Picture files, opened when they are asked for.
+    """Picture files, opened when they are needed.
 
     Args:
         paths: Path of each row's picture, None where there is none.
@@ -37,8 +37,8 @@ class PictureFiles(Pictures):
     def __len__(self) -> int:
         return len(self.paths)
 
-    def __getitem__(self, rows: Any) -> "PictureFiles":
-        return PictureFiles(self.paths[chosen(rows, len(self))], self.limits)
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(self.paths[chosen(rows, len(self))], self.limits)
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -88,8 +88,7 @@ class PictureFiles(Pictures):
         elif isinstance(error, FileNotFoundError):
             reason = f"there is no such file in '{folder}'; check the name"
         else:
-            told = error.strerror or error
-            reason = f"{told}; check that it may be read"
+            reason = f"{error.strerror or error}; check that it may be read"
         return BrokenPicture(f"{self.name(row)}: {reason}.")
 
 
@@ -109,14 +108,9 @@ class PictureContents(Pictures):
     def __len__(self) -> int:
         return len(self.contents)
 
-    def __getitem__(self, rows: Any) -> "PictureContents":
+    def __getitem__(self, rows: Any) -> Self:
         wanted = chosen(rows, len(self))
-        return PictureContents([self.contents[row] for row in wanted], self.limits)
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a picture: all do."""
-        return np.ones(len(self), dtype=np.bool_)
+        return type(self)([self.contents[row] for row in wanted], self.limits)
 
     def name(self, row: int) -> str:
         """Say what an error calls this row's picture: nothing but a picture."""

@@ -1,16 +1,76 @@
-"""Pictures as pixels in an array."""
+"""The image side of pairs, in rows: pictures that are decoded, or features."""
 
+import hashlib
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pictures.decoding import PictureLimits
-from fdch.data.pictures.rows import Pictures
-from fdch.data.rows import Digest, chosen
+from fdch.data.pictures.decoding import PictureLimits, decode
+from fdch.data.rows import Digest, Rows, chosen
 from fdch.errors import BrokenPicture, DataError
+
+
+class Images(Rows):
+    """The image side of a number of pairs, in rows."""
+
+
+class ImageFeatures(Images):
+    """Ready features, one row of numbers per image.
+
+    >>> ImageFeatures(np.zeros((2, 3)))[1:].values.shape
+    (1, 3)
+    """
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        if values.ndim != 2 or values.dtype.kind not in "fiub":
+            raise DataError(
+                "image features are rows of numbers; "
+                f"got {values.dtype} of shape {values.shape}."
+            )
+        self.values: NDArray[np.float32] = values.astype(np.float32, copy=False)
+
+    def __len__(self) -> int:
+        return self.values.shape[0]
+
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(self.values[chosen(rows, len(self))])
+
+    def add_to(self, digest: Digest) -> None:
+        """Add all numbers to a fingerprint."""
+        digest.add(b"features")
+        digest.add_array(self.values)
+
+
+class Pictures(Images):
+    """Images that are decoded when they are needed."""
+
+    limits: PictureLimits
+
+    @abstractmethod
+    def content(self, row: int) -> bytes | NDArray[np.uint8]:
+        """Give one row's file content, or its pixels."""
+
+    @abstractmethod
+    def name(self, row: int) -> str:
+        """Say what an error calls this row's picture."""
+
+    def decode(self, row: int, size: int) -> NDArray[np.uint8]:
+        """Decode one row to RGB, shape (size, size, 3)."""
+        return decode(self.content(row), size, self.limits, self.name(row))
+
+    def digest(self, row: int) -> bytes:
+        """Hash one row's content, 16 bytes: equal pictures, equal digests."""
+        content = self.content(row)
+        if isinstance(content, np.ndarray):
+            digest = Digest(b"pixels")
+            digest.add_array(content)
+            return digest.bytes()
+        return hashlib.blake2b(content, digest_size=16).digest()
+
 
 _SAMPLED_ROWS = 64
 
@@ -32,7 +92,7 @@ class PictureArray(Pictures):
         pixels: RGB values 0 to 255, (n, height, width, 3); read row by row.
         rows: Which of them, in which order; all when not given.
         paths: Files that hold the same pictures, one to each of all, where there
-            are any: an index tells them to whoever shows its items.
+            are any: an index shows them with its items.
 
     >>> PictureArray(np.zeros((2, 8, 8, 3), np.uint8)).decode(1, 4).shape
     (4, 4, 3)
@@ -56,14 +116,9 @@ class PictureArray(Pictures):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, rows: Any) -> "PictureArray":
+    def __getitem__(self, rows: Any) -> Self:
         kept = self.rows[chosen(rows, len(self))]
-        return PictureArray(self.pixels, kept, self.paths)
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a picture: all do."""
-        return np.ones(len(self), dtype=np.bool_)
+        return type(self)(self.pixels, kept, self.paths)
 
     def name(self, row: int) -> str:
         """Say what an error calls this row's picture: its number."""

@@ -1,8 +1,8 @@
 """Jobs shared between processes, each with its share of the cores.
 
-A process takes the study from its first line of input and a job from each further
-one; it answers with the name of each cell as it ends. A process that is killed, as
-systems do for lack of memory, costs the one cell it was at.
+A process reads the study from its first line of input and a job from each further
+one; it prints the name of each cell as it ends. A process that is killed, as systems
+do for lack of memory, costs the one cell it was running.
 """
 
 import json
@@ -20,7 +20,7 @@ from fdch.machine import available_memory, usable_cores
 from fdch.reproduction.study import Cell, Job, Study
 
 MEMORY_EACH = 4 * 10**9
-MOST_WORKERS, MOST_ON_ACCELERATOR = 16, 4
+MAX_WORKERS, MAX_ON_ACCELERATOR = 16, 4
 JOB_ENDED = "-"
 THREADS = (
     "OMP_NUM_THREADS",
@@ -34,19 +34,19 @@ Process = subprocess.Popen[str]
 
 
 def usual_workers(share_accelerator: bool = False) -> int:
-    """Give as many workers as cores and memory allow.
+    """Return how many workers cores and memory allow.
 
     Args:
         share_accelerator: They run on one accelerator, whose memory is less.
     """
-    most = MOST_ON_ACCELERATOR if share_accelerator else MOST_WORKERS
+    most = MAX_ON_ACCELERATOR if share_accelerator else MAX_WORKERS
     memory = available_memory()
     by_memory = most if memory is None else memory // MEMORY_EACH
     return max(1, min(usable_cores(), by_memory, most))
 
 
-class Crew:
-    """Processes that work off jobs, and a thread to attend to each.
+class WorkerPool:
+    """Processes that run jobs, and a thread for each.
 
     Args:
         study: What the jobs belong to.
@@ -64,36 +64,36 @@ class Crew:
         self._waiting: deque[Job] = deque()
         self._running: list[Process] = []
         self._is_open = True
-        self._told: SimpleQueue[tuple[Cell, str] | Exception | None] = SimpleQueue()
+        self._reports: SimpleQueue[tuple[Cell, str] | Exception | None] = SimpleQueue()
 
     def work(self, jobs: Sequence[Job]) -> Iterator[tuple[Cell, str]]:
-        """Work off jobs; when this ends, however it does, no process is left.
+        """Run jobs; when this ends, however it does, no process is left.
 
         Yields:
             Each cell as it ends, with an empty text, or with the reason why its
-            process came to an end before it.
+            process ended before it.
         """
         self._waiting.extend(jobs)
         count = min(self._workers, len(jobs))
-        threads = [Thread(target=self._attend, daemon=True) for _ in range(count)]
+        threads = [Thread(target=self._serve, daemon=True) for _ in range(count)]
         for thread in threads:
             thread.start()
         try:
             while count:
-                told = self._told.get()
-                if isinstance(told, Exception):
-                    raise told
-                if told is None:
+                report = self._reports.get()
+                if isinstance(report, Exception):
+                    raise report
+                if report is None:
                     count -= 1
                 else:
-                    yield told
+                    yield report
         finally:
             self._close()
             for thread in threads:
                 thread.join()
 
-    def _attend(self) -> None:
-        """Keep a process at work until no job is left."""
+    def _serve(self) -> None:
+        """Keep a process busy until no job is left."""
         process: Process | None = None
         try:
             while (job := self._next()) is not None:
@@ -101,11 +101,11 @@ class Crew:
                 if process is not None and not self._do(process, job):
                     process = None
         except Exception as problem:  # to be raised where the jobs were given
-            self._told.put(problem)
+            self._reports.put(problem)
         finally:
             if process is not None:
                 _end(process)
-            self._told.put(None)
+            self._reports.put(None)
 
     def _next(self) -> Job | None:
         with self._lock:
@@ -130,19 +130,19 @@ class Crew:
         return process
 
     def _do(self, process: Process, job: Job) -> bool:
-        """Give a process a job; tell whether it is still there afterwards."""
+        """Send a job to a process; returns whether it survived."""
         left = list(job)
         _send(process, [[cell.method, cell.bits, cell.seed] for cell in job])
-        assert process.stdout is not None  # a pipe was asked for
+        assert process.stdout is not None  # it is a pipe
         for line in process.stdout:
             if line.strip() == JOB_ENDED:
                 return True
-            self._told.put((left.pop(0), ""))
-        self._mourn(process, left)
+            self._reports.put((left.pop(0), ""))
+        self._report_worker_death(process, left)
         return False
 
-    def _mourn(self, process: Process, left: list[Cell]) -> None:
-        """Tell of the cell that a process died at; others may do the rest."""
+    def _report_worker_death(self, process: Process, left: list[Cell]) -> None:
+        """Report the cell that a process died at; others may do the rest."""
         code = _end(process)
         with self._lock:
             if not self._is_open:
@@ -150,7 +150,7 @@ class Crew:
             if left[1:]:
                 self._waiting.append(tuple(left[1:]))
         if left:
-            self._told.put((left[0], _why(code)))
+            self._reports.put((left[0], _why(code)))
 
     def _close(self) -> None:
         with self._lock:
@@ -160,17 +160,17 @@ class Crew:
 
 
 def _send(process: Process, document: Any) -> None:
-    assert process.stdin is not None  # a pipe was asked for
-    with suppress(OSError):  # a process that is gone is noticed by its silence
+    assert process.stdin is not None  # it is a pipe
+    with suppress(OSError):  # a dead process is noticed when its output ends
         process.stdin.write(json.dumps(document) + "\n")
         process.stdin.flush()
 
 
 def _end(process: Process) -> int:
-    """Close the pipes of a process, which ends it, and give its exit code."""
+    """Close the pipes of a process, which ends it, and return its exit code."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            with suppress(OSError):  # unsent lines to a process that is gone
+            with suppress(OSError):  # unsent lines to a dead process
                 pipe.close()
     return process.wait()
 
@@ -181,4 +181,4 @@ def _why(code: int) -> str:
             f"its process was ended by signal {-code}, most likely for lack of memory; "
             "try with fewer --workers."
         )
-    return f"its process ended with exit code {code}; its messages tell why."
+    return f"its process ended with exit code {code}; see its messages."

@@ -8,10 +8,10 @@ from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split, SplitSizes
 from fdch.errors import DataError, RunError, SettingError
 from fdch.progress import Update
-from fdch.runs.experiment import TrainingTask, read_parts, train_run
-from fdch.runs.files import CHECKPOINTS, DESCRIPTION
+from fdch.runs.method_scores import evaluate_run
+from fdch.runs.pipeline import TrainingTask, train_run
 from fdch.runs.run import open_run
-from fdch.runs.scoring import evaluate_run
+from fdch.runs.run_files import CHECKPOINTS, DESCRIPTION
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
 
@@ -87,7 +87,8 @@ def test_unfinished_training_of_other_settings_is_refused(task, monkeypatch):
 def test_unfinished_training_with_other_weights_is_refused(task, monkeypatch):
     monkeypatch.setattr("fdch.training.checkpoints.Checkpoints.due", lambda *_: True)
     # ready features stand in for those of a network with such weights
-    ready = Inputs.fit(read_parts(task)[1].train)
+    data, split = task.prepare()
+    ready = Inputs.fit(split.parts(data.pairs).train)
     monkeypatch.setattr(Inputs, "fit", lambda *_: ready)
     weights = task.out.parent / "weights.mat"
     weights.write_bytes(b"one")
@@ -183,14 +184,16 @@ def test_a_saved_split_is_used(task, tmp_path):
     split = Split.draw(pairs, 77, SplitSizes(query=10, train=100, validation=20))
     split.save(tmp_path / "split.json")
     chosen = replace(task, split=tmp_path / "split.json")
-    _, parts, found = read_parts(chosen)
+    data, found = chosen.prepare()
     assert found == split
+    parts = found.parts(data.pairs)
     assert (len(parts.query), len(parts.train), len(parts.validation)) == (10, 80, 20)
 
 
 def test_sizes_are_drawn_as_asked(task):
     sizes = SplitSizes(query=30, train=60, validation=5)
-    _, parts, _ = read_parts(replace(task, sizes=sizes))
+    data, split = replace(task, sizes=sizes).prepare()
+    parts = split.parts(data.pairs)
     assert (len(parts.query), len(parts.train), len(parts.validation)) == (30, 55, 5)
 
 

@@ -1,4 +1,4 @@
-"""Jobs are shared, a process that dies costs one cell, none outlives the crew."""
+"""Jobs are shared, a process that dies costs one cell, none outlives the pool."""
 
 import os
 import sys
@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from fdch.reproduction import crew
-from fdch.reproduction.crew import Crew, usual_workers
+from fdch.reproduction import worker_pool
 from fdch.reproduction.study import Cell, Study
+from fdch.reproduction.worker_pool import WorkerPool, usual_workers
 
 # a process that does its jobs without learning anything
 QUICK = """
@@ -33,7 +33,7 @@ for line in sys.stdin:
 def make(tmp_path):
     def made(workers):
         command = (sys.executable, "-c", QUICK)
-        return Crew(Study("scenes", tmp_path), workers, command)
+        return WorkerPool(Study("scenes", tmp_path), workers, command)
 
     return made
 
@@ -51,7 +51,7 @@ def test_every_cell_is_told_of_once(make, workers):
 
 
 def test_the_cores_are_shared(make, tmp_path, monkeypatch):
-    monkeypatch.setattr(crew, "usable_cores", lambda: 8)
+    monkeypatch.setattr(worker_pool, "usable_cores", lambda: 8)
     list(make(2).work([job("a"), job("b"), job("c")]))
     threads = {path.read_text() for path in tmp_path.glob("started-*")}
     assert threads == {"4"}
@@ -93,7 +93,7 @@ def test_no_process_outlives_an_interruption(make, tmp_path):
 
 
 def test_a_command_that_cannot_be_started_is_an_error(tmp_path):
-    missing = Crew(Study("scenes", tmp_path), 1, (str(tmp_path / "nothing"),))
+    missing = WorkerPool(Study("scenes", tmp_path), 1, (str(tmp_path / "nothing"),))
     with pytest.raises(FileNotFoundError):
         list(missing.work([job("a")]))
 
@@ -106,7 +106,7 @@ def test_workers_are_as_many_as_cores_and_memory_allow(
     monkeypatch, cores, memory, workers
 ):
     held = None if memory is None else memory * 10**9
-    monkeypatch.setattr(crew, "usable_cores", lambda: cores)
-    monkeypatch.setattr(crew, "available_memory", lambda: held)
+    monkeypatch.setattr(worker_pool, "usable_cores", lambda: cores)
+    monkeypatch.setattr(worker_pool, "available_memory", lambda: held)
     assert usual_workers() == workers
     assert usual_workers(share_accelerator=True) == min(workers, 4)

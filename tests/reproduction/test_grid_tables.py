@@ -5,7 +5,7 @@ import re
 import pytest
 
 from fdch.reproduction.grid import build_grid
-from fdch.reproduction.latex import latex_tables
+from fdch.reproduction.grid_tables import latex_tables
 from fdch.reproduction.recipe import choose
 from fdch.reproduction.study import Cell
 

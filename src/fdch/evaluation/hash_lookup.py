@@ -14,7 +14,7 @@ import numpy as np
 
 from fdch.errors import DataError, LabelError, SettingError
 from fdch.evaluation.fields import Fields
-from fdch.evaluation.histograms import MOST_BITS, Histograms
+from fdch.evaluation.histograms import MAX_BITS, Histograms
 
 Average = Literal["micro", "macro"]
 Empty = Literal["zero", "skip"]
@@ -59,7 +59,7 @@ class LookupCurve:
         precision = given.numbers_or_null("precision")
         recall, radius = (
             given.numbers("recall"),
-            given.numbers("radius", most=MOST_BITS),
+            given.numbers("radius", most=MAX_BITS),
         )
         expected = tuple(range(len(radius)))
         if radius != list(expected) or not len(radius) == len(precision) == len(recall):

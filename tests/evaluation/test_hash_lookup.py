@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fdch.errors import LabelError, SettingError
+from fdch.evaluation.hash_lookup import lookup_curve
 from fdch.evaluation.histograms import Histograms
-from fdch.evaluation.lookup import lookup_curve
 
 # Two queries, distances 0 to 2: the first retrieves nothing at radius 0.
 HAND = Histograms(np.array([[0, 2, 2], [1, 0, 3]]), np.array([[0, 1, 0], [1, 0, 1]]))

@@ -8,17 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from fdch.data.contents import learned_from, shared_pairs
-from fdch.data.duplicates import QueryDuplicates, count_query_duplicates
+from fdch.data.duplicates import (
+    QueryDuplicates,
+    count_query_duplicates,
+    learned_from,
+    shared_pairs,
+)
 from fdch.data.pairs import Broken, PairedSet, require_pairs
 from fdch.data.splits import Split
 from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError
 from fdch.evaluation import GALLERIES, Protocol, Scores, score_galleries
 from fdch.methods._base import HashMethod
 from fdch.runs.encoding import EncodedPairs, encode_pairs
-from fdch.runs.files import DESCRIPTION
 from fdch.runs.preparation import read_pairs
 from fdch.runs.run import Run
+from fdch.runs.run_files import DESCRIPTION
 from fdch.training.context import PLAIN, Context
 
 KNOWN_DATA = ("source", "fingerprint")
@@ -77,8 +81,8 @@ def evaluate_run(
     Args:
         run: An opened run.
         source: Data; None takes the data the run was trained on. Other data is
-            split anew, with the run's seed; pairs of it that the run has learned
-            from do not ask.
+            split with the run's seed; pairs seen in training are not used as
+            queries.
         galleries: "modality", "unified" or both.
         cutoff: Rank after which rankings are cut.
         broken: Whether broken rows and pictures are refused or skipped; None does
@@ -92,14 +96,8 @@ def evaluate_run(
         pairs = read_own_pairs(run, broken, context)
     if pairs.fingerprint == known["fingerprint"]:
         split = run.split()
-    elif source is None:
-        raise RunError(
-            f"the data '{known['source']}' has changed since '{run.folder}' was "
-            f"trained (fingerprint {pairs.fingerprint}, not {known['fingerprint']}). "
-            "Name the data to evaluate on: fdch evaluate RUN DATA."
-        )
     else:
-        pairs, split = _split_anew(run, pairs)
+        pairs, split = _split_other_data(run, pairs)
     rows = split.rows(pairs)
     protocol = Protocol(
         data=pairs.fingerprint,
@@ -135,28 +133,42 @@ def evaluate_run(
 def read_own_pairs(
     run: Run, broken: Broken | None = None, context: Context = PLAIN
 ) -> PairedSet:
-    """Read the data a run was trained on: where it lay, or else as it was named."""
+    """Read the data a run was trained on, from its location or by its name.
+
+    Raises:
+        MissingFile: It is gone.
+        RunError: It has changed.
+    """
     known = training_facts(run)
     # runs of before the location was kept have the name alone
     sources = [known.get("location", known["source"]), known["source"]]
     for source in dict.fromkeys(map(str, sources)):
         with suppress(MissingFile):
-            return read_pairs(source, broken or known.get("broken", "refuse"), context)
-    raise MissingFile(
-        f"the data that '{run.folder}' was trained on is no longer at "
-        f"'{sources[0]}'. Name it: fdch evaluate RUN DATA."
-    )
+            pairs = read_pairs(source, broken or known.get("broken", "refuse"), context)
+            break
+    else:
+        raise MissingFile(
+            f"the data that '{run.folder}' was trained on is no longer at "
+            f"'{sources[0]}'. Name it: fdch evaluate RUN DATA."
+        )
+    if pairs.fingerprint != known["fingerprint"]:
+        raise RunError(
+            f"the data '{known['source']}' has changed since '{run.folder}' was "
+            f"trained (fingerprint {pairs.fingerprint}, not {known['fingerprint']}). "
+            "Restore it, or name other data: fdch evaluate RUN DATA."
+        )
+    return pairs
 
 
-def _split_anew(run: Run, pairs: PairedSet) -> tuple[PairedSet, Split]:
-    """Split other data; pairs that the run has learned from do not ask."""
+def _split_other_data(run: Run, pairs: PairedSet) -> tuple[PairedSet, Split]:
+    """Split other data; pairs seen in training are not used as queries."""
     own = run.split()
     ids = {*own.train, *own.validation}
     barred = {*pairs.ids[learned_from(pairs, ids, run.seen_images())]}
     if barred:
         note = (
             f"the run has learned from {len(barred):,} of the {len(pairs):,} pairs; "
-            "they are searched, but do not ask."
+            "they are searched, but not used as queries."
         )
         pairs = replace(pairs, notes=(*pairs.notes, note))
     return pairs, Split.draw(pairs, run.method.seed, barred=barred, groups=own.groups)
@@ -249,7 +261,7 @@ def training_facts(run: Run) -> dict[str, Any]:
     kinds = [isinstance(count, int) for count in counts]
     if not all(kinds) or not all(isinstance(text, str) for text in texts):
         raise DamagedRun(
-            f"'{run.folder / DESCRIPTION}' does not tell the data it was trained on. "
+            f"'{run.folder / DESCRIPTION}' does not name the data it was trained on. "
             "Train the run again."
         )
     assert isinstance(known, dict)

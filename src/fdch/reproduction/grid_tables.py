@@ -1,13 +1,93 @@
-"""Tables as LaTeX, with the rules of the booktabs package."""
+"""The scores of a grid as tables: CSV for programs, text for a terminal, LaTeX."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from fdch.evaluation.measures import DIRECTIONS, MAIN, MEASURES
-from fdch.evaluation.tables import Spread, latex_text
+from fdch.evaluation.tables import Cell, Spread, Table, latex_text
 from fdch.reproduction.entries import Entry
 from fdch.reproduction.grid import SECTIONS, Grid, Line
-from fdch.reproduction.published import SOURCE
+from fdch.reproduction.recipe import SOURCE
+
+
+def score_rows(grid: Grid) -> Table:
+    """Lay out every score in a row of its own, with all measures."""
+    rows: list[tuple[Cell, ...]] = []
+    for gallery, line in grid.lines():
+        for number, (direction, bits) in enumerate(grid.columns):
+            entry = line.entries[number]
+            rows.append(
+                (
+                    line.method,
+                    gallery,
+                    "yes" if line.is_usual else "no",
+                    direction,
+                    bits,
+                    *(entry.measures.get(m) if entry else None for m in MEASURES),
+                    grid.chance[gallery]["map"][number],
+                    line.published[number],
+                    "yes" if entry and "map" in entry.best else "no",
+                    *(end for m in MEASURES for end in _ends(entry, m)),
+                )
+            )
+    header = ("method", "gallery", "authors_gallery", "direction", "bits", *MEASURES)
+    ends = (f"{measure}_{end}" for measure in MEASURES for end in ("low", "high"))
+    return Table((*header, "chance", "published", "best", *ends), tuple(rows))
+
+
+def text_tables(grid: Grid) -> list[Table]:
+    """Lay out the main measures for a terminal, a table to each."""
+    return [text_table(grid, name) for name in MAIN if grid.galleries(name)]
+
+
+def text_table(grid: Grid, measure: str = "map") -> Table:
+    """Lay out a measure for a terminal; the best of a gallery has a star."""
+    header = (
+        MEASURES[measure].title,
+        "gallery",
+        *(f"{DIRECTIONS[way]} {bits}" for way, bits in grid.columns),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for gallery in grid.galleries(measure):
+        for line in grid.sections[gallery]:
+            rows.append(
+                (line.label, _mark_gallery(gallery, line), *_scores(line, measure))
+            )
+            if line.has_published and measure == "map":
+                rows.append(("", "published", *map(_format_score, line.published)))
+        chances = grid.chance[gallery][measure]
+        if any(chance is not None for chance in chances):
+            rows.append(("chance", gallery, *map(_format_score, chances)))
+    if measure != "map":
+        return Table(header, tuple(rows), (MEASURES[measure].meaning,))
+    notes = [f"{grid.recipe.title}: {grid.recipe.caption}", *grid.notes]
+    notes.append("* best of its gallery; (own): the gallery the authors search")
+    notes += [f"[{number}] {text}" for number, text in enumerate(grid.failures, 1)]
+    return Table(header, tuple(rows), tuple(notes))
+
+
+def _mark_gallery(gallery: str, line: Line) -> str:
+    return f"{gallery} (own)" if line.is_usual else gallery
+
+
+def _scores(line: Line, measure: str) -> list[str]:
+    return [
+        f"{entry.measures[measure]}{' *' if measure in entry.best else '  '}"
+        if entry and measure in entry.measures
+        else f"- [{mark}]"
+        if mark
+        else "-"
+        for entry, mark in zip(line.entries, line.failures, strict=True)
+    ]
+
+
+def _ends(entry: Entry | None, measure: str) -> tuple[float | None, float | None]:
+    return entry.intervals.get(measure, (None, None)) if entry else (None, None)
+
+
+def _format_score(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
 
 # captions are read apart from the text, so they spell the paper's measure out
 NAMES = {name: measure.title for name, measure in MEASURES.items()}
@@ -17,7 +97,7 @@ NAMES["map"] = "Mean average precision"
 def latex_tables(grid: Grid) -> str:
     """Write a table to each main measure, and how far ties could move mAP."""
     shown = [measure for measure in MAIN if grid.galleries(measure)]
-    scores = [line for measure in shown for line in (*_scores(grid, measure), "")]
+    scores = [line for measure in shown for line in (*_score_table(grid, measure), "")]
     return "\n".join([*_comments(grid), *scores, *_ties(grid), ""])
 
 
@@ -29,7 +109,7 @@ def _comments(grid: Grid) -> list[str]:
     return [f"% {line}" for line in lines]
 
 
-def _scores(grid: Grid, measure: str) -> list[str]:
+def _score_table(grid: Grid, measure: str) -> list[str]:
     with_published = grid.has_published and measure == "map"
     caption = (
         f"{latex_text(grid.recipe.caption)}. {latex_text(NAMES[measure])}: "
@@ -42,13 +122,15 @@ def _scores(grid: Grid, measure: str) -> list[str]:
     for gallery in grid.galleries(measure):
         rows += _section(grid, gallery)
         for line in grid.sections[gallery]:
-            rows.append(_row(_name(line), _values(line, measure, _score)))
+            rows.append(
+                _latex_row(_latex_name(line), _latex_values(line, measure, _score))
+            )
             if with_published and line.has_published:
-                printed = map(_plain, line.published)
-                rows.append(_row(r"\quad\footnotesize published", printed))
+                printed = map(_latex_number, line.published)
+                rows.append(_latex_row(r"\quad\footnotesize published", printed))
         chances = grid.chance[gallery][measure]
         if any(chance is not None for chance in chances):
-            rows.append(_row(r"\emph{chance}", map(_plain, chances)))
+            rows.append(_latex_row(r"\emph{chance}", map(_latex_number, chances)))
     ending = "" if measure == "map" else f"-{measure.replace('_', '-')}"
     return _table(grid, caption, grid.recipe.name + ending, rows)
 
@@ -61,7 +143,10 @@ def _ties(grid: Grid) -> list[str]:
     rows = []
     for gallery, lines in grid.sections.items():
         rows += _section(grid, gallery)
-        rows += [_row(_name(line), _values(line, "map", _bounds)) for line in lines]
+        rows += [
+            _latex_row(_latex_name(line), _latex_values(line, "map", _bounds))
+            for line in lines
+        ]
     return _table(grid, caption, f"{grid.recipe.name}-ties", rows)
 
 
@@ -80,7 +165,7 @@ def _table(grid: Grid, caption: str, name: str, rows: Sequence[str]) -> list[str
         rf"\label{{tab:{name}}}",
         rf"\begin{{tabular}}{{l{'r' * len(grid.columns)}}}",
         r"\toprule",
-        *_header(grid),
+        *_latex_header(grid),
         *rows,
         r"\bottomrule",
         r"\end{tabular}",
@@ -92,7 +177,7 @@ def _table(grid: Grid, caption: str, name: str, rows: Sequence[str]) -> list[str
     ]
 
 
-def _header(grid: Grid) -> list[str]:
+def _latex_header(grid: Grid) -> list[str]:
     """Name the directions over their columns, then the code lengths."""
     over, rules, first = [], [], 2
     for direction, columns in groupby(grid.columns, key=lambda column: column[0]):
@@ -102,7 +187,7 @@ def _header(grid: Grid) -> list[str]:
         rules.append(rf"\cmidrule(lr){{{first}-{first + width - 1}}}")
         first += width
     lengths = [f"{bits} bits" for _, bits in grid.columns]
-    return [_row("", over), "".join(rules), _row("method", lengths)]
+    return [_latex_row("", over), "".join(rules), _latex_row("method", lengths)]
 
 
 def _section(grid: Grid, gallery: str) -> list[str]:
@@ -111,15 +196,17 @@ def _section(grid: Grid, gallery: str) -> list[str]:
     return [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{\emph{{{title}}}}} \\"]
 
 
-def _name(line: Line) -> str:
+def _latex_name(line: Line) -> str:
     return latex_text(line.label) + (r"$^\star$" if line.is_usual else "")
 
 
-def _row(name: str, cells: Iterable[str]) -> str:
+def _latex_row(name: str, cells: Iterable[str]) -> str:
     return " & ".join([name, *cells]) + r" \\"
 
 
-def _values(line: Line, measure: str, write: Callable[[Entry, str], str]) -> list[str]:
+def _latex_values(
+    line: Line, measure: str, write: Callable[[Entry, str], str]
+) -> list[str]:
     marks = ("--" if mark is None else f"--$^{{{mark}}}$" for mark in line.failures)
     return [
         write(entry, measure) if entry and measure in entry.measures else mark
@@ -138,7 +225,7 @@ def _deviation(spread: Spread) -> str:
     return "" if spread.deviation is None else rf" \pm {spread.deviation:.4f}"
 
 
-def _plain(value: float | None) -> str:
+def _latex_number(value: float | None) -> str:
     return "" if value is None else rf"\footnotesize {value:.4f}"
 
 

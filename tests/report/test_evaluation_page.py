@@ -9,7 +9,11 @@ import pytest
 
 from fdch.data.duplicates import QueryDuplicates
 from fdch.errors import DamagedRun, MissingExtra, RunError
-from fdch.report.page import changed_settings, shown_facts, write_report
+from fdch.report.evaluation_page import (
+    changed_settings,
+    describe_training,
+    write_report,
+)
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
@@ -173,10 +177,10 @@ def test_only_changed_settings_are_listed(run):
 @pytest.mark.parametrize("gone", ["data", "versions", "seconds", "split"])
 def test_a_run_that_does_not_tell_its_training_is_damaged(run, gone):
     facts = {name: value for name, value in run.facts.items() if name != gone}
-    with pytest.raises(DamagedRun, match=r"run\.json' does not tell"):
-        shown_facts(replace(run, facts=facts))
-    with pytest.raises(DamagedRun, match=r"run\.json' does not tell"):
-        shown_facts(replace(run, facts={**run.facts, "versions": None}))
+    with pytest.raises(DamagedRun, match=r"run\.json' does not say"):
+        describe_training(replace(run, facts=facts))
+    with pytest.raises(DamagedRun, match=r"run\.json' does not say"):
+        describe_training(replace(run, facts={**run.facts, "versions": None}))
 
 
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
@@ -184,7 +188,7 @@ def test_a_missing_package_is_told_and_nothing_written(
     run, evaluation, tmp_path, monkeypatch, package
 ):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtra, match="the report page needs"):
+    with pytest.raises(MissingExtra, match="needs a package"):
         write_report(tmp_path / "report.html", run, evaluation)
     assert list(tmp_path.iterdir()) == []
 

@@ -11,11 +11,11 @@ import pytest
 
 from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedRun, DataError, MissingFile, RunError
-from fdch.runs import scoring
-from fdch.runs.experiment import train_run
-from fdch.runs.files import DESCRIPTION
+from fdch.runs import method_scores
+from fdch.runs.method_scores import evaluate, evaluate_run, validate
+from fdch.runs.pipeline import train_run
 from fdch.runs.run import open_run
-from fdch.runs.scoring import evaluate, evaluate_run, validate
+from fdch.runs.run_files import DESCRIPTION
 
 
 def test_a_run_is_scored_on_other_data_of_the_same_kind(
@@ -121,7 +121,7 @@ def test_many_validation_pairs_are_not_compared_all_with_all(
     task, trained, factor_pairs, monkeypatch
 ):
     nothing = SimpleNamespace(scores=SimpleNamespace(scores={}))
-    monkeypatch.setattr(scoring, "score_method", lambda *_, **__: nothing)
+    monkeypatch.setattr(method_scores, "score_method", lambda *_, **__: nothing)
     pairs = factor_pairs(6000)
     tracemalloc.start()
     try:

@@ -13,16 +13,15 @@ RUN/checkpoints/         unfinished training, gone when it ends
 The model inside an index is such a folder without split.json and seen.npy.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fdch import __version__
-from fdch.errors import DamagedRun, DataError, NewerRun, RunError
+from fdch.errors import DamagedRun, DataError, MissingRun, NewerRun
 from fdch.evaluation.calibration import Calibration
-from fdch.files import checksum
+from fdch.files import checksum, load_json
 from fdch.index.storage.layout import CATALOGUE, MODEL
 
 FORMAT = 1
@@ -33,14 +32,14 @@ SEEN = "seen.npy"
 CALIBRATION = "calibration.json"
 CHECKPOINTS = "checkpoints"
 WEIGHTS = "image_weights"
-MOST_DESCRIPTION_BYTES = 16 * 2**20
-MOST_FILE_BYTES = 16 * 2**30
+MAX_DESCRIPTION_BYTES = 16 * 2**20
+MAX_FILE_BYTES = 16 * 2**30
 FIELDS = {"method": str, "settings": dict, "files": dict, "fingerprint": str}
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a run tells of itself, without what it has learned.
+    """What a run says of itself, without what it has learned.
 
     Args:
         name: The method's name, such as "fdch".
@@ -54,7 +53,7 @@ class RunFacts:
 
 
 def read_facts(folder: str | Path) -> RunFacts:
-    """Read what a run tells of itself; neither torch nor its weights are loaded.
+    """Read what a run says of itself; neither torch nor its weights are loaded.
 
     Raises:
         RunError: Saying what is wrong with the folder and what to do.
@@ -74,7 +73,7 @@ def is_finished(folder: Path) -> bool:
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """Read run.json; what is wrong with it is told.
+    """Read run.json under checks.
 
     Raises:
         RunError: There is none, or it is damaged, or of a later version.
@@ -82,14 +81,12 @@ def read_description(folder: Path) -> dict[str, Any]:
     path = folder / DESCRIPTION
     if not path.is_file():
         raise _no_run(folder)
-    if path.stat().st_size > MOST_DESCRIPTION_BYTES:
-        raise DamagedRun(f"'{path}' is larger than any description; it is damaged.")
     try:
-        facts = json.loads(path.read_text("utf-8"))
+        facts = load_json(path, MAX_DESCRIPTION_BYTES)
         found = facts["format"]
         if type(found) is not int or found < 1:
             raise ValueError(f"its format is {found!r}")
-    except (ValueError, KeyError, TypeError, RecursionError) as problem:
+    except (ValueError, KeyError, TypeError) as problem:
         raise DamagedRun(
             f"'{path}' is not a run's description ({problem}). Train the run again."
         ) from problem
@@ -117,16 +114,16 @@ def read_description(folder: Path) -> dict[str, Any]:
     return facts
 
 
-def _no_run(folder: Path) -> RunError:
+def _no_run(folder: Path) -> MissingRun:
     """Make the error of a folder that is not there, or is something else."""
     if (folder / CATALOGUE).exists():
         kept = folder / MODEL
-        return RunError(
+        return MissingRun(
             f"no trained method in '{folder}', which is an index. Give the run that "
             f"it was made with, or the model that it keeps: '{kept}'."
         )
     there = "" if folder.is_dir() or not folder.exists() else ", which is a file"
-    return RunError(
+    return MissingRun(
         f"no trained method in '{folder}'{there}. Train one with 'fdch train', "
         "or check the path."
     )
@@ -140,10 +137,10 @@ def read_calibration(
         return None
     path = folder / CALIBRATION
     try:
-        found = Calibration.from_json(json.loads(path.read_text("utf-8")))
+        found = Calibration.from_json(load_json(path, MAX_DESCRIPTION_BYTES))
         if found.bits != bits:
             raise DataError(f"it is for {found.bits} bits, not {bits}.")
-    except (ValueError, RecursionError, DataError) as problem:
+    except ValueError as problem:
         raise DamagedRun(
             f"'{path}' is not a run's calibration ({problem}). Train the run again."
         ) from problem
@@ -164,9 +161,9 @@ def require_intact(path: Path, expected: object) -> None:
     if not path.is_file():
         raise DamagedRun(f"'{path}' is missing. Restore it or train the run again.")
     size = path.stat().st_size
-    if size > MOST_FILE_BYTES:
+    if size > MAX_FILE_BYTES:
         raise DamagedRun(
-            f"'{path}' has {size:,} bytes; at most {MOST_FILE_BYTES:,} fit."
+            f"'{path}' has {size:,} bytes; at most {MAX_FILE_BYTES:,} fit."
         )
     if checksum(path) != expected:
         raise DamagedRun(

@@ -1,31 +1,25 @@
-"""A study's data made ready, and its cells run on it."""
+"""The cells of a study, each fitted, scored and recorded in its folder."""
 
-import hashlib
-import json
 import logging
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from fdch import __version__, methods
 from fdch.data.pairs import PairedSet
-from fdch.data.splits import Parts, Split
+from fdch.data.splits import Split
 from fdch.errors import FdchError
-from fdch.evaluation import Protocol, Scores
-from fdch.methods._base import HashMethod
+from fdch.evaluation import Scores
+from fdch.files import fingerprint
 from fdch.methods._settings import identifying
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, silent
-from fdch.reproduction.cells import RUN, Record, clear, drop_run, remains
+from fdch.reproduction.cells import RUN, Record, State, clear, drop_run, previous_record
 from fdch.reproduction.study import Cell, Job, Study
-from fdch.reproduction.trial import measure
 from fdch.reproduction.tuned import cells_to_tune, is_tuned, tune_cell, tuning_task
-from fdch.runs.experiment import seen_images
-from fdch.runs.extraction import extract, for_pictures, takes_features
-from fdch.runs.files import CHECKPOINTS, is_finished
-from fdch.runs.preparation import read_pairs, require_ready, require_sides
-from fdch.runs.run import save_run
+from fdch.runs.pipeline import fit_and_score, save_training
+from fdch.runs.preparation import TrainingData, require_ready
+from fdch.runs.run_files import CHECKPOINTS, is_finished
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
 from fdch.tuning.task import TuningTask
@@ -36,25 +30,24 @@ CELL_FORMAT = 2
 _log = logging.getLogger(__name__)
 
 
-class Laboratory:
+class GridRunner:
     """Runs the cells of a study, each in its folder.
 
     Args:
         study: What all cells share; its data is read at once.
-        progress: Told of pictures being checked and of image features.
+        progress: Called as pictures are checked and image features computed.
     """
 
     def __init__(self, study: Study, progress: Progress = silent) -> None:
         self.study = study
         self.context = Context(progress, study.device)
-        self.pairs = read_pairs(study.source, study.broken, self.context)
-        require_sides(self.pairs)
+        self.data = TrainingData(study.source, study.broken, context=self.context)
         self._splits: dict[int, Split] = {}
 
-    @cached_property
-    def featured(self) -> PairedSet:
-        """The pairs with features in place of pictures, held in memory."""
-        return extract(self.pairs, self.context)
+    @property
+    def pairs(self) -> PairedSet:
+        """The data."""
+        return self.data.pairs
 
     def prepare(self, cells: Sequence[Cell]) -> None:
         """Refuse what cannot be run, and compute all image features once.
@@ -67,7 +60,7 @@ class Laboratory:
         for cell in cells:
             self.split(cell.seed)
         for method in made.values():
-            self._pairs_for(method)
+            self.data.pairs_for(method)
 
     def split(self, seed: int) -> Split:
         """Draw the split of a seed: the same for all methods and lengths."""
@@ -87,12 +80,12 @@ class Laboratory:
         }
 
     def record(self, cell: Cell) -> tuple[Record | None, str]:
-        """Give what there is of a cell, or say what is wrong with it."""
+        """Return what there is of a cell, or say what is wrong with it."""
         folder = self.study.folder(cell)
-        record, trouble = remains(folder, _fingerprint(self.task(cell)))
+        record, trouble = previous_record(folder, fingerprint(self.task(cell)))
         scores = record.scores if record else None
         if scores and (scores.method, scores.bits) != (cell.method, cell.bits):
-            return None, f"'{folder}' holds the scores of another cell; it is made anew"
+            return None, f"'{folder}' holds the scores of another cell; it is run again"
         return record, trouble
 
     def is_done(self, cell: Cell) -> bool:
@@ -100,7 +93,7 @@ class Laboratory:
         record, _ = self.record(cell)
         return record is not None and record.state == "done"
 
-    def untuned(self, cells: Sequence[Cell]) -> list[Cell]:
+    def list_untuned(self, cells: Sequence[Cell]) -> list[Cell]:
         """List the methods and lengths, by their first seed, still to be tuned."""
         if self.study.tune_minutes is None:
             return []
@@ -117,7 +110,7 @@ class Laboratory:
             task, split = self._tuning_task(cell), self.split(cell.seed)
             try:
                 if task is not None:
-                    pairs = self._pairs_for(task.method)
+                    pairs = self.data.pairs_for(task.method)
                     tune_cell(self.study, cell, task, pairs, split)
             except FdchError as problem:
                 self.fail(cell, f"tuning failed: {problem}")
@@ -127,75 +120,73 @@ class Laboratory:
         return tuning_task(self.study, cell, self.pairs, self.split(cell.seed))
 
     def run_job(self, job: Job) -> Iterator[Cell]:
-        """Run the cells of a job, and tell of each as it ends."""
-        donor = None
+        """Run the cells of a job, and yield each as it ends."""
+        source_run = None
         for number, cell in enumerate(job, start=1):
-            donor = donor or self._donor(cell)
-            self.run(cell, donor, self.study.keep_runs or number < len(job))
+            source_run = source_run or self._find_source_run(cell)
+            self.run(cell, source_run, self.study.keep_runs or number < len(job))
             yield cell
         if not self.study.keep_runs:
-            used = [donor.parent] if donor else []
+            used = [source_run.parent] if source_run else []
             for folder in [*used, *map(self.study.folder, job)]:
                 drop_run(folder)
 
-    def run(self, cell: Cell, donor: Path | None = None, keep: bool = False) -> Record:
-        """Train and score a cell, or go on with what was begun of it.
+    def run(
+        self, cell: Cell, source_run: Path | None = None, keep: bool = False
+    ) -> Record:
+        """Train and score a cell, or continue its unfinished training.
 
         Args:
             cell: What to run.
-            donor: A run whose first stage is taken over.
+            source_run: A run whose first stage is reused.
             keep: Leave the trained run in the cell's folder.
         """
-        folder, task = self.study.folder(cell), self.task(cell)
-        begun, _ = self.record(cell)
-        if begun is None:
+        folder = self.study.folder(cell)
+        previous, _ = self.record(cell)
+        if previous is None:
             clear(folder)
-        fingerprint = _fingerprint(task)
-        Record(fingerprint, "begun", task).save(folder)
+        self._save(cell, "begun")
         try:
-            scores, figures = self._measure(cell, donor, keep)
-            record = Record(fingerprint, "done", task, figures, scores=scores)
+            scores, figures = self._fit_and_score(cell, source_run, keep)
+            record = self._save(cell, "done", figures=figures, scores=scores)
         except FdchError as problem:
-            record = Record(fingerprint, "failed", task, reason=str(problem))
+            record = self.fail(cell, str(problem))
         except Exception as problem:  # other cells shall not wait for a bug in one
             _log.exception("%s failed by a fault of the program", cell.name)
-            reason = f"{type(problem).__name__}: {problem}"
-            record = Record(fingerprint, "failed", task, reason=reason)
-        record.save(folder)
+            record = self.fail(cell, f"{type(problem).__name__}: {problem}")
         if record.state == "failed" or not keep:
             drop_run(folder)
         return record
 
-    def fail(self, cell: Cell, reason: str) -> None:
+    def fail(self, cell: Cell, reason: str) -> Record:
         """Record that a cell could not be run."""
-        folder, task = self.study.folder(cell), self.task(cell)
-        Record(_fingerprint(task), "failed", task, reason=reason).save(folder)
+        return self._save(cell, "failed", reason=reason)
 
-    def _measure(
-        self, cell: Cell, donor: Path | None, keep: bool
+    def _save(self, cell: Cell, state: State, **more: Any) -> Record:
+        task = self.task(cell)
+        record = Record(fingerprint(task), state, task, **more)
+        record.save(self.study.folder(cell))
+        return record
+
+    def _fit_and_score(
+        self, cell: Cell, source_run: Path | None, keep: bool
     ) -> tuple[Scores, dict[str, Any]]:
         method, split = self.study.method(cell), self.split(cell.seed)
-        parts = split.parts(self._pairs_for(method), check=False)
+        parts = split.parts(self.data.pairs_for(method), check=False)
         run = self.study.folder(cell) / RUN
-        checkpoints = Checkpoints(run / CHECKPOINTS, _fingerprint(self.task(cell)))
+        checkpoints = Checkpoints(run / CHECKPOINTS, fingerprint(self.task(cell)))
         context = Context(silent, self.study.device, checkpoints)
-        protocol = self._protocol(split, parts)
-        scores, figures = measure(method, parts, protocol, context, donor)
+        protocol = self.data.protocol(split, parts)
+        scores, figures = fit_and_score(method, parts, protocol, context, source_run)
         if (file := self.study.tuned(cell)) is not None:
             figures["tuned"] = dict(file.settings)
         if keep:
-            facts = self._facts(split, parts) | {"seconds": figures["training_seconds"]}
-            whole = for_pictures(method, self.pairs, context)
-            seen = seen_images(split.parts(self.pairs))
-            save_run(run, cell.method, whole, split, facts, seen=seen)
-            checkpoints.clear()
+            seconds = figures["training_seconds"]
+            save_training(run, method, self.data, split, parts, seconds, context)
         return scores, figures
 
-    def _pairs_for(self, method: HashMethod) -> PairedSet:
-        return self.featured if takes_features(method, self.pairs) else self.pairs
-
-    def _donor(self, cell: Cell) -> Path | None:
-        """Find a run of FDCH or a variant whose first stage a cell can take over."""
+    def _find_source_run(self, cell: Cell) -> Path | None:
+        """Find a run of FDCH or a variant whose first stage a cell can reuse."""
         if not issubclass(methods.load(cell.method), FDCH):
             return None
         for folder in sorted(self.study.folder(cell).parent.glob("*")):
@@ -207,40 +198,3 @@ class Laboratory:
             if issubclass(methods.load(name), FDCH) and self.is_done(other):
                 return folder / RUN
         return None
-
-    def _protocol(self, split: Split, parts: Parts) -> Protocol:
-        return Protocol(
-            data=self.pairs.fingerprint,
-            split=split.fingerprint,
-            queries=len(parts.query),
-            database=len(parts.database),
-            train=len(parts.train),
-            validation=len(parts.validation),
-            seed=split.seed,
-            trained_on=self.pairs.fingerprint,
-            groups=split.groups or "",
-        )
-
-    def _facts(self, split: Split, parts: Parts) -> dict[str, Any]:
-        """Say of a kept run what `fdch train` says of one."""
-        return {
-            "data": {
-                "source": self.study.source,
-                "name": self.pairs.name,
-                "fingerprint": self.pairs.fingerprint,
-                "pairs": len(self.pairs),
-                "skipped": len(self.pairs.skipped),
-                "broken": self.study.broken,
-            },
-            "labels": list(self.pairs.label_names),
-            "split": split.fingerprint,
-            "train": len(parts.train),
-            "validation": len(parts.validation),
-            "device": str(self.context.torch_device()),
-            "validation_map": {},
-        }
-
-
-def _fingerprint(task: dict[str, Any]) -> str:
-    text = json.dumps(task, sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

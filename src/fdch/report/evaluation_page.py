@@ -10,14 +10,13 @@ from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import Pictures
 from fdch.errors import DamagedRun
 from fdch.evaluation import DIRECTIONS
-from fdch.report.cards import Card, Found, labels_of, text_of
+from fdch.report.cards import Card, Example, Found, draw_examples
 from fdch.report.plots import balance_plot, lookup_plot, precision_plot
 from fdch.report.render import picture_uri, write_page
-from fdch.report.samples import Example, draw_examples
 from fdch.runs.encoding import lacks_known_words
-from fdch.runs.files import DESCRIPTION
+from fdch.runs.method_scores import Evaluation
 from fdch.runs.run import Run
-from fdch.runs.scoring import Evaluation
+from fdch.runs.run_files import DESCRIPTION
 
 QUERY_SIZE, ANSWER_SIZE = 240, 160
 EXAMPLES, ANSWERS = 4, 6
@@ -46,7 +45,7 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
         path,
         "report.html.j2",
         run=run,
-        facts=shown_facts(run),
+        facts=describe_training(run),
         scores=scores,
         duplicates=evaluation.duplicates,
         directions=DIRECTIONS,
@@ -67,8 +66,8 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
     )
 
 
-def shown_facts(run: Run) -> dict[str, str]:
-    """Give what the page tells of the training, in words."""
+def describe_training(run: Run) -> dict[str, str]:
+    """Describe the training in words, for the page."""
     facts = run.facts
     try:
         data, versions = facts["data"], facts["versions"]
@@ -85,7 +84,7 @@ def shown_facts(run: Run) -> dict[str, str]:
         }
     except (KeyError, TypeError, ValueError) as problem:
         raise DamagedRun(
-            f"'{run.folder / DESCRIPTION}' does not tell how the run was trained "
+            f"'{run.folder / DESCRIPTION}' does not say how the run was trained "
             f"({problem}). Train the run again."
         ) from problem
 
@@ -110,11 +109,11 @@ def show_examples(
         answers=ANSWERS,
         seed=seed,
     )
-    asking, asked = direction.split("_to_")
+    query_side, found_side = direction.split("_to_")
     return [
         Shown(
-            _card(evaluation.query, example.query, asking, QUERY_SIZE),
-            tuple(_answers(evaluation, example, asked)),
+            _card(evaluation.query, example.query, query_side, QUERY_SIZE),
+            tuple(_answers(evaluation, example, found_side)),
             example.relevant,
         )
         for example in examples
@@ -122,7 +121,7 @@ def show_examples(
 
 
 def _answers(evaluation: Evaluation, example: Example, side: str) -> Iterator[Card]:
-    wanted = set(labels_of(evaluation.query, example.query))
+    wanted = set(evaluation.query.labels_of(example.query))
     for found in example.found:
         yield _card(evaluation.database, found.row, side, ANSWER_SIZE, wanted, found)
 
@@ -138,14 +137,14 @@ def _card(
     """Show of a pair the side that counts, and its labels."""
     return Card(
         name=str(pairs.ids[row]),
-        text=_shortened(text_of(pairs, row)) if side == "text" else None,
-        labels=tuple((name, name in (wanted or ())) for name in labels_of(pairs, row)),
+        text=_shorten(pairs.texts.text(row)) if side == "text" else None,
+        labels=tuple((name, name in (wanted or ())) for name in pairs.labels_of(row)),
         picture=picture_uri(pairs, row, size) if side == "image" else None,
         found=found,
     )
 
 
-def _shortened(text: str | None, most: int = 280) -> str | None:
+def _shorten(text: str | None, most: int = 280) -> str | None:
     if text is None or len(text) <= most:
         return text
     return text[: most - 1] + "…"

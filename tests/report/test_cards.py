@@ -8,8 +8,7 @@ from scipy.sparse import csr_array
 
 from fdch.codes import hamming_distances
 from fdch.data.texts import WordVectors
-from fdch.report.cards import labels_of, text_of
-from fdch.report.samples import draw_examples
+from fdch.report.cards import draw_examples
 
 
 @pytest.mark.parametrize("direction", ["image_to_text", "text_to_image"])
@@ -28,9 +27,9 @@ def test_answers_are_the_nearest_in_order(evaluation, direction, gallery):
 
 def test_right_answers_share_a_label(evaluation):
     for example in draw_examples(evaluation, "image_to_text", answers=60):
-        wanted = set(labels_of(evaluation.query, example.query))
+        wanted = set(evaluation.query.labels_of(example.query))
         for found in example.found:
-            labels = set(labels_of(evaluation.database, found.row))
+            labels = set(evaluation.database.labels_of(found.row))
             assert found.right == bool(wanted & labels)
         assert example.relevant == np.mean([found.right for found in example.found])
 
@@ -59,8 +58,8 @@ def test_rows_without_the_side_asked_for_are_not_found(evaluation):
 
 
 def test_texts_are_sentences_or_known_words(pairs, hostile):
-    assert text_of(pairs, 0) == hostile
+    assert pairs.texts.text(0) == hostile
     matrix = csr_array(np.eye(len(pairs), 3, dtype=np.float32))
     vectors = replace(pairs, texts=WordVectors(matrix, ("dog", "cat", "cow")))
-    assert text_of(vectors, 1) == "cat"
-    assert text_of(replace(pairs, texts=WordVectors(matrix)), 1) is None
+    assert vectors.texts.text(1) == "cat"
+    assert replace(pairs, texts=WordVectors(matrix)).texts.text(1) is None

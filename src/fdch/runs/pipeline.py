@@ -1,0 +1,262 @@
+"""One training: prepare, fit, save and score, for every command that trains.
+
+`fdch train` prepares, fits and saves; a cell of `fdch reproduce` is scored as well.
+`fdch tune` and `fdch bench defaults` prepare in the same way and score held-out pairs.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fdch import methods
+from fdch.data.duplicates import Grouping
+from fdch.data.pairs import Broken, PairedSet
+from fdch.data.splits import Parts, Split, SplitSizes
+from fdch.errors import RunError, SettingError
+from fdch.evaluation import Protocol, Scores, score_galleries
+from fdch.files import fingerprint
+from fdch.machine import forget_peak_memory, peak_memory
+from fdch.methods._base import HashMethod
+from fdch.methods._settings import configure, identifying
+from fdch.methods.fdch import FDCH
+from fdch.progress import collect_warnings
+from fdch.runs.encoding import calibrate, encode_pairs
+from fdch.runs.method_scores import training_facts, validate
+from fdch.runs.preparation import (
+    TrainingData,
+    require_free_folder,
+    require_ready,
+    restore_pictures,
+)
+from fdch.runs.run import Run, open_run, save_run
+from fdch.runs.run_files import CHECKPOINTS, is_finished
+from fdch.training.checkpoints import Checkpoints
+from fdch.training.context import PLAIN, Context
+
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """What to train, and where to save it.
+
+    Args:
+        source: Data as named on the command line.
+        out: The run's folder.
+        method: The method's name.
+        bits: Length of the codes.
+        seed: Of the split and of learning.
+        settings: Further settings in text form.
+        split: A saved split to use; None draws one.
+        sizes: Sizes of the split to draw; None takes the usual ones.
+        groups: What the split to draw keeps in one part; None for nothing.
+        broken: Whether broken rows and pictures are refused or skipped.
+        stage_one: A source run whose first stage is reused, for FDCH's variants.
+    """
+
+    source: str
+    out: Path
+    method: str = "fdch"
+    bits: int = 64
+    seed: int = 0
+    settings: Mapping[str, str] = field(default_factory=dict)
+    split: Path | None = None
+    sizes: SplitSizes | None = None
+    groups: Grouping | None = None
+    broken: Broken = "refuse"
+    stage_one: Path | None = None
+
+    def configure(self) -> HashMethod:
+        """Make the method, unfitted."""
+        kind = methods.load(self.method)
+        return configure(kind, self.settings, bits=self.bits, seed=self.seed)
+
+    def prepare(self, context: Context = PLAIN) -> tuple[TrainingData, Split]:
+        """Read the data and draw, or read, its split."""
+        needs_labels = methods.load(self.method).about.needs_labels
+        data = TrainingData(
+            self.source, self.broken, needs_labels=needs_labels, context=context
+        )
+        if self.split is not None:
+            return data, Split.read(self.split, data.pairs)
+        split = Split.draw(data.pairs, self.seed, self.sizes, groups=self.groups)
+        return data, split
+
+
+def train_run(
+    task: TrainingTask,
+    *,
+    resume: bool = False,
+    context: Context = PLAIN,
+    announce: Callable[[PairedSet, Split], None] = lambda pairs, split: None,
+) -> Run:
+    """Train a method and save it, checking first whatever can be checked.
+
+    Args:
+        task: What to train.
+        resume: Continue unfinished training in the task's folder; a finished run of
+            the same settings, data and split is opened and returned.
+        context: Device and progress; its checkpoints are the run's own.
+        announce: Called with the data and its split before training begins.
+    """
+    method = task.configure()
+    if is_finished(task.out) and resume:
+        return _open_finished(method, task, context)
+    require_free_folder(task.out, resume)
+    require_ready(method, context)
+    if task.stage_one is not None:
+        share_stage_one(method, task.stage_one, context)
+    data, split = task.prepare(context)
+    announce(data.pairs, split)
+    parts = split.parts(data.pairs)
+    checkpoints = Checkpoints(
+        task.out / CHECKPOINTS,
+        fingerprint([method.name, identifying(method), split.data, split.fingerprint]),
+    )
+    context = replace(context, checkpoints=checkpoints)
+    began = time.monotonic()
+    method.fit(parts.train, parts.validation, context=context)
+    seconds = round(time.monotonic() - began, 1)
+    return save_training(task.out, method, data, split, parts, seconds, context)
+
+
+def fit_and_score(
+    method: HashMethod,
+    parts: Parts,
+    protocol: Protocol,
+    context: Context,
+    source_run: Path | None = None,
+) -> tuple[Scores, dict[str, Any]]:
+    """Fit a method and score it.
+
+    Args:
+        method: What to fit, in place.
+        parts: The pairs of a split.
+        protocol: How the scores are made.
+        context: Device and checkpoints; training continues from a checkpoint.
+        source_run: A run whose first stage is reused, where it fits.
+
+    Returns:
+        The scores; and seconds, memory and whatever else the work is judged by.
+    """
+    resumed = context.checkpoints is not None and context.checkpoints.folder.exists()
+    forget_peak_memory()
+    with collect_warnings() as warned:
+        began = time.monotonic()
+        is_shared = _fit(method, parts, context, source_run)
+        fitted = time.monotonic()
+        query = encode_pairs(method, parts.query, context)
+        database = encode_pairs(method, parts.database, context)
+        encoded = time.monotonic()
+    figures = {
+        "training_seconds": round(fitted - began, 3),
+        "encoding_seconds": round(encoded - fitted, 3),
+        "encoded_pairs": len(parts.query) + len(parts.database),
+        "peak_memory_bytes": peak_memory(),
+        "resumed": resumed,
+        "stage_one_from": source_run.parent.name if source_run and is_shared else None,
+        "warnings": warned,
+    }
+    scores = score_galleries(
+        method.name,
+        query.with_labels(parts.query.labels),
+        database.with_labels(parts.database.labels),
+        protocol,
+    )
+    return scores, figures
+
+
+def save_training(
+    folder: Path,
+    method: HashMethod,
+    data: TrainingData,
+    split: Split,
+    parts: Parts,
+    seconds: float,
+    context: Context,
+) -> Run:
+    """Save a fitted method as a run, and delete its checkpoints.
+
+    Args:
+        folder: Where to write.
+        method: A fitted method.
+        data: What its pairs were taken from.
+        split: The split that it was trained under.
+        parts: The pairs of the split, as it learned from them.
+        seconds: What the training took.
+        context: Device and checkpoints.
+    """
+    scores = validate(method, parts.validation, context)
+    maps = {
+        gallery: {direction: part["map"] for direction, part in directions.items()}
+        for gallery, directions in scores.items()
+    }
+    facts = data.describe(split, parts) | {
+        "seconds": seconds,
+        "chosen": dict(method.chosen),
+        "validation_map": maps,
+        "validation_scores": scores,
+    }
+    calibration = calibrate(method, parts.validation, context)
+    whole = restore_pictures(method, data.pairs, context)
+    seen = data.seen_images(split)
+    run = save_run(folder, method.name, whole, split, facts, calibration, seen)
+    if context.checkpoints is not None:
+        context.checkpoints.clear()
+    return run
+
+
+def share_stage_one(method: HashMethod, folder: Path, context: Context) -> None:
+    """Let a method reuse the first stage of a source run when it is fitted."""
+    source = open_run(folder, context).method
+    if not isinstance(method, FDCH) or not isinstance(source, FDCH):
+        raise SettingError(
+            "only fdch, fdch_i and fdch_ii have a first stage to share; got "
+            f"{method.name} and, in '{folder}', {source.name}."
+        )
+    method.share_stage_one(source)
+
+
+def _fit(
+    method: HashMethod, parts: Parts, context: Context, source_run: Path | None
+) -> bool:
+    """Fit a method; tell whether it reused the first stage of the source run."""
+    if source_run is not None:
+        share_stage_one(method, source_run, context)
+    try:
+        method.fit(parts.train, parts.validation, context=context)
+    except SettingError:
+        if source_run is None:
+            raise
+        # other settings of stage 1: it learns its own
+        method.fit(parts.train, parts.validation, context=context)
+        return False
+    return source_run is not None
+
+
+def _open_finished(method: HashMethod, task: TrainingTask, context: Context) -> Run:
+    """Open a finished run, unless it was trained in another way."""
+    run = open_run(task.out, context)
+    require_ready(method, context)
+    wanted = {"method": method.name, **identifying(method)}
+    _require_same(run, {"method": run.name, **identifying(run.method)}, wanted)
+    # the settings first: the data may take long to read
+    known = training_facts(run)
+    data, split = task.prepare(context)
+    wanted = {"data": data.pairs.fingerprint, "split": split.fingerprint}
+    there = {"data": known["fingerprint"], "split": run.facts.get("split")}
+    _require_same(run, there, wanted)
+    return run
+
+
+def _require_same(
+    run: Run, there: Mapping[str, Any], wanted: Mapping[str, Any]
+) -> None:
+    wrong = [name for name in wanted if there.get(name) != wanted[name]]
+    if wrong:
+        listed = [f"{name} is {there.get(name)}, not {wanted[name]}" for name in wrong]
+        raise RunError(
+            f"the run in '{run.folder}' is finished, but was trained otherwise: "
+            f"{'; '.join(listed)}. Choose another folder, or the same settings and "
+            "data."
+        )
