@@ -360,7 +360,10 @@ class _Mender:
         for _, target in moved:
             if target.exists():
                 _put_aside(self._folder, str(target.relative_to(self._folder)))
-        held = [(path.rename(path.with_suffix(".moving")), to) for path, to in moved]
+        held = [
+            (path.rename(path.with_name(f"{path.name}.moving")), to)
+            for path, to in moved
+        ]
         for path, target in held:
             path.rename(target)
             name = target.relative_to(self._folder)
