@@ -301,3 +301,30 @@ def test_duplicates_are_grouped_largest_first(fdch, filled, on_scenes):
     fdch("index", "remove", filled, first)
     again = json.loads(fdch("index", "duplicates", filled, "--json").stdout)
     assert first not in [name for group in again["groups"] for name in group]
+
+
+def test_a_backup_is_an_index_with_the_same_items(fdch, filled, tmp_path):
+    copy = tmp_path / "copy"
+    result = fdch("index", "backup", filled, copy, "--json")
+    assert json.loads(result.stdout)["items"] == 60
+    assert fdch("index", "verify", copy).exit_code == 0
+    again = fdch("index", "backup", filled, copy)
+    assert again.exit_code == 1
+    assert "is there already" in again.stderr
+
+
+def test_items_are_exported_line_by_line(fdch, filled, tmp_path):
+    out = tmp_path / "items.jsonl"
+    result = fdch("index", "export", filled, "--out", out, "--json")
+    assert json.loads(result.stdout)["items"] == 60
+    first = json.loads(out.read_text("utf-8").splitlines()[0])
+    assert list(first) == ["id", "text", "image", "labels", "columns", "kind", "code"]
+    assert len(first["code"]) == 4  # 16 bits in hexadecimal
+
+
+def test_an_index_is_rebuilt_with_a_run(fdch, filled, on_scenes, tmp_path):
+    new = tmp_path / "new"
+    words = ("index", "rebuild", filled, "--run", on_scenes.run, "--out", new)
+    document = json.loads(fdch(*words, "--json").stdout)
+    assert document["encoded"] + len(document["skipped"]) == 60
+    assert json.loads(fdch(*words, "--json").stdout)["encoded"] == 0

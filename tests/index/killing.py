@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 _BEGIN = """
 import os, signal, sys
@@ -22,6 +21,6 @@ def kill_at(path, lines):
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.returncode == -signal.SIGKILL, done.stderr

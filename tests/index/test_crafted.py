@@ -1,18 +1,23 @@
-"""Catalogues that somebody made up: refused as damaged, never a bug's trace."""
-
-import contextlib
-import sqlite3
+"""Indexes that somebody made up, with checksums that hold: damage, never a bug."""
 
 import pytest
 from tests.index.store_samples import random_codes, sample_items
 
-from fdch.errors import DamagedIndex, FdchError
+from fdch.errors import DamagedIndex
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.items import row_digest
-from fdch.index.storage.layout import CATALOGUE
-from fdch.index.storage.repair import repair_folder
-from fdch.index.storage.seal import Seal
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.layout import LOG
+from fdch.index.storage.log import (
+    ITEM,
+    PART,
+    RANGE,
+    REMOVAL,
+    Entry,
+    encode_records,
+    read_header,
+    read_records,
+)
+from fdch.index.storage.records import item_entry
+from fdch.index.storage.recovery import rebuild_catalogue
 from fdch.index.store import Condition
 
 ID = "item 7"
@@ -25,23 +30,14 @@ def path(tmp_path):
     return tmp_path / "index"
 
 
-def craft(path, query, values=()):
-    connection = sqlite3.connect(path / CATALOGUE)
-    ((uid,),) = connection.execute("SELECT value FROM facts WHERE name = 'uid'")
-    with connection:
-        connection.execute(query, values)
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    connection.close()
-    Seal.of(path, bytes.fromhex(uid), 4096).write(path)
-    return bytes.fromhex(uid)
-
-
-def put_content(path, content):
-    """Let an item say something else, with a checksum that holds."""
-    uid = craft(path, "UPDATE items SET id = id WHERE id = ''")
-    digest = row_digest(uid, 7, ID, content)
-    values = (content, digest, ID)
-    craft(path, "UPDATE items SET content = ?, digest = ? WHERE id = ?", values)
+def craft(path, change):
+    """Write the log again with records changed, and the catalogue after it."""
+    header = read_header(path)
+    records = read_records(path, header.uid, header.start)
+    entries = [change(record.entry) for record in records]
+    content, _, _ = encode_records(header.uid, header.start, entries)
+    (path / LOG).write_bytes(header.pack() + content)
+    rebuild_catalogue(path)
 
 
 def search_all(path):
@@ -72,44 +68,48 @@ def search_all(path):
     ],
 )
 def test_an_item_of_the_wrong_kind_is_damage(path, content):
-    put_content(path, content)
+    def change(entry):
+        is_wanted = entry.kind == ITEM and ID.encode() in entry.payload
+        return item_entry(7, ID, content) if is_wanted else entry
+
     with pytest.raises(DamagedIndex, match="'item 7' is damaged"):
-        search_all(path)
-    assert not verify_folder(path).is_clean
-    done = repair_folder(path)
-    assert done.lost == [ID]
-    assert done.items == 49
-    assert not done.left
-    search_all(path)
+        craft(path, change)
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("kind", "payload"),
     [
-        "UPDATE facts SET value = 9223372036854775807 WHERE name = 'commit'",
-        "UPDATE facts SET value = -1 WHERE name = 'items'",
-        "UPDATE items SET id = x'ff' WHERE number = 7",
-        "UPDATE columns SET name = x'ff00' WHERE name = 'colour'",
-        "INSERT INTO ranges VALUES (100, 9223372036854775807)",
+        (ITEM, b"short"),
+        (ITEM, b"\xff" * 40),
+        (PART, b"{}"),
+        (PART, b'{"part":0,"first":0,"rows":9,"span":9,"sidecars":[]}\n0 16 0\n'),
+        (PART, b'{"part":-1,"first":0,"rows":9,"span":9,"sidecars":{}}\n0 0 0\n'),
+        (REMOVAL, b"seven b"),
+        (RANGE, b"\xff" * 16),
+        (b"C", b'{"commit":-1}'),
+        (b"C", b"[" * 10_000),
+        (b"F", b'{"bits":0,"model":"m"}'),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_damage(path, query):
-    craft(path, query)
+def test_a_record_of_the_wrong_kind_is_damage(path, kind, payload):
+    def change(entry):
+        return Entry(kind, payload) if entry.kind in (kind, ITEM) else entry
+
     with pytest.raises(DamagedIndex):
+        craft(path, change)
         search_all(path)
-    assert not verify_folder(path).is_clean
 
 
 @pytest.mark.parametrize(
-    "query",
-    [
-        "INSERT INTO ranges VALUES (0, 'abc')",
-        "INSERT INTO removed VALUES (1, 'abc')",
-        "INSERT INTO files VALUES ('codes/../../victim', 1, x'00')",
-    ],
+    "sidecars", ['{"../../victim":[1,"x"]}', '{"grouping":[1,"x"]}', '{"rows":"abc"}']
 )
-def test_what_is_read_though_crafted_is_no_bug(path, query):
-    craft(path, query)
-    with contextlib.suppress(FdchError):
+def test_files_that_a_part_names_are_looked_for_in_their_place_only(path, sidecars):
+    def change(entry):
+        changed = entry.payload.replace(
+            b'"sidecars":{}', f'"sidecars":{sidecars}'.encode()
+        )
+        return Entry(entry.kind, changed)
+
+    with pytest.raises(DamagedIndex):
+        craft(path, change)
         search_all(path)
-    assert not verify_folder(path).is_clean

@@ -16,7 +16,7 @@ from tests.index.store_samples import copying
 
 from fdch.errors import DamagedIndex
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import CATALOGUE, LOCK
+from fdch.index.storage.layout import CATALOGUE, LOCK, LOG
 from fdch.index.storage.repair import repair_folder
 from fdch.index.storage.verification import verify_folder
 
@@ -68,7 +68,7 @@ def writers():
         stdout=subprocess.PIPE,
         text=True,
         bufsize=1,
-        env=os.environ | {"PYTHONPATH": str(script.parents[2])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     ) as process:
         assert process.stdin
         yield process
@@ -156,12 +156,11 @@ def fill(path):
 
 
 def wound(path, draw):
-    """Damage some bytes of the codes, their numbers or the catalogue."""
-    files = [path / CATALOGUE, path / CATALOGUE, *(path / "codes").iterdir()]
+    """Damage some bytes of the codes, their numbers, the log or the catalogue."""
+    files = [path / CATALOGUE, path / LOG, *(path / "codes").iterdir()]
     file = draw.choice(sorted(files))
     content = bytearray(file.read_bytes())
-    least = 8192 if file.name == CATALOGUE else 0  # else nothing can be repaired
-    place = draw.randrange(least, len(content))
+    place = draw.randrange(len(content))
     for at in range(place, min(place + draw.choice([3, 40, 3000]), len(content))):
         content[at] ^= draw.randrange(1, 256)
     file.write_bytes(content)

@@ -47,10 +47,10 @@ def test_the_model_is_there_from_the_first_moment(run, tmp_path):
     "place",
     [
         "shutil.copytree",
-        "fdch.index.storage.creating.settle_model",
+        "fdch.index.storage.creating.flush_files",
         "fdch.index.storage.creating.begin",
-        "fdch.index.storage.creating.create_catalogue",
-        "fdch.index.storage.creating._put_files",
+        "fdch.index.storage.creating.write_log",
+        "fdch.index.storage.creating.rebuild_catalogue",
         "os.rename",
     ],
 )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DataError
-from fdch.index.storage import filters, snapshot
+from fdch.index.storage import filters
 from fdch.index.storage.filters import Allowed, require_columns
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.items import as_number, spelled
@@ -161,7 +161,7 @@ def test_answers_without_a_byte_are_counted(shop):
     many = Counted()
     for number in range(200):
         many.ask(shop, f"none {number}")
-    assert len(many._known) == filters._MOST_KNOWN
+    assert len(many._known) == filters._MAX_KNOWN
 
 
 def test_bytes_are_counted_anew_after_a_change(tmp_path):
@@ -213,7 +213,6 @@ def test_large_numbers_and_truths_are_told_apart(
 def test_more_items_than_one_text_can_name_are_found(shop, tmp_path, monkeypatch):
     whole = found(shop, Condition("colour", "=", ("red",)))
     monkeypatch.setattr(filters, "NUMBERS_AT_A_TIME", 7)
-    monkeypatch.setattr(snapshot, "NUMBERS_AT_A_TIME", 7)
     shop._allowed = Allowed()
     assert len(whole) == 20
     assert found(shop, Condition("colour", "=", ("red",))) == whole

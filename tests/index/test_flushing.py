@@ -7,9 +7,9 @@ import os
 import pytest
 from tests.index.store_samples import random_codes, sample_items
 
-from fdch.index.storage.acknowledged import acknowledged
+from fdch.index.storage.acknowledged import read_acknowledged
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import SEAL
+from fdch.index.storage.layout import CHECK
 from fdch.index.storage.verification import verify_folder
 
 FULLY = 51  # what macOS calls F_FULLFSYNC
@@ -20,7 +20,7 @@ def commit(path):
         folder.add(sample_items(30), random_codes(30))
         folder.remove(["item 3"])
         folder.compact()
-    latest, _ = acknowledged(path)
+    latest, _ = read_acknowledged(path)
     assert latest is not None
     assert latest.commit == 3
     assert verify_folder(path).is_clean
@@ -68,24 +68,15 @@ def test_a_disk_without_such_a_call_is_flushed_as_others_are(
     assert {call for call, _ in flushed} == {"fsync"}
 
 
-def test_sqlite_flushes_fully_too(tmp_path):
-    with (
-        CodeFolder.create(tmp_path / "index", 32, "model") as folder,
-        folder._access.changing() as view,
-    ):
-        assert view.connection.execute("PRAGMA fullfsync").fetchone() == (1,)
-        assert view.connection.execute("PRAGMA synchronous").fetchone() == (2,)
-
-
-def test_what_is_sealed_is_not_sealed_again(tmp_path):
+def test_a_catalogue_that_did_not_change_is_not_hashed_again(tmp_path):
     path = tmp_path / "index"
     commit(path)
-    seal = (path / SEAL).stat()
+    before = (path / CHECK).stat()
     with CodeFolder.open(path, writable=True):
         pass
-    after = (path / SEAL).stat()
-    assert (after.st_ino, after.st_mtime_ns) == (seal.st_ino, seal.st_mtime_ns)
+    after = (path / CHECK).stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     with CodeFolder.open(path, writable=True) as folder:
         folder.remove(["item 4"])
-    assert (path / SEAL).stat().st_mtime_ns > seal.st_mtime_ns
+    assert (path / CHECK).stat().st_mtime_ns > before.st_mtime_ns
     assert verify_folder(path).is_clean

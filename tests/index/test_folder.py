@@ -288,9 +288,9 @@ def test_codes_of_any_length_come_back(tmp_path, bits):
 
 
 def test_a_long_reader_makes_no_writer_wait(tmp_path, monkeypatch):
-    monkeypatch.setattr("fdch.index.storage.catalogue._SETTLE_BYTES", 1 << 12)
+    monkeypatch.setattr("fdch.index.storage.catalogue._CHECKPOINT_BYTES", 1 << 12)
     monkeypatch.setattr("fdch.index.storage.catalogue._WAIT_SECONDS", 1000.0)
-    log = tmp_path / "index" / "index.sqlite-wal"
+    log = tmp_path / "index" / "catalogue.sqlite-wal"
     with (
         CodeFolder.create(tmp_path / "index", 32, "model") as writer,
         CodeFolder.open(tmp_path / "index") as reader,
@@ -304,6 +304,6 @@ def test_a_long_reader_makes_no_writer_wait(tmp_path, monkeypatch):
             assert not adding.is_alive()
             assert len(writer) == 60
             assert log.stat().st_size > 1 << 12
-        writer._access._settled()
+        writer._access.checkpoint()
         assert log.stat().st_size == 0
         assert len(reader) == 60

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from tests.index.store_samples import random_codes
@@ -44,7 +43,7 @@ def run(path, lines, status=0):
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert (done.returncode, done.stderr) == (status, "")
     return done.stdout.split("\n")[:-1]
@@ -58,7 +57,7 @@ if not (child := os.fork()):
     os.read(read, 1)
     sys.exit(0)
 add(folder, "meanwhile")
-log = path / "index.sqlite-wal"
+log = path / "catalogue.sqlite-wal"
 size = log.stat().st_size
 os.write(write, b"x")
 assert os.waitpid(child, 0)[1] == 0
@@ -83,7 +82,7 @@ if not os.fork():
 os.kill(os.getpid(), signal.SIGKILL)
 """
     run(path, lines, -signal.SIGKILL)  # waits for the child, who has its output
-    assert (path / "index.sqlite-wal").stat().st_size
+    assert (path / "catalogue.sqlite-wal").stat().st_size
     assert verify_folder(path).is_clean
     with CodeFolder.open(path, writable=True) as folder:
         assert len(folder) == 2

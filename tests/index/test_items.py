@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.errors import DamagedIndex, DataError
-from fdch.index.storage.items import as_number, cells_of, from_row, row_digest, to_row
+from fdch.index.storage.items import as_number, cells_of, from_row, to_row
 from fdch.index.store import Item
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -98,14 +98,3 @@ def test_what_cannot_be_stored_is_named(item, words):
 def test_damaged_content_is_told(content):
     with pytest.raises(DamagedIndex, match="item 'a' is damaged"):
         from_row("a", content)
-
-
-def test_the_checksum_of_a_row_binds_number_id_and_content():
-    uid = bytes(16)
-    digests = {
-        row_digest(uid, 1, "a", "bc"),
-        row_digest(uid, 2, "a", "bc"),
-        row_digest(uid, 1, "ab", "c"),
-        row_digest(bytes([1] * 16), 1, "a", "bc"),
-    }
-    assert len(digests) == 4

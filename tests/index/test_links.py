@@ -34,13 +34,15 @@ def write_to(path):
     "name",
     [
         "writer.lock",
-        "acknowledged.log",
-        "acknowledged.log.partial",
-        "index.sqlite",
-        "index.sqlite-wal",
-        "index.sqlite-shm",
-        "index.seal",
-        "index.seal.partial",
+        "acknowledged",
+        "acknowledged.partial",
+        "items.log",
+        "items.log.partial",
+        "catalogue.sqlite",
+        "catalogue.sqlite-wal",
+        "catalogue.sqlite-shm",
+        "catalogue.check",
+        "catalogue.check.partial",
         ROWS,
         "codes/00000001.rows",
         "codes/00000001.buckets",
@@ -70,7 +72,7 @@ def test_a_folder_that_is_a_link_is_refused(path, tmp_path):
 def test_nothing_is_written_through_a_link(tmp_path):
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
-    for name in ("acknowledged.log", "writer.lock", "seal.partial"):
+    for name in ("acknowledged", "writer.lock", "seal.partial"):
         (tmp_path / name).symlink_to(victim)
     with pytest.raises(OSError, match="symbolic links"):
         acknowledge(tmp_path, Acknowledged(1, 1, 1, bytes(16)))

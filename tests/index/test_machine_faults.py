@@ -43,7 +43,7 @@ def test_a_fault_is_no_damage(path, monkeypatch, act, problem, told):
 
     before = files(path)
     name = "verification" if act is verify_folder else "repair"
-    monkeypatch.setattr(f"fdch.index.storage.{name}.check_catalogue", fail)
+    monkeypatch.setattr(f"fdch.index.storage.{name}.catalogue_problems", fail)
     with pytest.raises(told):
         act(path)
     assert files(path) == before

@@ -50,7 +50,7 @@ def test_a_reader_follows_writers_that_come_and_go(path):
         assert count() == "4 4"
         with CodeFolder.open(path, writable=True) as writer:
             add(writer, "new 3")
-            writer._access._settled()
+            writer._access.checkpoint()
             assert count() == "5 5"
             add(writer, "new 4")
             assert count() == "6 6"
@@ -105,8 +105,8 @@ def test_what_was_read_of_two_commits_is_refused(path, unlocked):
         unlocked._access.reading() as view,
     ):
         add(writer, "new")
-        assert view.count("items") == 3  # as of the commit that it began with
-        writer._access._settled()
+        assert view.items == 3  # as of the commit that it began with
+        writer._access.checkpoint()
     assert len(unlocked) == 4
 
 
@@ -117,7 +117,7 @@ def test_a_torn_state_is_no_damage(path, unlocked):
         unlocked._access.reading(),
     ):
         add(writer, "new")
-        writer._access._settled()
+        writer._access.checkpoint()
         raise DamagedIndex("so it seemed")
 
 
@@ -128,7 +128,7 @@ def test_a_torn_snapshot_is_not_kept(path, unlocked, monkeypatch):
             monkeypatch.undo()
             found = load_snapshot(*args)
             add(writer, "new")
-            writer._access._settled()
+            writer._access.checkpoint()
             return found
 
         monkeypatch.setattr(
@@ -145,7 +145,7 @@ def test_a_commit_during_a_read_does_not_disturb_it(path, unlocked):
         unlocked._access.reading() as view,
     ):
         add(writer, "new")
-        assert view.count("items") == 3
+        assert view.items == 3
 
 
 def test_a_busy_file_is_not_read_without_locks(path, monkeypatch):

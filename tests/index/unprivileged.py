@@ -25,7 +25,7 @@ def as_nobody(path, action):
         capture_output=True,
         text=True,
         check=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     return done.stdout.strip()
 
@@ -38,7 +38,7 @@ def followed_by_nobody(path):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     ) as reader:
         assert reader.stdin
         assert reader.stdout

@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime")
 
 from fdch.bench.encoding_speed import encoder_speed
 from fdch.data.pairs import PairedSet
-from fdch.errors import ModelMismatch, RunError
+from fdch.errors import DamagedIndex, ModelMismatch, RunError
 from fdch.export.writing import export_run
 from fdch.retrieval import encoders
 from fdch.retrieval.encoders import open_encoder
@@ -148,7 +148,7 @@ def test_what_cannot_be_exported_is_told(index, tmp_path, cache):
     state.write_bytes(state.read_bytes()[:-1])
     with (
         Index.open(folder) as damaged,
-        pytest.raises(RunError, match="not the file that was written"),
+        pytest.raises(DamagedIndex, match="it is not as written"),
     ):
         open_encoder(damaged, "onnx")
     assert not kept(cache)

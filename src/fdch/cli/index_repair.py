@@ -21,9 +21,9 @@ def command(index: str, as_json: bool) -> None:
     Restores what can be restored; removes and lists items whose bytes are lost. The
     exit code is 1 if damage remains.
     """
-    from fdch.index.storage.repair import repair_folder
+    from fdch.retrieval.index import Index
 
-    done = repair_folder(index_folder(index))
+    done = Index.repair(index_folder(index))
     left = [str(problem) for problem in done.left]
     if as_json:
         document = {"index": index, "items": done.items, "restored": done.restored}

@@ -82,8 +82,10 @@ class Index(OpenIndex):
             What was restored, what is lost, and what is still wrong.
         """
         from fdch.index.storage.repair import repair_folder
+        from fdch.retrieval.rebuilding import model_encoder
 
-        return repair_folder(require_folder(name))
+        folder = require_folder(name)
+        return repair_folder(folder, partial(model_encoder, folder))
 
     def add(
         self,

@@ -1,41 +1,36 @@
 """How an index folder is opened, read and changed: locks, snapshots, commits."""
 
-import json
 import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from fdch.errors import DamagedIndex, FdchError, IndexFolderError
-from fdch.index.search.rows import MAX_BITS as MOST_BITS
-from fdch.index.storage.acknowledged import (
-    Acknowledged,
-    acknowledge,
-    acknowledged,
-    require_record,
-)
-from fdch.index.storage.catalogue import Catalogue
-from fdch.index.storage.changes import set_fact
+from fdch.errors import FdchError, IndexFolderError
+from fdch.index.storage.acknowledged import Acknowledged, acknowledge, require_slots
+from fdch.index.storage.catalogue import Catalogue, check_problem
+from fdch.index.storage.changes import Change, part_checks
+from fdch.index.storage.checking import Scrub, part_problems
+from fdch.index.storage.kept_files import Problem, file_problems, sidecar_rows
 from fdch.index.storage.layout import (
     CATALOGUE,
+    CHECK,
     CODES,
-    DRAFT,
-    FORMAT,
     PART_FILE,
-    digest,
-    no_index,
+    require_index,
     require_plain,
-    told,
+    translate_os_errors,
 )
-from fdch.index.storage.locking import WriterLock
-from fdch.index.storage.parts import PartRecord, Place, fact, read_parts
-from fdch.index.storage.segments import REPAIR
+from fdch.index.storage.locking import WriterLock, is_locked
+from fdch.index.storage.log import append_records
+from fdch.index.storage.parts import CHECKED_BYTES, Place
+from fdch.index.storage.records import About, PartRecord
+from fdch.index.storage.recovery import make_current, recover
 from fdch.index.storage.snapshot import Snapshot, load_snapshot
+from fdch.index.storage.tables import State, read_parts
 
 _log = logging.getLogger(__name__)
 _TRIES = 20
@@ -43,14 +38,15 @@ _TRIES = 20
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """An index inside one transaction."""
+    """An index inside one read transaction."""
 
     connection: sqlite3.Connection
     snapshot: Snapshot
 
-    def count(self, name: str) -> int:
-        """Read a fact that is a count."""
-        return fact(self.connection, self.snapshot.place, name)
+    @property
+    def items(self) -> int:
+        """Count the items."""
+        return self.snapshot.state.items
 
 
 class Access:
@@ -59,46 +55,45 @@ class Access:
     Args:
         folder: Where it lies.
         writable: Whether to take the writer's lock.
-        lock: The writer's lock, where it is held already.
     """
 
-    def __init__(
-        self, folder: Path, *, writable: bool, lock: WriterLock | None = None
-    ) -> None:
-        _require_index(folder, writable)
+    def __init__(self, folder: Path, *, writable: bool) -> None:
+        _require_usable(folder, writable)
         folder = folder.absolute()  # the program may leave for another folder
         self._process = os.getpid()
         self._writing = threading.RLock()
         self._snapshot: Snapshot | None = None
-        with ExitStack() as undo, told(folder):
-            self.lock = WriterLock(folder) if writable and lock is None else lock
+        self._scrub: Scrub | None = None
+        self._must_recover = False
+        with ExitStack() as undo, translate_os_errors(folder):
+            self.lock = WriterLock(folder) if writable else None
             if self.lock:
                 undo.callback(self.lock.release)
-            seen, _ = acknowledged(folder)
+                recover(folder)
+            else:
+                make_current(folder)
             self.catalogue = Catalogue(folder, writable=writable)
             undo.callback(self.catalogue.close)
             with self.catalogue.reading() as connection:
-                self.place, self.facts = read_facts(connection, folder)
-                commit = fact(connection, self.place, "commit")
-                parts = read_parts(connection, self.place)
-            if seen is not None and seen.commit > commit:
-                raise DamagedIndex(
-                    f"index '{folder}' has lost commits {commit + 1} to {seen.commit}. "
-                    f"{REPAIR}"
-                )
+                state = State.read(connection, folder)
+                self.about = About.read(state.about)
+                self.place = Place(folder, state.uid, self.about.bits)
+                parts = read_parts(connection, state)
             if writable:
-                self._tidy_up(parts)
+                self._remove_leftovers(parts)
             undo.pop_all()
 
     @contextmanager
     def reading(self) -> Iterator[View]:
         """See the index as of its last commit."""
         self._require_own_process()
-        with told(self.place.folder), ExitStack() as stack:
+        with translate_os_errors(self.place.folder), ExitStack() as stack:
+            if self._must_recover:
+                self._recover()
             for left in reversed(range(_TRIES)):
                 connection = stack.enter_context(self.catalogue.reading())
                 try:
-                    snapshot = load_snapshot(connection, self.place, self._snapshot)
+                    snapshot = self._load(connection)
                     break
                 except FileNotFoundError:
                     # compacted between our look at the catalogue and at the files
@@ -110,46 +105,114 @@ class Access:
             yield View(connection, snapshot)
 
     @contextmanager
-    def changing(self) -> Iterator[View]:
-        """Change the index in one commit, on disk and on record at the end."""
+    def changing(self) -> Iterator[Change]:
+        """Change the index in one commit, on disk and acknowledged at the end.
+
+        The order matters. Rows are on disk before the records that let them count,
+        these before their commit is acknowledged; the catalogue follows, and can
+        always be made again.
+        """
         self._require_own_process()
-        place = self.place
-        with self._writing, told(place.folder):
-            require_record(place.folder)
+        folder = self.place.folder
+        with self._writing, translate_os_errors(folder):
+            if self._must_recover:
+                self._recover()
+            require_slots(folder)
             with self.catalogue.writing() as connection:
-                self._snapshot = load_snapshot(connection, place, self._snapshot)
-                snapshot = self._snapshot  # as of the last commit, whatever follows
-                yield View(connection, snapshot)
-                set_fact(connection, "commit", snapshot.commit + 1)
-                record = Acknowledged(
-                    snapshot.commit + 1,
-                    fact(connection, place, "items"),
-                    fact(connection, place, "next_number"),
-                    place.uid,
-                )
-            acknowledge(place.folder, record)
-            if self.catalogue.needs_settling:
-                self._settled()
+                change = Change(connection, self._load(connection))
+                yield change
+                content, state = change.apply()
+                self._must_recover = True  # from here on the log may be ahead
+                append_records(folder, state.offset - len(content), content)
+                acknowledge(folder, acknowledged_by(state))
+            self._must_recover = False
+            if self.catalogue.needs_checkpoint:
+                self.checkpoint()
+
+    @contextmanager
+    def replacing(self) -> Iterator[tuple[sqlite3.Connection, Snapshot]]:
+        """Give the catalogue in a write transaction to who replaces the log."""
+        if self._must_recover:
+            self._recover()
+        with self.catalogue.writing() as connection:
+            snapshot = self._load(connection)
+            self._must_recover = True
+            yield connection, snapshot
+        self._must_recover = False
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other threads of this process from changing the index."""
         self._require_own_process()
-        with self._writing, told(self.place.folder):
+        with self._writing, translate_os_errors(self.place.folder):
             yield
 
     def close(self) -> None:
-        """Leave the folder sealed and unlocked."""
+        """Leave the folder checked and unlocked."""
         if not self._is_own:
             self._leave()
             return
         with self._writing:
             if self.lock:
-                self._settled()
+                self.checkpoint()
             self.catalogue.close()
             self._snapshot = None  # and with it the maps of files
             if self.lock:
                 self.lock.release()
+
+    def checkpoint(self) -> None:
+        """Let the catalogue's file hold every commit; what fails now is done later."""
+        try:
+            with translate_os_errors(self.place.folder):
+                self.catalogue.checkpoint(self.place.uid)
+        except FdchError as problem:
+            _log.warning("no checkpoint of '%s': %s", self.place.folder, problem)
+
+    def reopen_catalogue(self) -> None:
+        """Follow a log that was replaced by a compaction."""
+        self.catalogue.close()
+        recover(self.place.folder)
+        self.catalogue = Catalogue(self.place.folder, writable=True)
+        self._snapshot = None
+
+    def _load(self, connection: sqlite3.Connection) -> Snapshot:
+        snapshot = load_snapshot(connection, self.place, self._snapshot)
+        if self._scrub is None:
+            self._scrub = self._start_scrub(connection, snapshot)
+        self._scrub.require_sound(self.place.folder)
+        return snapshot
+
+    def _start_scrub(self, connection: sqlite3.Connection, snapshot: Snapshot) -> Scrub:
+        """Look for damage of what answers are made from."""
+        place, parts = self.place, [part.record for part in snapshot.parts]
+        checks = part_checks(connection, place)
+        files = [place.folder / CATALOGUE, *(place.rows(p.part).path for p in parts)]
+
+        def problems() -> Iterator[Problem]:
+            if (wrong := self._catalogue_problem()) is not None:
+                yield Problem(CATALOGUE, "", wrong)
+            for part in parts:
+                yield from part_problems(place, part, checks.get(part.part))
+                large = [row for row in sidecar_rows(part) if row[1] > CHECKED_BYTES]
+                yield from file_problems(place.folder, large)
+
+        return Scrub(problems(), files)
+
+    def _catalogue_problem(self) -> str | None:
+        """Check the catalogue's file, unless another process writes it meanwhile."""
+        folder = self.place.folder
+        if self.lock is None and is_locked(folder):
+            return None  # its writer has checked it
+        before = _version(folder)
+        wrong = check_problem(folder, self.place.uid)
+        return wrong if wrong and before == _version(folder) else None
+
+    def _recover(self) -> None:
+        """Bring the catalogue to the end of the log after a commit that failed."""
+        with self._writing:
+            if self._must_recover:
+                self.reopen_catalogue()
+                self._must_recover = False
 
     @property
     def _is_own(self) -> bool:
@@ -169,17 +232,8 @@ class Access:
         if self.lock:
             self.lock.release()
 
-    def _settled(self) -> None:
-        """Settle; what cannot be settled now stays in the log, which is durable."""
-        try:
-            with told(self.place.folder):
-                self.catalogue.settle()
-        except FdchError as problem:
-            _log.warning("the log of '%s' stays: %s", self.place.folder, problem)
-
-    def _tidy_up(self, parts: list[PartRecord]) -> None:
-        """Clear away what a writer that was killed left behind."""
-        self.catalogue.settle()
+    def _remove_leftovers(self, parts: list[PartRecord]) -> None:
+        """Remove what a killed writer left behind."""
         for part in parts:
             self.place.rows(part.part).cut(part.rows)
             if part.has_gaps:
@@ -191,49 +245,27 @@ class Access:
                 file.unlink()
 
 
-def _require_index(folder: Path, writable: bool) -> None:
-    if not (folder / CATALOGUE).is_file():
-        raise no_index(folder)
-    require_plain(folder)
-    if (folder / DRAFT).exists():
-        raise DamagedIndex(
-            f"a repair of index '{folder}' was stopped before it had finished. "
-            "Run 'fdch index repair' again."
-        )
+def acknowledged_by(state: State) -> Acknowledged:
+    """Return what to acknowledge when the catalogue is in a state."""
+    return Acknowledged(state.sequence, state.commit, state.items, state.uid)
+
+
+def _version(folder: Path) -> tuple[object, ...]:
+    """Return what changes when a writer writes the catalogue's file."""
+    found = (folder / CATALOGUE).stat()
+    try:
+        check = (folder / CHECK).read_bytes()
+    except FileNotFoundError:
+        check = b""
+    return found.st_ino, found.st_size, found.st_mtime_ns, check, is_locked(folder)
+
+
+def _require_usable(folder: Path, writable: bool) -> None:
+    require_index(folder)
+    with translate_os_errors(folder):
+        require_plain(folder)
     if writable and not os.access(folder, os.W_OK | os.X_OK):
         raise IndexFolderError(
             f"index '{folder}' is read-only here. Check the folder's permissions, or "
             "copy it to where it can be changed."
         )
-
-
-def read_facts(
-    connection: sqlite3.Connection, folder: Path
-) -> tuple[Place, dict[str, Any]]:
-    """Read what an index is.
-
-    Raises:
-        DamagedIndex: It does not say so, or its checksum fails.
-    """
-    facts = dict(connection.execute("SELECT name, value FROM facts"))
-    try:
-        uid = bytes.fromhex(facts["uid"])
-        bits, model = facts["bits"], facts["model"]
-        if facts["check"] != facts_checksum(uid, facts):
-            raise ValueError("its checksum fails")
-        facts["facts"] = json.loads(facts["facts"])
-        if len(uid) != 16 or not isinstance(model, str) or type(bits) is not int:
-            raise ValueError("a fact is of the wrong kind")
-        if facts["format"] != FORMAT or not 1 <= bits <= MOST_BITS:
-            raise ValueError(f"format {facts['format']!r}, {bits} bits")
-    except (KeyError, TypeError, ValueError, RecursionError) as problem:
-        raise DamagedIndex(
-            f"'{folder / CATALOGUE}' does not describe an index ({problem}). {REPAIR}"
-        ) from problem
-    return Place(folder, uid, bits), facts
-
-
-def facts_checksum(uid: bytes, facts: Mapping[str, object]) -> str:
-    """Give the checksum of what never changes of an index."""
-    fixed = [facts[name] for name in ("format", "bits", "model", "facts")]
-    return digest(json.dumps(fixed).encode(), uid, "facts").hex()

@@ -1,8 +1,8 @@
-"""The last commits that were acknowledged, outside of SQLite.
+"""The last commits that were acknowledged.
 
-SQLite drops the tail of a write-ahead log whose checksum fails, without a word.
-Commits that were acknowledged are therefore counted here too: two records that
-take turns, each in a sector of its own and written in place.
+A log that was cut short looks like one whose last change was never finished. So the
+sequence number of the last commit stands here too: two slots that take turns, each
+in a sector of its own and written in place. A log that ends before is damaged.
 """
 
 import os
@@ -26,27 +26,27 @@ _SLOTS = 2
 
 @dataclass(frozen=True, order=True)
 class Acknowledged:
-    """A commit that its caller was told of.
+    """A commit that was acknowledged.
 
     Args:
+        sequence: Of its last record in the log.
         commit: Its number.
         items: How many items there were after it.
-        next_number: The number that the next item gets.
         uid: Identity of the index.
     """
 
+    sequence: int
     commit: int
     items: int
-    next_number: int
     uid: bytes
 
 
 def begin(folder: Path, first: Acknowledged) -> None:
-    """Write the file anew, with one record in both slots."""
+    """Write the file, with one record in both slots."""
     write_durably(folder / ACKNOWLEDGED, _slot(first) * _SLOTS)
 
 
-def require_record(folder: Path) -> None:
+def require_slots(folder: Path) -> None:
     """Begin no change that could not be put on record when it is committed.
 
     Raises:
@@ -65,7 +65,7 @@ def acknowledge(folder: Path, latest: Acknowledged) -> None:
         os.close(handle)
 
 
-def acknowledged(folder: Path) -> tuple[Acknowledged | None, list[str]]:
+def read_acknowledged(folder: Path) -> tuple[Acknowledged | None, list[str]]:
     """Read the last commit on record, and what is wrong with the file."""
     try:
         with (folder / ACKNOWLEDGED).open("rb") as file:
@@ -84,7 +84,7 @@ def acknowledged(folder: Path) -> tuple[Acknowledged | None, list[str]]:
 
 def _slot(record: Acknowledged) -> bytes:
     content = _RECORD.pack(
-        _MAGIC, record.uid, record.commit, record.items, record.next_number
+        _MAGIC, record.uid, record.sequence, record.commit, record.items
     )
     content += digest(content, record.uid, "acknowledged")
     return content.ljust(_SLOT_BYTES, b"\0")
@@ -93,6 +93,6 @@ def _slot(record: Acknowledged) -> bytes:
 def _read(slot: bytes) -> Acknowledged | None:
     if len(slot) != _SLOT_BYTES:
         return None
-    _, uid, commit, items, next_number = _RECORD.unpack_from(slot)
-    record = Acknowledged(commit, items, next_number, uid)
+    _, uid, sequence, commit, items = _RECORD.unpack_from(slot)
+    record = Acknowledged(sequence, commit, items, uid)
     return record if slot == _slot(record) else None

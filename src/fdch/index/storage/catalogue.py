@@ -1,8 +1,16 @@
-"""The catalogue: one SQLite file that knows what counts in an index folder."""
+"""The catalogue: a SQLite file derived from the log, for ids and filters.
 
+It can be deleted: the next opening makes it again. SQLite checks the shape of its
+pages, not what they say, so catalogue.check has a checksum of the whole file. The file
+itself changes only at a checkpoint; between two of them commits go into SQLite's
+write-ahead log, whose frames have checksums of their own.
+"""
+
+import hashlib
 import logging
 import os
 import sqlite3
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -11,48 +19,94 @@ from urllib.parse import quote
 
 from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
 from fdch.index.storage.forking import drop_inherited, note_open
-from fdch.index.storage.layout import CATALOGUE, WAL
-from fdch.index.storage.seal import Seal
-from fdch.index.storage.tables import SCHEMA, require_own_schema
+from fdch.index.storage.layout import (
+    CATALOGUE,
+    CHECK,
+    DIGEST_BYTES,
+    REPAIR,
+    WAL,
+    digest,
+    write_durably,
+)
+from fdch.index.storage.tables import SCHEMA, State
 
 _log = logging.getLogger(__name__)
 
-PAGE_BYTES = 4096
-_SETTLE_BYTES = 2**25
+_CHECKPOINT_BYTES = 2**25
 _CACHE_BYTES = 2**26
 _WAIT_SECONDS = 20.0
 _APPLICATION = 0x66646368  # "fdch"
+_IN_USE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _MAY_NOT_WRITE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-State = tuple[int, ...]
+_SIZE = struct.Struct("<Q")
+Version = tuple[int, ...]
 
 
-def create_catalogue(folder: Path, facts: dict[str, str | int]) -> None:
-    """Make an empty catalogue with some facts, and seal it."""
-    path = folder / CATALOGUE
+@contextmanager
+def create_catalogue(path: Path) -> Iterator[sqlite3.Connection]:
+    """Make an empty catalogue that nobody else sees yet, to be filled.
+
+    It is made without any care for a power cut: who makes it flushes it at the end.
+    """
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-        connection.execute("PRAGMA journal_mode = WAL")
-        commit_durably(connection)
-        connection.execute("BEGIN")
+        connection.execute("PRAGMA journal_mode = MEMORY")
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute(f"PRAGMA cache_size = {-_CACHE_BYTES // 1024}")
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute("BEGIN")
         for table in SCHEMA:
             connection.execute(table)
-        connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
+        yield connection
         connection.execute("COMMIT")
-    uid = bytes.fromhex(str(facts["uid"]))
-    Seal.of(folder, uid, PAGE_BYTES).write(folder)
+        connection.execute("PRAGMA journal_mode = WAL")
 
 
-def commit_durably(connection: sqlite3.Connection) -> None:
-    """Let commits survive a power cut."""
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA fullfsync = ON")  # the drive's cache too, on macOS
+def write_check(folder: Path, uid: bytes) -> None:
+    """Put the checksum of the catalogue's file on record."""
+    content = _file_check(folder / CATALOGUE)
+    write_durably(folder / CHECK, content + digest(content, uid, "check"))
+
+
+def check_problem(folder: Path, uid: bytes) -> str | None:
+    """Say what is wrong with the catalogue's file, or with its checksum."""
+    try:
+        content = (folder / CHECK).read_bytes()
+    except FileNotFoundError:
+        return "its checksum is missing"
+    known = content[:-DIGEST_BYTES]
+    if content != known + digest(known, uid, "check"):
+        return "its checksum is not as written"
+    return None if known == _file_check(folder / CATALOGUE) else "it is not as written"
+
+
+def _file_check(path: Path) -> bytes:
+    with path.open("rb") as file:
+        content = hashlib.file_digest(
+            file, lambda: hashlib.blake2b(digest_size=DIGEST_BYTES)
+        )
+        return _SIZE.pack(os.fstat(file.fileno()).st_size) + content.digest()
+
+
+def read_state(folder: Path) -> State | None:
+    """Read up to where the catalogue follows the log; None if it cannot say so."""
+    try:
+        with (
+            closing(Catalogue(folder, writable=False)) as catalogue,
+            catalogue.reading() as connection,
+        ):
+            return State.read(connection, folder)
+    except (sqlite3.DatabaseError, DamagedIndex) as problem:
+        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+        is_there = (folder / CATALOGUE).exists()
+        if code in _IN_USE or (is_there and code == sqlite3.SQLITE_CANTOPEN):
+            raise
+        return None
 
 
 class Reader(sqlite3.Connection):
     """A connection; `still` is how the file was, where SQLite cannot lock it."""
 
-    still: State | None = None
+    still: Version | None = None
 
 
 class Catalogue:
@@ -69,15 +123,15 @@ class Catalogue:
         drop_inherited()
         self._idle: list[Reader] = []
         self._guard = threading.Lock()
-        self._owes_seal = False
-        self._kept_bytes = 0  # of the log, that the last settling left
+        self._kept_bytes = 0  # of the write-ahead log, that the last checkpoint left
         self._is_closed = False
         self._file: tuple[int, int] | None = None
         self._uid: object = None
         self._reader = self._connected_reader()
         self._writer = self._connected("rw") if writable else None
         if self._writer:
-            commit_durably(self._writer)
+            # items.log is flushed, and has all that a power cut could take from here
+            self._writer.execute("PRAGMA synchronous = NORMAL")
             self._writer.execute("PRAGMA wal_autocheckpoint = 0")
             self._writer.execute(f"PRAGMA cache_size = {-_CACHE_BYTES // 1024}")
         # the reader keeps the file open, so that no other can have its number
@@ -133,8 +187,6 @@ class Catalogue:
         if connection is None:
             raise IndexFolderError(f"index '{self.folder}' is closed; open it again.")
         self._require_same_file()
-        if self._owes_seal:
-            self.settle()
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
@@ -145,35 +197,34 @@ class Catalogue:
             raise
 
     @property
-    def needs_settling(self) -> bool:
-        """Tell whether the log has grown long."""
+    def needs_checkpoint(self) -> bool:
+        """Tell whether the write-ahead log has grown long, as seen by the file."""
         try:
-            return self._log_bytes() - self._kept_bytes > _SETTLE_BYTES
+            grown = self._wal_bytes() - self._kept_bytes
+            return grown > max(_CHECKPOINT_BYTES, self.path.stat().st_size // 4)
         except FileNotFoundError:
             return False
 
-    def settle(self) -> None:
-        """Copy the log into the database, seal it, and empty the log."""
+    def checkpoint(self, uid: bytes) -> None:
+        """Copy the write-ahead log into the file, and put its checksum on record."""
         if self._writer is None:
             return
         self._require_same_file()
-        before = Seal.read(self.folder)
-        seal = before.after(self.folder)
-        self._owes_seal = True
-        self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        if seal != before:
-            seal.write(self.folder)
-        self._owes_seal = False
-        # Whoever reads an older state keeps the log long, but makes nobody wait.
-        self._writer.execute("PRAGMA busy_timeout = 0")
-        try:
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        finally:
-            self._writer.execute(f"PRAGMA busy_timeout = {int(_WAIT_SECONDS * 1000)}")
+        if not _is_empty(self.folder / WAL):
+            (self.folder / CHECK).unlink(missing_ok=True)
+            # Whoever reads an older state keeps the log long, but makes nobody wait.
+            self._writer.execute("PRAGMA busy_timeout = 0")
+            try:
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                wait = int(_WAIT_SECONDS * 1000)
+                self._writer.execute(f"PRAGMA busy_timeout = {wait}")
+        if not (self.folder / CHECK).exists():
+            write_check(self.folder, uid)
         with suppress(FileNotFoundError):
-            self._kept_bytes = self._log_bytes()
+            self._kept_bytes = self._wal_bytes()
 
-    def _log_bytes(self) -> int:
+    def _wal_bytes(self) -> int:
         return (self.folder / WAL).stat().st_size
 
     def vacuum(self) -> None:
@@ -191,11 +242,11 @@ class Catalogue:
     def close(self) -> None:
         """Close every connection.
 
-        The last one that may write lets SQLite copy the log and delete it: that is
-        well when the log is settled, else the writer's must not be the last.
+        The last one that may write lets SQLite copy its log into the file, whose
+        checksum would then be wrong: so the writer's is the last only if there is
+        nothing to copy.
         """
-        owes = self._owes_seal or not _is_empty(self.folder / WAL)
-        self._close(writer_first=owes)
+        self._close(writer_first=not _is_empty(self.folder / WAL))
 
     def drop(self) -> None:
         """Close every connection in a forked child, whose parent has the log."""
@@ -243,8 +294,7 @@ class Catalogue:
             raise self._replaced()
 
     def _require_same_index(self, connection: sqlite3.Connection) -> None:
-        row = connection.execute("SELECT value FROM facts WHERE name = 'uid'")
-        (uid,) = row.fetchone() or (None,)
+        (uid,) = connection.execute("SELECT uid FROM state").fetchone() or (None,)
         if self._uid is None:
             self._uid = uid
         elif uid != self._uid:
@@ -270,7 +320,7 @@ class Catalogue:
             return self._connected("ro", still)
         return self._connected("ro")  # a writer has come, and made what is needed
 
-    def _connected(self, mode: str, still: State | None = None) -> Reader:
+    def _connected(self, mode: str, still: Version | None = None) -> Reader:
         unlocked = "&immutable=1" if still is not None else ""
         connection = sqlite3.connect(
             f"file:{quote(os.fsencode(self.path.absolute()))}?mode={mode}{unlocked}",
@@ -284,18 +334,28 @@ class Catalogue:
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
-            require_own_schema(connection, self.folder)
+            _require_own_schema(connection, self.folder)
             self._require_same_index(connection)
         except UnicodeDecodeError as problem:  # SQLite's own message, from the damage
             connection.close()
             raise DamagedIndex(
-                f"'{self.path}' is damaged: a table's name is malformed. "
-                "Run 'fdch index verify' to see what is wrong."
+                f"'{self.path}' is damaged: a table's name is malformed. {REPAIR}"
             ) from problem
         except BaseException:
             connection.close()
             raise
         return connection
+
+
+def _require_own_schema(connection: sqlite3.Connection, folder: Path) -> None:
+    """Trust no trigger, view or table that this program did not make."""
+    query = "SELECT sql FROM sqlite_schema"
+    found = [str(sql) for (sql,) in connection.execute(query) if sql]
+    if sorted(found) != sorted(SCHEMA):
+        raise DamagedIndex(
+            f"'{folder / CATALOGUE}' is not the catalogue of an index, or it is "
+            f"damaged. {REPAIR}"
+        )
 
 
 def _is_empty(log: Path) -> bool:
@@ -305,7 +365,7 @@ def _is_empty(log: Path) -> bool:
         return True
 
 
-def _state(path: Path) -> State:
+def _state(path: Path) -> Version:
     found = path.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns
 

@@ -1,183 +1,171 @@
-"""What a transaction changes: rows appended, items put in and taken out."""
+"""A change of an index: records for the log, and rows that are on disk before them."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fdch.errors import DataError
 from fdch.index.search.rows import Rows
-from fdch.index.storage.items import Row, cells_of
-from fdch.index.storage.layout import CODES, MOST_PART_ROWS
-from fdch.index.storage.parts import PartRecord, Place, fact, read_parts
-from fdch.index.store import LABEL
+from fdch.index.storage.items import Row
+from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS
+from fdch.index.storage.log import PART, Entry, encode_records
+from fdch.index.storage.parts import Place
+from fdch.index.storage.records import (
+    Chunks,
+    PartRecord,
+    item_entries,
+    part_entry,
+    range_entry,
+    read_part,
+    removal_entries,
+)
+from fdch.index.storage.snapshot import Snapshot
+from fdch.index.storage.tables import Applier, State, kept_records, read_parts
+
+MAX_CODES = 2**47
 
 
-def append_rows(connection: sqlite3.Connection, place: Place, rows: Rows) -> range:
-    """Put codes behind the last ones; their items get the next numbers."""
-    first = fact(connection, place, "next_number")
-    if first + len(rows) > 2**47:
-        raise DataError("an index holds at most 2**47 codes in its lifetime.")
-    done = 0
-    while done < len(rows):
-        part = _open_part(connection, place, first + done)
-        some = rows[done : done + MOST_PART_ROWS - part.rows]
-        segment = place.rows(part.part)
-        last = connection.execute(
-            "SELECT digest FROM chunks WHERE part = ? AND kind = 'rows' AND chunk = ?",
-            (part.part, part.rows // segment.chunk_rows),
-        ).fetchone()
-        digests = segment.append(part.rows, some, last[0] if last else None)
-        put_chunks(connection, part.part, "rows", digests)
-        count = part.rows + len(some)
-        put_part(connection, place, replace(part, rows=count, span=count))
-        done += len(some)
-    set_fact(connection, "next_number", first + len(rows))
-    return range(first, first + len(rows))
+class Change:
+    """What one commit will change.
 
+    Args:
+        connection: The catalogue, inside a write transaction.
+        snapshot: The index before the change.
+    """
 
-def put_part(connection: sqlite3.Connection, place: Place, part: PartRecord) -> None:
-    """Keep what is known of a part."""
-    connection.execute(
-        "INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?)", part.row(place.uid)
-    )
+    def __init__(self, connection: sqlite3.Connection, snapshot: Snapshot) -> None:
+        self.connection = connection
+        self.snapshot = snapshot
+        self._entries: list[Entry] = []
+        self._items: dict[int, tuple[range, Sequence[Row]]] = {}
+        counts = snapshot.state.counts
+        self._counts = replace(counts, commit=counts.commit + 1)
 
+    @property
+    def place(self) -> Place:
+        """Return the folder, its identity and the length of its codes."""
+        return self.snapshot.place
 
-def put_chunks(
-    connection: sqlite3.Connection,
-    part: int,
-    kind: str,
-    chunks: Iterable[tuple[int, bytes]],
-) -> None:
-    """Keep the checksums of chunks."""
-    connection.executemany(
-        "INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?)",
-        ((part, kind, chunk, check) for chunk, check in chunks),
-    )
+    @property
+    def entries(self) -> list[Entry]:
+        """Return the records to be appended to the log, the commit last."""
+        return [*self._entries, self._counts.entry()]
 
-
-def _open_part(connection: sqlite3.Connection, place: Place, number: int) -> PartRecord:
-    """Find the part that goes on with a number, or begin one."""
-    parts = read_parts(connection, place)
-    if parts:
-        last = parts[-1]
-        goes_on = last.first + last.rows == number and not last.has_gaps
-        query = "SELECT count(*) FROM files WHERE path LIKE ?"
-        sidecars = f"{CODES}/{last.part:08d}.%"
-        (compacted,) = connection.execute(query, (sidecars,)).fetchone()
-        if goes_on and last.rows < MOST_PART_ROWS and not compacted:
-            return last
-    part = PartRecord(new_part(connection, place), number, 0, 0)
-    place.rows(part.part).begin()
-    return part
-
-
-def new_part(connection: sqlite3.Connection, place: Place) -> int:
-    """Give a part's number that was never used."""
-    part = fact(connection, place, "next_part")
-    set_fact(connection, "next_part", part + 1)
-    return part
-
-
-def set_fact(connection: sqlite3.Connection, name: str, value: int | str) -> None:
-    """Write a fact."""
-    connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
-
-
-def put_range(connection: sqlite3.Connection, numbers: range) -> None:
-    """Let items have their numbers for ids."""
-    # ids that begin with a digit lie together in the index of ids
-    taken = connection.execute("SELECT id FROM items WHERE id >= '0' AND id < ':'")
-    for (id,) in taken:
-        if (
-            len(id) < 19
-            and id.isdecimal()
-            and id == str(int(id))
-            and int(id) in numbers
-        ):
-            raise DataError(
-                f"an item has the id '{id}', which is the running number of another "
-                "to be added. Give ids of your own to all, or use another index."
+    def append_codes(self, rows: Rows) -> range:
+        """Write codes behind the last ones; their items get the next numbers."""
+        first = self._counts.next_number
+        if first + len(rows) > MAX_CODES:
+            raise DataError(f"an index holds at most {MAX_CODES:,} codes.")
+        parts, done = read_parts(self.connection, self.snapshot.state), 0
+        while done < len(rows):
+            part = self._part_to_extend(parts, first + done)
+            some = rows[done : done + MAX_PART_ROWS - part.rows]
+            digests = self.place.rows(part.part).append(
+                part.rows, some, self._last_check(part)
             )
-    goes_on = connection.execute(
-        "UPDATE ranges SET count = count + ? WHERE first + count = ?",
-        (len(numbers), numbers.start),
-    ).rowcount
-    if not goes_on and len(numbers):
-        connection.execute(
-            "INSERT INTO ranges VALUES (?, ?)", (numbers.start, len(numbers))
+            count = part.rows + len(some)
+            part = replace(part, rows=count, span=count)
+            checks = b"".join(check for _, check in digests)
+            self._entries.append(part_entry(part, Chunks(digests[0][0], checks)))
+            parts = [part]
+            done += len(some)
+        self._counts = replace(self._counts, next_number=first + len(rows))
+        return range(first, first + len(rows))
+
+    def put_items(self, numbers: range, rows: Sequence[Row]) -> None:
+        """Add items whose codes have been written."""
+        self._items[len(self._entries)] = numbers, rows
+        self._entries += item_entries(numbers, rows)
+        self._count(len(rows))
+
+    def put_range(self, numbers: range) -> None:
+        """Let items have their numbers for ids."""
+        # ids that begin with a digit lie together in the index of ids
+        query = "SELECT id FROM items WHERE id >= '0' AND id < ':'"
+        for (id,) in self.connection.execute(query):
+            is_short = len(id) < 19 and id.isdecimal()
+            if is_short and id == str(int(id)) and int(id) in numbers:
+                raise DataError(
+                    f"an item has the id '{id}', which is the running number of "
+                    "another to be added. Give ids of your own to all, or use another "
+                    "index."
+                )
+        if numbers:
+            self._entries.append(range_entry(numbers.start, len(numbers)))
+            self._count(len(numbers))
+
+    def drop_items(self, numbers: Iterable[int]) -> None:
+        """Remove items; their codes stay until the next compaction."""
+        gone = list(numbers)
+        self._entries += removal_entries(gone)
+        self._count(-len(gone))
+
+    def apply(self) -> tuple[bytes, State]:
+        """Apply the change to the catalogue.
+
+        Returns:
+            The records to append to the log, and the state after them.
+        """
+        before, entries = self.snapshot.state, self.entries
+        content, digests, end = encode_records(before.uid, before.position, entries)
+        applier = Applier(self.connection, before)
+        at = 0
+        while at < len(entries):
+            if at in self._items:
+                numbers, rows = self._items[at]
+                applier.put_items(numbers, rows, digests[at : at + len(rows)])
+                at += len(rows)
+            else:
+                applier.apply(before.sequence + at + 1, entries[at], digests[at])
+                at += 1
+        return content, applier.finish(end)
+
+    def _count(self, more: int) -> None:
+        self._counts = replace(self._counts, items=self._counts.items + more)
+
+    def _part_to_extend(self, parts: Sequence[PartRecord], number: int) -> PartRecord:
+        """Find the part that goes on with a number, or begin one."""
+        if parts:
+            last = parts[-1]
+            goes_on = last.first + last.rows == number and not last.has_gaps
+            if goes_on and last.rows < MAX_PART_ROWS and not last.sidecars:
+                return last
+        part = PartRecord(self._counts.next_part, number, 0, 0)
+        self._counts = replace(self._counts, next_part=part.part + 1)
+        self.place.rows(part.part).begin()
+        return part
+
+    def _last_check(self, part: PartRecord) -> bytes | None:
+        """Return the checksum of a part's last chunk, where it is not full."""
+        if not part.rows % self.place.rows(part.part).chunk_rows:
+            return None
+        last_first = kept_records(
+            self.connection, self.place.uid, PART, newest_first=True
         )
+        for _, payload in last_first:
+            known, chunks = read_part(payload)
+            if known.part == part.part:
+                return chunks.rows[-DIGEST_BYTES:]
+        return None
 
 
-def put_items(
-    connection: sqlite3.Connection, uid: bytes, numbers: range, rows: Sequence[Row]
-) -> None:
-    """Put items in, with the cells to filter by."""
-    connection.executemany(
-        "INSERT INTO items VALUES (?, ?, ?, ?)",
-        (
-            (number, row.id, row.content, row.digest(uid, number))
-            for number, row in zip(numbers, rows, strict=True)
-        ),
-    )
-    put_cells(connection, numbers, rows)
-
-
-def put_cells(
-    connection: sqlite3.Connection, numbers: Sequence[int], rows: Sequence[Row]
-) -> None:
-    """Put in the cells to filter items by."""
-    columns = _columns(connection, rows)
-    cells = [
-        (columns[name], value, number, spelled)
-        for number, row in zip(numbers, rows, strict=True)
-        for name, value, spelled in row.cells
-    ]
-    # sorted, each page of the table is touched once
-    cells.sort(key=lambda cell: (cell[0], isinstance(cell[1], str), cell[1], cell[2]))
-    connection.executemany("INSERT INTO cells VALUES (?, ?, ?, ?)", cells)
-
-
-def drop_items(
-    connection: sqlite3.Connection, rows: dict[str, tuple[int, str]], running: set[int]
-) -> None:
-    """Take items out; their codes stay until the next compaction."""
-    forget_items(connection, rows)
-    numbers = [number for number, _ in rows.values()]
-    connection.executemany(
-        "INSERT INTO removed (number) VALUES (?)",
-        ((number,) for number in sorted([*numbers, *running])),
+def part_checks(connection: sqlite3.Connection, place: Place) -> dict[int, Chunks]:
+    """Return the checksums of all chunks of each part."""
+    return join_chunks(
+        payload for _, payload in kept_records(connection, place.uid, PART)
     )
 
 
-def forget_items(
-    connection: sqlite3.Connection, rows: dict[str, tuple[int, str]]
-) -> None:
-    """Take out what is known of items, and say nothing of their codes."""
-    columns = dict(connection.execute('SELECT name, "column" FROM columns'))
-    connection.executemany(
-        'DELETE FROM cells WHERE "column" = ? AND value = ? AND number = ? '
-        "AND spelled = ?",
-        _dropped_cells(columns, rows),
-    )
-    connection.executemany(
-        "DELETE FROM items WHERE number = ?",
-        ((number,) for number, _ in rows.values()),
-    )
-
-
-def _dropped_cells(
-    columns: dict[str, int], rows: dict[str, tuple[int, str]]
-) -> Iterator[tuple[int, object, int, str]]:
-    for id, (number, content) in rows.items():
-        for name, value, spelled in cells_of(id, content):
-            yield columns[name], value, number, spelled
-
-
-def _columns(connection: sqlite3.Connection, rows: Sequence[Row]) -> dict[str, int]:
-    """Give the number of each column, new ones too."""
-    named = {cell[0] for row in rows for cell in row.cells} - {LABEL}
-    connection.executemany(
-        "INSERT OR IGNORE INTO columns (name) VALUES (?)",
-        ((name,) for name in [LABEL, *sorted(named)]),
-    )
-    return dict(connection.execute('SELECT name, "column" FROM columns'))
+def join_chunks(payloads: Iterable[bytes]) -> dict[int, Chunks]:
+    """Join what the records of parts say, one after the other, of their chunks."""
+    rows: dict[int, bytearray] = {}
+    last: dict[int, Chunks] = {}
+    for payload in payloads:
+        part, chunks = read_part(payload)
+        known = rows.setdefault(part.part, bytearray())
+        known[chunks.start * DIGEST_BYTES :] = chunks.rows
+        last[part.part] = chunks
+    return {
+        part: replace(chunks, start=0, rows=bytes(rows[part]))
+        for part, chunks in last.items()
+    }

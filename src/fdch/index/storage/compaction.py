@@ -1,71 +1,123 @@
-"""Compaction: parts written anew without the rows of removed items.
+"""Compaction: parts and log written again without what was removed.
 
-New parts are written beside the old ones; one commit puts them in their place.
-Readers that still look at the old files keep them until they let go.
+New parts are written beside the old ones, then a new log that names them. The rename
+of the log is the switch. Readers that still use the old files keep them until they
+let go.
 """
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fdch.errors import DamagedIndex
 from fdch.index.search.buckets import Buckets
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
-from fdch.index.storage.access import Access, View
-from fdch.index.storage.changes import new_part, put_chunks, put_part, set_fact
-from fdch.index.storage.kept_files import file_digest
-from fdch.index.storage.layout import CODES, MOST_PART_ROWS, part_file
-from fdch.index.storage.parts import (
+from fdch.index.storage.access import Access, acknowledged_by
+from fdch.index.storage.acknowledged import acknowledge
+from fdch.index.storage.changes import part_checks
+from fdch.index.storage.checking import part_problems
+from fdch.index.storage.kept_files import file_row
+from fdch.index.storage.layout import (
+    CATALOGUE,
+    CODES,
+    MAX_PART_ROWS,
+    REPAIR,
+    part_file,
+)
+from fdch.index.storage.log import LogHeader
+from fdch.index.storage.parts import OpenPart, Place
+from fdch.index.storage.records import (
     BUCKETS,
     GROUPING,
-    MOST_SPAN,
-    OpenPart,
+    MAX_SPAN,
+    Chunks,
     PartRecord,
-    Place,
+    pack_numbers,
 )
+from fdch.index.storage.rewriting import Content, write_log
 from fdch.index.storage.sidecars import write_sidecar
+from fdch.index.storage.snapshot import Snapshot
+from fdch.index.storage.tables import Applier, State, is_intact_item, read_about
 from fdch.progress import Progress, Update, silent
 
 Batch = tuple[Rows, NDArray[np.int64]]  # codes, and the numbers of their items
+Written = tuple[PartRecord, Chunks]
 
 
 def compact(access: Access, progress: Progress = silent) -> None:
-    """Write parts anew that hold removed rows, or that can be joined."""
+    """Rewrite parts that hold removed rows, or that can be joined, and the log."""
     with access.alone():
-        with access.changing() as view:
-            old = _to_write_anew(view.snapshot.parts)
-            total = sum(part.record.rows for part in old)
-            done = 0
-            for run in _runs(view.snapshot.parts, old):
-                for rows, numbers in _batches(run):
-                    made = _write_part(view, rows, numbers)
-                    _write_sidecars(view, made, rows)
-                    done += len(rows)
-                    progress(Update("compacting", done, total, "code"))
-            _forget(view, old)
+        with access.replacing() as (connection, snapshot):
+            old = _parts_to_rewrite(snapshot.parts)
+            kept = _keep_parts(connection, snapshot, old)
+            made = _write_parts(snapshot, old, progress)
+            state = _replace_log(connection, snapshot, [*kept, *made])
+            acknowledge(access.place.folder, acknowledged_by(state))
         for part in old:
             _unlink(access.place, part.record.part)
         access.catalogue.vacuum()
+        access.checkpoint()
 
 
-def _to_write_anew(parts: Sequence[OpenPart]) -> list[OpenPart]:
+def _parts_to_rewrite(parts: Sequence[OpenPart]) -> list[OpenPart]:
     """Choose the parts with removed rows, and small neighbours to be joined."""
     return [
         part
         for part in parts
         if part.dead is not None
         or not part.is_compacted
-        or (part.record.rows < MOST_PART_ROWS // 2 and len(parts) > 1)
+        or (part.record.rows < MAX_PART_ROWS // 2 and len(parts) > 1)
     ]
+
+
+def _keep_parts(
+    connection: sqlite3.Connection, snapshot: Snapshot, old: Sequence[OpenPart]
+) -> list[Written]:
+    """Return the parts that stay; check those that are to be copied.
+
+    Raises:
+        DamagedIndex: A damaged code would get a checksum that holds.
+    """
+    checks = part_checks(connection, snapshot.place)
+    for part in old:
+        chunks = checks.get(part.record.part)
+        for problem in part_problems(snapshot.place, part.record, chunks):
+            raise DamagedIndex(f"'{snapshot.place.folder}': {problem}. {REPAIR}")
+    gone = {part.record.part for part in old}
+    return [
+        (part.record, checks[part.record.part])
+        for part in snapshot.parts
+        if part.record.part not in gone
+    ]
+
+
+def _write_parts(
+    snapshot: Snapshot, old: Sequence[OpenPart], progress: Progress
+) -> list[Written]:
+    """Write the rows that stay of old parts into new ones."""
+    number, done, made = snapshot.state.next_part, 0, []
+    total = sum(part.record.rows for part in old)
+    for run in _runs(snapshot.parts, old):
+        for rows, numbers in _batches(run):
+            part, chunks = _write_part(snapshot.place, number, rows, numbers)
+            sidecars = _write_sidecars(snapshot.place, number, rows)
+            made.append((replace(part, sidecars=sidecars), chunks))
+            number += 1
+            done += len(rows)
+            progress(Update("compacting", done, total, "code"))
+    return made
 
 
 def _runs(
     parts: Sequence[OpenPart], chosen: Sequence[OpenPart]
 ) -> Iterator[list[OpenPart]]:
-    """Give neighbours among the chosen parts; others keep them apart."""
+    """Return neighbours among the chosen parts; others keep them apart."""
     run: list[OpenPart] = []
     for part in parts:
         if any(part is one for one in chosen):
@@ -78,83 +130,118 @@ def _runs(
 
 
 def _batches(run: Sequence[OpenPart]) -> Iterator[Batch]:
-    """Give the rows that stay, as many at a time as a part may hold."""
+    """Return the rows that stay, as many at a time as a part may hold."""
     held: list[Batch] = []
-    room = MOST_PART_ROWS
+    room = MAX_PART_ROWS
     for part in run:
         offsets = part.living()
         while len(offsets):
             first = int(held[0][1][0]) if held else None
             some = part.item_numbers(offsets[:room])
             if first is not None:
-                some = some[: np.searchsorted(some, first + MOST_SPAN)]
+                some = some[: np.searchsorted(some, first + MAX_SPAN)]
             if len(some):
                 held.append((part.rows[offsets[: len(some)]], some))
             offsets = offsets[len(some) :]
             room -= len(some)
             if not room or len(offsets):
-                yield _joined(held)
-                held, room = [], MOST_PART_ROWS
+                yield _join(held)
+                held, room = [], MAX_PART_ROWS
     if held:
-        yield _joined(held)
+        yield _join(held)
 
 
-def _joined(held: Sequence[Batch]) -> Batch:
+def _join(held: Sequence[Batch]) -> Batch:
     rows, numbers = zip(*held, strict=True)
     return np.concatenate(rows), np.concatenate(numbers)
 
 
-def _write_part(view: View, rows: Rows, numbers: NDArray[np.int64]) -> int:
-    connection, place = view.connection, view.snapshot.place
-    part = new_part(connection, place)
-    first, last = int(numbers[0]), int(numbers[-1])
-    span = last - first + 1
-    segment = place.rows(part)
+def _write_part(
+    place: Place, number: int, rows: Rows, numbers: NDArray[np.int64]
+) -> Written:
+    first, span = int(numbers[0]), int(numbers[-1] - numbers[0]) + 1
+    segment = place.rows(number)
     segment.begin()
-    put_chunks(connection, part, "rows", segment.append(0, rows, None))
+    chunks = Chunks(0, _checks(segment.append(0, rows, None)))
     if span != len(rows):
-        segment = place.numbers(part)
+        segment = place.numbers(number)
         segment.begin()
         relative = (numbers - first).astype(segment.dtype)
-        put_chunks(connection, part, "numbers", segment.append(0, relative, None))
-    put_part(connection, place, PartRecord(part, first, len(rows), span))
-    return part
+        checks = _checks(segment.append(0, relative, None))
+        chunks = replace(chunks, numbers=checks, packed=pack_numbers(relative))
+    return PartRecord(number, first, len(rows), span), chunks
 
 
-def _write_sidecars(view: View, part: int, rows: Rows) -> None:
+def _checks(digests: list[tuple[int, bytes]]) -> bytes:
+    return b"".join(check for _, check in digests)
+
+
+def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int, str]]:
     """Write what makes searching a part faster, where it pays."""
-    place = view.snapshot.place
+    arrays: dict[str, dict[str, NDArray[Any]]] = {}
     grouping = Grouping.build(rows, place.bits)
     if grouping is not None:
         rows = rows[grouping.order]
-        _write_sidecar(view, part, GROUPING, {"rows": rows, **grouping.arrays()})
+        arrays[GROUPING] = {"rows": rows, **grouping.arrays()}
     buckets = Buckets.build(rows, place.bits)
     if buckets is not None:
-        _write_sidecar(view, part, BUCKETS, buckets.arrays())
+        arrays[BUCKETS] = buckets.arrays()
+    written = {}
+    for kind, each in arrays.items():
+        write_sidecar(place.folder, place.uid, part, kind, each)
+        path = part_file(place.folder, part, kind)
+        _, size, check = file_row(place.folder, path)
+        written[kind] = (size, check)
+    return written
 
 
-def _write_sidecar(
-    view: View, part: int, kind: str, arrays: dict[str, NDArray[Any]]
-) -> None:
-    folder, uid = view.snapshot.place.folder, view.snapshot.place.uid
-    write_sidecar(folder, uid, part, kind, arrays)
-    file = part_file(folder, part, kind)
-    row = (f"{CODES}/{file.name}", *file_digest(file))
-    view.connection.execute("INSERT INTO files VALUES (?, ?, ?)", row)
+def _replace_log(
+    connection: sqlite3.Connection, snapshot: Snapshot, parts: Sequence[Written]
+) -> State:
+    """Write a log of what is there now, and let the catalogue follow it."""
+    before = snapshot.state
+    next_part = max([before.next_part, *(part.part + 1 for part, _ in parts)])
+    content = Content(
+        about=read_about(before),
+        items=_living_items(connection, snapshot),
+        ranges=[(int(first), int(last)) for first, last in snapshot.ranges],
+        parts=parts,
+        removed=[],
+        counts=replace(before.counts, commit=before.commit + 1, next_part=next_part),
+    )
+    header = LogHeader(before.uid, before.sequence)
+    end, kept = write_log(snapshot.place.folder, header, content)
+    connection.execute("DELETE FROM records")
+    connection.execute("DELETE FROM parts")
+    applier = Applier(connection, replace(before, first=header.first))
+    for record in kept:
+        applier.apply(*record)
+    return applier.finish(end)
 
 
-def _forget(view: View, old: Sequence[OpenPart]) -> None:
-    for part in old:
-        number = (part.record.part,)
-        view.connection.execute("DELETE FROM parts WHERE part = ?", number)
-        view.connection.execute("DELETE FROM chunks WHERE part = ?", number)
-        sidecars = f"{CODES}/{part.record.part:08d}.%"
-        view.connection.execute("DELETE FROM files WHERE path LIKE ?", (sidecars,))
-    view.connection.execute("DELETE FROM removed")
-    set_fact(view.connection, "generation", view.snapshot.generation + 1)
+def _living_items(
+    connection: sqlite3.Connection, snapshot: Snapshot
+) -> Iterator[tuple[int, str, str]]:
+    """Return every item that has a row, each proven by its checksum.
+
+    Raises:
+        DamagedIndex: One is damaged or missing.
+    """
+    living = snapshot.living()
+    expected = living[~snapshot.is_running(living)]
+    count = 0
+    for row in connection.execute("SELECT * FROM items ORDER BY number"):
+        is_next = count < len(expected) and row[0] == expected[count]
+        if not is_next or not is_intact_item(snapshot.place.uid, *row):
+            break
+        count += 1
+        yield row[:3]
+    if count != len(expected):
+        path = snapshot.place.folder / CATALOGUE
+        raise DamagedIndex(f"'{path}' has lost an item or a checksum. {REPAIR}")
 
 
 def _unlink(place: Place, part: int) -> None:
     for file in (place.folder / CODES).glob(f"{part:08d}.*"):
-        with suppress(OSError):  # the next writer clears it away
+        with suppress(OSError):  # the next writer removes it
             file.unlink()

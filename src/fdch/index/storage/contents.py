@@ -8,11 +8,11 @@ from fdch.index.store import Cell, Contents
 
 
 def describe(view: View) -> dict[str, object]:
-    """Say what there is: plain values for JSON."""
+    """Return what there is: plain values for JSON."""
     snapshot = view.snapshot
     folder = snapshot.place.folder
     rows = sum(part.record.rows for part in snapshot.parts)
-    items = view.count("items")
+    items = view.items
     kept = sum(_bytes(path) for path in folder.rglob("*") if path.is_file())
     return {
         "items": items,
@@ -89,7 +89,7 @@ def _kinds(view: View) -> dict[str, int]:
     query = "SELECT json_extract(content, '$[0]'), count(*) FROM items GROUP BY 1"
     found = {str(kind): count for kind, count in view.connection.execute(query)}
     # items with running numbers for ids are not listed
-    bare = view.count("items") - sum(found.values())
+    bare = view.items - sum(found.values())
     return found | ({"code": found.get("code", 0) + bare} if bare else {})
 
 

@@ -1,31 +1,29 @@
 """Making an index folder: whole with its model, or not at all."""
 
 import errno
-import json
 import os
-import sqlite3
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from fdch.errors import IndexFolderError
-from fdch.index.search.rows import MAX_BITS as MOST_BITS
-from fdch.index.storage.access import facts_checksum
+from fdch.index.search.rows import MAX_BITS
 from fdch.index.storage.acknowledged import Acknowledged, begin
-from fdch.index.storage.catalogue import PAGE_BYTES, commit_durably, create_catalogue
 from fdch.index.storage.drafts import clear_drafts, draft_of
-from fdch.index.storage.kept_files import FileRow, settle_model
+from fdch.index.storage.kept_files import flush_files
 from fdch.index.storage.layout import (
-    CATALOGUE,
     CODES,
-    FORMAT,
+    LOG,
     MODEL,
     make_folders,
     sync_folder,
-    told,
+    translate_os_errors,
 )
-from fdch.index.storage.seal import Seal
+from fdch.index.storage.log import LogHeader
+from fdch.index.storage.records import About, Commit, FileRow
+from fdch.index.storage.recovery import rebuild_catalogue
+from fdch.index.storage.rewriting import Content, write_log
 
 WriteModel = Callable[[Path], str]  # makes the folder and the files in it
 
@@ -42,25 +40,26 @@ def create_folder(
             model's files, to be kept in the index, and gives the fingerprint.
         facts: What else to keep, plain values for JSON.
     """
-    if not 1 <= bits <= MOST_BITS:
-        raise IndexFolderError(f"codes have 1 to {MOST_BITS} bits; got {bits}.")
+    if not 1 <= bits <= MAX_BITS:
+        raise IndexFolderError(f"codes have 1 to {MAX_BITS} bits; got {bits}.")
     target = free_place(path)
     uid = uuid.uuid4()
-    with told(path), _staying(path):
+    with translate_os_errors(path), _not_made(path):
         make_folders(target.parent)
         clear_drafts(target.parent)
         with draft_of(target, uid.hex) as draft:
             files: list[FileRow] = []
             if callable(model):
                 model = model(draft / MODEL)
-                files = settle_model(draft / MODEL)
-            _fill(draft, _kept(uid, bits, model, facts), files)
-            _put_in_place(draft, target, path)
+                files = flush_files(draft, draft / MODEL)
+            about = About(bits, model, dict(facts), files)
+            _fill(draft, uid.bytes, about)
+            put_in_place(draft, target, path)
 
 
 @contextmanager
-def _staying(path: Path) -> Iterator[None]:
-    """Tell what is lost of an index that is not there yet, and cannot be repaired."""
+def _not_made(path: Path) -> Iterator[None]:
+    """Report a file that vanished from an index that is not there yet."""
     try:
         yield
     except FileNotFoundError as problem:
@@ -71,12 +70,12 @@ def _staying(path: Path) -> Iterator[None]:
 
 
 def free_place(path: Path) -> Path:
-    """Give where a new index goes: behind links, where nothing is in the way.
+    """Return where a new index goes: behind links, where nothing is in the way.
 
     Raises:
         IndexFolderError: Something is, or no folder may be made there.
     """
-    with told(path):
+    with translate_os_errors(path):
         target = Path(os.path.realpath(path))
         if target.exists():
             _require_usable(target, path)
@@ -91,7 +90,7 @@ def free_place(path: Path) -> Path:
 
 def _require_usable(target: Path, path: Path) -> None:
     """Refuse what is there, unless it is an empty folder that can be replaced."""
-    if os.path.ismount(target) and not (target / CATALOGUE).is_file():
+    if os.path.ismount(target) and not (target / LOG).is_file():
         raise _mount_point(path)
     if not target.is_dir() or any(target.iterdir()):
         raise _taken(target, path)
@@ -102,37 +101,18 @@ def _require_usable(target: Path, path: Path) -> None:
         )
 
 
-def _kept(
-    uid: uuid.UUID, bits: int, model: str, facts: Mapping[str, object]
-) -> dict[str, str | int]:
-    """Give the facts of an index that has nothing in it."""
-    kept: dict[str, str | int] = {"format": FORMAT, "uid": uid.hex}
-    kept |= {"bits": bits, "model": model}
-    kept["facts"] = json.dumps(facts, ensure_ascii=False)
-    kept["check"] = facts_checksum(uid.bytes, kept)
-    counts = ["commit", "items", "next_number", "next_part", "generation"]
-    return kept | dict.fromkeys(counts, 0)
-
-
-def _fill(draft: Path, kept: dict[str, str | int], files: list[FileRow]) -> None:
-    uid = bytes.fromhex(str(kept["uid"]))
+def _fill(draft: Path, uid: bytes, about: About) -> None:
+    """Write the log of an index that has nothing in it, and what follows from it."""
     (draft / CODES).mkdir()
-    begin(draft, Acknowledged(0, 0, 0, uid))
-    create_catalogue(draft, kept)
-    if files:
-        _put_files(draft, uid, files)
+    content = Content(about, [], [], [], [], Commit())
+    position, _ = write_log(draft, LogHeader(uid, 0), content)
+    begin(draft, Acknowledged(position.sequence, 0, 0, uid))
+    rebuild_catalogue(draft)
     sync_folder(draft)
 
 
-def _put_files(folder: Path, uid: bytes, rows: list[FileRow]) -> None:
-    """Put files on record in a catalogue that nobody has opened yet."""
-    with closing(sqlite3.connect(folder / CATALOGUE)) as connection, connection:
-        commit_durably(connection)
-        connection.executemany("INSERT INTO files VALUES (?, ?, ?)", rows)
-    Seal.of(folder, uid, PAGE_BYTES).write(folder)
-
-
-def _put_in_place(draft: Path, target: Path, path: Path) -> None:
+def put_in_place(draft: Path, target: Path, path: Path) -> None:
+    """Give a folder that is whole its name."""
     try:
         os.rename(draft, target)
     except OSError as problem:
@@ -154,7 +134,7 @@ def _mount_point(path: Path) -> IndexFolderError:
 
 def _taken(target: Path, path: Path) -> IndexFolderError:
     what = "is there already"
-    if (target / CATALOGUE).is_file() and not (target / MODEL).exists():
+    if (target / LOG).is_file() and not (target / MODEL).exists():
         what += ", an index without a model: perhaps its making was stopped"
     return IndexFolderError(
         f"'{path}' {what}. Choose another path, or remove it first."

@@ -12,18 +12,19 @@ from fdch.errors import DataError, suggestion
 from fdch.index.search.gallery import Gallery
 from fdch.index.storage.access import View
 from fdch.index.storage.items import (
-    MOST_EXACT,
+    MAX_EXACT,
     Value,
     as_number,
     as_whole,
     require_texts,
     spellings,
 )
-from fdch.index.storage.snapshot import NUMBERS_AT_A_TIME
 from fdch.index.store import LABEL, Condition
 
-MOST_BYTES = 256 * 2**20
-_MOST_KNOWN = 64
+# in a text, 20 letters each: SQLite's longest has a thousand million
+NUMBERS_AT_A_TIME = 2**25
+MAX_BYTES = 256 * 2**20
+_MAX_KNOWN = 64
 _TEXT = "CASE spelled WHEN '' THEN CAST(value AS TEXT) ELSE spelled END"
 
 
@@ -51,7 +52,7 @@ class Allowed:
         most: Bytes for all of them; the last one is kept whatever it takes.
     """
 
-    def __init__(self, most: int = MOST_BYTES) -> None:
+    def __init__(self, most: int = MAX_BYTES) -> None:
         self._most, self._bytes = most, 0
         self._guard = threading.Lock()
         self._known: OrderedDict[tuple[Condition, ...], Gallery] = OrderedDict()
@@ -86,7 +87,7 @@ class Allowed:
         self._bytes += _bytes(found) - (0 if before is None else _bytes(before))
         self._known[key] = found
         while len(self._known) > 1 and (
-            self._bytes > self._most or len(self._known) > _MOST_KNOWN
+            self._bytes > self._most or len(self._known) > _MAX_KNOWN
         ):
             self._bytes -= _bytes(self._known.popitem(last=False)[1])
 
@@ -153,7 +154,7 @@ def _alike(
     number = as_number(text)
     if number is None:
         return [("value = ?", (each,)) for each in spellings(text)]
-    if isinstance(number, int) or abs(number) < MOST_EXACT:
+    if isinstance(number, int) or abs(number) < MAX_EXACT:
         return [("value = ?", (number,))]
     # beyond 64 bits several whole numbers are one value here; spellings part them
     query = 'SELECT DISTINCT spelled FROM cells WHERE "column" = ? AND value = ?'

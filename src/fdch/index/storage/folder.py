@@ -12,17 +12,14 @@ from fdch.errors import DataError, ModelMismatch
 from fdch.index.search.lookup import nearest, within
 from fdch.index.search.rows import row_words
 from fdch.index.storage.access import Access, View
-from fdch.index.storage.answers import answers_of
-from fdch.index.storage.changes import (
-    append_rows,
-    drop_items,
-    put_items,
-    put_range,
-    set_fact,
-)
 from fdch.index.storage.creating import WriteModel, create_folder
 from fdch.index.storage.filters import Allowed
-from fdch.index.storage.identities import numbers_of, rows_of, running_numbers
+from fdch.index.storage.identities import (
+    answers_of,
+    numbers_of,
+    rows_of,
+    running_numbers,
+)
 from fdch.index.storage.items import from_row, to_row
 from fdch.index.storage.open_folder import OpenFolder
 from fdch.index.storage.unknown_ids import unknown_ids
@@ -79,7 +76,7 @@ class CodeFolder(OpenFolder):
 
     def __len__(self) -> int:
         with self._access.reading() as view:
-            return view.count("items")
+            return view.items
 
     def add(self, items: Sequence[Item], codes: Codes) -> Added:
         """Add items, all or none; an item with a known id replaces that one."""
@@ -93,17 +90,14 @@ class CodeFolder(OpenFolder):
         _require_unique([row.id for row in rows])
         if not rows:
             return Added(0, 0)
-        place = self._access.place
-        with self._access.changing() as view:
-            known = rows_of(view.connection, (row.id for row in rows))
-            others = (row.id for row in rows if row.id not in known)
-            running = set(running_numbers(view.snapshot, others).values())
-            numbers = append_rows(view.connection, place, row_words(codes))
-            drop_items(view.connection, known, running)
-            put_items(view.connection, place.uid, numbers, rows)
-            replaced = len(known) + len(running)
-            _count(view, len(rows) - replaced)
-        return Added(len(rows) - replaced, replaced)
+        with self._access.changing() as change:
+            known = numbers_of(
+                change.connection, change.snapshot, [row.id for row in rows]
+            )
+            numbers = change.append_codes(row_words(codes))
+            change.drop_items(known.values())
+            change.put_items(numbers, rows)
+        return Added(len(rows) - len(known), len(known))
 
     def add_numbered(self, codes: Codes) -> range:
         """Add codes whose ids are running numbers; give these numbers.
@@ -115,23 +109,18 @@ class CodeFolder(OpenFolder):
             DataError: One of the ids is taken.
         """
         self._require_length(codes)
-        with self._access.changing() as view:
-            rows = row_words(codes)
-            numbers = append_rows(view.connection, self._access.place, rows)
-            put_range(view.connection, numbers)
-            _count(view, len(numbers))
+        with self._access.changing() as change:
+            numbers = change.append_codes(row_words(codes))
+            change.put_range(numbers)
         return numbers
 
     def remove(self, ids: Iterable[str]) -> list[str]:
         """Remove items; give those of the ids that were not there."""
         wanted = list(dict.fromkeys(ids))
-        with self._access.changing() as view:
-            known = rows_of(view.connection, wanted)
-            others = [id for id in wanted if id not in known]
-            running = running_numbers(view.snapshot, others)
-            drop_items(view.connection, known, set(running.values()))
-            _count(view, -len(known) - len(running))
-        return [id for id in others if id not in running]
+        with self._access.changing() as change:
+            known = numbers_of(change.connection, change.snapshot, wanted)
+            change.drop_items(known.values())
+        return [id for id in wanted if id not in known]
 
     def items(self, ids: Sequence[str]) -> list[Item | None]:
         """Give what is known of items, None for an unknown id."""
@@ -164,7 +153,7 @@ class CodeFolder(OpenFolder):
         self._require_length(queries)
         with self._access.reading() as view:
             found = nearest(self._allowed.gallery(view, where), queries, k)
-            return answers_of(view, found)
+            return answers_of(view.connection, view.snapshot, found)
 
     def within(
         self,
@@ -178,7 +167,7 @@ class CodeFolder(OpenFolder):
         with self._access.reading() as view:
             gallery = self._allowed.gallery(view, where)
             found = within(gallery, queries, radius, most=most)
-            return answers_of(view, found)
+            return answers_of(view.connection, view.snapshot, found)
 
     def _require_length(self, codes: Codes) -> None:
         if codes.bits != self.bits:
@@ -190,7 +179,7 @@ class CodeFolder(OpenFolder):
 
 
 def _items(view: View, ids: Sequence[str]) -> list[Item | None]:
-    rows = rows_of(view.connection, ids)
+    rows = rows_of(view.connection, view.snapshot, ids)
     running = running_numbers(view.snapshot, (id for id in ids if id not in rows))
     found = {id: from_row(id, content) for id, (_, content) in rows.items()}
     return [found.get(id) or (Item(id) if id in running else None) for id in ids]
@@ -203,10 +192,6 @@ def _codes(view: View, ids: Sequence[str]) -> Codes:
         raise unknown_ids(view, gone, len(ids))
     wanted = np.array([numbers[id] for id in ids], dtype=np.int64)
     return view.snapshot.codes(view.snapshot.positions(wanted))
-
-
-def _count(view: View, more: int) -> None:
-    set_fact(view.connection, "items", view.count("items") + more)
 
 
 def _require_unique(ids: list[str]) -> None:

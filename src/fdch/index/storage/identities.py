@@ -1,42 +1,38 @@
-"""From the user's ids to numbers of items and back."""
+"""From the user's ids to numbers of items and back.
+
+Every row that is read is compared with its own checksum.
+"""
 
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.items import from_row, require_texts
-from fdch.index.storage.layout import CATALOGUE
-from fdch.index.storage.segments import REPAIR
+from fdch.index.search.gallery import Found
+from fdch.index.storage.items import from_row
+from fdch.index.storage.layout import CATALOGUE, REPAIR
 from fdch.index.storage.snapshot import Snapshot
-from fdch.index.store import Item, is_whole
+from fdch.index.storage.tables import is_intact_item
+from fdch.index.store import Answer, Item, is_whole
 
-_IDS_PER_QUERY = 900
 _RUNNING = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 
 
 def rows_of(
-    connection: sqlite3.Connection, ids: Iterable[str]
+    connection: sqlite3.Connection, snapshot: Snapshot, ids: Iterable[str]
 ) -> dict[str, tuple[int, str]]:
-    """Give number and content of the items with these ids that have a row."""
+    """Return number and content of the items with these ids that have a row."""
     wanted = [id for id in dict.fromkeys(ids) if is_whole(id)]
-    found: dict[str, tuple[int, str]] = {}
-    for start in range(0, len(wanted), _IDS_PER_QUERY):
-        some = wanted[start : start + _IDS_PER_QUERY]
-        marks = ",".join("?" * len(some))
-        query = f"SELECT id, number, content FROM items WHERE id IN ({marks})"
-        for id, number, content in connection.execute(query, some):
-            found[id] = number, content
-    return found
+    rows = _rows_where(connection, snapshot, "id", wanted)
+    return {id: (number, content) for number, id, content in rows}
 
 
 def running_numbers(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, int]:
-    """Give the numbers of the items whose ids are running numbers."""
+    """Return the numbers of the items whose ids are running numbers."""
     if not len(snapshot.ranges):
         return {}
     wanted = [id for id in dict.fromkeys(ids) if _RUNNING.fullmatch(id)]
@@ -48,8 +44,8 @@ def running_numbers(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, int]:
 def numbers_of(
     connection: sqlite3.Connection, snapshot: Snapshot, ids: Sequence[str]
 ) -> dict[str, int]:
-    """Give the numbers of the items with these ids that are there."""
-    rows = rows_of(connection, ids)
+    """Return the numbers of the items with these ids that are there."""
+    rows = rows_of(connection, snapshot, ids)
     running = running_numbers(snapshot, (id for id in ids if id not in rows))
     return running | {id: number for id, (number, _) in rows.items()}
 
@@ -57,10 +53,10 @@ def numbers_of(
 def ids_of(
     connection: sqlite3.Connection, snapshot: Snapshot, numbers: NDArray[np.int64]
 ) -> list[str]:
-    """Give the ids of items that are there."""
+    """Return the ids of items that are there."""
     running = snapshot.is_running(numbers)
-    found = dict(_at(connection, snapshot, numbers[~running], "number, id"))
-    require_texts(found.values(), "an item's id")
+    rows = _rows_at(connection, snapshot, numbers[~running])
+    found = {number: id for number, id, _ in rows}
     return [
         str(number) if is_running else found[number]
         for number, is_running in zip(numbers.tolist(), running.tolist(), strict=True)
@@ -70,32 +66,66 @@ def ids_of(
 def items_of(
     connection: sqlite3.Connection, snapshot: Snapshot, numbers: NDArray[np.int64]
 ) -> list[Item]:
-    """Give what is known of items that are there."""
+    """Return what is known of items that are there."""
     running = snapshot.is_running(numbers)
-    rows = _at(connection, snapshot, numbers[~running], "number, id, content")
+    rows = _rows_at(connection, snapshot, numbers[~running])
     found = {number: from_row(id, content) for number, id, content in rows}
     for number in set(numbers[running].tolist()):
         found[number] = Item(str(number))
     return [found[number] for number in numbers.tolist()]
 
 
-def _at(
-    connection: sqlite3.Connection,
-    snapshot: Snapshot,
-    numbers: NDArray[np.int64],
-    columns: str,
-) -> list[Any]:
-    """Read some columns of the rows of items that are there."""
-    wanted = np.unique(numbers)
-    if not len(wanted):
-        return []
-    query = (
-        f"SELECT {columns} FROM items WHERE number IN (SELECT value FROM json_each(?))"
-    )
-    found = connection.execute(query, (json.dumps(wanted.tolist()),)).fetchall()
+def answers_of(
+    connection: sqlite3.Connection, snapshot: Snapshot, found: list[Found]
+) -> list[Answer]:
+    """Return items and codes of what was found, looked up once for all queries."""
+    ends = np.cumsum([len(one.numbers) for one in found])
+    positions = np.concatenate([np.empty(0, np.int64), *(one.numbers for one in found)])
+    items = items_of(connection, snapshot, snapshot.numbers(positions))
+    codes = snapshot.codes(positions)
+    return [
+        Answer(
+            tuple(item.id for item in items[end - len(one.numbers) : end]),
+            one.distances,
+            codes[end - len(one.numbers) : end],
+            one.scanned,
+            tuple(items[end - len(one.numbers) : end]),
+        )
+        for one, end in zip(found, ends, strict=True)
+    ]
+
+
+def _rows_at(
+    connection: sqlite3.Connection, snapshot: Snapshot, numbers: NDArray[np.int64]
+) -> list[tuple[int, str, str]]:
+    """Read the rows of items that are there."""
+    wanted = np.unique(numbers).tolist()
+    found = list(_rows_where(connection, snapshot, "number", wanted))
     if len(found) != len(wanted):
         raise DamagedIndex(
             f"'{snapshot.place.folder / CATALOGUE}' lacks {len(wanted) - len(found)} "
             f"items that have a code. {REPAIR}"
         )
     return found
+
+
+def _rows_where(
+    connection: sqlite3.Connection,
+    snapshot: Snapshot,
+    column: str,
+    values: Sequence[str] | Sequence[int],
+) -> Iterator[tuple[int, str, str]]:
+    """Read number, id and content of rows, each compared with its checksum."""
+    if not values:
+        return
+    query = (
+        "SELECT number, id, content, digest FROM items "
+        f"WHERE {column} IN (SELECT value FROM json_each(?))"
+    )
+    for row in connection.execute(query, (json.dumps(values),)):
+        if not is_intact_item(snapshot.place.uid, *row):
+            raise DamagedIndex(
+                f"'{snapshot.place.folder / CATALOGUE}': what is known of item "
+                f"{str(row[1])[:80]!r} is damaged. {REPAIR}"
+            )
+        yield row[:3]

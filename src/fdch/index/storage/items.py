@@ -11,21 +11,20 @@ from typing import Any, get_args
 import numpy as np
 
 from fdch.errors import DamagedIndex, DataError
-from fdch.index.storage.layout import digest
 from fdch.index.store import LABEL, Cell, Item, Kind
 
-MOST_ID_CHARACTERS = 1024
-MOST_CONTENT_CHARACTERS = 2**24
-MOST_COLUMNS = 1000
+MAX_ID_CHARACTERS = 1024
+MAX_CONTENT_CHARACTERS = 2**24
+MAX_COLUMNS = 1000
 
 _KINDS = get_args(Kind)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _FIRST_LETTERS = frozenset("+-.0123456789")
-_MOST_DIGITS = 400
+_MAX_DIGITS = 400
 _INT64 = 2**63
-MOST_EXACT = _INT64  # from here on numbers are kept as those of floating point
+MAX_EXACT = _INT64  # from here on numbers are kept as those of floating point
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -48,15 +47,6 @@ class Row:
     content: str
     cells: tuple[CellRow, ...]
 
-    def digest(self, uid: bytes, number: int) -> bytes:
-        """Give the checksum that proves the row intact."""
-        return row_digest(uid, number, self.id, self.content)
-
-
-def row_digest(uid: bytes, number: int, id: str, content: str) -> bytes:
-    """Give the checksum of an item's row in the catalogue."""
-    return digest(f"{len(id)} {id}{content}".encode(), uid, "item", number)
-
 
 def to_row(item: Item) -> Row:
     """Check an item and make its row.
@@ -65,9 +55,9 @@ def to_row(item: Item) -> Row:
         DataError: Naming what cannot be stored.
     """
     _require_text("an item's id", item.id)
-    if not 0 < len(item.id) <= MOST_ID_CHARACTERS:
+    if not 0 < len(item.id) <= MAX_ID_CHARACTERS:
         raise DataError(
-            f"an item's id has 1 to {MOST_ID_CHARACTERS} characters; "
+            f"an item's id has 1 to {MAX_ID_CHARACTERS} characters; "
             f"got {len(item.id)} ({item.id[:40]!r})."
         )
     if item.kind not in _KINDS:
@@ -81,10 +71,10 @@ def to_row(item: Item) -> Row:
         _column(name): _cell(item, name, cell) for name, cell in item.columns.items()
     }
     content = _encode([item.kind, item.text, item.image, list(item.labels), columns])
-    if len(content) > MOST_CONTENT_CHARACTERS or len(columns) > MOST_COLUMNS:
+    if len(content) > MAX_CONTENT_CHARACTERS or len(columns) > MAX_COLUMNS:
         raise DataError(
             f"item '{item.id}' has {len(content):,} characters in {len(columns):,} "
-            f"columns; at most {MOST_CONTENT_CHARACTERS:,} in {MOST_COLUMNS:,} fit."
+            f"columns; at most {MAX_CONTENT_CHARACTERS:,} in {MAX_COLUMNS:,} fit."
         )
     return Row(item.id, content, cell_rows(item.labels, columns))
 
@@ -147,7 +137,7 @@ def as_number(text: str) -> int | float | None:
     >>> as_number("10"), as_number("1e2"), as_number("ten")
     (10, 100.0, None)
     """
-    if text[:1] not in _FIRST_LETTERS or len(text) > _MOST_DIGITS:
+    if text[:1] not in _FIRST_LETTERS or len(text) > _MAX_DIGITS:
         return None
     if not _NUMBER.fullmatch(text):
         return None

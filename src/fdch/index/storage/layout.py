@@ -1,13 +1,15 @@
-"""Names, limits and checksums of an index folder.
+"""Names, limits, checksums and system calls of an index folder.
 
-INDEX/index.sqlite      what is known of items, parts and checksums (WAL mode)
-INDEX/index.seal        checksum of every page of index.sqlite
-INDEX/acknowledged.log  number of the last commits that were acknowledged
-INDEX/codes/*.rows      the codes, appended to; with .numbers, .grouping, .buckets
-INDEX/model/            what encodes queries
-INDEX/writer.lock       held by the one writer
-INDEX/damaged/          what repairs put aside
-INDEX/rebuilt/          a catalogue that a repair is about to put in place
+INDEX/items.log            the truth: everything added, changed, removed, in order
+INDEX/codes/*.rows         the codes, appended; their checksums stand in the log
+INDEX/codes/               .numbers, .grouping and .buckets beside them, by compaction
+INDEX/catalogue.sqlite     derived from the log: ids, filter columns
+INDEX/catalogue.check      checksum of catalogue.sqlite
+INDEX/acknowledged         the last commits that were acknowledged
+INDEX/model/               the run that encodes queries
+INDEX/pictures/            uploaded pictures, each named by its checksum
+INDEX/writer.lock          held by the one writer
+INDEX/damaged/             what repairs replaced
 """
 
 import errno
@@ -23,23 +25,29 @@ from pathlib import Path
 
 from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
 
-FORMAT = 1
-CATALOGUE = "index.sqlite"
+FORMAT = 2
+LOG = "items.log"
+CATALOGUE = "catalogue.sqlite"
 WAL = CATALOGUE + "-wal"
-SEAL = "index.seal"
-ACKNOWLEDGED = "acknowledged.log"
+CHECK = "catalogue.check"
+ACKNOWLEDGED = "acknowledged"
 LOCK = "writer.lock"
 CODES = "codes"
 MODEL = "model"
 PARTIAL = ".partial"
+PICTURES = "pictures"
+UPLOADED = re.compile(r"[0-9a-f]{32}\.[a-z]{3,4}")  # names of uploaded pictures
 ASIDE = "damaged"
-DRAFT = "rebuilt"  # a catalogue written anew by a repair that was killed
+_FIRST_FORMAT = "index.sqlite"  # what only an index of the first format has
 _RUN = "run.json"  # what a trained run has, which is no index
 PART_FILE = re.compile(r"(\d{8})\.(rows|numbers|grouping|buckets)")
 
-MOST_PART_ROWS = 2**24
+MAX_PART_ROWS = 2**24
 CHUNK_BYTES = 4096
 DIGEST_BYTES = 16
+REPAIR = (
+    "Run 'fdch index verify' to see what is wrong, 'fdch index repair' to repair it."
+)
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_PATH = {
@@ -88,18 +96,28 @@ def no_index(folder: Path) -> IndexFolderError:
     )
 
 
-def require_remains(folder: Path) -> None:
+def is_index(folder: Path) -> bool:
+    """Tell whether a folder holds an index, of any format."""
+    return any((folder / name).exists() for name in (LOG, CATALOGUE, _FIRST_FORMAT))
+
+
+def require_index(folder: Path) -> None:
     """Refuse a folder with nothing of an index in it, damaged or not."""
-    if not any((folder / name).exists() for name in (CATALOGUE, SEAL, CODES)):
+    if not (folder / LOG).exists() and (folder / _FIRST_FORMAT).exists():
+        raise IndexFolderError(
+            f"index '{folder}' has the first format, which was never released. Create "
+            "it again with 'fdch index create'."
+        )
+    if not any((folder / name).exists() for name in (LOG, CATALOGUE, CODES)):
         raise no_index(folder)
 
 
 _FILES = (
-    *(CATALOGUE + end for end in ("", "-wal", "-shm", "-journal")),
-    *(name + end for name in (SEAL, ACKNOWLEDGED) for end in ("", PARTIAL)),
+    *(CATALOGUE + end for end in ("", "-wal", "-shm", "-journal", PARTIAL)),
+    *(name + end for name in (LOG, CHECK, ACKNOWLEDGED) for end in ("", PARTIAL)),
     LOCK,
 )
-_FOLDERS = (CODES, ASIDE, DRAFT, DRAFT + PARTIAL)
+_FOLDERS = (CODES, ASIDE)
 
 
 def require_plain(folder: Path) -> None:
@@ -110,7 +128,7 @@ def require_plain(folder: Path) -> None:
     """
     for name in _FILES:
         _require_kind(folder / name, stat.S_ISREG, "file")
-    for name in (*_FOLDERS, MODEL):
+    for name in (*_FOLDERS, MODEL, PICTURES):
         _require_kind(folder / name, stat.S_ISDIR, "folder")
     for name in _FOLDERS:
         if (folder / name).is_dir():
@@ -223,8 +241,8 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def told(folder: Path) -> Iterator[None]:
-    """Turn what the system says of an index into errors that users can act on."""
+def translate_os_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of the system into errors that users can act on."""
     try:
         yield
     except OSError as problem:

@@ -3,14 +3,17 @@
 import json
 import os
 import socket
+import time
 import weakref
 from pathlib import Path
 
 from fdch.errors import IndexBusy, IndexFolderError
 from fdch.index.storage.layout import LOCK, digest, open_plainly
 
-_MOST_BYTES = 1024
+_MAX_BYTES = 1024
 _KEY = b"writer"
+_TRIES = 5
+_PAUSE_SECONDS = 0.01
 
 
 class WriterLock:
@@ -57,6 +60,23 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_disinherit)
 
 
+def is_locked(folder: Path) -> bool:
+    """Tell whether a writer is at work, without getting in the way of one."""
+    import fcntl
+
+    try:
+        handle = open_plainly(str(folder / LOCK), os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def lock_problem(folder: Path) -> str | None:
     """Say what is wrong with the words in a lock file, if anything is."""
     try:
@@ -84,14 +104,23 @@ def _require_free(handle: int, folder: Path) -> None:
         raise IndexFolderError(
             "writing to an index needs a system with file locks (Linux, macOS)."
         ) from problem
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as problem:
-        owner = _read_owner(os.pread(handle, _MOST_BYTES, 0)) or "another process"
-        raise IndexBusy(
-            f"index '{folder}' is being written by {owner}. "
-            "Wait until it has finished, or stop it."
-        ) from problem
+    for left in reversed(range(_TRIES)):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as problem:
+            if left:  # perhaps someone only looks whether there is a writer
+                time.sleep(_PAUSE_SECONDS)
+                continue
+            raise _busy(handle, folder) from problem
+
+
+def _busy(handle: int, folder: Path) -> IndexBusy:
+    owner = _read_owner(os.pread(handle, _MAX_BYTES, 0)) or "another process"
+    return IndexBusy(
+        f"index '{folder}' is being written by {owner}. "
+        "Wait until it has finished, or stop it."
+    )
 
 
 def _let_go(handle: int) -> None:

@@ -1,6 +1,7 @@
 """What can be done with an open index folder besides adding and searching."""
 
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,11 +12,12 @@ from fdch.index.storage.access import Access
 from fdch.index.storage.compaction import compact
 from fdch.index.storage.contents import columns, contents, describe
 from fdch.index.storage.duplicates import near_groups
-from fdch.index.storage.identities import ids_of
+from fdch.index.storage.identities import ids_of, items_of
+from fdch.index.storage.kept_files import file_problems
 from fdch.index.storage.layout import MODEL
 from fdch.index.storage.sampling import sample_items
 from fdch.index.storage.verification import Verification, verify_folder
-from fdch.index.store import Contents
+from fdch.index.store import Contents, Item
 from fdch.progress import Progress, silent
 
 
@@ -45,12 +47,17 @@ class OpenFolder:
     @property
     def model(self) -> str:
         """Give the fingerprint of the model that makes the codes."""
-        return str(self._access.facts["model"])
+        return self._access.about.model
+
+    @property
+    def identity(self) -> str:
+        """Return what tells this index from all others; copies have the same."""
+        return self._access.place.uid.hex()
 
     @property
     def facts(self) -> dict[str, object]:
         """Give what else was kept when the index was made."""
-        return dict(self._access.facts["facts"])
+        return dict(self._access.about.facts)
 
     def require_model(self, model: str) -> None:
         """Refuse codes or queries of another model.
@@ -65,16 +72,21 @@ class OpenFolder:
             )
 
     def model_folder(self) -> Path:
-        """Give the folder with the model's files.
+        """Return the folder with the model's files, each as it was written.
 
         Raises:
-            DamagedIndex: There is none.
+            DamagedIndex: One is missing or damaged.
         """
         folder = self.path / MODEL
         if not folder.is_dir():
             raise DamagedIndex(
                 f"index '{self.path}' has lost its model, the folder '{MODEL}' in it. "
                 "Restore it from a copy, or create the index again."
+            )
+        for problem in file_problems(self.path, self._access.about.files):
+            raise DamagedIndex(
+                f"the model in index '{self.path}' is damaged: {problem}. Restore "
+                "that file from a copy."
             )
         return folder
 
@@ -98,6 +110,15 @@ class OpenFolder:
         """Draw so many items at random: their ids and codes."""
         with self._access.reading() as view:
             return sample_items(view, count, seed)
+
+    def batches(self, size: int) -> Iterator[tuple[list[Item], Codes]]:
+        """Return all items and their codes as of one commit, so many at a time."""
+        with self._access.reading() as view:
+            numbers = view.snapshot.living()
+            for start in range(0, len(numbers), size):
+                some = numbers[start : start + size]
+                codes = view.snapshot.codes(view.snapshot.positions(some))
+                yield items_of(view.connection, view.snapshot, some), codes
 
     def compact(self, progress: Progress = silent) -> None:
         """Reclaim the space of removed items, and make searching faster."""
@@ -131,7 +152,7 @@ class OpenFolder:
             return verify_folder(self.path, progress, is_locked=is_locked)
 
     def close(self) -> None:
-        """Let go of the files; leave the folder sealed."""
+        """Let go of the files."""
         self._close()
 
     def __enter__(self) -> Self:

@@ -1,8 +1,6 @@
 """Parts of an index: their files, and how items are found in them."""
 
 import logging
-import sqlite3
-import struct
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +13,15 @@ from fdch.index.search.buckets import Buckets
 from fdch.index.search.gallery import Part
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows, row_length, row_type
-from fdch.index.storage.layout import CATALOGUE, MOST_PART_ROWS, digest
-from fdch.index.storage.segments import REPAIR, Segment
+from fdch.index.storage.kept_files import file_problems, sidecar_rows
+from fdch.index.storage.records import BUCKETS, GROUPING, PartRecord
+from fdch.index.storage.segments import Segment
 from fdch.index.storage.sidecars import map_sidecar
 
 _log = logging.getLogger(__name__)
 
-MOST_SPAN = 2**32
-GROUPING = "grouping"
-BUCKETS = "buckets"
 NOWHERE = -1
-_MOST_COUNT = 2**62  # what is counted can be counted on
+CHECKED_BYTES = 2**26  # of a file that is checked when it is mapped
 _BYTES_AT_A_TIME = 1 << 20
 
 
@@ -45,34 +41,6 @@ class Place:
     def numbers(self, part: int) -> Segment:
         """Give the segment that says which items a part with gaps holds."""
         return Segment(self.folder, self.uid, part, "numbers", np.dtype("<u4"))
-
-
-@dataclass(frozen=True)
-class PartRecord:
-    """What the catalogue says of a part.
-
-    Args:
-        part: Number of its files.
-        first: Number of its first item.
-        rows: How many rows count.
-        span: Its last item's number less the first's, and 1.
-    """
-
-    part: int
-    first: int
-    rows: int
-    span: int
-
-    def row(self, uid: bytes) -> tuple[int, int, int, int, bytes]:
-        """Give the part's row in the catalogue, with a checksum."""
-        content = struct.pack("<3Q", self.first, self.rows, self.span)
-        check = digest(content, uid, "part", self.part)
-        return self.part, self.first, self.rows, self.span, check
-
-    @property
-    def has_gaps(self) -> bool:
-        """Tell whether some numbers between the first and the last are gone."""
-        return self.span != self.rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,48 +107,13 @@ class OpenPart:
         return replace(self, dead=dead)
 
 
-def fact(connection: sqlite3.Connection, place: Place, name: str) -> int:
-    """Read a fact that is a count."""
-    query = "SELECT value FROM facts WHERE name = ?"
-    (value,) = connection.execute(query, (name,)).fetchone() or (None,)
-    if not isinstance(value, int) or not 0 <= value < _MOST_COUNT:
-        raise DamagedIndex(f"'{place.folder / CATALOGUE}' has no '{name}'. {REPAIR}")
-    return value
-
-
-def read_parts(connection: sqlite3.Connection, place: Place) -> list[PartRecord]:
-    """Read what the catalogue says of the parts, in order of insertion."""
-    parts, end = [], 0
-    for row in connection.execute("SELECT * FROM parts ORDER BY first"):
-        part = PartRecord(*row[:4])
-        if not _is_right(part, row, place.uid, end):
-            raise DamagedIndex(
-                f"'{place.folder / CATALOGUE}' describes part {part.part} wrongly. "
-                f"{REPAIR}"
-            )
-        parts.append(part)
-        end = part.first + part.span
-    return parts
-
-
-def _is_right(part: PartRecord, row: tuple[object, ...], uid: bytes, end: int) -> bool:
-    """Tell whether a part's row is as written and goes on after the last part."""
-    if not all(isinstance(value, int) and 0 <= value < 2**63 for value in row[:4]):
-        return False
-    fits = end <= part.first and 0 < part.rows <= min(part.span, MOST_PART_ROWS)
-    return fits and part.span <= MOST_SPAN and part.row(uid) == row
-
-
-def open_part(
-    place: Place, record: PartRecord, known: OpenPart | None, kinds: frozenset[str]
-) -> OpenPart:
+def open_part(place: Place, record: PartRecord, known: OpenPart | None) -> OpenPart:
     """Map a part's files, keeping what is known of it.
 
     Args:
         place: The index.
         record: What the catalogue says of the part.
         known: The part as it was seen before.
-        kinds: Which files there are to make searching it faster.
     """
     if known is not None and known.record == record:
         return known
@@ -192,13 +125,17 @@ def open_part(
     if known is not None and known.dead is not None:
         dead = np.zeros(record.rows, dtype=bool)
         dead[: len(known.dead)] = known.dead
-    return _with_sidecars(place, OpenPart(record, rows, numbers, dead), kinds)
+    return _with_sidecars(place, OpenPart(record, rows, numbers, dead))
 
 
-def _with_sidecars(place: Place, part: OpenPart, kinds: frozenset[str]) -> OpenPart:
-    """Take up what makes searching faster; go on without what is damaged."""
+def _with_sidecars(place: Place, part: OpenPart) -> OpenPart:
+    """Map what makes searching faster; go on without what is damaged."""
     record, whole = part.record, part
+    kinds = record.sidecars
     try:
+        small = [row for row in sidecar_rows(record) if row[1] <= CHECKED_BYTES]
+        for problem in file_problems(place.folder, small):
+            raise DamagedIndex(str(problem))
         if GROUPING in kinds:
             arrays = map_sidecar(place.folder, place.uid, record.part, GROUPING)
             grouped = arrays.pop("rows")

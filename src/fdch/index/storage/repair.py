@@ -1,42 +1,80 @@
-"""Repair: what is provably intact is kept, and what is lost is named."""
+"""Repair: what any copy still proves is kept, and what is lost is named.
 
+The log and the catalogue are two copies of what is known of items; codes are proven by
+checksums in both. Whatever is replaced is copied into INDEX/damaged first. No byte is
+guessed: what no checksum proves is removed, and named.
+"""
+
+import shutil
 import sqlite3
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DamagedIndex
-from fdch.index.storage.access import Access, View, read_facts
-from fdch.index.storage.acknowledged import Acknowledged, acknowledged, begin
-from fdch.index.storage.catalogue import PAGE_BYTES, Catalogue, commit_durably
-from fdch.index.storage.changes import drop_items, forget_items, set_fact
-from fdch.index.storage.consistency import check_catalogue
-from fdch.index.storage.identities import rows_of
+from fdch.codes import Codes
+from fdch.errors import DamagedIndex, DataError, IndexFolderError
+from fdch.index.search.rows import row_words
+from fdch.index.storage.acknowledged import Acknowledged, begin, read_acknowledged
+from fdch.index.storage.changes import join_chunks
+from fdch.index.storage.checking import bad_chunks
+from fdch.index.storage.items import from_row
+from fdch.index.storage.kept_files import Problem, file_problems, sidecar_rows
 from fdch.index.storage.layout import (
     ACKNOWLEDGED,
+    ASIDE,
     CATALOGUE,
-    SEAL,
-    is_damage,
+    CHECK,
+    CODES,
+    DIGEST_BYTES,
+    LOG,
+    WAL,
+    free_path,
+    require_index,
     require_plain,
-    require_remains,
-    told,
+    sync_folder,
+    translate_os_errors,
 )
 from fdch.index.storage.locking import WriterLock
-from fdch.index.storage.mending import lost_numbers, mend_files
-from fdch.index.storage.numbering import Window
-from fdch.index.storage.parts import Place, fact, read_parts
-from fdch.index.storage.restoring import restore_log, restore_pages
-from fdch.index.storage.salvage import (
-    beyond_repair,
-    finish_rebuilding,
-    rebuild,
-    salvage,
+from fdch.index.storage.log import (
+    COMMIT,
+    INDEX,
+    ITEM,
+    PART,
+    RANGE,
+    REMOVAL,
+    Entry,
+    LogHeader,
+    read_header,
+    salvage_records,
 )
-from fdch.index.storage.seal import Seal
-from fdch.index.storage.verification import Problem, verify_folder
+from fdch.index.storage.parts import Place
+from fdch.index.storage.records import (
+    About,
+    Chunks,
+    Commit,
+    PartRecord,
+    read_item,
+    read_part,
+    read_range,
+    read_removal,
+    unpack_numbers,
+)
+from fdch.index.storage.recovery import rebuild_catalogue
+from fdch.index.storage.rewriting import Content, write_log
+from fdch.index.storage.segments import HEADER_BYTES, Segment
+from fdch.index.storage.tables import State, is_intact_item, is_proven
+from fdch.index.storage.verification import (
+    catalogue_problems,
+    replay_log,
+    verify_folder,
+)
+from fdch.index.store import Item
+
+Encode = Callable[[Sequence[Item]], Codes]
 
 
 @dataclass
@@ -58,213 +96,473 @@ class Repair:
     items: int = 0
 
 
-def repair_folder(folder: Path) -> Repair:
-    """Repair an index.
+@dataclass
+class Salvage:
+    """What log and catalogue prove together.
+
+    Args:
+        uid: Identity of the index.
+        about: What never changes of it.
+        items: Id and content by number, of removed items too.
+        records: Kind and payload of removals, ranges and parts, by sequence number.
+        counts: What the last commit said that is known.
+        sequence: The highest number that is known to have been used.
+    """
+
+    uid: bytes
+    about: About | None = None
+    items: dict[int, tuple[str, str]] = field(default_factory=dict)
+    records: dict[int, Entry] = field(default_factory=dict)
+    counts: Commit = field(default_factory=Commit)
+    sequence: int = 0
+
+
+def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
+    """Repair an index that nobody has open.
+
+    Args:
+        folder: The index.
+        encode: Makes the codes of items again, by the model of the index.
 
     Raises:
         IndexFolderError: There is no index.
         DamagedIndex: Nothing can be kept.
         IndexBusy: Another process is writing.
     """
-    require_remains(folder)
+    require_index(folder)
     done = Repair()
-    with told(folder):
+    with translate_os_errors(folder):
         require_plain(folder)
         lock = WriterLock(folder)
         try:
-            finish_rebuilding(folder)
-            names = _mend_catalogue(folder, done)
-            files = mend_files(folder)
-            done.restored += files.told
-            access = Access(folder, writable=True, lock=lock)
-        except BaseException:
+            _repair(folder, encode, done)
+            done.left = verify_folder(folder, is_locked=True).problems
+            done.items = len(replay_items(folder))
+        finally:
             lock.release()
-            raise
-    with closing(access), access.changing() as view:
-        gone = lost_numbers(view, done.restored)
-        _drop(view, gone, files.lost, names, done)
-        done.items = view.count("items")
-    done.left = verify_folder(folder).problems
     return done
 
 
-def _mend_catalogue(folder: Path, done: Repair) -> dict[int, str]:
-    """Make the catalogue sound; give the names of items lost with it."""
-    seal = _seal(folder)
-    wrong: list[int] = []
-    if seal is not None:
-        right, wrong = restore_pages(folder, seal)
-        done.restored += right
-    seen, wrong_records = acknowledged(folder)
-    if seen is not None and _commit(folder) < seen.commit:
-        done.restored += restore_log(folder)
-    try:
-        names = _sound_catalogue(folder, wrong, seal, done)
-        latest = _latest(folder)
-    except (sqlite3.Error, DamagedIndex) as problem:
-        if not is_damage(problem):
-            raise
-        raise beyond_repair(folder, problem) from problem
-    if seal is None:
-        done.restored.append(SEAL)
-    if seen is not None and seen.uid != latest.uid:
-        seen, wrong_records = None, ["it belongs to another index"]
-    if wrong_records:
-        done.restored.append(ACKNOWLEDGED)
-    if seen is not None and seen.commit > latest.commit:
-        done.unnamed.append(
-            f"commits {latest.commit + 1} to {seen.commit}; there were {seen.items} "
-            f"items after them and are {latest.items} now"
+def replay_items(folder: Path) -> range:
+    """Count the items of an index by the last commit of its log."""
+    seen, _ = read_acknowledged(folder)
+    return range(seen.items if seen else 0)
+
+
+def _repair(folder: Path, encode: Encode | None, done: Repair) -> None:
+    is_whole, what = _is_log_whole(folder)
+    salvage = _salvage(folder)
+    if salvage.about is None:
+        raise DamagedIndex(
+            f"index '{folder}' cannot be repaired: neither '{LOG}' nor '{CATALOGUE}' "
+            "says what it is. Restore it from a copy."
         )
-    if wrong_records or seen is None or seen.commit > latest.commit:
-        begin(folder, latest)
-    return names
+    mender = _Mender(folder, salvage, encode, done)
+    mender.put_files_back()
+    mender.mend_parts()
+    if is_whole and not mender.is_changed:
+        _repair_catalogue(folder, done)
+        return
+    if not is_whole:
+        done.restored.append(f"{LOG}: {what}")
+    _put_aside(folder, LOG, CATALOGUE, WAL, CHECK, ACKNOWLEDGED)
+    mender.write()
 
 
-def _seal(folder: Path) -> Seal | None:
+def _is_log_whole(folder: Path) -> tuple[bool, str]:
+    """Tell whether the log proves every commit that was acknowledged."""
     try:
-        return Seal.read(folder)
-    except DamagedIndex:
-        return None
+        log = replay_log(folder)
+    except (DamagedIndex, FileNotFoundError) as problem:
+        return False, str(problem)
+    seen, wrong = read_acknowledged(folder)
+    if seen is not None and seen.uid != log.uid:
+        return False, f"{ACKNOWLEDGED} is of another index"
+    if log.about is None or (seen is not None and seen.sequence > log.end.sequence):
+        return False, f"it is not as written at byte {log.end.offset}"
+    if wrong:
+        return False, f"{ACKNOWLEDGED}: {'; '.join(wrong)}"
+    return True, ""
 
 
-def _commit(folder: Path) -> int:
-    try:
-        return _latest(folder).commit
-    except (sqlite3.Error, DamagedIndex):
-        return -1
+def _repair_catalogue(folder: Path, done: Repair) -> None:
+    """Make the catalogue again where it does not agree with the log."""
+    wrong = list(catalogue_problems(folder, replay_log(folder)))
+    if wrong:
+        _put_aside(folder, CATALOGUE, WAL, CHECK)
+        rebuild_catalogue(folder)
+        done.restored.append(str(wrong[0]))
 
 
-def _latest(folder: Path) -> Acknowledged:
-    """Read the last commit that the catalogue has."""
+def _salvage(folder: Path) -> Salvage:
+    """Read everything that log and catalogue prove."""
+    content = b""
+    with suppress(OSError):
+        content = (folder / LOG).read_bytes()
+    found = Salvage(_identity(folder))
+    for record in salvage_records(content, found.uid):
+        found.sequence = max(found.sequence, record.sequence)
+        kind, payload = record.entry
+        with suppress(DamagedIndex):
+            if kind == ITEM:
+                number, id, text = read_item(payload)
+                found.items[number] = id, text
+            elif kind == INDEX:
+                found.about = About.read(payload)
+            elif kind == COMMIT:
+                found.counts = _later(found.counts, Commit.read(payload))
+            else:
+                found.records[record.sequence] = record.entry
+    _salvage_catalogue(folder, found)
+    seen, _ = read_acknowledged(folder)
+    if seen is not None and seen.uid == found.uid:
+        found.sequence = max(found.sequence, seen.sequence)
+    return found
+
+
+def _later(one: Commit, other: Commit) -> Commit:
+    return other if other.commit >= one.commit else one
+
+
+def _identity(folder: Path) -> bytes:
+    """Find the identity of an index in whichever file still says it.
+
+    Raises:
+        DamagedIndex: None does.
+    """
+    with suppress(DamagedIndex, OSError):
+        return read_header(folder).uid
+    seen, _ = read_acknowledged(folder)
+    if seen is not None:
+        return seen.uid
+    for row in _rows(folder, "SELECT uid FROM state"):
+        if isinstance(row[0], bytes) and len(row[0]) == 16:
+            return row[0]
+    raise DamagedIndex(
+        f"index '{folder}' cannot be repaired: no file says which index it is. Restore "
+        "it from a copy."
+    )
+
+
+def _salvage_catalogue(folder: Path, found: Salvage) -> None:
+    for order in ("", "DESC"):  # from both ends, as far as SQLite can read
+        query = f"SELECT * FROM items ORDER BY number {order}"
+        for row in _rows(folder, query):
+            if is_intact_item(found.uid, *row):
+                found.items.setdefault(row[0], (row[1], row[2]))
+        query = f"SELECT * FROM records ORDER BY kind {order}, sequence {order}"
+        for kind, sequence, payload, check in _rows(folder, query):
+            name = str(kind).encode()
+            known = (REMOVAL, RANGE, PART)
+            if name in known and is_proven(found.uid, name, sequence, payload, check):
+                found.records.setdefault(sequence, Entry(name, payload))
+                found.sequence = max(found.sequence, sequence)
     with (
-        closing(Catalogue(folder, writable=False)) as catalogue,
-        catalogue.reading() as connection,
+        suppress(DamagedIndex, sqlite3.Error, OSError),
+        closing(_connect(folder)) as connection,
     ):
-        place, _ = read_facts(connection, folder)
-        read_parts(connection, place)
-        return Acknowledged(
-            fact(connection, place, "commit"),
-            fact(connection, place, "items"),
-            fact(connection, place, "next_number"),
-            place.uid,
-        )
+        state = State.read(connection, folder)
+        if state.uid == found.uid:
+            found.about = found.about or About.read(state.about)
+            found.counts = _later(found.counts, state.counts)
+            found.sequence = max(found.sequence, state.sequence)
 
 
-def _sound_catalogue(
-    folder: Path, wrong: list[int], seal: Seal | None, done: Repair
-) -> dict[int, str]:
-    """Write the catalogue anew where something in it does not fit."""
-    with (
-        closing(Catalogue(folder, writable=False)) as catalogue,
-        catalogue.reading() as connection,
-    ):
-        place, _ = read_facts(connection, folder)
-        if not wrong and _is_sound(connection, place):
-            found = None
-        else:
-            found = salvage(connection, place, seal)
-    if found is not None:
-        rebuild(folder, found)
-        if wrong or seal is None:
-            done.restored.append(f"{CATALOGUE}, written anew")
-        done.unnamed += found.told
-        return found.lost
-    if seal is None:
-        with closing(sqlite3.connect(folder / CATALOGUE)) as connection:
-            commit_durably(connection)
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        Seal.of(folder, place.uid, PAGE_BYTES).write(folder)
-    return {}
+def _connect(folder: Path) -> sqlite3.Connection:
+    path = (folder / CATALOGUE).absolute()
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
 
 
-def _is_sound(connection: sqlite3.Connection, place: Place) -> bool:
+def _rows(folder: Path, query: str) -> Iterator[tuple]:  # type: ignore[type-arg]
+    """Read rows of a catalogue that may be damaged, as far as that goes."""
     try:
-        (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-        return verdict == "ok" and not list(check_catalogue(connection, place))
-    except Exception as problem:
-        if not is_damage(problem):
-            raise
-        return False
+        with closing(_connect(folder)) as connection:
+            yield from connection.execute(query)
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError, OSError):
+        return
 
 
-def _drop(
-    view: View,
-    gone: NDArray[np.int64],
-    windows: list[Window],
-    names: dict[int, str],
-    done: Repair,
-) -> None:
-    """Take out what is lost: items without a proven code, codes without an item.
+def _put_aside(folder: Path, *names: str) -> None:
+    """Copy what will be replaced into the folder of damaged files."""
+    aside = folder / ASIDE
+    aside.mkdir(exist_ok=True)
+    for name in names:
+        path = folder / name
+        if path.is_file():
+            target = free_path(aside / path.name)
+            shutil.copyfile(path, target)
+            sync_folder(target)
+    sync_folder(aside)
+    sync_folder(folder)
+
+
+class _Mender:
+    """Brings files and records to what can be proven.
 
     Args:
-        view: The index.
-        gone: Numbers of items whose codes are lost.
-        windows: Where it is lost which code is whose.
-        names: What is known of the ids of items that are lost.
-        done: Told of the losses.
+        folder: The index.
+        salvage: What log and catalogue prove.
+        encode: Makes codes again.
+        done: What was done.
     """
-    connection, snapshot = view.connection, view.snapshot
-    table = dict(connection.execute("SELECT number, id FROM items"))
-    numbers = np.array(sorted(table), dtype=np.int64)
-    removed = _forget_removed(view)
-    homeless = numbers[snapshot.positions(numbers) < 0]
-    never = rows_of(connection, (table[n] for n in homeless.tolist()))
-    forget_items(connection, never)
-    alive = snapshot.living()
-    orphans = alive[~snapshot.is_running(alive) & ~np.isin(alive, numbers)]
-    torn = [_within(alive, window) for window in windows]
-    lost = np.unique(np.concatenate([np.intersect1d(gone, alive), orphans, *torn]))
-    rows = rows_of(connection, (table[n] for n in lost.tolist() if n in table))
-    drop_items(connection, rows, {n for n in lost.tolist() if n not in table})
-    done.lost += [*rows, *never]
-    running = lost[snapshot.is_running(lost)]
-    running = np.union1d(running, _running_within(view, removed, windows))
-    done.lost += [str(number) for number in running.tolist()]
-    named = np.array(sorted(names), dtype=np.int64)
-    without = [lost, *(_within(named, window) for window in windows)]
-    known = np.concatenate([numbers, running])
-    for number in np.setdiff1d(np.concatenate(without), known).tolist():
-        if number in names:
-            done.lost.append(names[number])
-        elif not any(window.low <= number < window.high for window in windows):
-            done.unnamed.append(f"the item with number {number}")
-    known = np.concatenate([known, removed, named])
-    for window in windows:
-        rest = window.codes - len(np.unique(_within(known, window)))
-        line = f"an item with a number from {window.low} to {window.high - 1}"
-        done.unnamed += [line] * rest
-    (dead,) = connection.execute("SELECT count(*) FROM removed").fetchone()
-    total = sum(part.record.rows for part in snapshot.parts)
-    set_fact(connection, "items", total - dead)
-    # whoever has the index open must not go on with files and lists of before
-    set_fact(connection, "generation", snapshot.generation + 1)
+
+    def __init__(
+        self, folder: Path, salvage: Salvage, encode: Encode | None, done: Repair
+    ) -> None:
+        assert salvage.about is not None
+        self._folder, self._salvage, self._done = folder, salvage, done
+        self._about, self._encode = salvage.about, encode
+        self._place = Place(folder, salvage.uid, salvage.about.bits)
+        self.is_changed = False
+        self._parts, self._removed, self._ranges = self._replay()
+        self._lost: set[int] = set()
+
+    def _replay(
+        self,
+    ) -> tuple[dict[int, tuple[PartRecord, Chunks]], set[int], list[tuple[int, int]]]:
+        """Apply the records in order; the last compaction has named all its parts."""
+        payloads: list[bytes] = []
+        removed: set[int] = set()
+        ranges: list[tuple[int, int]] = []
+        parts: dict[int, PartRecord] = {}
+        for sequence in sorted(self._salvage.records):
+            kind, payload = self._salvage.records[sequence]
+            with suppress(DamagedIndex):
+                if kind == PART:
+                    part, _ = read_part(payload)
+                    parts[part.part] = part
+                    payloads.append(payload)
+                elif kind == REMOVAL:
+                    removed.update(read_removal(payload).tolist())
+                else:
+                    first, count = read_range(payload)
+                    ranges.append((first, first + count - 1))
+        chunks = join_chunks(payloads)
+        found = {number: (parts[number], chunks[number]) for number in parts}
+        return found, removed, sorted(set(ranges))
+
+    def put_files_back(self) -> None:
+        """Rename files of codes that were swapped, by what their headers say."""
+        wanted = {}
+        for part, _ in self._parts.values():
+            for segment in self._segments(part):
+                wanted[segment.header()] = segment.path
+        moved: list[tuple[Path, Path]] = []
+        for path in sorted((self._folder / CODES).glob("*")):
+            if not path.is_file():
+                continue
+            with path.open("rb") as file:
+                target = wanted.get(file.read(HEADER_BYTES))
+            if target is not None and target != path and not _has(target, wanted):
+                moved.append((path, target))
+        for _, target in moved:
+            if target.exists():
+                _put_aside(self._folder, str(target.relative_to(self._folder)))
+        held = [
+            (path.rename(path.with_name(f"{path.name}.moving")), to)
+            for path, to in moved
+        ]
+        for path, target in held:
+            path.rename(target)
+            name = target.relative_to(self._folder)
+            self._done.restored.append(f"{name}: it had another name")
+        if moved:
+            sync_folder(self._folder / CODES)
+
+    def mend_parts(self) -> None:
+        """Restore the files of parts; note the items whose codes are lost."""
+        for number in sorted(self._parts):
+            part, chunks = self._parts[number]
+            if part.has_gaps:
+                self._mend_numbers(part, chunks)
+            self._mend_rows(part, chunks)
+            self._mend_sidecars(number)
+
+    def write(self) -> None:
+        """Write log, catalogue and acknowledged slots of what is left."""
+        salvage = self._salvage
+        living, running = self._living()
+        counts = Commit(
+            commit=salvage.counts.commit + 1,
+            items=len(living) + running,
+            next_number=max(
+                [salvage.counts.next_number]
+                + [part.first + part.span for part, _ in self._parts.values()]
+            ),
+            next_part=max([salvage.counts.next_part, *(n + 1 for n in self._parts)]),
+        )
+        content = Content(
+            about=self._about,
+            items=((n, *salvage.items[n]) for n in sorted(living)),
+            ranges=self._ranges,
+            parts=[self._parts[number] for number in sorted(self._parts)],
+            removed=sorted(self._dead),
+            counts=counts,
+        )
+        header = LogHeader(salvage.uid, salvage.sequence)
+        position, _ = write_log(self._folder, header, content)
+        seen = Acknowledged(position.sequence, counts.commit, counts.items, salvage.uid)
+        begin(self._folder, seen)
+        rebuild_catalogue(self._folder)
+
+    def _living(self) -> tuple[set[int], int]:
+        """Find the items that are there; note what is lost, and what has no item."""
+        salvage = self._salvage
+        coded = self._numbers()
+        inside = _in_ranges(coded, self._ranges)
+        gone = np.array(sorted(self._removed | self._lost), dtype=np.int64)
+        is_gone = np.isin(coded, gone)
+        numbers = coded[~inside & ~is_gone].tolist()
+        newest: dict[str, int] = {}
+        for number in numbers:
+            if number in salvage.items:
+                newest[salvage.items[number][0]] = number  # an older one was replaced
+        living = set(newest.values())
+        unknown = [n for n in numbers if n not in salvage.items]
+        self._name_losses(living, unknown)
+        running = coded[inside & ~is_gone]
+        alive = np.union1d(np.array(sorted(living), dtype=np.int64), running)
+        self._dead = np.setdiff1d(coded, alive).tolist()
+        return living, len(running)
+
+    def _name_losses(self, living: set[int], unknown: list[int]) -> None:
+        salvage, done = self._salvage, self._done
+        for number in sorted(self._lost - self._removed):
+            if number in salvage.items:
+                done.lost.append(salvage.items[number][0])
+            else:
+                done.lost.append(str(number))
+        done.unnamed += [f"the item that was added as number {n}" for n in unknown]
+        seen = salvage.counts.items
+        coded = [n for n in self._numbers().tolist() if n in salvage.items]
+        back = len(living) + len(self._lost - self._removed) + len(unknown) - seen
+        if back > 0 and not self._ranges and coded:
+            done.unnamed.append(f"removals: {back} removed items are there again")
+
+    def _numbers(self) -> NDArray[np.int64]:
+        """Return the numbers of all rows of all parts."""
+        found = [np.empty(0, np.int64)]
+        for part, chunks in self._parts.values():
+            found.append(part.first + self._relative(part, chunks))
+        return np.unique(np.concatenate(found))
+
+    def _relative(self, part: PartRecord, chunks: Chunks) -> NDArray[np.int64]:
+        if not part.has_gaps:
+            return np.arange(part.rows, dtype=np.int64)
+        return unpack_numbers(chunks.packed, part.rows).astype(np.int64)
+
+    def _segments(self, part: PartRecord) -> list[Segment]:
+        rows, numbers = self._place.rows(part.part), self._place.numbers(part.part)
+        return [rows, numbers] if part.has_gaps else [rows]
+
+    def _mend_numbers(self, part: PartRecord, chunks: Chunks) -> None:
+        """Write a damaged file of numbers again, which the log has as well."""
+        segment = self._place.numbers(part.part)
+        if not _is_damaged(segment, part.rows, chunks.numbers):
+            return
+        name = self._set_aside(segment)
+        numbers = unpack_numbers(chunks.packed, part.rows)
+        segment.begin()
+        segment.append(0, numbers.astype(segment.dtype), None)
+        self._done.restored.append(f"{name}: written again from the log")
+
+    def _mend_rows(self, part: PartRecord, chunks: Chunks) -> None:
+        """Restore damaged chunks of codes from their items, or give them up."""
+        segment = self._place.rows(part.part)
+        if not _is_damaged(segment, part.rows, chunks.rows):
+            return
+        name = self._set_aside(segment)
+        _make_whole(segment, part.rows)
+        checks = bytearray(chunks.rows)
+        relative = self._relative(part, chunks)
+        for chunk in list(bad_chunks(segment, part.rows, chunks.rows)):
+            low = chunk * segment.chunk_rows
+            high = min(low + segment.chunk_rows, part.rows)
+            numbers = (part.first + relative[low:high]).tolist()
+            check = bytes(checks[chunk * DIGEST_BYTES : (chunk + 1) * DIGEST_BYTES])
+            content = self._encoded(segment, chunk, numbers, check)
+            if content is not None:
+                segment.write_at(low, content)
+                self._done.restored.append(f"{name}: rows {low} to {high - 1} encoded")
+                continue
+            self._lost.update(numbers)
+            present = segment.read(low, high)
+            at = slice(chunk * DIGEST_BYTES, (chunk + 1) * DIGEST_BYTES)
+            checks[at] = segment.digest(chunk, present)
+            self.is_changed = True
+        if not self.is_changed:
+            self._done.restored.append(f"{name}: header")
+        mended = Chunks(0, bytes(checks), chunks.numbers, chunks.packed)
+        self._parts[part.part] = part, mended
+
+    def _encoded(
+        self, segment: Segment, chunk: int, numbers: list[int], check: bytes
+    ) -> bytes | None:
+        """Encode the items of a chunk again; None where that does not prove right."""
+        known = [self._salvage.items.get(number) for number in numbers]
+        if self._encode is None or not all(known):
+            return None
+        try:
+            items = [from_row(*each) for each in known if each is not None]
+            codes = self._encode(items)
+        except (DataError, IndexFolderError, OSError):
+            return None
+        rows = np.ascontiguousarray(row_words(codes)).reshape(-1).view(np.uint8)
+        content = rows.tobytes()
+        return content if segment.digest(chunk, content) == check else None
+
+    def _mend_sidecars(self, number: int) -> None:
+        """Go on without files for speed that are damaged; compaction makes new ones."""
+        part, chunks = self._parts[number]
+        if any(file_problems(self._folder, sidecar_rows(part))) or (
+            part.sidecars and self._lost
+        ):
+            for path, _, _ in sidecar_rows(part):
+                (self._folder / path).unlink(missing_ok=True)
+                self._done.restored.append(f"{path}: removed; 'compact' makes it again")
+            part = PartRecord(part.part, part.first, part.rows, part.span)
+            self._parts[number] = part, chunks
+            self.is_changed = True
+
+    def _set_aside(self, segment: Segment) -> str:
+        name = str(segment.path.relative_to(self._folder))
+        _put_aside(self._folder, name)
+        return name
 
 
-def _within(numbers: NDArray[np.int64], window: Window) -> NDArray[np.int64]:
-    return numbers[(numbers >= window.low) & (numbers < window.high)]
+def _has(path: Path, wanted: dict[bytes, Path]) -> bool:
+    """Tell whether a file of codes is where it belongs."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return wanted.get(file.read(HEADER_BYTES)) == path
 
 
-def _forget_removed(view: View) -> NDArray[np.int64]:
-    """Take what has no code out of the list of removed items; give the whole list."""
-    found = view.connection.execute("SELECT number FROM removed")
-    removed = np.fromiter((number for (number,) in found), dtype=np.int64)
-    has_code = np.zeros(len(removed), dtype=bool)
-    for part in view.snapshot.parts:
-        has_code |= part.offsets(removed) >= 0
-    view.connection.executemany(
-        "DELETE FROM removed WHERE number = ?",
-        ((number,) for number in removed[~has_code].tolist()),
-    )
-    return removed
+def _is_damaged(segment: Segment, rows: int, known: bytes) -> bool:
+    if not segment.path.is_file():
+        return True
+    with segment.path.open("rb") as file:
+        if file.read(HEADER_BYTES) != segment.header():
+            return True
+    return next(bad_chunks(segment, rows, known), None) is not None
 
 
-def _running_within(
-    view: View, removed: NDArray[np.int64], windows: list[Window]
-) -> NDArray[np.int64]:
-    """Give the running numbers within windows that may have been items."""
-    found = [np.empty(0, dtype=np.int64)]
-    for window in windows:
-        for first, last in view.snapshot.ranges.tolist():
-            found.append(np.arange(max(first, window.low), min(last + 1, window.high)))
-    return np.setdiff1d(np.concatenate(found), removed)
+def _make_whole(segment: Segment, rows: int) -> None:
+    """Give a file its header and its length."""
+    if not segment.path.is_file():
+        segment.begin()
+    with segment.path.open("r+b") as file:
+        file.write(segment.header())
+        file.truncate(segment.size(rows))
+    sync_folder(segment.path)
+
+
+def _in_ranges(
+    numbers: NDArray[np.int64], ranges: list[tuple[int, int]]
+) -> NDArray[np.bool_]:
+    inside = np.zeros(len(numbers), dtype=bool)
+    for first, last in ranges:
+        inside |= (numbers >= first) & (numbers <= last)
+    return inside

@@ -1,7 +1,7 @@
 """Files of rows: a checked header, then rows that are only ever appended to.
 
-How many rows count is known to the catalogue; what lies behind them is cut by
-the next writer. Checksums are kept there too, one for each few hundred rows.
+The log says how many rows count, and has a checksum for each few hundred of them. What
+lies behind them is an unfinished change; the next writer cuts it off.
 """
 
 import os
@@ -17,16 +17,19 @@ from fdch.errors import DamagedIndex
 from fdch.index.storage.layout import (
     CHUNK_BYTES,
     FORMAT,
+    REPAIR,
     digest,
     open_plainly,
     part_file,
     sync,
     sync_folder,
 )
+from fdch.index.storage.log import write_all
 
 _MAGIC = b"fdchrows"
 _HEAD = struct.Struct("<8sII16sQ8s")
 HEADER_BYTES = 64
+_CHUNKS_AT_A_TIME = 1024
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class Segment:
         with open(self.path, "r+b", opener=open_plainly) as file:
             begun = self._begun(file.fileno(), chunk, inside, last)
             os.truncate(file.fileno(), self.size(before))
-            _write_all(file.fileno(), content, self.size(before))
+            write_all(file.fileno(), content, self.size(before))
             sync(file.fileno())
         return list(self._digests(chunk, begun, content))
 
@@ -148,7 +151,7 @@ class Segment:
 
     def chunks(
         self, rows: int, path: Path | None = None
-    ) -> Iterator[tuple[int, bytes]]:
+    ) -> Iterator[tuple[int, memoryview]]:
         """Read chunk after chunk of the rows that count, as far as the file goes.
 
         Args:
@@ -157,11 +160,26 @@ class Segment:
         """
         with (path or self.path).open("rb") as file:
             file.seek(HEADER_BYTES)
-            left = rows * self.row_bytes
+            left, chunk = rows * self.row_bytes, 0
             step = self.chunk_rows * self.row_bytes
-            for chunk in range(-(-rows // self.chunk_rows)):
-                yield chunk, file.read(min(step, left))
-                left -= step
+            while left > 0:
+                some = memoryview(file.read(min(_CHUNKS_AT_A_TIME * step, left)))
+                for place in range(0, min(_CHUNKS_AT_A_TIME * step, left), step):
+                    yield chunk, some[place : place + step]
+                    chunk += 1
+                left -= _CHUNKS_AT_A_TIME * step
+
+    def read(self, low: int, high: int) -> bytes:
+        """Read some rows, as they are."""
+        with self.path.open("rb") as file:
+            file.seek(self.size(low))
+            return file.read((high - low) * self.row_bytes)
+
+    def write_at(self, row: int, content: bytes) -> None:
+        """Write rows over those from a row on, and flush them to disk."""
+        with open(self.path, "r+b", opener=open_plainly) as file:
+            write_all(file.fileno(), memoryview(content), self.size(row))
+            sync(file.fileno())
 
     def digest(self, chunk: int, content: bytes | bytearray | memoryview) -> bytes:
         """Give the checksum of a chunk."""
@@ -190,12 +208,3 @@ class Segment:
             whole = begun + part.tobytes() if begun else part
             yield chunk, self.digest(chunk, whole)
             chunk, begun, place = chunk + 1, b"", end
-
-
-REPAIR = "Run 'fdch index verify' to see what is wrong, 'fdch index repair' to mend it."
-
-
-def _write_all(handle: int, content: memoryview, place: int) -> None:
-    while content:
-        written = os.pwrite(handle, content[: 2**26], place)
-        content, place = content[written:], place + written

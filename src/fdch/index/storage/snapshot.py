@@ -17,19 +17,11 @@ from fdch.codes import Codes
 from fdch.errors import DamagedIndex
 from fdch.index.search.gallery import Gallery
 from fdch.index.search.rows import row_codes, row_length, row_type
-from fdch.index.storage.layout import CATALOGUE, CODES, PART_FILE
-from fdch.index.storage.parts import (
-    NOWHERE,
-    OpenPart,
-    Place,
-    fact,
-    open_part,
-    read_parts,
-)
-from fdch.index.storage.segments import REPAIR
-
-# in a text, 20 letters each: SQLite's longest has a thousand million
-NUMBERS_AT_A_TIME = 2**25
+from fdch.index.storage.layout import CATALOGUE, REPAIR
+from fdch.index.storage.log import RANGE, REMOVAL
+from fdch.index.storage.parts import NOWHERE, OpenPart, Place, open_part
+from fdch.index.storage.records import read_range, read_removal
+from fdch.index.storage.tables import State, kept_records, read_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,19 +30,20 @@ class Snapshot:
 
     Args:
         place: The folder.
-        commit: Number of the commit.
-        generation: Counts compactions.
-        entry: The last entry of the list of removed items that was heeded.
+        state: What the catalogue says of the commit.
         parts: In order of insertion.
         ranges: First and last number of items whose ids are running numbers, (n, 2).
     """
 
     place: Place
-    commit: int
-    generation: int
-    entry: int
+    state: State
     parts: tuple[OpenPart, ...]
     ranges: NDArray[np.int64]
+
+    @property
+    def commit(self) -> int:
+        """Return the number of the commit."""
+        return self.state.commit
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -132,69 +125,58 @@ def load_snapshot(
         DamagedIndex: The catalogue and the files do not fit.
         FileNotFoundError: A part's file is gone, perhaps by a compaction.
     """
-    commit = fact(connection, place, "commit")
-    if before is not None and before.commit == commit:
+    state = State.read(connection, place.folder)
+    if before is not None and before.state == state:
         return before
-    generation = fact(connection, place, "generation")
-    if before is not None and before.generation != generation:
-        before = None
+    if before is not None and before.state.first != state.first:
+        before = None  # compacted since
     known = {part.record.part: part for part in before.parts} if before else {}
-    sidecars = _sidecars(connection)
     parts = [
-        open_part(
-            place,
-            record,
-            known.get(record.part),
-            sidecars.get(record.part, frozenset()),
-        )
-        for record in read_parts(connection, place)
+        open_part(place, record, known.get(record.part))
+        for record in read_parts(connection, state)
     ]
-    entry, removed = _removed(connection, before.entry if before else 0)
-    ranges = connection.execute(
-        "SELECT first, first + count - 1 FROM ranges ORDER BY 1"
-    ).fetchall()
-    if not all(type(value) is int for bounds in ranges for value in bounds):
+    seen = before.state.sequence if before else -1
+    removed = _removed_numbers(connection, place, seen)
+    if len(removed):
+        parts = [part.without(removed) for part in parts]
+    _require_counted(place, state, parts)
+    ranges = _join_ranges(connection, place, seen, before)
+    return Snapshot(place, state, tuple(parts), ranges)
+
+
+def _removed_numbers(
+    connection: sqlite3.Connection, place: Place, after: int
+) -> NDArray[np.int64]:
+    """Read the numbers of the items removed since some record."""
+    found = [
+        read_removal(payload)
+        for _, payload in kept_records(connection, place.uid, REMOVAL, after)
+    ]
+    return np.concatenate([np.empty(0, np.int64), *found])
+
+
+def _join_ranges(
+    connection: sqlite3.Connection, place: Place, after: int, before: Snapshot | None
+) -> NDArray[np.int64]:
+    """Read which numbers are ids of items; ranges that touch become one."""
+    ranges = before.ranges.tolist() if before else []
+    for _, payload in kept_records(connection, place.uid, RANGE, after):
+        first, count = read_range(payload)
+        if ranges and ranges[-1][1] + 1 == first:
+            ranges[-1][1] += count
+        elif count:
+            ranges.append([first, first + count - 1])
+    return np.array(ranges, dtype=np.int64).reshape(-1, 2)
+
+
+def _require_counted(place: Place, state: State, parts: list[OpenPart]) -> None:
+    """Refuse a catalogue that has lost, or gained, a removal or a part."""
+    alive = sum(
+        part.record.rows - (0 if part.dead is None else int(part.dead.sum()))
+        for part in parts
+    )
+    if alive != state.items:
         raise DamagedIndex(
-            f"'{place.folder / CATALOGUE}' describes running numbers wrongly. {REPAIR}"
+            f"'{place.folder / CATALOGUE}' counts {state.items:,} items; {alive:,} "
+            f"have a code. {REPAIR}"
         )
-    return Snapshot(
-        place,
-        commit,
-        generation,
-        entry,
-        tuple(part.without(removed) for part in parts)
-        if len(removed)
-        else tuple(parts),
-        np.array(ranges, dtype=np.int64).reshape(-1, 2),
-    )
-
-
-def _sidecars(connection: sqlite3.Connection) -> dict[int, frozenset[str]]:
-    """Read which parts have files that make searching faster."""
-    query = f"SELECT path FROM files WHERE path LIKE '{CODES}/%'"
-    found: dict[int, frozenset[str]] = {}
-    for (path,) in connection.execute(query):
-        name = PART_FILE.fullmatch(path.removeprefix(f"{CODES}/"))
-        if name:
-            kinds = found.get(int(name[1]), frozenset())
-            found[int(name[1])] = kinds | {name[2]}
-    return found
-
-
-def _removed(
-    connection: sqlite3.Connection, after: int
-) -> tuple[int, NDArray[np.int64]]:
-    """Read the items removed since some entry of their list."""
-    query = (
-        "SELECT max(entry), group_concat(number) FROM "
-        "(SELECT entry, CAST(number AS INTEGER) AS number FROM removed "
-        "WHERE entry > ? ORDER BY entry LIMIT ?)"
-    )
-    found, is_last = [np.empty(0, np.int64)], False
-    while not is_last:
-        page = (after, NUMBERS_AT_A_TIME)
-        last, listed = connection.execute(query, page).fetchone()
-        found.append(np.fromstring(listed or "", dtype=np.int64, sep=","))
-        is_last = len(found[-1]) < NUMBERS_AT_A_TIME
-        after = last or after
-    return after, np.concatenate(found)

@@ -1,22 +1,51 @@
-"""The tables of a catalogue."""
+"""The tables of the catalogue, and how records of the log change them."""
 
+import json
 import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from fdch.errors import DamagedIndex, IndexFolderError
-from fdch.index.storage.layout import CATALOGUE, FORMAT
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.errors import DamagedIndex
+from fdch.index.storage.items import Row, Value, cells_of
+from fdch.index.storage.layout import CATALOGUE, REPAIR, digest
+from fdch.index.storage.log import (
+    COMMIT,
+    INDEX,
+    ITEM,
+    PART,
+    RANGE,
+    REMOVAL,
+    Entry,
+    Position,
+    payload_digest,
+)
+from fdch.index.storage.records import (
+    About,
+    Commit,
+    PartRecord,
+    item_entry,
+    read_item,
+    read_part,
+    read_removal,
+)
+from fdch.index.store import LABEL
 
 SCHEMA = (
-    "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE parts (part INTEGER PRIMARY KEY, first INTEGER NOT NULL, "
-    "rows INTEGER NOT NULL, span INTEGER NOT NULL, digest BLOB NOT NULL)",
-    "CREATE TABLE chunks (part INTEGER NOT NULL, kind TEXT NOT NULL, "
-    "chunk INTEGER NOT NULL, digest BLOB NOT NULL, "
-    "PRIMARY KEY (part, kind, chunk)) WITHOUT ROWID",
-    "CREATE TABLE files (path TEXT PRIMARY KEY, bytes INTEGER NOT NULL, "
-    "digest BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE ranges (first INTEGER PRIMARY KEY, count INTEGER NOT NULL)",
-    "CREATE TABLE removed (entry INTEGER PRIMARY KEY, number INTEGER NOT NULL UNIQUE)",
+    "CREATE TABLE state (row INTEGER PRIMARY KEY CHECK (row = 0), uid BLOB NOT NULL, "
+    "about TEXT NOT NULL, first INTEGER NOT NULL, sequence INTEGER NOT NULL, "
+    '"offset" INTEGER NOT NULL, chain BLOB NOT NULL, "commit" INTEGER NOT NULL, '
+    "items INTEGER NOT NULL, next_number INTEGER NOT NULL, "
+    "next_part INTEGER NOT NULL, digest BLOB NOT NULL)",
+    "CREATE TABLE records (kind TEXT NOT NULL, sequence INTEGER NOT NULL, "
+    "payload BLOB NOT NULL, digest BLOB NOT NULL, "
+    "PRIMARY KEY (kind, sequence)) WITHOUT ROWID",
+    "CREATE TABLE parts (part INTEGER PRIMARY KEY, content TEXT NOT NULL, "
+    "digest BLOB NOT NULL)",
     "CREATE TABLE items (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
     "content TEXT NOT NULL, digest BLOB NOT NULL)",
     'CREATE TABLE columns ("column" INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)',
@@ -24,23 +53,282 @@ SCHEMA = (
     "number INTEGER NOT NULL, spelled TEXT NOT NULL, "
     'PRIMARY KEY ("column", value, number, spelled)) WITHOUT ROWID',
 )
+_KEPT = (REMOVAL, RANGE, PART)  # which the table of records has, too
+_ITEMS_AT_A_TIME = 10_000
 
 
-def require_own_schema(connection: sqlite3.Connection, folder: Path) -> None:
-    """Trust no trigger, view or table that this program did not make."""
-    found = [
-        sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema") if sql
-    ]
-    if "facts" in str(found):
-        row = connection.execute("SELECT value FROM facts WHERE name = 'format'")
-        (version,) = row.fetchone() or (None,)
-        if isinstance(version, int) and version > FORMAT:
-            raise IndexFolderError(
-                f"index '{folder}' has format {version}, written by a later version; "
-                f"this one reads formats up to {FORMAT}. Upgrade fdch to open it."
-            )
-    if sorted(found) != sorted(SCHEMA):
-        raise DamagedIndex(
-            f"'{folder / CATALOGUE}' is not the catalogue of an index, or it is "
-            "damaged. Check the path, or run 'fdch index verify'."
+@dataclass(frozen=True)
+class State:
+    """Up to where the catalogue follows the log, and what it then holds.
+
+    Args:
+        uid: Identity of the index.
+        about: What never changes of it, as JSON.
+        first: Sequence number before the log's first; changes with each compaction.
+        sequence: Of the last record applied.
+        offset: Bytes of the log up to there.
+        chain: Check of that record.
+        commit: Number of the last commit.
+        items: How many items there are.
+        next_number: The number that the next item gets.
+        next_part: The number that the next part gets.
+    """
+
+    uid: bytes
+    about: str
+    first: int
+    sequence: int
+    offset: int
+    chain: bytes
+    commit: int = 0
+    items: int = 0
+    next_number: int = 0
+    next_part: int = 0
+
+    @property
+    def position(self) -> Position:
+        """Return the end of the log as far as it was applied."""
+        return Position(self.sequence, self.offset, self.chain)
+
+    @property
+    def counts(self) -> Commit:
+        """Return what the last commit said."""
+        return Commit(self.commit, self.items, self.next_number, self.next_part)
+
+    def at(self, end: Position) -> "State":
+        """Return the state at another end of the log."""
+        return replace(self, sequence=end.sequence, offset=end.offset, chain=end.chain)
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Put the state into the catalogue."""
+        marks = ", ".join("?" * 11)
+        connection.execute(
+            f"INSERT OR REPLACE INTO state VALUES (0, {marks})",
+            (*astuple(self), self._digest()),
         )
+
+    def _digest(self) -> bytes:
+        values = [
+            each.hex() if isinstance(each, bytes) else each for each in astuple(self)
+        ]
+        return digest(json.dumps(values).encode(), self.uid, "state")
+
+    @classmethod
+    def read(cls, connection: sqlite3.Connection, folder: Path) -> "State":
+        """Read the state, with its checksum.
+
+        Raises:
+            DamagedIndex: There is none, or it is not as written.
+        """
+        row = connection.execute("SELECT * FROM state").fetchone()
+        if row is not None:
+            state, check = cls(*row[1:-1]), row[-1]
+            is_typed = isinstance(state.uid, bytes) and len(state.uid) == 16
+            if is_typed and state._digest() == check:
+                return state
+        raise DamagedIndex(f"'{folder / CATALOGUE}' has lost its state. {REPAIR}")
+
+
+class Applier:
+    """Applies records to the catalogue, a commit at a time.
+
+    Args:
+        connection: Inside a transaction.
+        state: Up to where the catalogue follows the log.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, state: State) -> None:
+        self._connection = connection
+        self.state = state
+        self._pending: list[tuple[int, str, str, bytes]] = []
+        self._cells: list[tuple[int, Value, int, str]] = []
+        self._columns: dict[str, int] = {}
+
+    def apply(self, sequence: int, entry: Entry, check: bytes) -> None:
+        """Apply one record.
+
+        Args:
+            sequence: Its number.
+            entry: What it says.
+            check: Digest of its payload.
+        """
+        kind, payload = entry
+        if kind == ITEM:
+            number, id, content = read_item(payload)
+            row = Row(id, content, cells_of(id, content))
+            self.put_items([number], [row], [check])
+        elif kind in _KEPT:
+            self._keep(sequence, entry, check)
+        elif kind == COMMIT:
+            self.state = replace(self.state, **asdict(Commit.read(payload)))
+        elif kind == INDEX:
+            self.state = replace(self.state, about=payload.decode())
+        else:
+            raise DamagedIndex(f"the log has a record of unknown kind {kind!r}.")
+
+    def put_items(
+        self, numbers: Sequence[int], rows: Sequence[Row], checks: Sequence[bytes]
+    ) -> None:
+        """Apply the records of items whose cells are known."""
+        self._number_columns({cell[0] for row in rows for cell in row.cells})
+        columns = self._columns
+        self._pending += [
+            (number, row.id, row.content, check)
+            for number, row, check in zip(numbers, rows, checks, strict=True)
+        ]
+        self._cells += [
+            (columns[name], value, number, text)
+            for number, row in zip(numbers, rows, strict=True)
+            for name, value, text in row.cells
+        ]
+        if len(self._pending) >= _ITEMS_AT_A_TIME:
+            self._insert_items()
+
+    def finish(self, end: Position) -> State:
+        """Write what is pending, and the state at the end of a commit; return it."""
+        self._insert_items()
+        self.state = self.state.at(end)
+        self.state.write(self._connection)
+        return self.state
+
+    def _keep(self, sequence: int, entry: Entry, check: bytes) -> None:
+        uid, (kind, payload) = self.state.uid, entry
+        check = digest(check, uid, "kept", sequence)
+        self._connection.execute(
+            "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
+            (kind.decode(), sequence, payload, check),
+        )
+        if kind == PART:
+            part, _ = read_part(payload)
+            put_part(self._connection, uid, part)
+        elif kind == REMOVAL:
+            self._insert_items()
+            self._drop_items(read_removal(payload))
+
+    def _insert_items(self) -> None:
+        """Put items in, with the cells to filter by."""
+        if not self._pending:
+            return
+        self._connection.executemany(
+            "INSERT INTO items VALUES (?, ?, ?, ?)", self._pending
+        )
+        # sorted, each page of the table is touched once
+        self._cells.sort(key=lambda cell: (cell[0], isinstance(cell[1], str), cell[1:]))
+        self._connection.executemany(
+            "INSERT INTO cells VALUES (?, ?, ?, ?)", self._cells
+        )
+        self._pending, self._cells = [], []
+
+    def _number_columns(self, names: set[str]) -> None:
+        """Give each column a number, new ones too."""
+        if names <= self._columns.keys() and LABEL in self._columns:
+            return
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO columns (name) VALUES (?)",
+            ((name,) for name in [LABEL, *sorted(names - {LABEL})]),
+        )
+        self._columns = dict(
+            self._connection.execute('SELECT name, "column" FROM columns')
+        )
+
+    def _drop_items(self, numbers: NDArray[np.int64]) -> None:
+        """Take items out; their codes stay until the next compaction."""
+        columns = dict(self._connection.execute('SELECT name, "column" FROM columns'))
+        listed = json.dumps(numbers.tolist())
+        inside = "number IN (SELECT value FROM json_each(?))"
+        rows = self._connection.execute(
+            f"SELECT number, id, content FROM items WHERE {inside}", (listed,)
+        ).fetchall()
+        self._connection.executemany(
+            'DELETE FROM cells WHERE "column" = ? AND value = ? AND number = ? '
+            "AND spelled = ?",
+            (
+                (columns[name], value, number, spelled)
+                for number, id, content in rows
+                for name, value, spelled in cells_of(id, content)
+            ),
+        )
+        self._connection.execute(f"DELETE FROM items WHERE {inside}", (listed,))
+
+
+def put_part(connection: sqlite3.Connection, uid: bytes, part: PartRecord) -> None:
+    """Put in what is known of a part."""
+    content = part.write()
+    row = (part.part, content, digest(content.encode(), uid, "part"))
+    connection.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", row)
+
+
+def read_parts(connection: sqlite3.Connection, state: State) -> list[PartRecord]:
+    """Read all parts, in order of insertion.
+
+    Raises:
+        DamagedIndex: One is not as written, or does not go on after the one before.
+    """
+    parts = []
+    for _, content, check in connection.execute("SELECT * FROM parts"):
+        if digest(str(content).encode(), state.uid, "part") != check:
+            raise DamagedIndex(f"{CATALOGUE} describes a part wrongly. {REPAIR}")
+        parts.append(PartRecord.read(content))
+    parts.sort(key=lambda part: part.first)
+    end = 0
+    for part in parts:
+        if part.first < end or part.part >= state.next_part:
+            raise DamagedIndex(f"{CATALOGUE} describes a part wrongly. {REPAIR}")
+        end = part.first + part.span
+    if end > state.next_number:
+        raise DamagedIndex(f"{CATALOGUE} describes a part wrongly. {REPAIR}")
+    return parts
+
+
+def kept_records(
+    connection: sqlite3.Connection,
+    uid: bytes,
+    kind: bytes,
+    after: int = -1,
+    *,
+    newest_first: bool = False,
+) -> Iterator[tuple[int, bytes]]:
+    """Read sequence number and payload of records that the catalogue keeps.
+
+    Raises:
+        DamagedIndex: One is not as written.
+    """
+    query = (
+        "SELECT sequence, payload, digest FROM records "
+        "WHERE kind = ? AND sequence > ? ORDER BY sequence"
+        + (" DESC" if newest_first else "")
+    )
+    for row in connection.execute(query, (kind.decode(), after)):
+        if not is_proven(uid, kind, *row):
+            raise DamagedIndex(f"a record in {CATALOGUE} is damaged. {REPAIR}")
+        yield row[0], row[1]
+
+
+def is_proven(uid: bytes, kind: bytes, sequence: Any, payload: Any, check: Any) -> bool:
+    """Tell whether a row of the table of records is as written."""
+    if not isinstance(payload, bytes) or type(sequence) is not int or sequence < 0:
+        return False
+    content = payload_digest(uid, Entry(kind, payload))
+    return digest(content, uid, "kept", sequence) == check
+
+
+def item_digest(uid: bytes, number: int, id: str, content: str) -> bytes:
+    """Return the checksum of an item's row."""
+    return payload_digest(uid, item_entry(number, id, content))
+
+
+def is_intact_item(uid: bytes, number: Any, id: Any, content: Any, check: Any) -> bool:
+    """Tell whether an item's row is as written."""
+    if type(number) is not int or not 0 <= number < 2**63:
+        return False
+    if not isinstance(id, str) or not isinstance(content, str) or len(id) > 2**14:
+        return False
+    try:
+        return item_digest(uid, number, id, content) == check
+    except UnicodeEncodeError:
+        return False
+
+
+def read_about(state: State) -> About:
+    """Read what never changes of an index."""
+    return About.read(state.about)

@@ -25,23 +25,23 @@ def unknown_ids(view: View, gone: Sequence[str], asked: int) -> DataError:
     """
     folder = view.snapshot.place.folder
     if asked == 1:
-        told = f"index '{folder}' has no item '{gone[0]}'"
+        said = f"index '{folder}' has no item '{gone[0]}'"
     else:
         more = ", ..." if len(gone) > _LISTED else ""
-        told = (
+        said = (
             f"{len(gone)} of {asked} ids are not in index '{folder}': "
             f"{_quoted(gone[:_LISTED])}{more}"
         )
-    items = view.count("items")
+    items = view.items
     if not items:
-        return DataError(f"{told}: it is empty. Fill it with 'fdch index add'.")
+        return DataError(f"{said}: it is empty. Fill it with 'fdch index add'.")
     drawn, _ = sample_items(view, _DRAWN, seed=0)
     near = _near(gone[0], [*_beside(view, gone[0]), *drawn])
     if near:
-        return DataError(f"{told}. Near '{gone[0]}' are {_quoted(near)}.")
+        return DataError(f"{said}. Near '{gone[0]}' are {_quoted(near)}.")
     counted = "1 item" if items == 1 else f"{items:,} items"
     return DataError(
-        f"{told}, nor any like it. It has {counted}, such as {_quoted(drawn[:_NEAR])}; "
+        f"{said}, nor any like it. It has {counted}, such as {_quoted(drawn[:_NEAR])}; "
         "searching by words shows the ids of what is found."
     )
 

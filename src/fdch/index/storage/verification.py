@@ -1,57 +1,57 @@
 """Whether every byte of an index folder is as it was written, and all parts fit."""
 
+import hashlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from fdch.errors import DamagedIndex
-from fdch.index.storage.access import read_facts
-from fdch.index.storage.acknowledged import Acknowledged, acknowledged
-from fdch.index.storage.catalogue import Catalogue
-from fdch.index.storage.consistency import check_catalogue
-from fdch.index.storage.kept_files import file_digest
+from fdch.index.storage.acknowledged import Acknowledged, read_acknowledged
+from fdch.index.storage.catalogue import Catalogue, check_problem
+from fdch.index.storage.changes import join_chunks
+from fdch.index.storage.checking import part_problems
+from fdch.index.storage.items import cells_of, from_row
+from fdch.index.storage.kept_files import Problem, file_problems, sidecar_rows
 from fdch.index.storage.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
-    DRAFT,
     LOCK,
+    LOG,
     MODEL,
-    SEAL,
-    WAL,
+    PICTURES,
+    UPLOADED,
     is_damage,
+    require_index,
     require_plain,
-    require_remains,
-    told,
+    translate_os_errors,
 )
 from fdch.index.storage.locking import WriterLock, lock_problem
-from fdch.index.storage.parts import PartRecord, Place, fact, read_parts
-from fdch.index.storage.seal import Seal
-from fdch.index.storage.segments import HEADER_BYTES, Segment
-from fdch.index.storage.wal import EMPTY, read_log
+from fdch.index.storage.log import (
+    ITEM,
+    PART,
+    REMOVAL,
+    Position,
+    read_header,
+    read_records,
+)
+from fdch.index.storage.parts import Place
+from fdch.index.storage.records import (
+    About,
+    PartRecord,
+    read_item,
+    read_part,
+    read_removal,
+)
+from fdch.index.storage.recovery import commits_of
+from fdch.index.storage.tables import State, is_intact_item, is_proven
+from fdch.index.store import Item
 from fdch.progress import Progress, Update, silent
 
 _METHOD = "method"  # an index that says which one makes its codes has it inside
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong with an index.
-
-    Args:
-        file: Path inside the folder.
-        where: Which part of the file, or "".
-        what: What is wrong there.
-    """
-
-    file: str
-    where: str
-    what: str
-
-    def __str__(self) -> str:
-        where = f", {self.where}" if self.where else ""
-        return f"{self.file}{where}: {self.what}"
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,29 @@ class Verification:
         return not self.problems
 
 
+@dataclass
+class Replayed:
+    """What a log says, as of its last commit.
+
+    Args:
+        uid: Identity of the index.
+        about: What never changes of it.
+        end: The last commit.
+        items: Number and checksum of each item that was not removed.
+        records: Kind, sequence number and checksum of the other records.
+        parts: By their numbers.
+        payloads: Of the records of parts.
+    """
+
+    uid: bytes
+    end: Position
+    about: About | None = None
+    items: dict[int, bytes] = field(default_factory=dict)
+    records: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    parts: dict[int, PartRecord] = field(default_factory=dict)
+    payloads: list[bytes] = field(default_factory=list)
+
+
 def verify_folder(
     folder: Path, progress: Progress = silent, *, is_locked: bool = False
 ) -> Verification:
@@ -77,19 +100,49 @@ def verify_folder(
 
     Args:
         folder: The index.
-        progress: Told after each step.
+        progress: Called after each step.
         is_locked: Whether the caller has the writer's lock.
 
     Raises:
         IndexFolderError: There is no index.
         IndexBusy: Another process is writing.
     """
-    require_remains(folder)
-    with ExitStack() as stack, told(folder):
+    require_index(folder)
+    with ExitStack() as stack, translate_os_errors(folder):
         require_plain(folder)
         if not is_locked and _can_lock(folder):
             stack.callback(WriterLock(folder).release)
         return Verification(tuple(_problems(folder, progress, is_locked)))
+
+
+def replay_log(folder: Path, until: int | None = None) -> Replayed:
+    """Read what the log says, up to a sequence number or its last commit.
+
+    Raises:
+        DamagedIndex: Its header, or what a record says, cannot be read.
+    """
+    header = read_header(folder)
+    found = Replayed(header.uid, header.start)
+    for commit in commits_of(read_records(folder, header.uid, header.start)):
+        if until is not None and commit[-1].sequence > until:
+            break
+        for record in commit:
+            kind, payload = record.entry
+            if kind == ITEM:
+                found.items[read_item(payload)[0]] = record.digest
+            elif kind == b"F":
+                found.about = About.read(payload)
+            elif kind != b"C":
+                found.records[kind.decode(), record.sequence] = record.digest
+            if kind == REMOVAL:
+                for number in read_removal(payload).tolist():
+                    found.items.pop(number, None)
+            elif kind == PART:
+                part, _ = read_part(payload)
+                found.parts[part.part] = part
+                found.payloads.append(payload)
+        found.end = commit[-1].position
+    return found
 
 
 def _can_lock(folder: Path) -> bool:
@@ -103,125 +156,157 @@ def _can_lock(folder: Path) -> bool:
 def _problems(folder: Path, progress: Progress, is_locked: bool) -> Iterator[Problem]:
     if not is_locked and (wrong := lock_problem(folder)):
         yield Problem(LOCK, "", wrong)
-    if (folder / DRAFT).exists():
-        yield Problem(DRAFT, "", "a repair was stopped; run 'fdch index repair' again")
-    seen, wrong_records = acknowledged(folder)
-    yield from (Problem(ACKNOWLEDGED, "", what) for what in wrong_records)
+    seen, wrong_slots = read_acknowledged(folder)
+    yield from (Problem(ACKNOWLEDGED, "", what) for what in wrong_slots)
     progress(Update("verifying", 1, 4, "step"))
-    yield from _page_problems(folder)
-    progress(Update("verifying", 2, 4, "step"))
     try:
+        log = replay_log(folder)
+    except (DamagedIndex, FileNotFoundError) as problem:
+        yield Problem(LOG, "", str(problem))
+        return
+    yield from _log_problems(log, seen)
+    progress(Update("verifying", 2, 4, "step"))
+    yield from catalogue_problems(folder, log)
+    progress(Update("verifying", 3, 4, "step"))
+    yield from _file_problems(folder, log)
+    progress(Update("verifying", 4, 4, "step"))
+
+
+def _log_problems(log: Replayed, seen: Acknowledged | None) -> Iterator[Problem]:
+    where = f"byte {log.end.offset}"
+    if log.about is None:
+        yield Problem(LOG, where, "it does not say what index this is")
+    if seen is None:
+        return
+    if seen.uid != log.uid:
+        yield Problem(ACKNOWLEDGED, "", "it belongs to another index")
+    elif seen.sequence > log.end.sequence:
+        what = f"it is not as written; commits up to {seen.commit} were acknowledged"
+        yield Problem(LOG, where, what)
+
+
+def catalogue_problems(folder: Path, log: Replayed) -> Iterator[Problem]:
+    """Compare the catalogue with its checksum, and with the log."""
+    try:
+        if (wrong := check_problem(folder, log.uid)) is not None:
+            yield Problem(CATALOGUE, "", wrong)
         with (
             closing(Catalogue(folder, writable=False)) as catalogue,
             catalogue.reading() as connection,
         ):
-            yield from _content_problems(connection, folder, seen, progress)
+            state = State.read(connection, folder)
+            if state.uid != log.uid:
+                yield Problem(CATALOGUE, "", "it belongs to another index")
+                return
+            if state.sequence < log.end.sequence:  # a writer was killed
+                log = replay_log(folder, state.sequence)
+            if state.sequence != log.end.sequence or state.chain != log.end.chain:
+                yield Problem(CATALOGUE, "", "it does not follow the log")
+                return
+            for (what,) in connection.execute("PRAGMA integrity_check(20)"):
+                if what != "ok":
+                    yield Problem(CATALOGUE, "", what)
+            yield from _record_problems(connection, log)
+            yield from _item_problems(connection, folder, log)
+    except FileNotFoundError:
+        yield Problem(CATALOGUE, "", "it is missing; opening the index makes it again")
     except Exception as problem:
         if not is_damage(problem):
             raise
         yield Problem(CATALOGUE, "", f"it cannot be read ({problem})")
 
 
-def bad_pages(folder: Path, seal: Seal) -> Iterator[tuple[int, bytes]]:
-    """Give the pages of the catalogue that are neither as sealed nor in the log."""
-    log = read_log(folder / WAL)
-    last = max(seal.pages, log.pages)
-    with (folder / CATALOGUE).open("rb") as file:
-        page = 0
-        while content := file.read(seal.page_size):
-            page += 1
-            is_ours = page <= last or log is EMPTY
-            if is_ours and page not in log.content and not seal.holds(page, content):
-                yield page, content
-        if log is EMPTY and page < seal.pages:
-            yield from ((missing, b"") for missing in range(page + 1, seal.pages + 1))
-
-
-def _page_problems(folder: Path) -> Iterator[Problem]:
-    try:
-        seal = Seal.read(folder)
-    except DamagedIndex:
-        is_there = (folder / SEAL).exists()
-        yield Problem(SEAL, "", "it is not as written" if is_there else "it is missing")
-        return
-    for page, content in bad_pages(folder, seal):
-        what = "it is not as written" if content else "it is missing"
-        yield Problem(CATALOGUE, f"page {page}", what)
-
-
-def _content_problems(
-    connection: sqlite3.Connection,
-    folder: Path,
-    seen: Acknowledged | None,
-    progress: Progress,
+def _record_problems(
+    connection: sqlite3.Connection, log: Replayed
 ) -> Iterator[Problem]:
-    place, facts = read_facts(connection, folder)
-    commit = fact(connection, place, "commit")
-    if seen is not None and seen.uid != place.uid:
-        yield Problem(ACKNOWLEDGED, "", "it belongs to another index")
-    elif seen is not None and seen.commit > commit:
-        lost = f"commits {commit + 1} to {seen.commit} were acknowledged and are lost"
-        yield Problem(CATALOGUE, "", lost)
-    for (what,) in connection.execute("PRAGMA integrity_check(20)"):
-        if what != "ok":
-            yield Problem(CATALOGUE, "", what)
-    yield from (Problem(CATALOGUE, *p) for p in check_catalogue(connection, place))
-    progress(Update("verifying", 3, 4, "step"))
-    for part in read_parts(connection, place):
-        yield from _part_problems(connection, place, part)
-    yield from _file_problems(connection, folder)
-    query = f"SELECT count(*) FROM files WHERE path LIKE '{MODEL}/%'"
-    (files,) = connection.execute(query).fetchone()
-    if isinstance(facts["facts"], dict) and _METHOD in facts["facts"] and not files:
-        what = "it was never kept; the index can be searched by codes only"
-        yield Problem(MODEL, "", what)
-    progress(Update("verifying", 4, 4, "step"))
+    """Compare removals, ranges and parts with those of the log."""
+    left = set(log.records)
+    for kind, sequence, payload, check in connection.execute("SELECT * FROM records"):
+        proven = is_proven(log.uid, str(kind).encode(), sequence, payload, check)
+        if not proven or (kind, sequence) not in left:
+            yield Problem(CATALOGUE, f"record {sequence}", "it is not that of the log")
+        left.discard((kind, sequence))
+    if left:
+        yield Problem(CATALOGUE, "records", f"{len(left)} are missing")
+    parts = dict(connection.execute("SELECT part, content FROM parts"))
+    if parts != {number: part.write() for number, part in log.parts.items()}:
+        yield Problem(CATALOGUE, "parts", "they are not those of the log")
 
 
-def _part_problems(
-    connection: sqlite3.Connection, place: Place, part: PartRecord
+def _item_problems(
+    connection: sqlite3.Connection, folder: Path, log: Replayed
 ) -> Iterator[Problem]:
-    segments = [place.rows(part.part)]
-    if part.has_gaps:
-        segments.append(place.numbers(part.part))
-    for segment in segments:
-        name = str(segment.path.relative_to(place.folder))
-        if not segment.path.is_file():
-            yield Problem(name, "", "it is missing")
+    """Compare items with those of the log, and the cells with the items."""
+    columns = dict(connection.execute('SELECT name, "column" FROM columns'))
+    expected = count = items = 0
+    for number, id, content, check in connection.execute("SELECT * FROM items"):
+        items += 1
+        is_intact = is_intact_item(log.uid, number, id, content, check)
+        if not is_intact or log.items.get(number) != check:
+            what = "it is not as written"
+            yield Problem(CATALOGUE, f"item {str(id)[:80]!r}", what)
             continue
-        with segment.path.open("rb") as file:
-            if file.read(HEADER_BYTES) != segment.header():
-                yield Problem(name, "header", "it is not as written")
-        for chunk, _ in bad_chunks(connection, segment, part.rows):
-            first = chunk * segment.chunk_rows
-            last = min(first + segment.chunk_rows, part.rows) - 1
-            yield Problem(name, f"rows {first} to {last}", "they are not as written")
+        yield from _picture_problems(folder, from_row(id, content))
+        for name, value, spelled in cells_of(id, content):
+            expected += hash((columns.get(name), value, number, spelled))
+            count += 1
+    if items != len(log.items):
+        what = f"{items} are there, {len(log.items)} in the log"
+        yield Problem(CATALOGUE, "items", what)
+    found = 0
+    for cell in connection.execute("SELECT * FROM cells"):
+        found += hash(cell)
+        count -= 1
+    if count or expected != found:
+        yield Problem(CATALOGUE, "cells", "they are not those of the items")
 
 
-def bad_chunks(
-    connection: sqlite3.Connection,
-    segment: Segment,
-    rows: int,
-    path: Path | None = None,
-) -> Iterator[tuple[int, bytes]]:
-    """Give the chunks of a file of rows, or of a copy, that are not as written."""
-    query = "SELECT chunk, digest FROM chunks WHERE part = ? AND kind = ?"
-    known = dict(connection.execute(query, (segment.part, segment.kind)))
-    for chunk, content in segment.chunks(rows, path):
-        if known.get(chunk) != segment.digest(chunk, content):
-            yield chunk, content
+def _picture_problems(folder: Path, item: Item) -> Iterator[Problem]:
+    """Look at an uploaded picture, whose name is a checksum of the id and itself."""
+    name = Path(item.image or "").name
+    if not UPLOADED.fullmatch(name) or Path(item.image or "").parent.name != PICTURES:
+        return
+    path = folder / PICTURES / name
+    where = f"{PICTURES}/{name}"
+    if not path.is_file():
+        if path == Path(item.image or "").absolute():
+            yield Problem(where, "", "it is missing")
+        return
+    digest = hashlib.blake2b(item.id.encode(), digest_size=16)
+    digest.update(b"\0" + path.read_bytes())
+    if digest.hexdigest() != path.stem:
+        yield Problem(where, "", "it is not as written")
 
 
-def _file_problems(connection: sqlite3.Connection, folder: Path) -> Iterator[Problem]:
-    """Look at the files that are written once: the model's, and what speeds search."""
-    known = set()
-    for path, size, digest in connection.execute("SELECT * FROM files"):
-        known.add(path)
-        if not (folder / path).is_file():
-            yield Problem(path, "", "it is missing")
-        elif file_digest(folder / path) != (size, digest):
-            yield Problem(path, "", "it is not as written")
+def _file_problems(folder: Path, log: Replayed) -> Iterator[Problem]:
+    """Look at the codes, at what speeds up their search, and at the model."""
+    if log.about is None:
+        return
+    place, chunks = Place(folder, log.uid, log.about.bits), join_chunks(log.payloads)
+    for number in sorted(log.parts):
+        part = log.parts[number]
+        yield from part_problems(place, part, chunks.get(number))
+        yield from file_problems(folder, sidecar_rows(part))
+    yield from _owner_problems(log)
+    files = list(log.about.files)
+    yield from file_problems(folder, files)
+    known = {path for path, *_ in files}
     for file in sorted((folder / MODEL).rglob("*")):
         name = file.relative_to(folder).as_posix()
         if file.is_file() and name not in known:
             yield Problem(name, "", "it does not belong to the model")
+    if _METHOD in log.about.facts and not files:
+        what = "it was never kept; the index can be searched by codes only"
+        yield Problem(MODEL, "", what)
+
+
+def _owner_problems(log: Replayed) -> Iterator[Problem]:
+    """Look whether each item of the log lies in a part."""
+    numbers = np.array(sorted(log.items), dtype=np.int64)
+    parts = sorted(log.parts.values(), key=lambda part: part.first)
+    firsts = np.array([part.first for part in parts] or [2**62], dtype=np.int64)
+    ends = np.array([part.first + part.span for part in parts] or [0], dtype=np.int64)
+    at = np.searchsorted(firsts, numbers, side="right") - 1
+    missing = int(np.sum((at < 0) | (numbers >= ends[np.maximum(at, 0)])))
+    if missing:
+        yield Problem(LOG, "items", f"{missing} have no code")

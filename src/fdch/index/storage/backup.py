@@ -1,0 +1,109 @@
+"""A copy of an index as of one commit, while others read and write it."""
+
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+from fdch.errors import DamagedIndex, IndexBusy
+from fdch.index.storage.access import Access, View, acknowledged_by
+from fdch.index.storage.acknowledged import begin
+from fdch.index.storage.creating import free_place, put_in_place
+from fdch.index.storage.drafts import clear_drafts, draft_of
+from fdch.index.storage.kept_files import flush_files, sidecar_rows
+from fdch.index.storage.layout import (
+    CODES,
+    LOG,
+    MODEL,
+    PICTURES,
+    make_folders,
+    translate_os_errors,
+)
+from fdch.index.storage.log import HEADER_BYTES, LogHeader
+from fdch.index.storage.recovery import rebuild_catalogue
+from fdch.index.storage.verification import verify_folder
+
+_TRIES = 5
+
+
+def backup_folder(folder: Path, target: Path) -> int:
+    """Copy an index to a folder that is not there yet, whole or not at all.
+
+    Rows and log are copied up to one commit; the catalogue is made again from the
+    log, and every byte of the copy is then verified.
+
+    Returns:
+        How many items the copy holds.
+
+    Raises:
+        DamagedIndex: The index is damaged. There is no copy then.
+        IndexBusy: It was compacted again and again meanwhile.
+    """
+    place = free_place(target)
+    access = Access(folder, writable=False)
+    try:
+        with translate_os_errors(target):
+            make_folders(place.parent)
+            clear_drafts(place.parent)
+            with draft_of(place, uuid.uuid4().hex) as draft:
+                items = _copy(access, draft)
+                put_in_place(draft, place, target)
+                return items
+    finally:
+        access.close()
+
+
+def _copy(access: Access, draft: Path) -> int:
+    folder = access.place.folder
+    for _ in range(_TRIES):
+        try:
+            # open before the state is read: a compaction puts another in its place
+            with (folder / LOG).open("rb") as log, access.reading() as view:
+                header = LogHeader(access.place.uid, view.snapshot.state.first).pack()
+                if log.read(HEADER_BYTES) != header:
+                    continue  # compacted between the two
+                log.seek(0)
+                _copy_bytes(log.fileno(), draft / LOG, view.snapshot.state.offset)
+                _copy_parts(view, draft)
+                state = view.snapshot.state
+        except FileNotFoundError:
+            continue  # compacted meanwhile
+        for name in (MODEL, PICTURES):
+            if (folder / name).is_dir():
+                shutil.copytree(folder / name, draft / name, dirs_exist_ok=True)
+        begin(draft, acknowledged_by(state))
+        flush_files(draft, draft)
+        rebuild_catalogue(draft)
+        for problem in verify_folder(draft, is_locked=True).problems:
+            raise DamagedIndex(
+                f"index '{folder}' was not copied: {problem}. Run 'fdch index repair'."
+            )
+        return state.items
+    raise IndexBusy(f"index '{folder}' is being compacted. Try again.")
+
+
+def _copy_parts(view: View, draft: Path) -> None:
+    shutil.rmtree(draft / CODES, ignore_errors=True)
+    (draft / CODES).mkdir()
+    place = view.snapshot.place
+    for part in view.snapshot.parts:
+        record = part.record
+        segments = [place.rows(record.part), place.numbers(record.part)]
+        for segment in segments[: 2 if record.has_gaps else 1]:
+            name = segment.path.relative_to(place.folder)
+            with segment.path.open("rb") as file:
+                _copy_bytes(file.fileno(), draft / name, segment.size(record.rows))
+        for path, *_ in sidecar_rows(record):
+            shutil.copyfile(place.folder / path, draft / path)
+
+
+def _copy_bytes(source: int, target: Path, size: int) -> None:
+    """Copy so many bytes of an open file."""
+    with target.open("wb") as file:
+        done = 0
+        while done < size:
+            some = os.pread(source, min(2**22, size - done), done)
+            if not some:
+                raise DamagedIndex(f"'{target.name}' is shorter than it was written.")
+            file.write(some)
+            done += len(some)

@@ -1,0 +1,107 @@
+"""Whether files are as they were written, by the checksums that the log has of them."""
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from fdch.errors import DamagedIndex
+from fdch.index.storage.kept_files import Problem
+from fdch.index.storage.layout import (
+    DIGEST_BYTES,
+    REPAIR,
+    is_damage,
+)
+from fdch.index.storage.parts import Place
+from fdch.index.storage.records import Chunks, PartRecord
+from fdch.index.storage.segments import HEADER_BYTES, Segment
+
+
+def part_problems(
+    place: Place, part: PartRecord, chunks: Chunks | None
+) -> Iterator[Problem]:
+    """Find chunks of a part that are not as written."""
+    chunks = chunks or Chunks(0, b"")
+    pairs = [(place.rows(part.part), chunks.rows)]
+    if part.has_gaps:
+        pairs.append((place.numbers(part.part), chunks.numbers))
+    for segment, known in pairs:
+        name = str(segment.path.relative_to(place.folder))
+        if not segment.path.is_file():
+            yield Problem(name, "", "it is missing")
+            continue
+        with segment.path.open("rb") as file:
+            if file.read(HEADER_BYTES) != segment.header():
+                yield Problem(name, "header", "it is not as written")
+        for chunk in bad_chunks(segment, part.rows, known):
+            first = chunk * segment.chunk_rows
+            last = min(first + segment.chunk_rows, part.rows) - 1
+            yield Problem(name, f"rows {first} to {last}", "they are not as written")
+
+
+def bad_chunks(
+    segment: Segment, rows: int, known: bytes, path: Path | None = None
+) -> Iterator[int]:
+    """Find the chunks of a file of rows, or of a copy, that are not as written."""
+    for chunk, content in segment.chunks(rows, path):
+        check = known[chunk * DIGEST_BYTES : (chunk + 1) * DIGEST_BYTES]
+        if check != segment.digest(chunk, content):
+            yield chunk
+
+
+_sound: set[tuple[int, ...]] = set()  # versions of files that were found sound
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    """Return what changes when a file is written or replaced."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class Scrub:
+    """One look at the bytes that answers are made from.
+
+    Small indexes are looked at before their first answer. Large ones are looked at in
+    the background; damage ends the answers as soon as it is found.
+
+    Args:
+        problems: Finds what is wrong, at its own pace.
+        files: What it reads. If this process has found all of them sound before, and
+            they have not changed since, they are not read again.
+    """
+
+    # what takes about half a second to read and hash
+    MAX_FOREGROUND_BYTES = 2**29
+
+    def __init__(self, problems: Iterator[Problem], files: Iterable[Path]) -> None:
+        self._problems = problems
+        self._found: Problem | None = None
+        self._versions = [_version(path) for path in files]
+        if _sound.issuperset(self._versions):
+            return
+        if sum(size for *_, size, _ in self._versions) <= self.MAX_FOREGROUND_BYTES:
+            self._look()
+        else:
+            name = "fdch index check"
+            threading.Thread(target=self._look, name=name, daemon=True).start()
+
+    def require_sound(self, folder: Path) -> None:
+        """Refuse to answer from damaged files.
+
+        Raises:
+            DamagedIndex: Naming what is damaged.
+        """
+        if self._found is not None:
+            raise DamagedIndex(f"index '{folder}' is damaged: {self._found}. {REPAIR}")
+
+    def _look(self) -> None:
+        try:
+            self._found = next(self._problems, None)
+            if self._found is None:
+                _sound.update(self._versions)
+        except FileNotFoundError:
+            pass  # compacted meanwhile; what replaced it was just written
+        except Exception as problem:
+            if not is_damage(problem):
+                raise
+            self._found = Problem("", "", str(problem))

@@ -1,0 +1,267 @@
+"""What the records of the log say: items, removals, ranges, parts, commits."""
+
+import json
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.errors import DamagedIndex
+from fdch.index.search.rows import MAX_BITS
+from fdch.index.storage.items import Row
+from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR
+from fdch.index.storage.log import COMMIT, INDEX, ITEM, PART, RANGE, REMOVAL, Entry
+
+MAX_SPAN = 2**32
+GROUPING, BUCKETS = SIDECARS = ("grouping", "buckets")
+MAX_COUNT = 2**62
+NUMBERS_PER_RECORD = 2**20
+_ITEM = struct.Struct("<QH")
+_RANGE = struct.Struct("<QQ")
+
+FileRow = tuple[str, int, str]  # path inside the index, bytes, checksum in hex
+
+
+@dataclass(frozen=True)
+class About:
+    """What never changes of an index: the first record of its log.
+
+    Args:
+        bits: Length of the codes.
+        model: Fingerprint of the model that makes them.
+        facts: What else was kept when the index was made, plain values for JSON.
+        files: The files of the model.
+    """
+
+    bits: int
+    model: str
+    facts: Mapping[str, object] = field(default_factory=dict)
+    files: Sequence[FileRow] = ()
+
+    def entry(self) -> Entry:
+        """Return the record."""
+        return Entry(INDEX, _write_json(asdict(self)))
+
+    @classmethod
+    def read(cls, payload: bytes | str) -> "About":
+        """Read the record again."""
+        with _damage_of("the index"):
+            about = cls(**json.loads(payload))
+            if not isinstance(about.model, str) or not isinstance(about.facts, dict):
+                raise ValueError("a fact is of the wrong kind")
+            if type(about.bits) is not int or not 1 <= about.bits <= MAX_BITS:
+                raise ValueError(f"{about.bits!r} bits")
+            files = [
+                (str(path), int(size), str(check)) for path, size, check in about.files
+            ]
+            return cls(about.bits, about.model, about.facts, files)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The record that lets those before it count.
+
+    Args:
+        commit: Its number.
+        items: How many items there are after it.
+        next_number: The number that the next item gets.
+        next_part: The number that the next part gets.
+    """
+
+    commit: int = 0
+    items: int = 0
+    next_number: int = 0
+    next_part: int = 0
+
+    def entry(self) -> Entry:
+        """Return the record."""
+        return Entry(COMMIT, _write_json(asdict(self)))
+
+    @classmethod
+    def read(cls, payload: bytes) -> "Commit":
+        """Read the record again."""
+        with _damage_of("a commit"):
+            commit = cls(**json.loads(payload))
+            _require_counts(asdict(commit).values())
+            return commit
+
+
+@dataclass(frozen=True)
+class PartRecord:
+    """One part of the codes.
+
+    Args:
+        part: Number of its files.
+        first: Number of its first item.
+        rows: How many rows count.
+        span: Its last item's number less the first's, and 1.
+        sidecars: Bytes and checksum of the files that make searching it faster.
+    """
+
+    part: int
+    first: int
+    rows: int
+    span: int
+    sidecars: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Tell whether some numbers between the first and the last are gone."""
+        return self.span != self.rows
+
+    def write(self) -> str:
+        """Return the part as JSON."""
+        return _write_json(asdict(self)).decode()
+
+    @classmethod
+    def read(cls, content: bytes | str) -> "PartRecord":
+        """Read a part again."""
+        with _damage_of("a part"):
+            part = cls(**json.loads(content))
+            _require_counts((part.part, part.first, part.rows, part.span))
+            if not 0 < part.rows <= min(part.span, MAX_PART_ROWS):
+                raise ValueError(f"{part.rows} rows")
+            if part.span > MAX_SPAN:
+                raise ValueError(f"numbers over a span of {part.span}")
+            for kind, (size, check) in part.sidecars.items():
+                _require_counts((size,))
+                if kind not in SIDECARS or not isinstance(check, str):
+                    raise ValueError(f"a file of kind {kind!r}")
+            return part
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Checksums of the chunks of a part that are new or grew.
+
+    Args:
+        start: Number of the first chunk of rows.
+        rows: Their checksums, one after the other.
+        numbers: Those of the chunks of the file of numbers, from its first on.
+        packed: What that file says, packed; nothing where there are no gaps.
+    """
+
+    start: int
+    rows: bytes
+    numbers: bytes = b""
+    packed: bytes = b""
+
+
+def part_entry(part: PartRecord, chunks: Chunks) -> Entry:
+    """Return the record of a part that is new or grew."""
+    sizes = f"{chunks.start} {len(chunks.rows)} {len(chunks.numbers)}"
+    head = f"{part.write()}\n{sizes}\n".encode()
+    return Entry(PART, head + chunks.rows + chunks.numbers + chunks.packed)
+
+
+def read_part(payload: bytes) -> tuple[PartRecord, Chunks]:
+    """Read the record of a part again."""
+    with _damage_of("a part"):
+        content, sizes, rest = payload.split(b"\n", 2)
+        start, rows, numbers = map(int, sizes.split())
+        _require_counts((start, rows, numbers))
+        if (rows + numbers) % DIGEST_BYTES or rows + numbers > len(rest):
+            raise ValueError("its checksums")
+        packed = rest[rows + numbers :]
+        checks = rest[:rows], rest[rows : rows + numbers]
+        return PartRecord.read(content), Chunks(start, *checks, packed)
+
+
+def pack_numbers(relative: NDArray[np.unsignedinteger]) -> bytes:
+    """Pack rising numbers: most are one more than the one before."""
+    return zlib.compress(np.diff(relative, prepend=0).astype("<u4").tobytes(), 1)
+
+
+def unpack_numbers(packed: bytes, count: int) -> NDArray[np.uint32]:
+    """Unpack so many rising numbers."""
+    with _damage_of("the numbers of a part"):
+        content = zlib.decompressobj().decompress(packed, 4 * count + 1)
+        if len(content) != 4 * count:
+            raise ValueError(f"{len(content)} bytes for {count} rows")
+        return np.cumsum(np.frombuffer(content, "<u4"), dtype=np.uint32)
+
+
+def item_entry(number: int, id: str, content: str) -> Entry:
+    """Return the record of an item."""
+    name = id.encode()
+    return Entry(ITEM, _ITEM.pack(number, len(name)) + name + content.encode())
+
+
+def item_entries(numbers: Sequence[int], rows: Sequence[Row]) -> list[Entry]:
+    """Return the records of new items."""
+    return [
+        item_entry(number, row.id, row.content)
+        for number, row in zip(numbers, rows, strict=True)
+    ]
+
+
+def read_item(payload: bytes) -> tuple[int, str, str]:
+    """Read number, id and content of an item again."""
+    with _damage_of("an item"):
+        number, length = _ITEM.unpack_from(payload)
+        _require_counts((number,))
+        start = _ITEM.size
+        name = payload[start : start + length].decode()
+        return number, name, payload[start + length :].decode()
+
+
+def removal_entries(numbers: Iterable[int]) -> list[Entry]:
+    """Return the records of removed items."""
+    gone = np.array(sorted(numbers), dtype="<i8")
+    return [
+        Entry(REMOVAL, gone[start : start + NUMBERS_PER_RECORD].tobytes())
+        for start in range(0, len(gone), NUMBERS_PER_RECORD)
+    ]
+
+
+def read_removal(payload: bytes) -> NDArray[np.int64]:
+    """Read the numbers of removed items again."""
+    with _damage_of("a removal"):
+        return np.frombuffer(payload, dtype="<i8")
+
+
+def range_entry(first: int, count: int) -> Entry:
+    """Return the record of items whose ids are their numbers."""
+    return Entry(RANGE, _RANGE.pack(first, count))
+
+
+def read_range(payload: bytes) -> tuple[int, int]:
+    """Read the first number of a range and how many it has."""
+    with _damage_of("a range"):
+        first, count = _RANGE.unpack(payload)
+        _require_counts((first, count))
+        return first, count
+
+
+def _write_json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _require_counts(values: Iterable[Any]) -> None:
+    for value in values:
+        if type(value) is not int or not 0 <= value < MAX_COUNT:
+            raise ValueError(f"{value!r} is no count")
+
+
+@contextmanager
+def _damage_of(what: str) -> Iterator[None]:
+    """Report a record that no version of this program writes as damage."""
+    try:
+        yield
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        struct.error,
+        zlib.error,
+        RecursionError,
+    ) as problem:
+        raise DamagedIndex(
+            f"what the index says of {what} cannot be read ({problem}). {REPAIR}"
+        ) from problem

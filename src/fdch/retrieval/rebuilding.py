@@ -1,0 +1,216 @@
+"""Items of an index encoded again: for another model, for a repair, for a file."""
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from fdch.codes import Codes
+from fdch.data.pairs import PairedSet
+from fdch.data.pictures.picture_files import PictureFiles
+from fdch.data.texts import Sentences
+from fdch.errors import DataError, FdchError, IndexFolderError
+from fdch.index.opening import require_folder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.layout import PICTURES, sync_folder
+from fdch.index.store import Item
+from fdch.methods._base import HashMethod
+from fdch.progress import Progress, Update, silent
+from fdch.retrieval.adding import encode_gallery, gallery_kinds
+from fdch.runs.run import Run, copy_model, open_run
+from fdch.training.context import PLAIN, Context
+
+SOURCE = "rebuilt_from"
+ITEMS_AT_A_TIME = 512
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What a rebuild did.
+
+    Args:
+        items: How many items the new index holds.
+        encoded: How many of these were encoded this time.
+        skipped: Ids of items that could not be encoded, and why.
+    """
+
+    items: int
+    encoded: int
+    skipped: dict[str, str]
+
+
+def rebuild_index(
+    name: str | Path,
+    run: Run,
+    out: Path,
+    context: Context = PLAIN,
+    progress: Progress = silent,
+) -> Rebuilt:
+    """Encode every item of an index folder with another run, into a new index.
+
+    Interrupted, the same call goes on. Uploaded pictures are copied.
+
+    Args:
+        name: The index.
+        run: What encodes its items now.
+        out: Folder of the new index.
+        context: Device of encoding.
+        progress: Called after each batch.
+    """
+    skipped: dict[str, str] = {}
+    encoded = done = 0
+    with CodeFolder.open(require_folder(name)) as old, _target(old, run, out) as new:
+        for items, _ in old.batches(ITEMS_AT_A_TIME):
+            known = new.items([item.id for item in items])
+            left = [
+                _with_own_picture(item, old.path, new.path)
+                for item, there in zip(items, known, strict=True)
+                if there is None
+            ]
+            for ready, codes in _encode(run.method, left, context, skipped):
+                encoded += new.add(ready, codes).new
+            done += len(items)
+            progress(Update("encoding", done, len(old), "item"))
+        return Rebuilt(len(new), encoded, skipped)
+
+
+def encode_items(method: HashMethod, items: Sequence[Item], context: Context) -> Codes:
+    """Encode items as they were encoded when they were added.
+
+    Raises:
+        DataError: One would not get the same kind of code.
+    """
+    pairs = _pairs_of(items)
+    kinds = gallery_kinds(method, pairs)
+    for item, kind in zip(items, kinds, strict=True):
+        if kind != item.kind:
+            raise DataError(f"'{item.id}' cannot be encoded as a {item.kind}.")
+    return encode_gallery(method, pairs, kinds, context)
+
+
+def model_encoder(folder: Path, items: Sequence[Item]) -> Codes:
+    """Encode items of an index with the model that it keeps."""
+    method = open_run(folder / "model").method
+    own = [_with_own_picture(item, folder, folder) for item in items]
+    return encode_items(method, own, PLAIN)
+
+
+def export_items(name: str | Path, out: Path, progress: Progress = silent) -> int:
+    """Write every item of an index folder, with its code, as a line of JSON.
+
+    Uploaded pictures are copied into a folder beside the file.
+
+    Raises:
+        DataError: The file is there already.
+    """
+    if out.exists():
+        raise DataError(f"'{out}' is there already. Choose another path.")
+    pictures = out.with_suffix(".pictures")
+    partial_file = out.with_name(f"{out.name}.partial")
+    done = 0
+    with (
+        CodeFolder.open(require_folder(name)) as store,
+        partial_file.open("w", encoding="utf-8") as file,
+    ):
+        for items, codes in store.batches(ITEMS_AT_A_TIME):
+            for item, code in zip(items, codes.packed, strict=True):
+                uploaded = _uploaded(item, store.path)
+                if uploaded is not None:
+                    pictures.mkdir(exist_ok=True)
+                    shutil.copyfile(uploaded, pictures / uploaded.name)
+                    image = f"{pictures.name}/{uploaded.name}"
+                    item = replace(item, image=image)
+                line = asdict(item) | {"code": code.tobytes().hex()}
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            done += len(items)
+            progress(Update("writing", done, len(store), "item"))
+    partial_file.replace(out)
+    return done
+
+
+def _target(old: CodeFolder, run: Run, out: Path) -> CodeFolder:
+    """Make the new index, or open it again to go on."""
+    if not out.exists() or not any(out.iterdir()):
+        facts = {"method": run.name, SOURCE: old.identity}
+        write = partial(_write_model, run)
+        return CodeFolder.create(out, run.method.bits, write, facts)
+    new = CodeFolder.open(out, writable=True)
+    if new.facts.get(SOURCE) != old.identity or new.model != run.fingerprint:
+        new.close()
+        raise IndexFolderError(
+            f"'{out}' is there already, and is not this index with this run. Choose "
+            "another path, or remove it first."
+        )
+    return new
+
+
+def _write_model(run: Run, folder: Path) -> str:
+    return copy_model(run, folder).fingerprint
+
+
+def _encode(
+    method: HashMethod, items: Sequence[Item], context: Context, skipped: dict[str, str]
+) -> Iterator[tuple[list[Item], Codes]]:
+    """Encode a batch at once; one by one where one of them cannot be read."""
+    try:
+        found = _encode_batch(method, items, context, skipped)
+    except FdchError as problem:
+        if len(items) == 1:
+            skipped[items[0].id] = str(problem)
+            return
+        for item in items:
+            yield from _encode(method, [item], context, skipped)
+        return
+    if found[0]:
+        yield found
+
+
+def _encode_batch(
+    method: HashMethod, items: Sequence[Item], context: Context, skipped: dict[str, str]
+) -> tuple[list[Item], Codes]:
+    pairs = _pairs_of(items)
+    kinds = gallery_kinds(method, pairs)
+    rows = np.flatnonzero(kinds != "code").tolist()
+    for row in np.flatnonzero(kinds == "code").tolist():
+        skipped[items[row].id] = "it has no picture and no known word"
+    codes = encode_gallery(method, pairs[rows], kinds[rows], context)
+    return [replace(items[row], kind=kinds[row]) for row in rows], codes
+
+
+def _pairs_of(items: Sequence[Item]) -> PairedSet:
+    paths = [Path(item.image) if item.image else None for item in items]
+    return PairedSet(
+        ids=np.array([item.id for item in items], dtype=object),
+        images=PictureFiles(paths),
+        texts=Sentences([item.text for item in items]),
+        labels=np.zeros((len(items), 0), dtype=np.uint8),
+        label_names=(),
+    )
+
+
+def _uploaded(item: Item, folder: Path) -> Path | None:
+    """Return the file of a picture that was uploaded to an index."""
+    if item.image is None:
+        return None
+    path = folder / PICTURES / Path(item.image).name
+    is_there = path.is_file()
+    is_own = Path(item.image).parent.name == PICTURES or not Path(item.image).exists()
+    return path if is_there and is_own else None
+
+
+def _with_own_picture(item: Item, old: Path, new: Path) -> Item:
+    """Let an item have its uploaded picture in the index that it goes to."""
+    uploaded = _uploaded(item, old)
+    if uploaded is None:
+        return item
+    target = new / PICTURES / uploaded.name
+    if old != new and not target.exists():
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(uploaded, target)
+        sync_folder(target)
+        sync_folder(target.parent)
+    return replace(item, image=str(target))

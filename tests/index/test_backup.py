@@ -1,0 +1,104 @@
+"""Copies of an index while it is used."""
+
+import shutil
+import threading
+
+import pytest
+from tests.index.store_samples import copying, random_codes, sample_items
+
+from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.index.storage.backup import backup_folder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.layout import LOG
+from fdch.index.storage.verification import verify_folder
+from fdch.index.store import Item
+
+
+@pytest.fixture
+def path(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "run.json").write_text('{"weights": 3}')
+    path = tmp_path / "index"
+    with CodeFolder.create(path, 32, copying(run)) as folder:
+        folder.add(sample_items(100), random_codes(100))
+        folder.add_numbered(random_codes(30, seed=2))
+        folder.remove(["item 3", "110"])
+        folder.compact()
+        folder.add([Item("last")], random_codes(1))
+    (path / "pictures").mkdir()
+    (path / "pictures" / "a.jpg").write_bytes(b"picture")
+    return path
+
+
+def contents(path):
+    with CodeFolder.open(path) as folder:
+        return [(items, codes.packed.tolist()) for items, codes in folder.batches(40)]
+
+
+def test_a_copy_holds_what_the_index_holds(path, tmp_path):
+    copy = tmp_path / "copies" / "copy"
+    assert backup_folder(path, copy) == 129
+    assert contents(copy) == contents(path)
+    assert verify_folder(copy).is_clean
+    assert (copy / "pictures" / "a.jpg").read_bytes() == b"picture"
+    with CodeFolder.open(copy, writable=True) as folder:
+        folder.add([Item("more")], random_codes(1))
+        assert folder.model_folder().is_dir()
+    assert len(contents(path)[-1][0]) == 129 % 40
+
+
+def test_copies_made_while_a_writer_writes_hold_whole_commits(path, tmp_path):
+    stop = threading.Event()
+
+    def write():
+        with CodeFolder.open(path, writable=True) as folder:
+            for count in range(10_000):
+                if stop.is_set():
+                    return
+                folder.add([Item(f"{count} a"), Item(f"{count} b")], random_codes(2))
+                if count % 20 == 19:
+                    folder.compact()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for count in range(4):
+            copy = tmp_path / f"copy {count}"
+            items = backup_folder(path, copy)
+            with CodeFolder.open(copy) as folder:
+                assert len(folder) == items
+                assert items % 2 == 1  # 129, and two with each commit
+            assert verify_folder(copy).is_clean
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_a_damaged_index_is_not_copied(path, tmp_path):
+    file = next((path / "model").iterdir())
+    file.write_bytes(b"other")
+    with pytest.raises(DamagedIndex, match=r"was not copied: model"):
+        backup_folder(path, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+    content = bytearray((path / LOG).read_bytes())
+    content[200] ^= 1
+    (path / LOG).write_bytes(content)
+    with pytest.raises(DamagedIndex):
+        backup_folder(path, tmp_path / "copy")
+    assert not list(tmp_path.glob(".fdch*"))
+
+
+def test_a_copy_replaces_nothing(path, tmp_path):
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "file").touch()
+    with pytest.raises(IndexFolderError, match="is there already"):
+        backup_folder(path, tmp_path / "copy")
+
+
+def test_a_copy_of_a_copy_opens_where_the_first_is_gone(path, tmp_path):
+    backup_folder(path, tmp_path / "one")
+    before = contents(path)
+    shutil.rmtree(path)
+    backup_folder(tmp_path / "one", tmp_path / "two")
+    assert contents(tmp_path / "two") == before
