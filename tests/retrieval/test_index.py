@@ -150,9 +150,11 @@ def test_another_model_in_its_place_is_found_out(method, pairs, tmp_path):
     with Index.open(tmp_path / "one") as index, pytest.raises(DamagedIndex):
         _ = index.method
     shutil.copytree(tmp_path / "two" / "model", tmp_path / "one" / "model")
-    with Index.open(tmp_path / "one") as index:
-        with pytest.raises(DamagedIndex, match=r"model .* is damaged.*Restore"):
-            Searcher(index).by_id("pair 0")
+    with (
+        Index.open(tmp_path / "one") as index,
+        pytest.raises(DamagedIndex, match=r"model .* is damaged.*Restore"),
+    ):
+        Searcher(index).by_id("pair 0")
 
 
 def test_a_changed_model_is_refused(method, pairs, tmp_path):
