@@ -11,7 +11,12 @@ from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.readers.sources import locate
 from fdch.errors import DataError, MissingFile, SettingError
 
-KNOWN = ("readers.flickr25k", "readers.nuswide", "readers.dcmh_mat", "scenes.pairs")
+KNOWN = (
+    "readers.flickr25k",
+    "readers.nuswide",
+    "readers.dcmh_mat",
+    "scenes.scene_pairs",
+)
 
 
 @pytest.fixture
@@ -35,8 +40,8 @@ def asked(monkeypatch):
         ("mirflickr25k:some/folder", "readers.flickr25k", "some/folder"),
         ("nuswide:C:\\data", "readers.nuswide", "C:\\data"),
         ("dcmh-mat:flickr.mat", "readers.dcmh_mat", "flickr.mat"),
-        ("scenes", "scenes.pairs", ""),
-        ("scenes:500", "scenes.pairs", "500"),
+        ("scenes", "scenes.scene_pairs", ""),
+        ("scenes:500", "scenes.scene_pairs", "500"),
     ],
 )
 def test_a_prefix_chooses_the_reader(asked, source, reader, argument):

@@ -18,6 +18,7 @@ from fdch.index.storage.log import (
 )
 from fdch.index.storage.records import item_entry
 from fdch.index.storage.recovery import rebuild_catalogue
+from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Condition
 
 ID = "item 7"
@@ -100,16 +101,22 @@ def test_a_record_of_the_wrong_kind_is_damage(path, kind, payload):
         search_all(path)
 
 
-@pytest.mark.parametrize(
-    "sidecars", ['{"../../victim":[1,"x"]}', '{"grouping":[1,"x"]}', '{"rows":"abc"}']
-)
-def test_files_that_a_part_names_are_looked_for_in_their_place_only(path, sidecars):
+def name_sidecars(path, sidecars):
     def change(entry):
-        changed = entry.payload.replace(
-            b'"sidecars":{}', f'"sidecars":{sidecars}'.encode()
-        )
-        return Entry(entry.kind, changed)
+        named = f'"sidecars":{sidecars}'.encode()
+        return Entry(entry.kind, entry.payload.replace(b'"sidecars":{}', named))
 
+    craft(path, change)
+
+
+@pytest.mark.parametrize("sidecars", ['{"../../victim":[1,"x"]}', '{"rows":"abc"}'])
+def test_files_that_no_part_has_are_not_looked_for(path, sidecars):
     with pytest.raises(DamagedIndex):
-        craft(path, change)
-        search_all(path)
+        name_sidecars(path, sidecars)
+
+
+def test_a_table_that_is_not_there_is_done_without(path, caplog):
+    name_sidecars(path, '{"grouping":[1,"x"]}')
+    search_all(path)
+    assert "without its tables" in caplog.text
+    assert not verify_folder(path).is_clean

@@ -17,7 +17,7 @@ from fdch.cli.progress_lines import ProgressPrinter
 
 @click.command(
     "rebuild",
-    epilog=example("fdch index rebuild scenes.index --run runs/second --out new.index"),
+    epilog=example("fdch index rebuild scenes.index --run runs/first --out new.index"),
 )
 @index_argument
 @click.option(

@@ -107,6 +107,7 @@ class Salvage:
         records: Kind and payload of removals, ranges and parts, by sequence number.
         counts: What the last commit said that is known.
         sequence: The highest number that is known to have been used.
+        acknowledged: Number of the last commit that was acknowledged.
     """
 
     uid: bytes
@@ -115,6 +116,7 @@ class Salvage:
     records: dict[int, Entry] = field(default_factory=dict)
     counts: Commit = field(default_factory=Commit)
     sequence: int = 0
+    acknowledged: int = 0
 
 
 def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
@@ -217,6 +219,7 @@ def _salvage(folder: Path) -> Salvage:
     seen, _ = read_acknowledged(folder)
     if seen is not None and seen.uid == found.uid:
         found.sequence = max(found.sequence, seen.sequence)
+        found.acknowledged = seen.commit
     return found
 
 
@@ -435,6 +438,9 @@ class _Mender:
             else:
                 done.lost.append(str(number))
         done.unnamed += [f"the item that was added as number {n}" for n in unknown]
+        if salvage.counts.commit < salvage.acknowledged:
+            first, last = salvage.counts.commit + 1, salvage.acknowledged
+            done.unnamed.append(f"what commits {first} to {last} changed")
         seen = salvage.counts.items
         coded = [n for n in self._numbers().tolist() if n in salvage.items]
         back = len(living) + len(self._lost - self._removed) + len(unknown) - seen
