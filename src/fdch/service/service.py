@@ -61,39 +61,49 @@ class Service:
         log_queries: bool = False,
         encoder: ExportedModel | None = None,
     ) -> None:
-        self.index = index
         self.limits = limits or ServiceLimits()
         self.tokens = tokens
         self.log_queries = log_queries
         self.metrics = Metrics()
-        self.searcher = Searcher(index, encoder)
-        self.about = About(index, self.can_write)
-        self._examples = Cached(lambda: find_examples(self.searcher, self.about))
+        self._pictures_elsewhere = None if pictures is None else pictures.absolute()
+        self._use(index, Searcher(index, encoder))
+        self._can_follow = encoder is None and _link(index) is not None
         self.trouble: Exception | None = None
         self.give_up: Callable[[], None] = lambda: None
         self.is_ready = False
         self._why_not: Callable[[], Problem] = loading
-        self._place = Place(_folder(index))
-        self.pictures = ItemPictures(
-            _pictures_folder(index) if pictures is None else pictures.absolute(),
-            self.limits.picture_pixels,
-            self.limits.thumbnail_bytes,
-            self._count_thumbnail,
-        )
-        answers = Answers(self.searcher)
-        # the index's own folder has one writer; another may have several
-        own = self.pictures.folder if pictures is None else None
-        self._writer = Writer(index, self.pictures, Unfinished(own))
         self._searches = Batcher[Query, Answer](
-            answers.work, _BATCH, "fdch-answers", self.metrics.batch.observe
+            lambda queries: self._answers.work(queries),
+            _BATCH,
+            "fdch-answers",
+            self.metrics.batch.observe,
         )
         self._writes = Batcher[Change, Written](
-            self._writer.work, _WRITES, "fdch-writer"
+            lambda changes: self._writer.work(changes), _WRITES, "fdch-writer"
         )
         cores = usable_cores()
         self._decoding = BoundedPool(cores, _WAITING, "fdch-decoding")
         self._reading = BoundedPool(_READERS, _WAITING, "fdch-reading")
         self._measure()
+
+    def _use(self, index: Index, searcher: Searcher) -> None:
+        """Answer from an index from now on."""
+        elsewhere = self._pictures_elsewhere
+        pictures = ItemPictures(
+            _pictures_folder(index) if elsewhere is None else elsewhere,
+            self.limits.picture_pixels,
+            self.limits.thumbnail_bytes,
+            self._count_thumbnail,
+        )
+        about = About(index, self.can_write)
+        self.index, self.searcher, self.about = index, searcher, about
+        self._examples = Cached(lambda: find_examples(searcher, about))
+        self._place = Place(_folder(index))
+        self.pictures = pictures
+        self._answers = Answers(searcher)
+        # the index's own folder has one writer; another may have several
+        own = pictures.folder if elsewhere is None else None
+        self._writer = Writer(index, pictures, Unfinished(own))
 
     @property
     def can_write(self) -> bool:
@@ -247,10 +257,43 @@ class Service:
         self._why_not = index_lost
         while True:
             await asyncio.sleep(WATCH_SECONDS)
+            if self._can_follow and await asyncio.to_thread(self._leads_elsewhere):
+                await self._follow_link()
             is_same = await asyncio.to_thread(self._place.is_same)
             if is_same != self.is_ready:
                 self.is_ready = is_same
                 _log.error("the index is back" if is_same else index_lost().message)
+
+    def _leads_elsewhere(self) -> bool:
+        link, folder = _link(self.index), _folder(self.index)
+        return link is not None and folder is not None and link.resolve() != folder
+
+    async def _follow_link(self) -> None:
+        """Switch to the index that the link leads to now, once it is loaded."""
+        before = self.index
+        try:
+            index, searcher = await asyncio.to_thread(self._load_linked)
+        except FdchError as problem:
+            _log.error("the link leads to no index that can be served: %s", problem)
+            return
+        self._use(index, searcher)
+        _log.info("switched to '%s'", index.store.name)
+        await asyncio.sleep(WATCH_SECONDS)  # batches that have begun come to their end
+        await asyncio.to_thread(before.close)
+
+    def _load_linked(self) -> tuple[Index, Searcher]:
+        link = _link(self.index)
+        assert link is not None
+        index = Index.open(link, writable=self.can_write, context=self.index.context)
+        try:
+            searcher = Searcher(index)
+            searcher.warm()
+            if self.can_write:
+                _ = index.method
+        except BaseException:
+            index.close()
+            raise
+        return index, searcher
 
     def _close(self) -> None:
         self._searches.close()
@@ -281,6 +324,12 @@ def _pictures_folder(index: Index) -> Path | None:
     """Give the folder beside the codes, where there is one."""
     folder = _folder(index)
     return None if folder is None else folder / PICTURES
+
+
+def _link(index: Index) -> Path | None:
+    """Return the link by which an index was opened, if it was one."""
+    path = getattr(index.store, "opened_as", None)
+    return path if isinstance(path, Path) and path.is_symlink() else None
 
 
 def _folder(index: Index) -> Path | None:

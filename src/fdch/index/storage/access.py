@@ -59,7 +59,9 @@ class Access:
 
     def __init__(self, folder: Path, *, writable: bool) -> None:
         _require_usable(folder, writable)
-        folder = folder.absolute()  # the program may leave for another folder
+        self.opened_as = folder.absolute()
+        # the program may leave for another folder, a link may lead elsewhere later
+        folder = Path(os.path.realpath(folder))
         self._process = os.getpid()
         self._writing = threading.RLock()
         self._snapshot: Snapshot | None = None

@@ -35,6 +35,11 @@ class OpenFolder:
         return self._access.place.folder
 
     @property
+    def opened_as(self) -> Path:
+        """Return the path that the folder was opened by, which may be a link to it."""
+        return self._access.opened_as
+
+    @property
     def name(self) -> str:
         """Give the folder's path."""
         return str(self.path)
