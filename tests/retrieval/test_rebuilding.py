@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,6 +106,22 @@ def test_an_interrupted_rebuild_goes_on(path, runs, tmp_path, monkeypatch):
     done = rebuild_index(path, runs[1], new)
     assert (done.items, done.encoded) == (41, 21)
     assert rebuild_index(path, runs[1], new).encoded == 0
+
+
+def test_a_second_rebuild_takes_over_what_changed(path, pairs, runs, tmp_path):
+    new = tmp_path / "new"
+    rebuild_index(path, runs[1], new)
+    with Index.open(path, writable=True) as index:
+        index.remove(["item 5"])
+        (item,) = index.items(["item 6"])
+        index.update([replace(item, columns={"price": 999})])
+    done = rebuild_index(path, runs[1], new)
+    assert (done.items, done.encoded) == (40, 1)
+    with CodeFolder.open(new) as folder:
+        gone, changed = folder.items(["item 5", "item 6"])
+    assert gone is None
+    assert changed is not None
+    assert changed.columns == {"price": 999}
 
 
 def test_another_index_is_not_overwritten(path, runs, tmp_path):

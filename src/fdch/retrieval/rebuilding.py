@@ -52,7 +52,8 @@ def rebuild_index(
 ) -> Rebuilt:
     """Encode every item of an index folder with another run, into a new index.
 
-    Interrupted, the same call goes on. Uploaded pictures are copied.
+    Interrupted, the same call goes on; done, it takes over what changed since.
+    Uploaded pictures are copied.
 
     Args:
         name: The index.
@@ -65,16 +66,19 @@ def rebuild_index(
     encoded = done = 0
     with CodeFolder.open(require_folder(name)) as old, _target(old, run, out) as new:
         for items, _ in old.batches(ITEMS_AT_A_TIME):
+            items = [_with_own_picture(item, old.path, new.path) for item in items]
             known = new.items([item.id for item in items])
             left = [
-                _with_own_picture(item, old.path, new.path)
+                item
                 for item, there in zip(items, known, strict=True)
-                if there is None
+                if there is None or replace(item, kind=there.kind) != there
             ]
             for ready, codes in _encode(run.method, left, context, skipped):
-                encoded += new.add(ready, codes).new
+                new.add(ready, codes)
+                encoded += len(ready)
             done += len(items)
             progress(Update("encoding", done, len(old), "item"))
+        new.remove(list(_removed_since(old, new)))
         return Rebuilt(len(new), encoded, skipped)
 
 
@@ -146,6 +150,14 @@ def _target(old: CodeFolder, run: Run, out: Path) -> CodeFolder:
             "another path, or remove it first."
         )
     return new
+
+
+def _removed_since(old: CodeFolder, new: CodeFolder) -> Iterator[str]:
+    """Return the ids of items that the old index has no more."""
+    for items, _ in new.batches(ITEMS_AT_A_TIME):
+        names = [item.id for item in items]
+        there = old.items(names)
+        yield from (n for n, item in zip(names, there, strict=True) if item is None)
 
 
 def _write_model(run: Run, folder: Path) -> str:
