@@ -114,6 +114,7 @@ def test_a_second_rebuild_takes_over_what_changed(path, pairs, runs, tmp_path):
     with Index.open(path, writable=True) as index:
         index.remove(["item 5"])
         (item,) = index.items(["item 6"])
+        assert item is not None
         index.update([replace(item, columns={"price": 999})])
     done = rebuild_index(path, runs[1], new)
     assert (done.items, done.encoded) == (40, 1)
