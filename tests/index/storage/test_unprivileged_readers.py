@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.index.storage.unprivileged import as_nobody, followed_by_nobody
 from tests.index.store_samples import random_codes, sample_items
-from tests.index.unprivileged import as_nobody, followed_by_nobody
 
 from fdch.errors import DamagedIndex, IndexBusy
 from fdch.index.storage.catalogue import Catalogue

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.index.storage.unprivileged import as_nobody
 from tests.index.store_samples import copying, random_codes, sample_items
-from tests.index.unprivileged import as_nobody
 
 from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
 from fdch.index.storage.folder import CodeFolder

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from tests.index.killing import kill_at
+from tests.index.storage.killing import kill_at
 from tests.index.store_samples import copying
 
 from fdch.errors import IndexFolderError

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.index.unprivileged import as_nobody
+from tests.index.storage.unprivileged import as_nobody
 
 from fdch.errors import IndexFolderError
 from fdch.index.storage.folder import CodeFolder

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.index.crashing import BITS, FACTS, code_of, codes_of, item_of
+from tests.index.storage.crashing import BITS, FACTS, code_of, codes_of, item_of
 from tests.index.store_samples import copying
 
 from fdch.errors import DamagedIndex
