@@ -13,8 +13,13 @@ from fdch.errors import FdchError, IndexFolderError
 from fdch.index.storage.acknowledged import Acknowledged, acknowledge, require_slots
 from fdch.index.storage.catalogue import Catalogue, check_problem
 from fdch.index.storage.changes import Change, part_checks
-from fdch.index.storage.checking import Scrub, part_problems
-from fdch.index.storage.kept_files import Problem, file_problems, sidecar_rows
+from fdch.index.storage.checking import (
+    Problem,
+    Scrub,
+    file_problems,
+    part_problems,
+    sidecar_rows,
+)
 from fdch.index.storage.layout import (
     CATALOGUE,
     CHECK,
@@ -26,9 +31,10 @@ from fdch.index.storage.layout import (
 )
 from fdch.index.storage.locking import WriterLock, is_locked
 from fdch.index.storage.log import append_records
-from fdch.index.storage.parts import CHECKED_BYTES, Place
+from fdch.index.storage.parts import CHECKED_BYTES
 from fdch.index.storage.records import About, PartRecord
 from fdch.index.storage.recovery import make_current, recover
+from fdch.index.storage.segments import Place
 from fdch.index.storage.snapshot import Snapshot, load_snapshot
 from fdch.index.storage.tables import State, read_parts
 

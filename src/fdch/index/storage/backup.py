@@ -8,9 +8,9 @@ from pathlib import Path
 from fdch.errors import DamagedIndex, IndexBusy
 from fdch.index.storage.access import Access, View, acknowledged_by
 from fdch.index.storage.acknowledged import begin
+from fdch.index.storage.checking import flush_files, sidecar_rows
 from fdch.index.storage.creating import free_place, put_in_place
 from fdch.index.storage.drafts import clear_drafts, draft_of
-from fdch.index.storage.kept_files import flush_files, sidecar_rows
 from fdch.index.storage.layout import (
     CODES,
     LOG,

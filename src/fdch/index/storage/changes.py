@@ -9,7 +9,6 @@ from fdch.index.search.rows import Rows
 from fdch.index.storage.items import Row
 from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS
 from fdch.index.storage.log import PART, Entry, encode_records
-from fdch.index.storage.parts import Place
 from fdch.index.storage.records import (
     Chunks,
     PartRecord,
@@ -19,6 +18,7 @@ from fdch.index.storage.records import (
     read_part,
     removal_entries,
 )
+from fdch.index.storage.segments import Place
 from fdch.index.storage.snapshot import Snapshot
 from fdch.index.storage.tables import Applier, State, kept_records, read_parts
 

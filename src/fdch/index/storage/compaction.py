@@ -21,8 +21,7 @@ from fdch.index.search.rows import Rows
 from fdch.index.storage.access import Access, acknowledged_by
 from fdch.index.storage.acknowledged import acknowledge
 from fdch.index.storage.changes import part_checks
-from fdch.index.storage.checking import part_problems
-from fdch.index.storage.kept_files import file_row
+from fdch.index.storage.checking import file_row, part_problems
 from fdch.index.storage.layout import (
     CATALOGUE,
     CODES,
@@ -31,7 +30,7 @@ from fdch.index.storage.layout import (
     part_file,
 )
 from fdch.index.storage.log import LogHeader
-from fdch.index.storage.parts import OpenPart, Place
+from fdch.index.storage.parts import OpenPart
 from fdch.index.storage.records import (
     BUCKETS,
     GROUPING,
@@ -41,6 +40,7 @@ from fdch.index.storage.records import (
     pack_numbers,
 )
 from fdch.index.storage.rewriting import Content, write_log
+from fdch.index.storage.segments import Place
 from fdch.index.storage.sidecars import write_sidecar
 from fdch.index.storage.snapshot import Snapshot
 from fdch.index.storage.tables import Applier, State, is_intact_item, read_about

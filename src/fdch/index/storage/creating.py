@@ -10,8 +10,8 @@ from pathlib import Path
 from fdch.errors import IndexFolderError
 from fdch.index.search.rows import MAX_BITS
 from fdch.index.storage.acknowledged import Acknowledged, begin
+from fdch.index.storage.checking import flush_files
 from fdch.index.storage.drafts import clear_drafts, draft_of
-from fdch.index.storage.kept_files import flush_files
 from fdch.index.storage.layout import (
     CODES,
     LOG,

@@ -2,7 +2,6 @@
 
 import logging
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,10 @@ from fdch.errors import DamagedIndex
 from fdch.index.search.buckets import Buckets
 from fdch.index.search.gallery import Part
 from fdch.index.search.groups import Grouping
-from fdch.index.search.rows import Rows, row_length, row_type
-from fdch.index.storage.kept_files import file_problems, sidecar_rows
+from fdch.index.search.rows import Rows
+from fdch.index.storage.checking import file_problems, sidecar_rows
 from fdch.index.storage.records import BUCKETS, GROUPING, PartRecord
-from fdch.index.storage.segments import Segment
+from fdch.index.storage.segments import Place
 from fdch.index.storage.sidecars import map_sidecar
 
 _log = logging.getLogger(__name__)
@@ -23,24 +22,6 @@ _log = logging.getLogger(__name__)
 NOWHERE = -1
 CHECKED_BYTES = 2**26  # of a file that is checked when it is mapped
 _BYTES_AT_A_TIME = 1 << 20
-
-
-@dataclass(frozen=True)
-class Place:
-    """An index folder, its identity and the length of its codes."""
-
-    folder: Path
-    uid: bytes
-    bits: int
-
-    def rows(self, part: int) -> Segment:
-        """Give the segment of a part's codes."""
-        dtype, width = row_type(self.bits), row_length(self.bits)
-        return Segment(self.folder, self.uid, part, "rows", dtype, width)
-
-    def numbers(self, part: int) -> Segment:
-        """Give the segment that says which items a part with gaps holds."""
-        return Segment(self.folder, self.uid, part, "numbers", np.dtype("<u4"))
 
 
 @dataclass(frozen=True, eq=False)

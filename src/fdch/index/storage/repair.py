@@ -20,9 +20,8 @@ from fdch.errors import DamagedIndex, DataError, IndexFolderError
 from fdch.index.search.rows import row_words
 from fdch.index.storage.acknowledged import Acknowledged, begin, read_acknowledged
 from fdch.index.storage.changes import join_chunks
-from fdch.index.storage.checking import bad_chunks
+from fdch.index.storage.checking import Problem, bad_chunks, file_problems, sidecar_rows
 from fdch.index.storage.items import from_row
-from fdch.index.storage.kept_files import Problem, file_problems, sidecar_rows
 from fdch.index.storage.layout import (
     ACKNOWLEDGED,
     ASIDE,
@@ -51,7 +50,6 @@ from fdch.index.storage.log import (
     read_header,
     salvage_records,
 )
-from fdch.index.storage.parts import Place
 from fdch.index.storage.records import (
     About,
     Chunks,
@@ -65,7 +63,7 @@ from fdch.index.storage.records import (
 )
 from fdch.index.storage.recovery import rebuild_catalogue
 from fdch.index.storage.rewriting import Content, write_log
-from fdch.index.storage.segments import HEADER_BYTES, Segment
+from fdch.index.storage.segments import HEADER_BYTES, Place, Segment
 from fdch.index.storage.tables import State, is_intact_item, is_proven
 from fdch.index.storage.verification import (
     catalogue_problems,

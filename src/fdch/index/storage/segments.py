@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
+from fdch.index.search.rows import row_length, row_type
 from fdch.index.storage.layout import (
     CHUNK_BYTES,
     FORMAT,
@@ -208,3 +209,21 @@ class Segment:
             whole = begun + part.tobytes() if begun else part
             yield chunk, self.digest(chunk, whole)
             chunk, begun, place = chunk + 1, b"", end
+
+
+@dataclass(frozen=True)
+class Place:
+    """An index folder, its identity and the length of its codes."""
+
+    folder: Path
+    uid: bytes
+    bits: int
+
+    def rows(self, part: int) -> Segment:
+        """Give the segment of a part's codes."""
+        dtype, width = row_type(self.bits), row_length(self.bits)
+        return Segment(self.folder, self.uid, part, "rows", dtype, width)
+
+    def numbers(self, part: int) -> Segment:
+        """Give the segment that says which items a part with gaps holds."""
+        return Segment(self.folder, self.uid, part, "numbers", np.dtype("<u4"))

@@ -19,9 +19,12 @@ from fdch.index.search.gallery import Gallery
 from fdch.index.search.rows import row_codes, row_length, row_type
 from fdch.index.storage.layout import CATALOGUE, REPAIR
 from fdch.index.storage.log import RANGE, REMOVAL
-from fdch.index.storage.parts import NOWHERE, OpenPart, Place, open_part
+from fdch.index.storage.parts import NOWHERE, OpenPart, open_part
 from fdch.index.storage.records import read_range, read_removal
+from fdch.index.storage.segments import Place
 from fdch.index.storage.tables import State, kept_records, read_parts
+
+_DRAWS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,24 @@ class Snapshot:
         for part in self.parts:
             numbers.append(part.item_numbers(part.living()))
         return np.concatenate(numbers)
+
+    def draw(self, count: int, seed: int) -> NDArray[np.int64]:
+        """Draw numbers of items at random, without looking at all of them.
+
+        Args:
+            count: How many at most; fewer where most rows were removed.
+            seed: The same seed draws the same items of an unchanged index.
+        """
+        rng, rows = np.random.default_rng(seed), int(self.starts[-1])
+        if rows <= _DRAWS * count:
+            numbers = self.living()
+        else:
+            places = np.unique(rng.integers(rows, size=_DRAWS * count))
+            numbers = self.numbers(places)
+            numbers = numbers[self.positions(numbers) >= 0]
+        if len(numbers) > count:
+            numbers = np.sort(rng.choice(numbers, count, replace=False))
+        return numbers
 
     def numbers(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Give the numbers of the items at some positions."""

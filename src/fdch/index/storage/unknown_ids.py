@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from fdch.errors import DataError
 from fdch.index.storage.access import View
-from fdch.index.storage.sampling import sample_items
+from fdch.index.storage.identities import ids_of
 from fdch.index.store import is_whole
 
 _LISTED = 10
@@ -35,7 +35,7 @@ def unknown_ids(view: View, gone: Sequence[str], asked: int) -> DataError:
     items = view.items
     if not items:
         return DataError(f"{said}: it is empty. Fill it with 'fdch index add'.")
-    drawn, _ = sample_items(view, _DRAWN, seed=0)
+    drawn = ids_of(view.connection, view.snapshot, view.snapshot.draw(_DRAWN, 0))
     near = _near(gone[0], [*_beside(view, gone[0]), *drawn])
     if near:
         return DataError(f"{said}. Near '{gone[0]}' are {_quoted(near)}.")

@@ -13,9 +13,13 @@ from fdch.errors import DamagedIndex
 from fdch.index.storage.acknowledged import Acknowledged, read_acknowledged
 from fdch.index.storage.catalogue import Catalogue, check_problem
 from fdch.index.storage.changes import join_chunks
-from fdch.index.storage.checking import part_problems
+from fdch.index.storage.checking import (
+    Problem,
+    file_problems,
+    part_problems,
+    sidecar_rows,
+)
 from fdch.index.storage.items import cells_of, from_row
-from fdch.index.storage.kept_files import Problem, file_problems, sidecar_rows
 from fdch.index.storage.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
@@ -38,7 +42,6 @@ from fdch.index.storage.log import (
     read_header,
     read_records,
 )
-from fdch.index.storage.parts import Place
 from fdch.index.storage.records import (
     About,
     PartRecord,
@@ -47,6 +50,7 @@ from fdch.index.storage.records import (
     read_removal,
 )
 from fdch.index.storage.recovery import commits_of
+from fdch.index.storage.segments import Place
 from fdch.index.storage.tables import State, is_intact_item, is_proven
 from fdch.index.store import Item
 from fdch.progress import Progress, Update, silent
