@@ -4,9 +4,8 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -39,8 +38,7 @@ Value = int | float | str
 CellRow = tuple[str, Value, str]  # column, value, spelling where it is not plain
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """An item ready to be stored."""
 
     id: str

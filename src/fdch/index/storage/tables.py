@@ -213,7 +213,7 @@ class Applier:
             "INSERT INTO items VALUES (?, ?, ?, ?)", self._pending
         )
         # sorted, each page of the table is touched once
-        self._cells.sort(key=lambda cell: (cell[0], isinstance(cell[1], str), cell[1:]))
+        self._cells.sort(key=lambda cell: (cell[0], isinstance(cell[1], str), cell[1]))
         self._connection.executemany(
             "INSERT INTO cells VALUES (?, ?, ?, ?)", self._cells
         )
