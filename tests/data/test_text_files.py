@@ -1,7 +1,7 @@
 import pytest
 
 from fdch.data.pairs import Skipped
-from fdch.data.readers.text_files import read_bytes, read_lines, settle
+from fdch.data.readers.text_files import read_bytes, read_lines, refuse_or_skip
 from fdch.errors import BrokenRow, DataError, MissingFile
 
 
@@ -28,7 +28,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
 
 def test_broken_rows_are_given_back_or_refused():
     rows = [Skipped(f"im{number}", "no photo") for number in range(7)]
-    assert settle(rows, "skip", "look again") == tuple(rows)
-    assert settle([], "refuse", "look again") == ()
+    assert refuse_or_skip(rows, "skip", "look again") == tuple(rows)
+    assert refuse_or_skip([], "refuse", "look again") == ()
     with pytest.raises(BrokenRow, match=r"7 rows .*im4: no photo; and 2 more.*look"):
-        settle(rows, "refuse", "look again")
+        refuse_or_skip(rows, "refuse", "look again")

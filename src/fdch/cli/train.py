@@ -128,10 +128,10 @@ def say_trained(run: "Run") -> None:
         )
         say(f"chosen       {listed} (by the data)")
     for gallery, scores in run.facts["validation_map"].items():
-        told = ", ".join(
+        listed = ", ".join(
             f"{scores[key]:.4f} {name}" for key, name in DIRECTIONS.items()
         )
-        say(f"validation   mAP {told} ({gallery} gallery)")
+        say(f"validation   mAP {listed} ({gallery} gallery)")
     say(f"fingerprint  {run.fingerprint}")
     say(f"next         fdch evaluate {shlex.quote(str(run.folder))}")
 

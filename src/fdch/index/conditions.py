@@ -11,7 +11,7 @@ from typing import cast
 from fdch.errors import SettingError
 from fdch.index.store import Condition, Operator, is_whole
 
-MOST_LETTERS = 10_000
+MAX_LETTERS = 10_000
 _WRITTEN = re.compile(r"\s*(.*?)\s*(!=|<=|>=|=|<|>)(.*)", re.DOTALL)
 _LISTED = re.compile(r"\s*(.*?)\s+in\s+(.*)", re.DOTALL)
 _TEXT = r'"(?:[^"\\]|\\.)*+"'
@@ -34,9 +34,9 @@ def parse_condition(text: str) -> Condition:
     >>> parse_condition('"born in year" = " 1900 "')
     Condition(column='born in year', operator='=', values=(' 1900 ',))
     """
-    if len(text) > MOST_LETTERS:
+    if len(text) > MAX_LETTERS:
         raise SettingError(
-            f"a condition has {len(text):,} letters; {MOST_LETTERS:,} is the most."
+            f"a condition has {len(text):,} letters; {MAX_LETTERS:,} is the most."
         )
     column, operator, rest = _parts(text)
     values = _values(text, rest) if operator == "in" else (_value(text, rest),)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DamagedIndex
 from fdch.index.milvus import Address
-from fdch.index.milvus.searching import MOST_HITS, Search, answer
+from fdch.index.milvus.searching import MAX_HITS, Search, answer
 
 BITS = 5
 
@@ -52,7 +52,7 @@ class Server:
         return rows[:limit]
 
 
-def searching(server: Any, filter="", page=MOST_HITS):
+def searching(server: Any, filter="", page=MAX_HITS):
     return Search(server, BITS, filter, page)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.images import PictureFiles, PictureLimits
-from fdch.data.readers.text_files import read_lines, settle
+from fdch.data.readers.text_files import read_lines, refuse_or_skip
 from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile
@@ -65,7 +65,7 @@ def read(
     labelled = _read_labels(annotations)
     paths = _photo_paths(photos)
     found = _find_pairs(labelled, paths, photos / "meta" / "tags", frozenset(words))
-    skipped = settle(found.broken, broken, "unpack the download again")
+    skipped = refuse_or_skip(found.broken, broken, "unpack the download again")
     if not found.numbers:
         raise DataError(
             f"no picture in '{photos}' has a label and one of the common tags; "

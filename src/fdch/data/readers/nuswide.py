@@ -23,7 +23,7 @@ from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.pictures.images import PictureFiles, PictureLimits
 from fdch.data.readers.bit_tables import read_bits
-from fdch.data.readers.text_files import read_lines, settle
+from fdch.data.readers.text_files import read_lines, refuse_or_skip
 from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile
@@ -72,7 +72,7 @@ def read(
         if path is None
     ]
     remedy = f"put the photos under '{folder / 'Flickr'}'"
-    skipped = settle(missing, broken, remedy)
+    skipped = refuse_or_skip(missing, broken, remedy)
     kept = kept[[path is not None for path in paths]]
     if not len(kept):
         raise DataError(

@@ -45,7 +45,9 @@ def read_lines(path: Path, most: int = 2**20) -> list[str]:
 _NAMED = 5
 
 
-def settle(rows: list[Skipped], broken: Broken, remedy: str) -> tuple[Skipped, ...]:
+def refuse_or_skip(
+    rows: list[Skipped], broken: Broken, remedy: str
+) -> tuple[Skipped, ...]:
     """Refuse broken rows, naming the first few, or give them to be listed.
 
     Args:
@@ -53,7 +55,7 @@ def settle(rows: list[Skipped], broken: Broken, remedy: str) -> tuple[Skipped, .
         broken: Whether to refuse or to skip.
         remedy: What the user may do about it, such as "unpack it again".
 
-    >>> settle([Skipped("im7", "no photo 'im7.jpg'")], "skip", "unpack it again")
+    >>> refuse_or_skip([Skipped("im7", "no photo 'im7.jpg'")], "skip", "look again")
     (Skipped(name='im7', reason="no photo 'im7.jpg'"),)
     """
     if not rows or broken == "skip":

@@ -10,7 +10,7 @@ from fdch.errors import SettingError, suggestion
 SCHEME = "milvus"
 PORT = 19530
 MODEL_SUFFIX = "_model"
-MOST_NAME = 200
+MAX_NAME = 200
 # A word of ours to Milvus' own name of the level.
 CONSISTENCY = {
     "session": "Session",
@@ -92,11 +92,11 @@ class Address:
 
 def _collection(path: str) -> str:
     name = path.strip("/")
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or len(name) > MOST_NAME:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or len(name) > MAX_NAME:
         raise SettingError(
             _malformed(
                 f"'{name}' cannot name a collection (letters, digits and '_', no digit "
-                f"first, at most {MOST_NAME})"
+                f"first, at most {MAX_NAME})"
             )
         )
     if name.endswith(MODEL_SUFFIX):

@@ -19,7 +19,7 @@ from fdch.index.milvus.schema import (
     make_schema,
     row_bytes,
 )
-from fdch.index.milvus.searching import METRIC, MOST_HITS, batches
+from fdch.index.milvus.searching import MAX_HITS, METRIC, batches
 
 INDEX_TYPE = "BIN_FLAT"
 STRONG = "Strong"
@@ -92,9 +92,9 @@ class Collection:
 
     def numbers(self, inside: str = f"{NUMBER} >= 0") -> list[int]:
         """Give all insertion numbers, rising, in requests that are whole."""
-        rows = self._query(inside, [NUMBER], limit=MOST_HITS)
+        rows = self._query(inside, [NUMBER], limit=MAX_HITS)
         found = sorted({row[NUMBER] for row in rows})
-        if len(rows) < MOST_HITS or len(found) == 1:
+        if len(rows) < MAX_HITS or len(found) == 1:
             return found
         middle = found[(len(found) - 1) // 2]
         return [
@@ -105,7 +105,7 @@ class Collection:
     def between(self, first: int, last: int, fields: list[str]) -> list[Row]:
         """Give the rows of some insertion numbers."""
         inside = f"{NUMBER} >= {first} and {NUMBER} <= {last}"
-        return self._query(inside, fields, limit=MOST_HITS)
+        return self._query(inside, fields, limit=MAX_HITS)
 
     def call(self, function: str, **options: Any) -> Any:
         """Call a function of the client on this collection."""

@@ -10,7 +10,7 @@ from fdch.errors import FdchError, IndexFolderError, MissingExtra, StoreAway
 from fdch.index.milvus.address import TOKEN_VARIABLE, Address
 
 CONNECT_SECONDS = 10.0
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 FIRST_WAIT = 0.1
 LONGEST_WAIT = 3.0
 COLLECTION_MISSING = 100
@@ -28,7 +28,7 @@ class Connection:
             away or busy. Requests it refuses are never repeated.
     """
 
-    def __init__(self, address: Address, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, address: Address, patience: float = TIMEOUT_SECONDS) -> None:
         self.address = address
         self.patience = patience
         self._client = _connect(address, min(CONNECT_SECONDS, patience))

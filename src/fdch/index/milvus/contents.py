@@ -13,7 +13,7 @@ from fdch.index.milvus.schema import read_item
 from fdch.index.storage.items import CellRow, Value, cell_rows
 from fdch.index.store import Cell, Contents, Item
 
-MOST_COUNTED = 100_000
+MAX_COUNTED = 100_000
 ROWS_AT_A_TIME = 500  # cells of 64 KiB: 33 MB at most, where labels are not long too
 
 
@@ -53,10 +53,10 @@ class Counts:
 def contents(collection: Collection, most: int) -> Contents:
     """Count all rows of a collection, or say why not."""
     items = collection.count()
-    if items > MOST_COUNTED:
+    if items > MAX_COUNTED:
         return Contents(
             uncounted=f"a collection on Milvus is counted by value up to "
-            f"{MOST_COUNTED:,} items; this one has {items:,}."
+            f"{MAX_COUNTED:,} items; this one has {items:,}."
         )
     counts = Counts()
     for item in _items(collection):

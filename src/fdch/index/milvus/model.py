@@ -24,8 +24,8 @@ from fdch.index.milvus.searching import batches
 
 MARK = "fdch model, format 1"
 PIECE_BYTES = 48_000  # 64,000 letters; Milvus takes 65,535
-MOST_BYTES = 2 * 2**30
-MOST_FILES = 64
+MAX_BYTES = 2 * 2**30
+MAX_FILES = 64
 LIST = "files"
 VECTOR = "unused"  # Milvus demands one in every collection
 SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -131,10 +131,10 @@ def _files(folder: Path) -> list[Path]:
             "plain name."
         )
     size = sum(path.stat().st_size for path in paths)
-    if size > MOST_BYTES or not 1 <= len(paths) <= MOST_FILES:
+    if size > MAX_BYTES or not 1 <= len(paths) <= MAX_FILES:
         raise IndexFolderError(
             f"'{folder}' has {len(paths)} files of {size:,} bytes; a model kept on "
-            f"Milvus has 1 to {MOST_FILES} files of at most {MOST_BYTES:,} bytes."
+            f"Milvus has 1 to {MAX_FILES} files of at most {MAX_BYTES:,} bytes."
         )
     return paths
 
@@ -190,10 +190,10 @@ def _read_list(connection: Connection, generation: str) -> list[Kept]:
         )
     except (KeyError, ValueError, TypeError, RecursionError):
         plain = False
-    if not plain or not 1 <= len(files) <= MOST_FILES:
+    if not plain or not 1 <= len(files) <= MAX_FILES:
         raise _lost(connection, "its list of files is missing or damaged")
-    if sum(kept.size for kept in files) > MOST_BYTES:
-        raise _lost(connection, f"it claims more than {MOST_BYTES:,} bytes")
+    if sum(kept.size for kept in files) > MAX_BYTES:
+        raise _lost(connection, f"it claims more than {MAX_BYTES:,} bytes")
     return files
 
 

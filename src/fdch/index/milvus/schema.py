@@ -26,12 +26,12 @@ from fdch.index.store import Cell, Item, Kind
 
 FORMAT = 1
 CODE = "code"
-MOST_ID_BYTES = 4096  # of 1,024 characters
-MOST_LABEL_BYTES = 1024
-MOST_LABELS = 1024
-MOST_TEXT_BYTES = 65_535
-MOST_JSON_BYTES = 65_000  # Milvus takes 65,536; its client may write some wider
-MOST_BITS = 256
+MAX_ID_BYTES = 4096  # of 1,024 characters
+MAX_LABEL_BYTES = 1024
+MAX_LABELS = 1024
+MAX_TEXT_BYTES = 65_535
+MAX_JSON_BYTES = 65_000  # Milvus takes 65,536; its client may write some wider
+MAX_BITS = 256
 ITEM_FIELDS = ["id", "text", LABELS, CELLS, "about"]
 Row = dict[str, Any]
 
@@ -80,16 +80,16 @@ def make_schema(bits: int, description: str) -> Any:
     schema = MilvusClient.create_schema(
         auto_id=False, enable_dynamic_field=False, description=description
     )
-    schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=MOST_ID_BYTES)
+    schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=MAX_ID_BYTES)
     schema.add_field(NUMBER, DataType.INT64)
     schema.add_field(CODE, DataType.BINARY_VECTOR, dim=(bits + 7) // 8 * 8)
-    schema.add_field("text", DataType.VARCHAR, max_length=MOST_TEXT_BYTES)
+    schema.add_field("text", DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
     schema.add_field(
         LABELS,
         DataType.ARRAY,
         element_type=DataType.VARCHAR,
-        max_capacity=MOST_LABELS,
-        max_length=MOST_LABEL_BYTES,
+        max_capacity=MAX_LABELS,
+        max_length=MAX_LABEL_BYTES,
     )
     schema.add_field(CELLS, DataType.JSON)
     schema.add_field("about", DataType.JSON)
@@ -133,17 +133,17 @@ def make_row(item: Item, number: int, code: bytes) -> Row:
     if item.labels:
         cells[BOUNDS] = label_bounds(item.labels)
     about, text = _about(item), item.text or ""
-    _require_bytes(item.id, "id", item.id, MOST_ID_BYTES)
-    _require_bytes(item.id, "text", text, MOST_TEXT_BYTES)
+    _require_bytes(item.id, "id", item.id, MAX_ID_BYTES)
+    _require_bytes(item.id, "text", text, MAX_TEXT_BYTES)
     for label in item.labels:
-        _require_bytes(item.id, "label", label, MOST_LABEL_BYTES)
+        _require_bytes(item.id, "label", label, MAX_LABEL_BYTES)
     for name, document in (("columns", cells), ("image", about)):
         written = json.dumps(document, ensure_ascii=False)
-        _require_bytes(item.id, name, written, MOST_JSON_BYTES)
-    if len(item.labels) > MOST_LABELS:
+        _require_bytes(item.id, name, written, MAX_JSON_BYTES)
+    if len(item.labels) > MAX_LABELS:
         raise DataError(
             f"item '{item.id}' has {len(item.labels):,} labels; an index on Milvus "
-            f"holds at most {MOST_LABELS:,} of an item. Leave some out, or use an "
+            f"holds at most {MAX_LABELS:,} of an item. Leave some out, or use an "
             "index folder."
         )
     return {

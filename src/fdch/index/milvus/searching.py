@@ -19,8 +19,8 @@ from fdch.index.milvus.expressions import NUMBER
 from fdch.index.milvus.schema import CODE
 from fdch.index.store import Answer
 
-MOST_HITS = 16_384
-MOST_ROWS = 65_536  # of all queries of one request together
+MAX_HITS = 16_384
+MAX_ROWS = 65_536  # of all queries of one request together
 METRIC = "HAMMING"
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class Search:
     connection: Connection
     bits: int
     filter: str = ""
-    page: int = MOST_HITS
+    page: int = MAX_HITS
 
     def find(
         self, queries: Codes, radius: int | None, most: int | None
@@ -69,7 +69,7 @@ class Search:
         farthest = self.bits if radius is None else min(radius, self.bits)
         limit = min(2 * k + 64, self.page)
         rows = [row.tobytes() for row in queries.packed]
-        for part in batches(rows, max(1, MOST_ROWS // limit)):
+        for part in batches(rows, max(1, MAX_ROWS // limit)):
             pages = self._ask(part, limit, 0, farthest)
             for query, hits in zip(part, pages, strict=True):
                 whole = len(hits) < limit

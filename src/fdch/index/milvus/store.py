@@ -26,7 +26,7 @@ from fdch.errors import (
 )
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.collection import INDEX_TYPE, STRONG, Collection
-from fdch.index.milvus.connection import PATIENCE_SECONDS, Connection
+from fdch.index.milvus.connection import TIMEOUT_SECONDS, Connection
 from fdch.index.milvus.contents import contents
 from fdch.index.milvus.copies import passing_folder
 from fdch.index.milvus.expressions import expression
@@ -35,12 +35,12 @@ from fdch.index.milvus.model import load_model
 from fdch.index.milvus.schema import (
     CODE,
     ITEM_FIELDS,
-    MOST_BITS,
+    MAX_BITS,
     make_rows,
     read_description,
     read_item,
 )
-from fdch.index.milvus.searching import MOST_HITS, Search, answer, as_bytes
+from fdch.index.milvus.searching import MAX_HITS, Search, answer, as_bytes
 from fdch.index.storage.filters import require_columns
 from fdch.index.store import LABEL, Added, Answer, Condition, Contents, Item
 
@@ -74,7 +74,7 @@ class MilvusStore:
         model: "str | WriteModel",
         facts: Mapping[str, object] | None = None,
         *,
-        patience: float = PATIENCE_SECONDS,
+        patience: float = TIMEOUT_SECONDS,
     ) -> Self:
         """Make an empty collection and that of its model, whole or not at all.
 
@@ -86,9 +86,9 @@ class MilvusStore:
             facts: What else to tell of the index; plain values for JSON.
             patience: Seconds for which a call is tried again.
         """
-        if not 1 <= bits <= MOST_BITS:
+        if not 1 <= bits <= MAX_BITS:
             raise SettingError(
-                f"codes of {bits} bits; an index on Milvus takes 1 to {MOST_BITS}."
+                f"codes of {bits} bits; an index on Milvus takes 1 to {MAX_BITS}."
             )
         with ExitStack() as stack:
             connection = Connection(Address.parse(url), patience)
@@ -104,7 +104,7 @@ class MilvusStore:
         writable: bool = True,
         *,
         model: str | None = None,
-        patience: float = PATIENCE_SECONDS,
+        patience: float = TIMEOUT_SECONDS,
     ) -> Self:
         """Open a collection made by `create`.
 
@@ -154,7 +154,7 @@ class MilvusStore:
 
     @property
     def facts(self) -> dict[str, object]:
-        """What `create` was told of the index."""
+        """Return what was kept when the index was made."""
         return dict(self._described["facts"])
 
     def require_model(self, model: str) -> None:
@@ -224,7 +224,7 @@ class MilvusStore:
     def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
         """Give ids and codes of some items, as the server comes upon them."""
         del seed  # Milvus draws nothing at random
-        rows = self._collection.some(["id", CODE], min(count, MOST_HITS))
+        rows = self._collection.some(["id", CODE], min(count, MAX_HITS))
         return [row["id"] for row in rows], self._codes(rows)
 
     def contents(self, most: int = 20) -> Contents:

@@ -10,7 +10,6 @@ from fdch.index.storage.access import Access, View, acknowledged_by
 from fdch.index.storage.acknowledged import begin
 from fdch.index.storage.checking import flush_files, sidecar_rows
 from fdch.index.storage.creating import free_place, put_in_place
-from fdch.index.storage.drafts import clear_drafts, draft_of
 from fdch.index.storage.layout import (
     CODES,
     LOG,
@@ -21,6 +20,7 @@ from fdch.index.storage.layout import (
 )
 from fdch.index.storage.log import HEADER_BYTES, LogHeader
 from fdch.index.storage.recovery import rebuild_catalogue
+from fdch.index.storage.staging import clear_staging, staging_folder
 from fdch.index.storage.verification import verify_folder
 
 _TRIES = 5
@@ -44,16 +44,16 @@ def backup_folder(folder: Path, target: Path) -> int:
     try:
         with translate_os_errors(target):
             make_folders(place.parent)
-            clear_drafts(place.parent)
-            with draft_of(place, uuid.uuid4().hex) as draft:
-                items = _copy(access, draft)
-                put_in_place(draft, place, target)
+            clear_staging(place.parent)
+            with staging_folder(place, uuid.uuid4().hex) as staging:
+                items = _copy(access, staging)
+                put_in_place(staging, place, target)
                 return items
     finally:
         access.close()
 
 
-def _copy(access: Access, draft: Path) -> int:
+def _copy(access: Access, staging: Path) -> int:
     folder = access.place.folder
     for _ in range(_TRIES):
         try:
@@ -63,18 +63,18 @@ def _copy(access: Access, draft: Path) -> int:
                 if log.read(HEADER_BYTES) != header:
                     continue  # compacted between the two
                 log.seek(0)
-                _copy_bytes(log.fileno(), draft / LOG, view.snapshot.state.offset)
-                _copy_parts(view, draft)
+                _copy_bytes(log.fileno(), staging / LOG, view.snapshot.state.offset)
+                _copy_parts(view, staging)
                 state = view.snapshot.state
         except FileNotFoundError:
             continue  # compacted meanwhile
         for name in (MODEL, PICTURES):
             if (folder / name).is_dir():
-                shutil.copytree(folder / name, draft / name, dirs_exist_ok=True)
-        begin(draft, acknowledged_by(state))
-        flush_files(draft, draft)
-        rebuild_catalogue(draft)
-        for problem in verify_folder(draft, is_locked=True).problems:
+                shutil.copytree(folder / name, staging / name, dirs_exist_ok=True)
+        begin(staging, acknowledged_by(state))
+        flush_files(staging, staging)
+        rebuild_catalogue(staging)
+        for problem in verify_folder(staging, is_locked=True).problems:
             raise DamagedIndex(
                 f"index '{folder}' was not copied: {problem}. Run 'fdch index repair'."
             )
@@ -82,9 +82,9 @@ def _copy(access: Access, draft: Path) -> int:
     raise IndexBusy(f"index '{folder}' is being compacted. Try again.")
 
 
-def _copy_parts(view: View, draft: Path) -> None:
-    shutil.rmtree(draft / CODES, ignore_errors=True)
-    (draft / CODES).mkdir()
+def _copy_parts(view: View, staging: Path) -> None:
+    shutil.rmtree(staging / CODES, ignore_errors=True)
+    (staging / CODES).mkdir()
     place = view.snapshot.place
     for part in view.snapshot.parts:
         record = part.record
@@ -92,9 +92,9 @@ def _copy_parts(view: View, draft: Path) -> None:
         for segment in segments[: 2 if record.has_gaps else 1]:
             name = segment.path.relative_to(place.folder)
             with segment.path.open("rb") as file:
-                _copy_bytes(file.fileno(), draft / name, segment.size(record.rows))
+                _copy_bytes(file.fileno(), staging / name, segment.size(record.rows))
         for path, *_ in sidecar_rows(record):
-            shutil.copyfile(place.folder / path, draft / path)
+            shutil.copyfile(place.folder / path, staging / path)
 
 
 def _copy_bytes(source: int, target: Path, size: int) -> None:

@@ -11,7 +11,6 @@ from fdch.errors import IndexFolderError
 from fdch.index.search.rows import MAX_BITS
 from fdch.index.storage.acknowledged import Acknowledged, begin
 from fdch.index.storage.checking import flush_files
-from fdch.index.storage.drafts import clear_drafts, draft_of
 from fdch.index.storage.layout import (
     CODES,
     LOG,
@@ -24,6 +23,7 @@ from fdch.index.storage.log import LogHeader
 from fdch.index.storage.records import About, Commit, FileRow
 from fdch.index.storage.recovery import rebuild_catalogue
 from fdch.index.storage.rewriting import Content, write_log
+from fdch.index.storage.staging import clear_staging, staging_folder
 
 WriteModel = Callable[[Path], str]  # makes the folder and the files in it
 
@@ -46,15 +46,15 @@ def create_folder(
     uid = uuid.uuid4()
     with translate_os_errors(path), _not_made(path):
         make_folders(target.parent)
-        clear_drafts(target.parent)
-        with draft_of(target, uid.hex) as draft:
+        clear_staging(target.parent)
+        with staging_folder(target, uid.hex) as staging:
             files: list[FileRow] = []
             if callable(model):
-                model = model(draft / MODEL)
-                files = flush_files(draft, draft / MODEL)
+                model = model(staging / MODEL)
+                files = flush_files(staging, staging / MODEL)
             about = About(bits, model, dict(facts), files)
-            _fill(draft, uid.bytes, about)
-            put_in_place(draft, target, path)
+            _fill(staging, uid.bytes, about)
+            put_in_place(staging, target, path)
 
 
 @contextmanager
@@ -101,20 +101,20 @@ def _require_usable(target: Path, path: Path) -> None:
         )
 
 
-def _fill(draft: Path, uid: bytes, about: About) -> None:
+def _fill(staging: Path, uid: bytes, about: About) -> None:
     """Write the log of an index that has nothing in it, and what follows from it."""
-    (draft / CODES).mkdir()
+    (staging / CODES).mkdir()
     content = Content(about, [], [], [], [], Commit())
-    position, _ = write_log(draft, LogHeader(uid, 0), content)
-    begin(draft, Acknowledged(position.sequence, 0, 0, uid))
-    rebuild_catalogue(draft)
-    sync_folder(draft)
+    position, _ = write_log(staging, LogHeader(uid, 0), content)
+    begin(staging, Acknowledged(position.sequence, 0, 0, uid))
+    rebuild_catalogue(staging)
+    sync_folder(staging)
 
 
-def put_in_place(draft: Path, target: Path, path: Path) -> None:
+def put_in_place(staging: Path, target: Path, path: Path) -> None:
     """Give a folder that is whole its name."""
     try:
-        os.rename(draft, target)
+        os.rename(staging, target)
     except OSError as problem:
         # a mount of the same disk does not show before, and others may be quicker
         if problem.errno in (errno.EBUSY, errno.EXDEV):

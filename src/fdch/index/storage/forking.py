@@ -1,6 +1,6 @@
 """What a forked child inherits of SQLite: its parent's, to be left alone.
 
-Closing it could copy the parent's log without a seal, or wait for a thread that
+Closing it could copy the parent's log into the file, or wait for a thread that
 the child does not have. So not even the end of the child closes it. Only where the
 child opens an index itself it must go: SQLite keeps one list of files and locks for
 a process, would take the parent's locks for its own, and would miss what is

@@ -26,7 +26,7 @@ from fdch.index.storage.layout import (
 
 _MAGIC = b"fdcharrs"
 _ALIGNMENT = 64
-_MOST_HEADER = 2**16
+_MAX_HEADER = 2**16
 _KINDS = {"u1", "u2", "u4", "u8", "i8"}
 
 
@@ -66,7 +66,7 @@ def map_sidecar(
     with path.open("rb") as file:
         head = file.read(len(_MAGIC) + 8)
         length = int.from_bytes(head[len(_MAGIC) :], "little")
-        head += file.read(min(length, _MOST_HEADER))
+        head += file.read(min(length, _MAX_HEADER))
         check = file.read(DIGEST_BYTES)
         if head[: len(_MAGIC)] != _MAGIC or check != digest(head, uid, kind, part):
             raise DamagedIndex(f"'{path}' does not begin as it was written.")

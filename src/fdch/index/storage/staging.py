@@ -1,8 +1,8 @@
-"""Folders in the making: hidden, locked while somebody makes them, else cleared away.
+"""Staging folders: hidden, locked while an index is made in them, else removed.
 
-A maker writes its name into the lock once it holds it. So a lock with words in it
-that can be taken is one whose maker has died; a folder without them may be a second
-old, and is left alone until nobody can be about to lock it.
+A maker writes its name into the lock once it holds it. So a lock with a name in it
+that can be taken is one whose maker has died. A folder without one may be a second
+old, and is left alone for an hour.
 """
 
 import os
@@ -24,21 +24,21 @@ _UNLOCKED_SECONDS = 3600
 
 
 @contextmanager
-def draft_of(target: Path, uid: str) -> Iterator[Path]:
+def staging_folder(target: Path, uid: str) -> Iterator[Path]:
     """Make a locked folder beside a target; it is gone at the end if not renamed."""
-    draft = target.with_name(_PREFIX + uid)
-    draft.mkdir()
+    staging = target.with_name(_PREFIX + uid)
+    staging.mkdir()
     lock = None
     try:
-        lock = WriterLock(draft)
-        yield draft
+        lock = WriterLock(staging)
+        yield staging
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
         if lock is not None:
             lock.release()
 
 
-def clear_drafts(folder: Path) -> None:
+def clear_staging(folder: Path) -> None:
     """Remove from a folder what makers that were killed have left in it."""
     with suppress(OSError):  # such as a folder that may not be listed
         for path in list(folder.iterdir()):
@@ -47,19 +47,19 @@ def clear_drafts(folder: Path) -> None:
                     _clear(path)
 
 
-def _clear(draft: Path) -> None:
-    if _is_left(draft):
-        lock = WriterLock(draft)
-        shutil.rmtree(draft, ignore_errors=True)
+def _clear(staging: Path) -> None:
+    if _is_left(staging):
+        lock = WriterLock(staging)
+        shutil.rmtree(staging, ignore_errors=True)
         lock.release()
 
 
-def _is_left(draft: Path) -> bool:
+def _is_left(staging: Path) -> bool:
     """Tell a folder of ours that nobody is about to lock."""
-    known = draft.lstat()
+    known = staging.lstat()
     if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.geteuid():
         return False
     with suppress(FileNotFoundError):
-        if (draft / LOCK).lstat().st_size:
+        if (staging / LOCK).lstat().st_size:
             return True
     return time.time() - known.st_mtime > _UNLOCKED_SECONDS
