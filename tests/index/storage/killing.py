@@ -1,9 +1,10 @@
 """Work that a process of its own begins, and is killed at."""
 
-import os
 import signal
 import subprocess
 import sys
+
+from tests.index.storage.processes import ENVIRONMENT
 
 _BEGIN = """
 import os, signal, sys
@@ -21,6 +22,6 @@ def kill_at(path, lines):
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=ENVIRONMENT,
     )
     assert done.returncode == -signal.SIGKILL, done.stderr

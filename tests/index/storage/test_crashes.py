@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.index.storage.crashing import BITS, FACTS, code_of, codes_of, item_of
+from tests.index.storage.processes import ENVIRONMENT
 from tests.index.store_samples import copying
 
 from fdch.errors import DamagedIndex
@@ -68,7 +69,7 @@ def writers():
         stdout=subprocess.PIPE,
         text=True,
         bufsize=1,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=ENVIRONMENT,
     ) as process:
         assert process.stdin
         yield process

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.index.storage.processes import ENVIRONMENT
 from tests.index.store_samples import random_codes
 
 from fdch.index.storage.folder import CodeFolder
@@ -43,7 +44,7 @@ def run(path, lines, status=0):
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=ENVIRONMENT,
     )
     assert (done.returncode, done.stderr) == (status, "")
     return done.stdout.split("\n")[:-1]

@@ -8,6 +8,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.index.storage.processes import ENVIRONMENT
 from tests.index.store_samples import random_codes
 
 from fdch.errors import FdchError
@@ -25,7 +26,7 @@ def as_nobody(path, action):
         capture_output=True,
         text=True,
         check=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=ENVIRONMENT,
     )
     return done.stdout.strip()
 
@@ -38,7 +39,7 @@ def followed_by_nobody(path):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=ENVIRONMENT,
     ) as reader:
         assert reader.stdin
         assert reader.stdout
