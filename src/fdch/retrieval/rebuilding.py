@@ -16,7 +16,7 @@ from fdch.data.texts import Sentences
 from fdch.errors import DataError, FdchError, IndexFolderError
 from fdch.index.opening import require_folder
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import PICTURES, sync_folder
+from fdch.index.storage.layout import PICTURES, write_durably
 from fdch.index.store import Item
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
@@ -222,7 +222,5 @@ def _with_own_picture(item: Item, old: Path, new: Path) -> Item:
     target = new / PICTURES / uploaded.name
     if old != new and not target.exists():
         target.parent.mkdir(exist_ok=True)
-        shutil.copyfile(uploaded, target)
-        sync_folder(target)
-        sync_folder(target.parent)
+        write_durably(target, uploaded.read_bytes())
     return replace(item, image=str(target))

@@ -14,8 +14,10 @@ from fdch.index.storage.acknowledged import Acknowledged, acknowledge, require_s
 from fdch.index.storage.catalogue import Catalogue, check_problem
 from fdch.index.storage.changes import Change, part_checks
 from fdch.index.storage.checking import (
+    MISSING,
     Problem,
     Scrub,
+    are_sound,
     file_problems,
     part_problems,
     sidecar_rows,
@@ -24,6 +26,7 @@ from fdch.index.storage.layout import (
     CATALOGUE,
     CHECK,
     CODES,
+    LOG,
     PART_FILE,
     require_index,
     require_plain,
@@ -73,6 +76,7 @@ class Access:
         self._snapshot: Snapshot | None = None
         self._scrub: Scrub | None = None
         self._must_recover = False
+        self._log_file: tuple[int, int] | None = None
         with ExitStack() as undo, translate_os_errors(folder):
             self.lock = WriterLock(folder) if writable else None
             if self.lock:
@@ -98,6 +102,7 @@ class Access:
         with translate_os_errors(self.place.folder), ExitStack() as stack:
             if self._must_recover:
                 self._recover()
+            self._follow_catalogue()
             for left in reversed(range(_TRIES)):
                 connection = stack.enter_context(self.catalogue.reading())
                 try:
@@ -126,14 +131,18 @@ class Access:
             if self._must_recover:
                 self._recover()
             require_slots(folder)
-            with self.catalogue.writing() as connection:
-                change = Change(connection, self._load(connection))
-                yield change
-                content, state = change.apply()
-                self._must_recover = True  # from here on the log may be ahead
-                append_records(folder, state.offset - len(content), content)
-                acknowledge(folder, acknowledged_by(state))
-            self._must_recover = False
+            is_written = False
+            try:
+                with self.catalogue.writing() as connection:
+                    change = Change(connection, self._load(connection))
+                    yield change
+                    content, state = change.apply()
+                    is_written = True  # from here on the log may be ahead
+                    append_records(folder, state.offset - len(content), content)
+                    acknowledge(folder, acknowledged_by(state))
+            except BaseException:
+                self._must_recover = is_written
+                raise
             if self.catalogue.needs_checkpoint:
                 self.checkpoint()
 
@@ -142,11 +151,12 @@ class Access:
         """Give the catalogue in a write transaction to who replaces the log."""
         if self._must_recover:
             self._recover()
-        with self.catalogue.writing() as connection:
-            snapshot = self._load(connection)
+        try:
+            with self.catalogue.writing() as connection:
+                yield connection, self._load(connection)
+        except BaseException:
             self._must_recover = True
-            yield connection, snapshot
-        self._must_recover = False
+            raise
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -188,19 +198,26 @@ class Access:
         if self._scrub is None:
             self._scrub = self._start_scrub(connection, snapshot)
         self._scrub.require_sound(self.place.folder)
+        if self._snapshot is None or self._snapshot.state.first != snapshot.state.first:
+            self._log_file = _file_number(self.place.folder / LOG)
         return snapshot
 
     def _start_scrub(self, connection: sqlite3.Connection, snapshot: Snapshot) -> Scrub:
         """Look for damage of what answers are made from."""
         place, parts = self.place, [part.record for part in snapshot.parts]
-        checks = part_checks(connection, place)
         files = [place.folder / CATALOGUE, *(place.rows(p.part).path for p in parts)]
+        if are_sound(files):
+            return Scrub(iter(()), [])
+        checks = part_checks(connection, place)
 
         def problems() -> Iterator[Problem]:
             if (wrong := self._catalogue_problem()) is not None:
                 yield Problem(CATALOGUE, "", wrong)
             for part in parts:
-                yield from part_problems(place, part, checks.get(part.part))
+                for problem in part_problems(place, part, checks.get(part.part)):
+                    if problem.what == MISSING:
+                        raise FileNotFoundError(problem.file)  # compacted meanwhile
+                    yield problem
                 large = [row for row in sidecar_rows(part) if row[1] > CHECKED_BYTES]
                 yield from file_problems(place.folder, large)
 
@@ -214,6 +231,18 @@ class Access:
         before = _version(folder)
         wrong = check_problem(folder, self.place.uid)
         return wrong if wrong and before == _version(folder) else None
+
+    def _follow_catalogue(self) -> None:
+        """Open the catalogue again if another process has made it again."""
+        if self.lock is not None or not self.catalogue.is_replaced():
+            return
+        with self._writing:
+            is_same = self._log_file == _file_number(self.place.folder / LOG)
+            if is_same and self.catalogue.is_replaced():
+                before = self.catalogue
+                self.catalogue = Catalogue(self.place.folder, writable=False)
+                before.close()
+                self._snapshot = None
 
     def _recover(self) -> None:
         """Bring the catalogue to the end of the log after a commit that failed."""
@@ -256,6 +285,12 @@ class Access:
 def acknowledged_by(state: State) -> Acknowledged:
     """Return what to acknowledge when the catalogue is in a state."""
     return Acknowledged(state.sequence, state.commit, state.items, state.uid)
+
+
+def _file_number(path: Path) -> tuple[int, int]:
+    """Return what tells a file from another that takes its place."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _version(folder: Path) -> tuple[object, ...]:

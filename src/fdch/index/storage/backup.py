@@ -3,6 +3,7 @@
 import os
 import shutil
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from fdch.errors import DamagedIndex, IndexBusy
@@ -68,9 +69,7 @@ def _copy(access: Access, staging: Path) -> int:
                 state = view.snapshot.state
         except FileNotFoundError:
             continue  # compacted meanwhile
-        for name in (MODEL, PICTURES):
-            if (folder / name).is_dir():
-                shutil.copytree(folder / name, staging / name, dirs_exist_ok=True)
+        _copy_files(folder, staging)
         begin(staging, acknowledged_by(state))
         flush_files(staging, staging)
         rebuild_catalogue(staging)
@@ -80,6 +79,17 @@ def _copy(access: Access, staging: Path) -> int:
             )
         return state.items
     raise IndexBusy(f"index '{folder}' is being compacted. Try again.")
+
+
+def _copy_files(folder: Path, staging: Path) -> None:
+    """Copy the model and uploaded pictures; one that was removed since is left out."""
+    for name in (MODEL, PICTURES):
+        for path in sorted((folder / name).rglob("*")):
+            target = staging / path.relative_to(folder)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_file() and not path.is_symlink():
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(path, target)
 
 
 def _copy_parts(view: View, staging: Path) -> None:

@@ -26,6 +26,7 @@ from fdch.index.storage.layout import (
     REPAIR,
     WAL,
     digest,
+    sync_folder,
     write_durably,
 )
 from fdch.index.storage.tables import SCHEMA, State
@@ -125,6 +126,7 @@ class Catalogue:
         self._guard = threading.Lock()
         self._kept_bytes = 0  # of the write-ahead log, that the last checkpoint left
         self._is_closed = False
+        self._is_checked = False
         self._file: tuple[int, int] | None = None
         self._uid: object = None
         self._reader = self._connected_reader()
@@ -211,7 +213,9 @@ class Catalogue:
             return
         self._require_same_file()
         if not _is_empty(self.folder / WAL):
+            self._require_checked(uid)
             (self.folder / CHECK).unlink(missing_ok=True)
+            sync_folder(self.folder)
             # Whoever reads an older state keeps the log long, but makes nobody wait.
             self._writer.execute("PRAGMA busy_timeout = 0")
             try:
@@ -221,8 +225,16 @@ class Catalogue:
                 self._writer.execute(f"PRAGMA busy_timeout = {wait}")
         if not (self.folder / CHECK).exists():
             write_check(self.folder, uid)
+        self._is_checked = True
         with suppress(FileNotFoundError):
             self._kept_bytes = self._wal_bytes()
+
+    def _require_checked(self, uid: bytes) -> None:
+        """Write no checksum over damage that was there before this process came."""
+        if self._is_checked or not (self.folder / CHECK).exists():
+            return
+        if (wrong := check_problem(self.folder, uid)) is not None:
+            raise DamagedIndex(f"'{self.path}': {wrong}. {REPAIR}")
 
     def _wal_bytes(self) -> int:
         return (self.folder / WAL).stat().st_size
@@ -284,13 +296,17 @@ class Catalogue:
             return True
         return reader.still == _state(self.path) and _is_empty(self.folder / WAL)
 
-    def _require_same_file(self) -> None:
-        """Refuse a folder that was put in the place of the one that was opened."""
+    def is_replaced(self) -> bool:
+        """Tell whether another file stands where this one was opened."""
         try:
             found = _file_number(self.path)
         except FileNotFoundError:
-            return  # what is open stays readable; whoever needs the files will tell
-        if self._file is not None and found != self._file:
+            return False  # what is open stays readable
+        return self._file is not None and found != self._file
+
+    def _require_same_file(self) -> None:
+        """Refuse a folder that was put in the place of the one that was opened."""
+        if self.is_replaced():
             raise self._replaced()
 
     def _require_same_index(self, connection: sqlite3.Connection) -> None:

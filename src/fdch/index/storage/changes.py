@@ -163,7 +163,9 @@ def join_chunks(payloads: Iterable[bytes]) -> dict[int, Chunks]:
     for payload in payloads:
         part, chunks = read_part(payload)
         known = rows.setdefault(part.part, bytearray())
-        known[chunks.start * DIGEST_BYTES :] = chunks.rows
+        start = chunks.start * DIGEST_BYTES
+        known.extend(bytes(max(0, start - len(known))))  # of a record that is lost
+        known[start:] = chunks.rows
         last[part.part] = chunks
     return {
         part: replace(chunks, start=0, rows=bytes(rows[part]))

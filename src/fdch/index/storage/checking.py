@@ -19,6 +19,8 @@ from fdch.index.storage.layout import (
 from fdch.index.storage.records import Chunks, FileRow, PartRecord
 from fdch.index.storage.segments import HEADER_BYTES, Place, Segment
 
+MISSING = "it is missing"
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -61,7 +63,7 @@ def file_problems(folder: Path, files: Iterable[FileRow]) -> Iterator[Problem]:
     """Find files that are missing or not as written."""
     for path, size, check in files:
         if not (folder / path).is_file():
-            yield Problem(path, "", "it is missing")
+            yield Problem(path, "", MISSING)
         elif file_row(folder, folder / path) != (path, size, check):
             yield Problem(path, "", "it is not as written")
 
@@ -85,7 +87,7 @@ def part_problems(
     for segment, known in pairs:
         name = str(segment.path.relative_to(place.folder))
         if not segment.path.is_file():
-            yield Problem(name, "", "it is missing")
+            yield Problem(name, "", MISSING)
             continue
         with segment.path.open("rb") as file:
             if file.read(HEADER_BYTES) != segment.header():
@@ -115,6 +117,11 @@ def _version(path: Path) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
+def are_sound(files: Iterable[Path]) -> bool:
+    """Tell whether this process has found files sound that did not change since."""
+    return _sound.issuperset(map(_version, files))
+
+
 class Scrub:
     """One look at the bytes that answers are made from.
 
@@ -134,8 +141,6 @@ class Scrub:
         self._problems = problems
         self._found: Problem | None = None
         self._versions = [_version(path) for path in files]
-        if _sound.issuperset(self._versions):
-            return
         if sum(size for *_, size, _ in self._versions) <= self.MAX_FOREGROUND_BYTES:
             self._look()
         else:

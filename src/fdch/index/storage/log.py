@@ -11,8 +11,9 @@ taken from another index breaks the chain. Records count once a commit follows t
 
 import hashlib
 import os
+import re
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,6 +32,7 @@ from fdch.index.storage.layout import (
 
 INDEX, ITEM, REMOVAL, RANGE, PART, COMMIT = b"F", b"I", b"R", b"N", b"P", b"C"
 KINDS = INDEX + ITEM + REMOVAL + RANGE + PART + COMMIT
+_ANY_KIND = re.compile(b"[" + KINDS + b"]")
 HEADER_BYTES = 64
 MAX_PAYLOAD_BYTES = 2**28
 _MAGIC = b"fdch-log"
@@ -122,9 +124,13 @@ def read_header(folder: Path) -> LogHeader:
         IndexFolderError: A later version wrote it.
         FileNotFoundError: There is no log.
     """
+    with (folder / LOG).open("rb") as file:
+        return parse_header(folder, file.read(HEADER_BYTES))
+
+
+def parse_header(folder: Path, content: bytes) -> LogHeader:
+    """Check the first bytes of a folder's log; see `read_header`."""
     path = folder / LOG
-    with path.open("rb") as file:
-        content = file.read(HEADER_BYTES)
     if len(content) == HEADER_BYTES:
         magic, version, _, uid, first = _HEADER.unpack_from(content)
         header = LogHeader(uid, first)
@@ -250,20 +256,21 @@ def _record_at(content: bytes, uid: bytes, offset: int, after: int) -> Record | 
 
 def _next_candidate(content: bytes, offset: int) -> int:
     """Return the next offset at which the fifth byte names a kind of record."""
-    found = [content.find(kind, offset + 4) for kind in _EACH_KIND]
-    return min((at - 4 for at in found if at >= 0), default=len(content))
-
-
-_EACH_KIND: Sequence[bytes] = [KINDS[i : i + 1] for i in range(len(KINDS))]
+    found = _ANY_KIND.search(content, offset + 4)
+    return found.start() - 4 if found else len(content)
 
 
 def cut_log(folder: Path, offset: int) -> None:
-    """Remove what lies behind the last commit: a change that was never finished."""
+    """Remove what lies behind the last commit, and flush the rest to disk.
+
+    What a killed writer wrote may not be on disk yet. It must be before the catalogue
+    is: that may never be ahead of the log.
+    """
     handle = open_plainly(str(folder / LOG), os.O_RDWR)
     try:
         if os.fstat(handle).st_size > offset:
             os.truncate(handle, offset)
-            sync(handle)
+        sync(handle)
     finally:
         os.close(handle)
 

@@ -47,6 +47,7 @@ from fdch.index.storage.log import (
     REMOVAL,
     Entry,
     LogHeader,
+    Record,
     read_header,
     salvage_records,
 )
@@ -102,6 +103,7 @@ class Salvage:
         uid: Identity of the index.
         about: What never changes of it.
         items: Id and content by number, of removed items too.
+        expected: Numbers of the items that the log of today had.
         records: Kind and payload of removals, ranges and parts, by sequence number.
         counts: What the last commit said that is known.
         sequence: The highest number that is known to have been used.
@@ -111,6 +113,7 @@ class Salvage:
     uid: bytes
     about: About | None = None
     items: dict[int, tuple[str, str]] = field(default_factory=dict)
+    expected: set[int] = field(default_factory=set)
     records: dict[int, Entry] = field(default_factory=dict)
     counts: Commit = field(default_factory=Commit)
     sequence: int = 0
@@ -137,21 +140,16 @@ def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
         try:
             _repair(folder, encode, done)
             done.left = verify_folder(folder, is_locked=True).problems
-            done.items = len(replay_items(folder))
+            seen, _ = read_acknowledged(folder)
+            done.items = seen.items if seen is not None else 0
         finally:
             lock.release()
     return done
 
 
-def replay_items(folder: Path) -> range:
-    """Count the items of an index by the last commit of its log."""
-    seen, _ = read_acknowledged(folder)
-    return range(seen.items if seen else 0)
-
-
 def _repair(folder: Path, encode: Encode | None, done: Repair) -> None:
     is_whole, what = _is_log_whole(folder)
-    salvage = _salvage(folder)
+    salvage = _salvage(folder, is_whole)
     if salvage.about is None:
         raise DamagedIndex(
             f"index '{folder}' cannot be repaired: neither '{LOG}' nor '{CATALOGUE}' "
@@ -194,31 +192,71 @@ def _repair_catalogue(folder: Path, done: Repair) -> None:
         done.restored.append(str(wrong[0]))
 
 
-def _salvage(folder: Path) -> Salvage:
-    """Read everything that log and catalogue prove."""
+def _salvage(folder: Path, is_whole: bool) -> Salvage:
+    """Read everything that log and catalogue prove.
+
+    Args:
+        folder: The index.
+        is_whole: Whether the log proves all; the catalogue may then be of an older one.
+    """
     content = b""
     with suppress(OSError):
         content = (folder / LOG).read_bytes()
     found = Salvage(_identity(folder))
-    for record in salvage_records(content, found.uid):
-        found.sequence = max(found.sequence, record.sequence)
-        kind, payload = record.entry
-        with suppress(DamagedIndex):
-            if kind == ITEM:
-                number, id, text = read_item(payload)
-                found.items[number] = id, text
-            elif kind == INDEX:
-                found.about = About.read(payload)
-            elif kind == COMMIT:
-                found.counts = _later(found.counts, Commit.read(payload))
-            else:
-                found.records[record.sequence] = record.entry
-    _salvage_catalogue(folder, found)
+    state = None if is_whole else _proven_state(folder, found.uid)
+    records = list(salvage_records(content, found.uid))
+    first = _first_sequence(folder, records, state)
     seen, _ = read_acknowledged(folder)
     if seen is not None and seen.uid == found.uid:
-        found.sequence = max(found.sequence, seen.sequence)
-        found.acknowledged = seen.commit
+        found.acknowledged, found.sequence = seen.commit, seen.sequence
+    if state is not None:
+        found.about, found.counts = About.read(state.about), state.counts
+        found.sequence = max(found.sequence, state.sequence)
+    commits = [r.sequence for r in records if r.entry.kind == COMMIT]
+    last = max([found.sequence, *commits])  # what follows was never committed
+    for record in records:
+        if first < record.sequence <= last:
+            _take_record(found, record)
+    found.sequence = max([last, *(record.sequence for record in records)])
+    if not is_whole:
+        is_same = state is None or state.first == first
+        _salvage_catalogue(folder, found, first, is_same)
     return found
+
+
+def _take_record(found: Salvage, record: Record) -> None:
+    kind, payload = record.entry
+    with suppress(DamagedIndex):
+        if kind == ITEM:
+            number, id, text = read_item(payload)
+            found.items[number] = id, text
+            found.expected.add(number)
+        elif kind == INDEX:
+            found.about = About.read(payload)
+        elif kind == COMMIT:
+            found.counts = _later(found.counts, Commit.read(payload))
+        else:
+            found.records[record.sequence] = record.entry
+
+
+def _first_sequence(
+    folder: Path, records: Sequence[Record], state: State | None
+) -> int:
+    """Find where the log begins: what is older was replaced by a compaction."""
+    with suppress(DamagedIndex, OSError):
+        return read_header(folder).first
+    begun = [r.sequence - 1 for r in records if r.entry.kind == INDEX]
+    return max(begun, default=state.first if state is not None else -1)
+
+
+def _proven_state(folder: Path, uid: bytes) -> State | None:
+    with (
+        suppress(DamagedIndex, sqlite3.Error, OSError),
+        closing(_connect(folder)) as connection,
+    ):
+        state = State.read(connection, folder)
+        return state if state.uid == uid else None
+    return None
 
 
 def _later(one: Commit, other: Commit) -> Commit:
@@ -245,28 +283,30 @@ def _identity(folder: Path) -> bytes:
     )
 
 
-def _salvage_catalogue(folder: Path, found: Salvage) -> None:
+def _salvage_catalogue(folder: Path, found: Salvage, first: int, is_same: bool) -> None:
+    """Add what the catalogue proves.
+
+    Args:
+        folder: The index.
+        found: What the log proves.
+        first: Where the log begins.
+        is_same: Whether the catalogue was made from this log.
+    """
     for order in ("", "DESC"):  # from both ends, as far as SQLite can read
         query = f"SELECT * FROM items ORDER BY number {order}"
         for row in _rows(folder, query):
             if is_intact_item(found.uid, *row):
                 found.items.setdefault(row[0], (row[1], row[2]))
+                if is_same:
+                    found.expected.add(row[0])
         query = f"SELECT * FROM records ORDER BY kind {order}, sequence {order}"
         for kind, sequence, payload, check in _rows(folder, query):
             name = str(kind).encode()
-            known = (REMOVAL, RANGE, PART)
-            if name in known and is_proven(found.uid, name, sequence, payload, check):
+            is_known = name in (REMOVAL, RANGE, PART)
+            proven = is_known and is_proven(found.uid, name, sequence, payload, check)
+            if proven and sequence > first:
                 found.records.setdefault(sequence, Entry(name, payload))
                 found.sequence = max(found.sequence, sequence)
-    with (
-        suppress(DamagedIndex, sqlite3.Error, OSError),
-        closing(_connect(folder)) as connection,
-    ):
-        state = State.read(connection, folder)
-        if state.uid == found.uid:
-            found.about = found.about or About.read(state.about)
-            found.counts = _later(found.counts, state.counts)
-            found.sequence = max(found.sequence, state.sequence)
 
 
 def _connect(folder: Path) -> sqlite3.Connection:
@@ -386,7 +426,7 @@ class _Mender:
         salvage = self._salvage
         living, running = self._living()
         counts = Commit(
-            commit=salvage.counts.commit + 1,
+            commit=max(salvage.counts.commit, salvage.acknowledged) + 1,
             items=len(living) + running,
             next_number=max(
                 [salvage.counts.next_number]
@@ -422,28 +462,30 @@ class _Mender:
                 newest[salvage.items[number][0]] = number  # an older one was replaced
         living = set(newest.values())
         unknown = [n for n in numbers if n not in salvage.items]
-        self._name_losses(living, unknown)
         running = coded[inside & ~is_gone]
+        bare = salvage.expected - set(coded.tolist()) - self._removed
+        gone_ids = {salvage.items[n][0] for n in bare} - newest.keys()
+        self._name_losses(len(living) + len(running), unknown, sorted(gone_ids))
         alive = np.union1d(np.array(sorted(living), dtype=np.int64), running)
         self._dead = np.setdiff1d(coded, alive).tolist()
         return living, len(running)
 
-    def _name_losses(self, living: set[int], unknown: list[int]) -> None:
+    def _name_losses(self, alive: int, unknown: list[int], bare: list[str]) -> None:
+        """Report what is lost, and that more or less is there than there should be."""
         salvage, done = self._salvage, self._done
-        for number in sorted(self._lost - self._removed):
-            if number in salvage.items:
-                done.lost.append(salvage.items[number][0])
-            else:
-                done.lost.append(str(number))
+        lost = sorted(self._lost - self._removed)
+        done.lost += [salvage.items.get(n, (str(n), ""))[0] for n in lost]
+        done.lost += bare
         done.unnamed += [f"the item that was added as number {n}" for n in unknown]
         if salvage.counts.commit < salvage.acknowledged:
             first, last = salvage.counts.commit + 1, salvage.acknowledged
             done.unnamed.append(f"what commits {first} to {last} changed")
-        seen = salvage.counts.items
-        coded = [n for n in self._numbers().tolist() if n in salvage.items]
-        back = len(living) + len(self._lost - self._removed) + len(unknown) - seen
-        if back > 0 and not self._ranges and coded:
-            done.unnamed.append(f"removals: {back} removed items are there again")
+            return
+        more = alive + len(lost) + len(bare) + len(unknown) - salvage.counts.items
+        if more > 0:
+            done.unnamed.append(f"removals: {more} removed items are there again")
+        elif more < 0:
+            done.unnamed.append(f"{-more} items")
 
     def _numbers(self) -> NDArray[np.int64]:
         """Return the numbers of all rows of all parts."""
@@ -481,7 +523,8 @@ class _Mender:
         _make_whole(segment, part.rows)
         checks = bytearray(chunks.rows)
         relative = self._relative(part, chunks)
-        for chunk in list(bad_chunks(segment, part.rows, chunks.rows)):
+        bad = list(bad_chunks(segment, part.rows, chunks.rows))
+        for chunk in bad:
             low = chunk * segment.chunk_rows
             high = min(low + segment.chunk_rows, part.rows)
             numbers = (part.first + relative[low:high]).tolist()
@@ -496,7 +539,7 @@ class _Mender:
             at = slice(chunk * DIGEST_BYTES, (chunk + 1) * DIGEST_BYTES)
             checks[at] = segment.digest(chunk, present)
             self.is_changed = True
-        if not self.is_changed:
+        if not bad:
             self._done.restored.append(f"{name}: header")
         mended = Chunks(0, bytes(checks), chunks.numbers, chunks.packed)
         self._parts[part.part] = part, mended

@@ -35,21 +35,25 @@ from fdch.index.storage.layout import (
 )
 from fdch.index.storage.locking import WriterLock, lock_problem
 from fdch.index.storage.log import (
+    COMMIT,
+    INDEX,
     ITEM,
     PART,
     REMOVAL,
+    Entry,
     Position,
     read_header,
     read_records,
 )
 from fdch.index.storage.records import (
     About,
+    Commit,
     PartRecord,
     read_item,
     read_part,
     read_removal,
 )
-from fdch.index.storage.recovery import commits_of
+from fdch.index.storage.recovery import last_commit
 from fdch.index.storage.segments import Place
 from fdch.index.storage.tables import State, is_intact_item, is_proven
 from fdch.index.store import Item
@@ -83,7 +87,8 @@ class Replayed:
         about: What never changes of it.
         end: The last commit.
         items: Number and checksum of each item that was not removed.
-        records: Kind, sequence number and checksum of the other records.
+        records: The other records, by sequence number.
+        counts: What the last commit says.
         parts: By their numbers.
         payloads: Of the records of parts.
     """
@@ -92,7 +97,8 @@ class Replayed:
     end: Position
     about: About | None = None
     items: dict[int, bytes] = field(default_factory=dict)
-    records: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    records: dict[int, Entry] = field(default_factory=dict)
+    counts: Commit = field(default_factory=Commit)
     parts: dict[int, PartRecord] = field(default_factory=dict)
     payloads: list[bytes] = field(default_factory=list)
 
@@ -126,26 +132,25 @@ def replay_log(folder: Path, until: int | None = None) -> Replayed:
         DamagedIndex: Its header, or what a record says, cannot be read.
     """
     header = read_header(folder)
-    found = Replayed(header.uid, header.start)
-    for commit in commits_of(read_records(folder, header.uid, header.start)):
-        if until is not None and commit[-1].sequence > until:
-            break
-        for record in commit:
-            kind, payload = record.entry
-            if kind == ITEM:
-                found.items[read_item(payload)[0]] = record.digest
-            elif kind == b"F":
-                found.about = About.read(payload)
-            elif kind != b"C":
-                found.records[kind.decode(), record.sequence] = record.digest
-            if kind == REMOVAL:
-                for number in read_removal(payload).tolist():
-                    found.items.pop(number, None)
-            elif kind == PART:
-                part, _ = read_part(payload)
-                found.parts[part.part] = part
-                found.payloads.append(payload)
-        found.end = commit[-1].position
+    end = last_commit(folder, header.uid, header.start, until)
+    found = Replayed(header.uid, end)
+    for record in read_records(folder, header.uid, header.start, end.offset):
+        kind, payload = record.entry
+        if kind == ITEM:
+            found.items[read_item(payload)[0]] = record.digest
+        elif kind == INDEX:
+            found.about = About.read(payload)
+        elif kind == COMMIT:
+            found.counts = Commit.read(payload)
+        else:
+            found.records[record.sequence] = record.entry
+        if kind == REMOVAL:
+            for number in read_removal(payload).tolist():
+                found.items.pop(number, None)
+        elif kind == PART:
+            part, _ = read_part(payload)
+            found.parts[part.part] = part
+            found.payloads.append(payload)
     return found
 
 
@@ -227,9 +232,13 @@ def _record_problems(
     left = set(log.records)
     for kind, sequence, payload, check in connection.execute("SELECT * FROM records"):
         proven = is_proven(log.uid, str(kind).encode(), sequence, payload, check)
-        if not proven or (kind, sequence) not in left:
+        if (
+            not proven
+            or sequence not in left
+            or log.records[sequence].kind != (str(kind).encode())
+        ):
             yield Problem(CATALOGUE, f"record {sequence}", "it is not that of the log")
-        left.discard((kind, sequence))
+        left.discard(sequence)
     if left:
         yield Problem(CATALOGUE, "records", f"{len(left)} are missing")
     parts = dict(connection.execute("SELECT part, content FROM parts"))
