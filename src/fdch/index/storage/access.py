@@ -28,6 +28,8 @@ from fdch.index.storage.layout import (
     CODES,
     LOG,
     PART_FILE,
+    file_number,
+    file_version,
     require_index,
     require_plain,
     translate_os_errors,
@@ -199,7 +201,7 @@ class Access:
             self._scrub = self._start_scrub(connection, snapshot)
         self._scrub.require_sound(self.place.folder)
         if self._snapshot is None or self._snapshot.state.first != snapshot.state.first:
-            self._log_file = _file_number(self.place.folder / LOG)
+            self._log_file = file_number(self.place.folder / LOG)
         return snapshot
 
     def _start_scrub(self, connection: sqlite3.Connection, snapshot: Snapshot) -> Scrub:
@@ -237,7 +239,7 @@ class Access:
         if self.lock is not None or not self.catalogue.is_replaced():
             return
         with self._writing:
-            is_same = self._log_file == _file_number(self.place.folder / LOG)
+            is_same = self._log_file == file_number(self.place.folder / LOG)
             if is_same and self.catalogue.is_replaced():
                 before = self.catalogue
                 self.catalogue = Catalogue(self.place.folder, writable=False)
@@ -287,20 +289,10 @@ def acknowledged_by(state: State) -> Acknowledged:
     return Acknowledged(state.sequence, state.commit, state.items, state.uid)
 
 
-def _file_number(path: Path) -> tuple[int, int]:
-    """Return what tells a file from another that takes its place."""
-    found = path.stat()
-    return found.st_dev, found.st_ino
-
-
 def _version(folder: Path) -> tuple[object, ...]:
     """Return what changes when a writer writes the catalogue's file."""
-    found = (folder / CATALOGUE).stat()
-    try:
-        check = (folder / CHECK).read_bytes()
-    except FileNotFoundError:
-        check = b""
-    return found.st_ino, found.st_size, found.st_mtime_ns, check, is_locked(folder)
+    check = file_version(folder / CHECK) if (folder / CHECK).exists() else ()
+    return *file_version(folder / CATALOGUE), *check, is_locked(folder)
 
 
 def _require_usable(folder: Path, writable: bool) -> None:

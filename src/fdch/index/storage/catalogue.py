@@ -6,7 +6,6 @@ itself changes only at a checkpoint; between two of them commits go into SQLite'
 write-ahead log, whose frames have checksums of their own.
 """
 
-import hashlib
 import logging
 import os
 import sqlite3
@@ -26,6 +25,9 @@ from fdch.index.storage.layout import (
     REPAIR,
     WAL,
     digest,
+    file_number,
+    file_version,
+    hash_file,
     sync_folder,
     write_durably,
 )
@@ -81,11 +83,8 @@ def check_problem(folder: Path, uid: bytes) -> str | None:
 
 
 def _file_check(path: Path) -> bytes:
-    with path.open("rb") as file:
-        content = hashlib.file_digest(
-            file, lambda: hashlib.blake2b(digest_size=DIGEST_BYTES)
-        )
-        return _SIZE.pack(os.fstat(file.fileno()).st_size) + content.digest()
+    size, content = hash_file(path)
+    return _SIZE.pack(size) + content
 
 
 def read_state(folder: Path) -> State | None:
@@ -137,7 +136,7 @@ class Catalogue:
             self._writer.execute("PRAGMA wal_autocheckpoint = 0")
             self._writer.execute(f"PRAGMA cache_size = {-_CACHE_BYTES // 1024}")
         # the reader keeps the file open, so that no other can have its number
-        self._file = _file_number(self.path)
+        self._file = file_number(self.path)
         note_open(self)
 
     @contextmanager
@@ -171,7 +170,7 @@ class Catalogue:
         Raises:
             IndexBusy: A reader that may not write has no lock to keep a writer off.
         """
-        if reader.still is not None and reader.still != _state(self.path):
+        if reader.still is not None and reader.still != file_version(self.path):
             raise IndexBusy(
                 f"index '{self.folder}' was written while this process read it, which "
                 "may not lock it (the folder is read-only here). Try again."
@@ -294,12 +293,12 @@ class Catalogue:
         """Tell whether a reader sees every commit, also one that is in the log."""
         if reader.still is None:
             return True
-        return reader.still == _state(self.path) and _is_empty(self.folder / WAL)
+        return reader.still == file_version(self.path) and _is_empty(self.folder / WAL)
 
     def is_replaced(self) -> bool:
         """Tell whether another file stands where this one was opened."""
         try:
-            found = _file_number(self.path)
+            found = file_number(self.path)
         except FileNotFoundError:
             return False  # what is open stays readable
         return self._file is not None and found != self._file
@@ -331,7 +330,7 @@ class Catalogue:
                 raise
         # SQLite wants to write beside the file even to read it. Where it may not,
         # and no log is there, the file itself says everything.
-        still = _state(self.path)
+        still = file_version(self.path)
         if _is_empty(self.folder / WAL):
             return self._connected("ro", still)
         return self._connected("ro")  # a writer has come, and made what is needed
@@ -379,13 +378,3 @@ def _is_empty(log: Path) -> bool:
         return log.stat().st_size == 0
     except FileNotFoundError:
         return True
-
-
-def _state(path: Path) -> Version:
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _file_number(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino

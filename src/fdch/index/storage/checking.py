@@ -1,7 +1,5 @@
 """Whether files are as they were written, by the checksums that the log has of them."""
 
-import hashlib
-import os
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,6 +10,8 @@ from fdch.index.storage.layout import (
     CODES,
     DIGEST_BYTES,
     REPAIR,
+    file_version,
+    hash_file,
     is_damage,
     part_file,
     sync_folder,
@@ -43,12 +43,8 @@ class Problem:
 
 def file_row(folder: Path, path: Path) -> FileRow:
     """Return path, length and checksum of a file in a folder."""
-    with path.open("rb") as file:
-        content = hashlib.file_digest(
-            file, lambda: hashlib.blake2b(digest_size=DIGEST_BYTES)
-        )
-        size = os.fstat(file.fileno()).st_size
-    return path.relative_to(folder).as_posix(), size, content.hexdigest()
+    size, content = hash_file(path)
+    return path.relative_to(folder).as_posix(), size, content.hex()
 
 
 def flush_files(folder: Path, inside: Path) -> list[FileRow]:
@@ -111,15 +107,9 @@ def bad_chunks(
 _sound: set[tuple[int, ...]] = set()  # versions of files that were found sound
 
 
-def _version(path: Path) -> tuple[int, ...]:
-    """Return what changes when a file is written or replaced."""
-    found = os.stat(path)
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-
-
 def are_sound(files: Iterable[Path]) -> bool:
     """Tell whether this process has found files sound that did not change since."""
-    return _sound.issuperset(map(_version, files))
+    return _sound.issuperset(map(file_version, files))
 
 
 class Scrub:
@@ -140,7 +130,7 @@ class Scrub:
     def __init__(self, problems: Iterator[Problem], files: Iterable[Path]) -> None:
         self._problems = problems
         self._found: Problem | None = None
-        self._versions = [_version(path) for path in files]
+        self._versions = [file_version(path) for path in files]
         if sum(size for *_, size, _ in self._versions) <= self.MAX_FOREGROUND_BYTES:
             self._look()
         else:

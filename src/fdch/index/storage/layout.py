@@ -169,6 +169,27 @@ def digest(
     ).digest()
 
 
+def file_number(path: Path) -> tuple[int, int]:
+    """Return what tells a file from another that takes its place."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def file_version(path: Path) -> tuple[int, ...]:
+    """Return what changes when a file is written or replaced."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def hash_file(path: Path) -> tuple[int, bytes]:
+    """Return the length and the checksum of a file."""
+    with path.open("rb") as file:
+        content = hashlib.file_digest(
+            file, lambda: hashlib.blake2b(digest_size=DIGEST_BYTES)
+        )
+        return os.fstat(file.fileno()).st_size, content.digest()
+
+
 def part_file(folder: Path, part: int, kind: str) -> Path:
     """Name the file of a part, such as codes/00000003.rows."""
     return folder / CODES / f"{part:08d}.{kind}"

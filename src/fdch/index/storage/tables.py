@@ -221,7 +221,7 @@ class Applier:
 
     def _number_columns(self, names: set[str]) -> None:
         """Give each column a number, new ones too."""
-        if names <= self._columns.keys() and LABEL in self._columns:
+        if self._columns and names <= self._columns.keys():
             return
         self._connection.executemany(
             "INSERT OR IGNORE INTO columns (name) VALUES (?)",
@@ -233,7 +233,8 @@ class Applier:
 
     def _drop_items(self, numbers: NDArray[np.int64]) -> None:
         """Take items out; their codes stay until the next compaction."""
-        columns = dict(self._connection.execute('SELECT name, "column" FROM columns'))
+        self._number_columns(set())
+        columns = self._columns
         listed = json.dumps(numbers.tolist())
         inside = "number IN (SELECT value FROM json_each(?))"
         rows = self._connection.execute(
