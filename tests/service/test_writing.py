@@ -156,9 +156,9 @@ def test_changes_that_come_together_are_made_each_in_its_way(own_index, tmp_path
     ]
     with index:
         writer = Writer(index, pictures, Unfinished(tmp_path))
-        told = [getattr(each, "existed", None) for each in writer.work(puts)]
+        reply = [getattr(each, "existed", None) for each in writer.work(puts)]
         a, b, c = index.store.items(["a", "b", "c"])
-    assert told == [False, True, None, False, True]
+    assert reply == [False, True, None, False, True]
     assert a is not None
     assert b is None
     assert c is not None
@@ -338,11 +338,11 @@ class Full:
 
 
 @pytest.mark.parametrize(
-    ("number", "status", "told"),
+    ("number", "status", "reply"),
     [(errno.ENOSPC, 507, "is full"), (errno.EROFS, 503, "Read-only")],
 )
 def test_a_disk_that_fails_fails_only_what_it_should_have_kept(
-    own_index, caplog, number, status, told
+    own_index, caplog, number, status, reply
 ):
     with running(own_index, tokens=TOKENS) as it, it.client(WRITE) as client:
         writer = it.service._writer
@@ -358,7 +358,7 @@ def test_a_disk_that_fails_fails_only_what_it_should_have_kept(
         )
         assert [isinstance(each, Written) for each in done] == [True, False, True, True]
         assert [client.item(name).id for name in ("one", "other")] == ["one", "other"]
-        with pytest.raises(ServiceError, match=told) as caught:
+        with pytest.raises(ServiceError, match=reply) as caught:
             client.put("photo", image=picture_bytes())
         assert caught.value.status == status
         for name in ("photo", known):

@@ -124,7 +124,7 @@ class Scrub:
             they have not changed since, they are not read again.
     """
 
-    # what takes about half a second to read and hash
+    # what takes about a second to read and hash
     MAX_FOREGROUND_BYTES = 2**29
 
     def __init__(self, problems: Iterator[Problem], files: Iterable[Path]) -> None:
