@@ -14,6 +14,7 @@ FdchError
         DamagedRun          a file is missing, changed or malformed
         NewerRun            written by a later version
     IndexFolderError        an index that cannot be used
+        MissingIndex        there is no index; a FileNotFoundError
         DamagedIndex        a file is missing, changed or malformed
         IndexBusy           another process is writing to it
         ModelMismatch       codes or queries of another model
@@ -81,6 +82,10 @@ class NewerRun(RunError):
 
 class IndexFolderError(FdchError):
     """An index cannot be used."""
+
+
+class MissingIndex(IndexFolderError, FileNotFoundError):
+    """There is no index in a folder."""
 
 
 class DamagedIndex(IndexFolderError):

@@ -6,7 +6,7 @@ import pytest
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DamagedIndex, IndexBusy
-from fdch.index.storage import access, catalogue, changes, checking, log, recovery
+from fdch.index.storage import access, catalogue, checking, log, records, recovery
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.layout import CATALOGUE, CHECK, LOG, WAL
 from fdch.index.storage.locking import WriterLock
@@ -40,7 +40,7 @@ def names(path, where=()):
         return sorted(folder.within(random_codes(1), 32, where)[0].ids)
 
 
-def records(path):
+def read_log(path):
     header = read_header(path)
     return header, list(read_records(path, header.uid, header.start))
 
@@ -70,12 +70,12 @@ def test_a_repair_takes_nothing_from_before_a_compaction(path, tmp_path):
 
 def test_a_repair_applies_no_change_that_was_never_committed(path):
     before = names(path)
-    header, known = records(path)
+    header, known = read_log(path)
     gone = Entry(REMOVAL, b"".join(n.to_bytes(8, "little") for n in range(300)))
     torn, _, _ = encode_records(header.uid, known[-1].position, [gone])
     with (path / LOG).open("ab") as file:
         file.write(torn)
-    flip(path / LOG, known[5].end - 20)
+    flip(path / LOG, known[5].position.offset - 20)
     done = repair_folder(path)
     assert (done.lost, done.unnamed, done.left) == ([], [], ())
     assert names(path) == before
@@ -84,9 +84,9 @@ def test_a_repair_applies_no_change_that_was_never_committed(path):
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_items_whose_part_is_lost_are_named(path, which):
     before = names(path)
-    _, known = records(path)
+    _, known = read_log(path)
     part = [record for record in known if record.entry.kind == PART][which]
-    flip(path / LOG, part.end - 20)
+    flip(path / LOG, part.position.offset - 20)
     (path / CATALOGUE).unlink()
     done = repair_folder(path)
     after = names(path)
@@ -135,16 +135,16 @@ def test_a_reader_opens_while_another_process_compacts(path, monkeypatch):
 
 def test_parts_that_are_compacted_during_a_check_are_no_damage(path, monkeypatch):
     with CodeFolder.open(path, writable=True) as writer:
-        part_checks = changes.part_checks
+        join_parts = records.join_parts
 
         def compact_first(*args):
-            monkeypatch.setattr(access, "part_checks", part_checks)
-            found = part_checks(*args)
+            monkeypatch.setattr(access, "join_parts", join_parts)
+            found = join_parts(*args)
             writer.compact()
             return found
 
         monkeypatch.setattr("fdch.index.storage.checking._sound", set())
-        monkeypatch.setattr(access, "part_checks", compact_first)
+        monkeypatch.setattr(access, "join_parts", compact_first)
         with CodeFolder.open(path) as reader:
             assert len(reader) == 599
             assert len(reader.within(random_codes(1), 32)[0].ids) == 599

@@ -26,27 +26,25 @@ def test_appending_in_pieces_is_appending_at_once(tmp_path_factory, sizes, width
     folder = tmp_path_factory.mktemp("index")
     segment = segment_in(folder, width=width)
     rows = some_rows(segment, sum(sizes))
-    segment.begin()
-    at_once = dict(segment.append(0, rows, None))
-    segment.begin()
-    digests: dict[int, bytes] = {}
-    done = 0
+    segment.create()
+    _, at_once = segment.append(0, rows, b"")
+    segment.create()
+    digests, done = b"", 0
     for size in sizes:
-        last = digests.get(done // segment.chunk_rows)
-        digests |= dict(segment.append(done, rows[done : done + size], last))
-        done += size
+        first, new = segment.append(done, rows[done : done + size], digests[-16:])
+        digests, done = digests[: first * 16] + new, done + size
     assert digests == at_once
-    assert np.array_equal(segment.mapped(done), rows)
+    assert np.array_equal(segment.map_rows(done), rows)
     for chunk, content in segment.chunks(done):
-        assert segment.digest(chunk, content) == digests[chunk]
+        assert segment.digest(chunk, content) == digests[chunk * 16 :][:16]
 
 
 def test_what_does_not_count_is_overwritten_and_cut(tmp_path):
     segment = segment_in(tmp_path)
-    segment.begin()
+    segment.create()
     rows = some_rows(segment, 20)
-    segment.append(0, rows, None)
-    (_, last), *_ = segment.append(0, rows[:5], None)
+    segment.append(0, rows, b"")
+    _, last = segment.append(0, rows[:5], b"")
     segment.append(5, rows[5:9], last)
     assert segment.path.stat().st_size == HEADER_BYTES + 9 * 8
     segment.cut(5)
@@ -57,8 +55,8 @@ def test_what_does_not_count_is_overwritten_and_cut(tmp_path):
 
 def test_a_damaged_chunk_is_not_continued(tmp_path):
     segment = segment_in(tmp_path)
-    segment.begin()
-    (_, last), *_ = segment.append(0, some_rows(segment, 5), None)
+    segment.create()
+    _, last = segment.append(0, some_rows(segment, 5), b"")
     with segment.path.open("r+b") as file:
         file.seek(HEADER_BYTES + 9)
         file.write(b"\xff")
@@ -68,14 +66,14 @@ def test_a_damaged_chunk_is_not_continued(tmp_path):
 
 def test_a_short_foreign_or_renamed_file_is_refused(tmp_path):
     segment = segment_in(tmp_path)
-    segment.begin()
-    segment.append(0, some_rows(segment, 5), None)
+    segment.create()
+    segment.append(0, some_rows(segment, 5), b"")
     with pytest.raises(DamagedIndex, match="104 bytes; 112 were written"):
-        segment.mapped(6)
+        segment.map_rows(6)
     other = segment_in(tmp_path, part=4)
     segment.path.rename(other.path)
     with pytest.raises(DamagedIndex, match="does not begin as it was written"):
-        other.mapped(5)
+        other.map_rows(5)
 
 
 def test_equal_rows_elsewhere_have_another_checksum(tmp_path):

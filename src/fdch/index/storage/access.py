@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fdch.errors import FdchError, IndexFolderError
-from fdch.index.storage.acknowledged import Acknowledged, acknowledge, require_slots
+from fdch.index.storage.acknowledged import Acknowledged, acknowledge
 from fdch.index.storage.catalogue import Catalogue, check_problem
-from fdch.index.storage.changes import Change, part_checks
+from fdch.index.storage.changes import Change
 from fdch.index.storage.checking import (
     MISSING,
     Problem,
@@ -23,6 +23,7 @@ from fdch.index.storage.checking import (
     sidecar_rows,
 )
 from fdch.index.storage.layout import (
+    ACKNOWLEDGED,
     CATALOGUE,
     CHECK,
     CODES,
@@ -35,13 +36,13 @@ from fdch.index.storage.layout import (
     translate_os_errors,
 )
 from fdch.index.storage.locking import WriterLock, is_locked
-from fdch.index.storage.log import append_records
+from fdch.index.storage.log import PART, append_records
 from fdch.index.storage.parts import CHECKED_BYTES
-from fdch.index.storage.records import About, PartRecord
+from fdch.index.storage.records import About, PartRecord, join_parts
 from fdch.index.storage.recovery import make_current, recover
 from fdch.index.storage.segments import Place
 from fdch.index.storage.snapshot import Snapshot, load_snapshot
-from fdch.index.storage.tables import State, read_parts
+from fdch.index.storage.tables import State, kept_records, read_parts
 
 _log = logging.getLogger(__name__)
 _TRIES = 20
@@ -132,7 +133,7 @@ class Access:
         with self._writing, translate_os_errors(folder):
             if self._must_recover:
                 self._recover()
-            require_slots(folder)
+            (folder / ACKNOWLEDGED).stat()  # or the commit could not be acknowledged
             is_written = False
             try:
                 with self.catalogue.writing() as connection:
@@ -169,8 +170,10 @@ class Access:
 
     def close(self) -> None:
         """Leave the folder checked and unlocked."""
-        if not self._is_own:
-            self._leave()
+        if os.getpid() != self._process:  # a forked child leaves it to the parent
+            self._snapshot = None
+            if self.lock:
+                self.lock.release()
             return
         with self._writing:
             if self.lock:
@@ -206,17 +209,19 @@ class Access:
 
     def _start_scrub(self, connection: sqlite3.Connection, snapshot: Snapshot) -> Scrub:
         """Look for damage of what answers are made from."""
-        place, parts = self.place, [part.record for part in snapshot.parts]
-        files = [place.folder / CATALOGUE, *(place.rows(p.part).path for p in parts)]
+        place, parts = self.place, [part.record.part for part in snapshot.parts]
+        files = [place.folder / CATALOGUE, *(place.rows(part).path for part in parts)]
         if are_sound(files):
             return Scrub(iter(()), [])
-        checks = part_checks(connection, place)
+        known = join_parts(kept_records(connection, place.uid, PART))
 
         def problems() -> Iterator[Problem]:
             if (wrong := self._catalogue_problem()) is not None:
                 yield Problem(CATALOGUE, "", wrong)
-            for part in parts:
-                for problem in part_problems(place, part, checks.get(part.part)):
+            if known.keys() != set(parts):
+                yield Problem(CATALOGUE, "parts", "they are not those of its records")
+            for part, chunks in known.values():
+                for problem in part_problems(place, part, chunks):
                     if problem.what == MISSING:
                         raise FileNotFoundError(problem.file)  # compacted meanwhile
                     yield problem
@@ -253,23 +258,13 @@ class Access:
                 self.reopen_catalogue()
                 self._must_recover = False
 
-    @property
-    def _is_own(self) -> bool:
-        return os.getpid() == self._process
-
     def _require_own_process(self) -> None:
         """Refuse a forked child: what it has of SQLite is its parent's."""
-        if not self._is_own:
+        if os.getpid() != self._process:
             raise IndexFolderError(
                 f"index '{self.place.folder}' was opened by the process that this one "
                 "was forked from. Open it again in this process."
             )
-
-    def _leave(self) -> None:
-        """Let go, in a forked child, of what the parent goes on using."""
-        self._snapshot = None
-        if self.lock:
-            self.lock.release()
 
     def _remove_leftovers(self, parts: list[PartRecord]) -> None:
         """Remove what a killed writer left behind."""

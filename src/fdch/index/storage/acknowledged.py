@@ -26,14 +26,7 @@ _SLOTS = 2
 
 @dataclass(frozen=True, order=True)
 class Acknowledged:
-    """A commit that was acknowledged.
-
-    Args:
-        sequence: Of its last record in the log.
-        commit: Its number.
-        items: How many items there were after it.
-        uid: Identity of the index.
-    """
+    """A commit that was acknowledged: its last record, its number, and the items."""
 
     sequence: int
     commit: int
@@ -46,23 +39,11 @@ def begin(folder: Path, first: Acknowledged) -> None:
     write_durably(folder / ACKNOWLEDGED, _slot(first) * _SLOTS)
 
 
-def require_slots(folder: Path) -> None:
-    """Begin no change that could not be put on record when it is committed.
-
-    Raises:
-        FileNotFoundError: The file is gone.
-    """
-    (folder / ACKNOWLEDGED).stat()
-
-
 def acknowledge(folder: Path, latest: Acknowledged) -> None:
     """Put a commit on record, over the last but one."""
-    handle = open_plainly(str(folder / ACKNOWLEDGED), os.O_WRONLY)
-    try:
-        os.pwrite(handle, _slot(latest), latest.commit % _SLOTS * _SLOT_BYTES)
-        sync(handle, is_in_place=True)
-    finally:
-        os.close(handle)
+    with open(folder / ACKNOWLEDGED, "r+b", opener=open_plainly) as file:
+        os.pwrite(file.fileno(), _slot(latest), latest.commit % _SLOTS * _SLOT_BYTES)
+        sync(file.fileno(), is_in_place=True)
 
 
 def read_acknowledged(folder: Path) -> tuple[Acknowledged | None, list[str]]:

@@ -12,15 +12,14 @@ from fdch.index.storage.log import PART, Entry, encode_records
 from fdch.index.storage.records import (
     Chunks,
     PartRecord,
-    item_entries,
+    item_entry,
     part_entry,
     range_entry,
     read_part,
     removal_entries,
 )
-from fdch.index.storage.segments import Place
 from fdch.index.storage.snapshot import Snapshot
-from fdch.index.storage.tables import Applier, State, kept_records, read_parts
+from fdch.index.storage.tables import Applier, State, kept_records
 
 MAX_CODES = 2**47
 
@@ -41,32 +40,20 @@ class Change:
         counts = snapshot.state.counts
         self._counts = replace(counts, commit=counts.commit + 1)
 
-    @property
-    def place(self) -> Place:
-        """Return the folder, its identity and the length of its codes."""
-        return self.snapshot.place
-
-    @property
-    def entries(self) -> list[Entry]:
-        """Return the records to be appended to the log, the commit last."""
-        return [*self._entries, self._counts.entry()]
-
     def append_codes(self, rows: Rows) -> range:
         """Write codes behind the last ones; their items get the next numbers."""
         first = self._counts.next_number
         if first + len(rows) > MAX_CODES:
             raise DataError(f"an index holds at most {MAX_CODES:,} codes.")
-        parts, done = read_parts(self.connection, self.snapshot.state), 0
+        parts, done = [part.record for part in self.snapshot.parts], 0
         while done < len(rows):
             part = self._part_to_extend(parts, first + done)
             some = rows[done : done + MAX_PART_ROWS - part.rows]
-            digests = self.place.rows(part.part).append(
-                part.rows, some, self._last_check(part)
-            )
+            segment = self.snapshot.place.rows(part.part)
+            chunks = segment.append(part.rows, some, self._last_check(part))
             count = part.rows + len(some)
             part = replace(part, rows=count, span=count)
-            checks = b"".join(check for _, check in digests)
-            self._entries.append(part_entry(part, Chunks(digests[0][0], checks)))
+            self._entries.append(part_entry(part, Chunks(*chunks)))
             parts = [part]
             done += len(some)
         self._counts = replace(self._counts, next_number=first + len(rows))
@@ -75,7 +62,10 @@ class Change:
     def put_items(self, numbers: range, rows: Sequence[Row]) -> None:
         """Add items whose codes have been written."""
         self._items[len(self._entries)] = numbers, rows
-        self._entries += item_entries(numbers, rows)
+        self._entries += [
+            item_entry(number, row.id, row.content)
+            for number, row in zip(numbers, rows, strict=True)
+        ]
         self._count(len(rows))
 
     def put_range(self, numbers: range) -> None:
@@ -91,7 +81,7 @@ class Change:
                     "index."
                 )
         if numbers:
-            self._entries.append(range_entry(numbers.start, len(numbers)))
+            self._entries.append(range_entry(numbers))
             self._count(len(numbers))
 
     def drop_items(self, numbers: Iterable[int]) -> None:
@@ -106,7 +96,7 @@ class Change:
         Returns:
             The records to append to the log, and the state after them.
         """
-        before, entries = self.snapshot.state, self.entries
+        before, entries = self.snapshot.state, [*self._entries, self._counts.entry()]
         content, digests, end = encode_records(before.uid, before.position, entries)
         applier = Applier(self.connection, before)
         at = 0
@@ -132,42 +122,14 @@ class Change:
                 return last
         part = PartRecord(self._counts.next_part, number, 0, 0)
         self._counts = replace(self._counts, next_part=part.part + 1)
-        self.place.rows(part.part).begin()
+        self.snapshot.place.rows(part.part).create()
         return part
 
-    def _last_check(self, part: PartRecord) -> bytes | None:
+    def _last_check(self, part: PartRecord) -> bytes:
         """Return the checksum of a part's last chunk, where it is not full."""
-        if not part.rows % self.place.rows(part.part).chunk_rows:
-            return None
-        last_first = kept_records(
-            self.connection, self.place.uid, PART, newest_first=True
-        )
-        for _, payload in last_first:
-            known, chunks = read_part(payload)
+        uid = self.snapshot.place.uid
+        newest = kept_records(self.connection, uid, PART, newest_first=True)
+        for known, chunks in map(read_part, newest if part.rows else ()):
             if known.part == part.part:
                 return chunks.rows[-DIGEST_BYTES:]
-        return None
-
-
-def part_checks(connection: sqlite3.Connection, place: Place) -> dict[int, Chunks]:
-    """Return the checksums of all chunks of each part."""
-    return join_chunks(
-        payload for _, payload in kept_records(connection, place.uid, PART)
-    )
-
-
-def join_chunks(payloads: Iterable[bytes]) -> dict[int, Chunks]:
-    """Join what the records of parts say, one after the other, of their chunks."""
-    rows: dict[int, bytearray] = {}
-    last: dict[int, Chunks] = {}
-    for payload in payloads:
-        part, chunks = read_part(payload)
-        known = rows.setdefault(part.part, bytearray())
-        start = chunks.start * DIGEST_BYTES
-        known.extend(bytes(max(0, start - len(known))))  # of a record that is lost
-        known[start:] = chunks.rows
-        last[part.part] = chunks
-    return {
-        part: replace(chunks, start=0, rows=bytes(rows[part]))
-        for part, chunks in last.items()
-    }
+        return b""

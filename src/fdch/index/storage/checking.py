@@ -17,20 +17,14 @@ from fdch.index.storage.layout import (
     sync_folder,
 )
 from fdch.index.storage.records import Chunks, FileRow, PartRecord
-from fdch.index.storage.segments import HEADER_BYTES, Place, Segment
+from fdch.index.storage.segments import Place, Segment
 
 MISSING = "it is missing"
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with an index.
-
-    Args:
-        file: Path inside the folder.
-        where: Which part of the file, or "".
-        what: What is wrong there.
-    """
+    """One thing that is wrong: in which file, where in it if known, and what."""
 
     file: str
     where: str
@@ -72,36 +66,28 @@ def sidecar_rows(part: PartRecord) -> list[FileRow]:
     ]
 
 
-def part_problems(
-    place: Place, part: PartRecord, chunks: Chunks | None
-) -> Iterator[Problem]:
+def part_problems(place: Place, part: PartRecord, chunks: Chunks) -> Iterator[Problem]:
     """Find chunks of a part that are not as written."""
-    chunks = chunks or Chunks(0, b"")
-    pairs = [(place.rows(part.part), chunks.rows)]
+    yield from segment_problems(place.rows(part.part), part.rows, chunks.rows)
     if part.has_gaps:
-        pairs.append((place.numbers(part.part), chunks.numbers))
-    for segment, known in pairs:
-        name = str(segment.path.relative_to(place.folder))
-        if not segment.path.is_file():
-            yield Problem(name, "", MISSING)
-            continue
-        with segment.path.open("rb") as file:
-            if file.read(HEADER_BYTES) != segment.header():
-                yield Problem(name, "header", "it is not as written")
-        for chunk in bad_chunks(segment, part.rows, known):
-            first = chunk * segment.chunk_rows
-            last = min(first + segment.chunk_rows, part.rows) - 1
-            yield Problem(name, f"rows {first} to {last}", "they are not as written")
+        numbers = place.numbers(part.part)
+        yield from segment_problems(numbers, part.rows, chunks.numbers)
 
 
-def bad_chunks(
-    segment: Segment, rows: int, known: bytes, path: Path | None = None
-) -> Iterator[int]:
-    """Find the chunks of a file of rows, or of a copy, that are not as written."""
-    for chunk, content in segment.chunks(rows, path):
+def segment_problems(segment: Segment, rows: int, known: bytes) -> Iterator[Problem]:
+    """Find chunks of a file of rows that are not as written."""
+    name = str(segment.path.relative_to(segment.folder))
+    if not segment.path.is_file():
+        yield Problem(name, "", MISSING)
+        return
+    if not segment.has_header():
+        yield Problem(name, "header", "it is not as written")
+    for chunk, content in segment.chunks(rows):
         check = known[chunk * DIGEST_BYTES : (chunk + 1) * DIGEST_BYTES]
         if check != segment.digest(chunk, content):
-            yield chunk
+            first = chunk * segment.chunk_rows
+            last = min(first + segment.chunk_rows, rows) - 1
+            yield Problem(name, f"rows {first} to {last}", "they are not as written")
 
 
 _sound: set[tuple[int, ...]] = set()  # versions of files that were found sound
@@ -120,8 +106,7 @@ class Scrub:
 
     Args:
         problems: Finds what is wrong, at its own pace.
-        files: What it reads. If this process has found all of them sound before, and
-            they have not changed since, they are not read again.
+        files: What it reads.
     """
 
     # what takes about a second to read and hash
@@ -138,11 +123,7 @@ class Scrub:
             threading.Thread(target=self._look, name=name, daemon=True).start()
 
     def require_sound(self, folder: Path) -> None:
-        """Refuse to answer from damaged files.
-
-        Raises:
-            DamagedIndex: Naming what is damaged.
-        """
+        """Refuse to answer from damaged files."""
         if self._found is not None:
             raise DamagedIndex(f"index '{folder}' is damaged: {self._found}. {REPAIR}")
 

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -20,30 +21,32 @@ from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
 from fdch.index.storage.access import Access, acknowledged_by
 from fdch.index.storage.acknowledged import acknowledge
-from fdch.index.storage.changes import part_checks
-from fdch.index.storage.checking import file_row, part_problems
+from fdch.index.storage.checking import part_problems
 from fdch.index.storage.layout import (
     CATALOGUE,
     CODES,
     MAX_PART_ROWS,
     REPAIR,
+    hash_file,
     part_file,
 )
-from fdch.index.storage.log import LogHeader
+from fdch.index.storage.log import PART, LogHeader, write_log
 from fdch.index.storage.parts import OpenPart
 from fdch.index.storage.records import (
     BUCKETS,
     GROUPING,
     MAX_SPAN,
+    About,
     Chunks,
     PartRecord,
+    join_parts,
+    log_entries,
     pack_numbers,
 )
-from fdch.index.storage.rewriting import Content, write_log
 from fdch.index.storage.segments import Place
 from fdch.index.storage.sidecars import write_sidecar
 from fdch.index.storage.snapshot import Snapshot
-from fdch.index.storage.tables import Applier, State, is_intact_item, read_about
+from fdch.index.storage.tables import Applier, State, is_intact_item, kept_records
 from fdch.progress import Progress, Update, silent
 
 Batch = tuple[Rows, NDArray[np.int64]]  # codes, and the numbers of their items
@@ -60,7 +63,9 @@ def compact(access: Access, progress: Progress = silent) -> None:
             state = _replace_log(connection, snapshot, [*kept, *made])
             acknowledge(access.place.folder, acknowledged_by(state))
         for part in old:
-            _unlink(access.place, part.record.part)
+            for file in (access.place.folder / CODES).glob(f"{part.record.part:08d}.*"):
+                with suppress(OSError):  # the next writer removes it
+                    file.unlink()
         access.catalogue.vacuum()
         access.checkpoint()
 
@@ -84,17 +89,12 @@ def _keep_parts(
     Raises:
         DamagedIndex: A damaged code would get a checksum that holds.
     """
-    checks = part_checks(connection, snapshot.place)
-    for part in old:
-        chunks = checks.get(part.record.part)
-        for problem in part_problems(snapshot.place, part.record, chunks):
+    known = join_parts(kept_records(connection, snapshot.place.uid, PART))
+    for record in (part.record for part in old):
+        _, chunks = known.pop(record.part, (record, Chunks(0, b"")))
+        for problem in part_problems(snapshot.place, record, chunks):
             raise DamagedIndex(f"'{snapshot.place.folder}': {problem}. {REPAIR}")
-    gone = {part.record.part for part in old}
-    return [
-        (part.record, checks[part.record.part])
-        for part in snapshot.parts
-        if part.record.part not in gone
-    ]
+    return list(known.values())
 
 
 def _write_parts(
@@ -105,9 +105,7 @@ def _write_parts(
     total = sum(part.record.rows for part in old)
     for run in _runs(snapshot.parts, old):
         for rows, numbers in _batches(run):
-            part, chunks = _write_part(snapshot.place, number, rows, numbers)
-            sidecars = _write_sidecars(snapshot.place, number, rows)
-            made.append((replace(part, sidecars=sidecars), chunks))
+            made.append(_write_part(snapshot.place, number, rows, numbers))
             number += 1
             done += len(rows)
             progress(Update("compacting", done, total, "code"))
@@ -118,15 +116,9 @@ def _runs(
     parts: Sequence[OpenPart], chosen: Sequence[OpenPart]
 ) -> Iterator[list[OpenPart]]:
     """Return neighbours among the chosen parts; others keep them apart."""
-    run: list[OpenPart] = []
-    for part in parts:
-        if any(part is one for one in chosen):
-            run.append(part)
-        elif run:
-            yield run
-            run = []
-    if run:
-        yield run
+    for is_chosen, run in groupby(parts, key=lambda part: part in chosen):
+        if is_chosen:
+            yield list(run)
 
 
 def _batches(run: Sequence[OpenPart]) -> Iterator[Batch]:
@@ -160,20 +152,14 @@ def _write_part(
     place: Place, number: int, rows: Rows, numbers: NDArray[np.int64]
 ) -> Written:
     first, span = int(numbers[0]), int(numbers[-1] - numbers[0]) + 1
-    segment = place.rows(number)
-    segment.begin()
-    chunks = Chunks(0, _checks(segment.append(0, rows, None)))
+    chunks = Chunks(0, place.rows(number).create(rows))
     if span != len(rows):
         segment = place.numbers(number)
-        segment.begin()
         relative = (numbers - first).astype(segment.dtype)
-        checks = _checks(segment.append(0, relative, None))
+        checks = segment.create(relative)
         chunks = replace(chunks, numbers=checks, packed=pack_numbers(relative))
-    return PartRecord(number, first, len(rows), span), chunks
-
-
-def _checks(digests: list[tuple[int, bytes]]) -> bytes:
-    return b"".join(check for _, check in digests)
+    sidecars = _write_sidecars(place, number, rows)
+    return PartRecord(number, first, len(rows), span, sidecars), chunks
 
 
 def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int, str]]:
@@ -189,9 +175,8 @@ def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int,
     written = {}
     for kind, each in arrays.items():
         write_sidecar(place.folder, place.uid, part, kind, each)
-        path = part_file(place.folder, part, kind)
-        _, size, check = file_row(place.folder, path)
-        written[kind] = (size, check)
+        size, content = hash_file(part_file(place.folder, part, kind))
+        written[kind] = (size, content.hex())
     return written
 
 
@@ -201,16 +186,16 @@ def _replace_log(
     """Write a log of what is there now, and let the catalogue follow it."""
     before = snapshot.state
     next_part = max([before.next_part, *(part.part + 1 for part, _ in parts)])
-    content = Content(
-        about=read_about(before),
-        items=_living_items(connection, snapshot),
-        ranges=[(int(first), int(last)) for first, last in snapshot.ranges],
+    entries = log_entries(
+        about=About.read(before.about),
         parts=parts,
+        ranges=[range(first, last + 1) for first, last in snapshot.ranges.tolist()],
         removed=[],
+        items=_living_items(connection, snapshot),
         counts=replace(before.counts, commit=before.commit + 1, next_part=next_part),
     )
     header = LogHeader(before.uid, before.sequence)
-    end, kept = write_log(snapshot.place.folder, header, content)
+    end, kept = write_log(snapshot.place.folder, header, entries)
     connection.execute("DELETE FROM records")
     connection.execute("DELETE FROM parts")
     applier = Applier(connection, replace(before, first=header.first))
@@ -222,11 +207,7 @@ def _replace_log(
 def _living_items(
     connection: sqlite3.Connection, snapshot: Snapshot
 ) -> Iterator[tuple[int, str, str]]:
-    """Return every item that has a row, each proven by its checksum.
-
-    Raises:
-        DamagedIndex: One is damaged or missing.
-    """
+    """Return every item that has a row, each proven by its checksum."""
     living = snapshot.living()
     expected = living[~snapshot.is_running(living)]
     count = 0
@@ -239,9 +220,3 @@ def _living_items(
     if count != len(expected):
         path = snapshot.place.folder / CATALOGUE
         raise DamagedIndex(f"'{path}' has lost an item or a checksum. {REPAIR}")
-
-
-def _unlink(place: Place, part: int) -> None:
-    for file in (place.folder / CODES).glob(f"{part:08d}.*"):
-        with suppress(OSError):  # the next writer removes it
-            file.unlink()

@@ -19,10 +19,9 @@ from fdch.index.storage.layout import (
     sync_folder,
     translate_os_errors,
 )
-from fdch.index.storage.log import LogHeader
+from fdch.index.storage.log import LogHeader, write_log
 from fdch.index.storage.records import About, Commit, FileRow
 from fdch.index.storage.recovery import rebuild_catalogue
-from fdch.index.storage.rewriting import Content, write_log
 from fdch.index.storage.staging import clear_staging, staging_folder
 
 WriteModel = Callable[[Path], str]  # makes the folder and the files in it
@@ -104,9 +103,9 @@ def _require_usable(target: Path, path: Path) -> None:
 def _fill(staging: Path, uid: bytes, about: About) -> None:
     """Write the log of an index that has nothing in it, and what follows from it."""
     (staging / CODES).mkdir()
-    content = Content(about, [], [], [], [], Commit())
-    position, _ = write_log(staging, LogHeader(uid, 0), content)
-    begin(staging, Acknowledged(position.sequence, 0, 0, uid))
+    entries = [about.entry(), Commit().entry()]
+    end, _ = write_log(staging, LogHeader(uid, 0), entries)
+    begin(staging, Acknowledged(end.sequence, 0, 0, uid))
     rebuild_catalogue(staging)
     sync_folder(staging)
 

@@ -1,16 +1,4 @@
-"""Names, limits, checksums and system calls of an index folder.
-
-INDEX/items.log            the truth: everything added, changed, removed, in order
-INDEX/codes/*.rows         the codes, appended; their checksums stand in the log
-INDEX/codes/               .numbers, .grouping and .buckets beside them, by compaction
-INDEX/catalogue.sqlite     derived from the log: ids, filter columns
-INDEX/catalogue.check      checksum of catalogue.sqlite
-INDEX/acknowledged         the last commits that were acknowledged
-INDEX/model/               the run that encodes queries
-INDEX/pictures/            uploaded pictures, each named by its checksum
-INDEX/writer.lock          held by the one writer
-INDEX/damaged/             what repairs replaced
-"""
+"""Names, checksums and system calls of an index folder; see docs/index-folder.md."""
 
 import errno
 import hashlib
@@ -23,7 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
+from fdch.errors import (
+    DamagedIndex,
+    FdchError,
+    IndexBusy,
+    IndexFolderError,
+    MissingIndex,
+)
 
 FORMAT = 2
 LOG = "items.log"
@@ -50,55 +44,32 @@ REPAIR = (
 )
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_NO_PATH = {
-    errno.ENAMETOOLONG: "the name is too long for this file system",
-    errno.ENOTDIR: "a file stands where a folder should be",
-    errno.EEXIST: "a file stands where a folder should be",
-}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _UNREADABLE = {*_FORBIDDEN, errno.ENOENT, errno.EIO, errno.EISDIR, errno.ENOTDIR}
-_FAULTS = {
+_CHECK_DISK = "check that the folder is still there and the disk is sound"
+_HINTS: dict[int, str] = {
+    **dict.fromkeys(_FULL, "the disk is full; the last commit is kept. Free space"),
+    **dict.fromkeys(_FORBIDDEN, "check the folder's permissions"),
+    errno.ENAMETOOLONG: "the name is too long. Choose another path",
+    errno.ENOTDIR: "a file stands where a folder should be. Choose another path",
+    errno.EEXIST: "a file stands where a folder should be. Choose another path",
+}
+_SQLITE_HINTS = {
+    sqlite3.SQLITE_FULL: "the disk is full; the last commit is kept. Free space",
+    sqlite3.SQLITE_READONLY: "check the folder's permissions",
+    sqlite3.SQLITE_CANTOPEN: "check the path and the folder's permissions",
+    sqlite3.SQLITE_PERM: "check the folder's permissions",
+    sqlite3.SQLITE_IOERR: _CHECK_DISK,
+}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_SQLITE_FAULTS = {
+    *_BUSY,
     sqlite3.SQLITE_NOMEM,
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_INTERRUPT,
 }
-_HINTS = {
-    sqlite3.SQLITE_FULL: "the disk is full; the last commit is kept. Free some space",
-    sqlite3.SQLITE_READONLY: "it is read-only here. Check the folder's permissions",
-    sqlite3.SQLITE_CANTOPEN: "a file is missing or may not be opened. Check the "
-    "path and the folder's permissions",
-    sqlite3.SQLITE_IOERR: "the disk or folder gave an error. Check that the folder "
-    "is still there and the disk is sound",
-    sqlite3.SQLITE_PERM: "it may not be opened. Check the folder's permissions",
-}
-
-
-def no_index(folder: Path) -> IndexFolderError:
-    """Make the error of a folder that is not there, or is something else."""
-    if (folder / _RUN).is_file():
-        return IndexFolderError(
-            f"'{folder}' is no index but a run. Create an index with 'fdch index "
-            f"create INDEX --run {folder}'."
-        )
-    if folder.is_dir():
-        what = "is no index"
-    elif folder.exists():
-        what = "is no index but a file, and an index is a folder"
-    else:
-        what = "is not there"
-    return IndexFolderError(
-        f"'{folder}' {what}. Create an index with 'fdch index create', "
-        "or check the path."
-    )
-
-
-def is_index(folder: Path) -> bool:
-    """Tell whether a folder holds an index, of any format."""
-    return any((folder / name).exists() for name in (LOG, CATALOGUE, _FIRST_FORMAT))
 
 
 def require_index(folder: Path) -> None:
@@ -108,8 +79,22 @@ def require_index(folder: Path) -> None:
             f"index '{folder}' has the first format, which was never released. Create "
             "it again with 'fdch index create'."
         )
-    if not any((folder / name).exists() for name in (LOG, CATALOGUE, CODES)):
-        raise no_index(folder)
+    if any((folder / name).exists() for name in (LOG, CATALOGUE, CODES)):
+        return
+    if (folder / _RUN).is_file():
+        raise IndexFolderError(
+            f"'{folder}' is no index but a run. Create an index with 'fdch index "
+            f"create INDEX --run {folder}'."
+        )
+    error, what = IndexFolderError, "is no index"
+    if not folder.exists():
+        error, what = MissingIndex, "is not there"
+    elif not folder.is_dir():
+        what = "is no index but a file, and an index is a folder"
+    raise error(
+        f"'{folder}' {what}. Create an index with 'fdch index create', "
+        "or check the path."
+    )
 
 
 _FILES = (
@@ -121,19 +106,14 @@ _FOLDERS = (CODES, ASIDE)
 
 
 def require_plain(folder: Path) -> None:
-    """Refuse a folder in which a name of ours leads elsewhere, as a link does.
-
-    Raises:
-        IndexFolderError: Naming it. Writing there would destroy what it leads to.
-    """
+    """Refuse a link under a name of ours: writing would destroy what it leads to."""
     for name in _FILES:
         _require_kind(folder / name, stat.S_ISREG, "file")
     for name in (*_FOLDERS, MODEL, PICTURES):
         _require_kind(folder / name, stat.S_ISDIR, "folder")
     for name in _FOLDERS:
-        if (folder / name).is_dir():
-            for path in (folder / name).iterdir():
-                _require_kind(path, _leads_nowhere, "file")
+        for path in (folder / name).glob("*"):
+            _require_kind(path, _leads_nowhere, "file")
 
 
 def _leads_nowhere(mode: int) -> bool:
@@ -195,21 +175,10 @@ def part_file(folder: Path, part: int, kind: str) -> Path:
     return folder / CODES / f"{part:08d}.{kind}"
 
 
-def free_path(path: Path) -> Path:
-    """Give a path that nothing has yet: with a number behind it where it is taken."""
-    free, count = path, 1
-    while free.exists():
-        count += 1
-        free = path.with_name(f"{path.name}.{count}")
-    return free
-
-
 def sync(handle: int, *, is_in_place: bool = False) -> None:
-    """Make what was written to a file survive a power cut.
+    """Make a file, or the names in a folder, survive a power cut.
 
-    Args:
-        handle: Of the file, or of a folder, for its names.
-        is_in_place: Whether only bytes were replaced that had been there before.
+    `is_in_place` says that only bytes were replaced that had been there before.
     """
     if not _sync_fully(handle):
         only_bytes = getattr(os, "fdatasync", os.fsync)  # macOS has none
@@ -228,7 +197,7 @@ def _sync_fully(handle: int) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new and renamed files of a folder survive a power cut."""
+    """Make the names in a folder, or the bytes of a file, survive a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         sync(handle)
@@ -242,6 +211,13 @@ def make_folders(folder: Path) -> None:
         make_folders(folder.parent)
         folder.mkdir(exist_ok=True)
         sync_folder(folder.parent)
+
+
+def write_all(handle: int, content: memoryview, offset: int) -> None:
+    """Write all of some bytes at an offset."""
+    while content:
+        written = os.pwrite(handle, content[: 2**26], offset)
+        content, offset = content[written:], offset + written
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -266,10 +242,38 @@ def translate_os_errors(folder: Path) -> Iterator[None]:
     """Turn errors of the system into errors that users can act on."""
     try:
         yield
+    except FdchError:  # some are an OSError too
+        raise
     except OSError as problem:
-        raise _from_system(folder, problem) from problem
+        if problem.errno == errno.ENOENT:
+            raise DamagedIndex(
+                f"index '{folder}' has lost '{problem.filename or folder}'. Restore it "
+                "from a copy, or run 'fdch index repair'."
+            ) from problem
+        hint = _HINTS.get(problem.errno or 0, _CHECK_DISK)
+        where = f" ('{problem.filename}')" if problem.filename else ""
+        what = f"{problem.strerror or problem}{where}"
+        raise IndexFolderError(f"index '{folder}': {what}; {hint}.") from problem
     except sqlite3.Error as problem:
         raise _from_sqlite(folder, problem) from problem
+
+
+def _from_sqlite(folder: Path, problem: sqlite3.Error) -> IndexFolderError:
+    code = sqlite_code(problem)
+    if code in _BUSY:
+        return IndexBusy(
+            f"index '{folder}' is in use by another process ({problem}). Try again."
+        )
+    if code in _SQLITE_HINTS:
+        return IndexFolderError(f"index '{folder}': {problem}; {_SQLITE_HINTS[code]}.")
+    return DamagedIndex(
+        f"index '{folder}': {CATALOGUE} is damaged ({problem}). {REPAIR}"
+    )
+
+
+def sqlite_code(problem: BaseException) -> int:
+    """Return SQLite's code of an error, 0 where there is none."""
+    return int(getattr(problem, "sqlite_errorcode", 0)) & 0xFF
 
 
 def is_damage(problem: BaseException) -> bool:
@@ -277,47 +281,5 @@ def is_damage(problem: BaseException) -> bool:
     if isinstance(problem, OSError):
         return problem.errno in _UNREADABLE
     if isinstance(problem, sqlite3.Error):
-        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
-        return code not in _FAULTS
+        return sqlite_code(problem) not in _SQLITE_FAULTS
     return not isinstance(problem, ImportError | MemoryError)
-
-
-def _from_system(folder: Path, problem: OSError) -> IndexFolderError:
-    if problem.errno in _FULL:
-        return IndexFolderError(
-            f"index '{folder}' could not be written: the disk is full "
-            f"({problem.strerror}); the last commit is kept. Free some space."
-        )
-    if problem.errno in _FORBIDDEN:
-        return IndexFolderError(
-            f"index '{folder}': {problem.strerror} ('{problem.filename}'). "
-            "Check the folder's permissions."
-        )
-    if problem.errno in _NO_PATH:
-        return IndexFolderError(
-            f"'{folder}' cannot be an index: {_NO_PATH[problem.errno]}. Choose another "
-            "path."
-        )
-    if problem.errno == errno.ENOENT:
-        return DamagedIndex(
-            f"index '{folder}' has lost '{problem.filename or folder}'. Restore it "
-            "from a copy, or run 'fdch index repair'."
-        )
-    return IndexFolderError(
-        f"index '{folder}': {problem}. Check that the folder is still there and "
-        "the disk is sound."
-    )
-
-
-def _from_sqlite(folder: Path, problem: sqlite3.Error) -> IndexFolderError:
-    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return IndexBusy(
-            f"index '{folder}' is in use by another process ({problem}). Try again."
-        )
-    if code in _HINTS:
-        return IndexFolderError(f"index '{folder}': {_HINTS[code]} ({problem}).")
-    return DamagedIndex(
-        f"index '{folder}': {CATALOGUE} is damaged ({problem}). "
-        "Run 'fdch index verify' to see what is wrong."
-    )

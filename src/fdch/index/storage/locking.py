@@ -1,17 +1,16 @@
 """One writer at a time: a lock that the system lets go when its holder dies."""
 
-import json
 import os
 import socket
 import time
 import weakref
+from contextlib import suppress
 from pathlib import Path
 
 from fdch.errors import IndexBusy, IndexFolderError
-from fdch.index.storage.layout import LOCK, digest, open_plainly
+from fdch.index.storage.layout import LOCK, open_plainly
 
 _MAX_BYTES = 1024
-_KEY = b"writer"
 _TRIES = 5
 _PAUSE_SECONDS = 0.01
 
@@ -26,7 +25,8 @@ class WriterLock:
             _require_free(self._handle, folder)
             if os.access(folder / LOCK, os.W_OK):
                 os.ftruncate(self._handle, 0)
-                os.pwrite(self._handle, _owner(), 0)
+                owner = f"{os.getpid()} {socket.gethostname()}\n"
+                os.pwrite(self._handle, owner.encode(), 0)
         except BaseException:
             os.close(self._handle)
             raise
@@ -36,14 +36,15 @@ class WriterLock:
         """Let the next writer in."""
         if self._handle < 0:
             return
-        try:
-            if os.getpid() == self._owner:  # a forked child has it by inheritance
-                _let_go(self._handle)
-        except OSError:
-            pass  # a read-only folder was only locked for looking
-        finally:
-            os.close(self._handle)
-            self._handle = -1
+        if os.getpid() == self._owner:  # a forked child has it by inheritance
+            import fcntl
+
+            with suppress(OSError):  # a read-only folder was only locked for looking
+                os.ftruncate(self._handle, 0)
+            # unlocked and not only closed: a forked child may have it open still
+            fcntl.flock(self._handle, fcntl.LOCK_UN)
+        os.close(self._handle)
+        self._handle = -1
 
 
 _held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
@@ -77,22 +78,11 @@ def is_locked(folder: Path) -> bool:
     return False
 
 
-def lock_problem(folder: Path) -> str | None:
-    """Say what is wrong with the words in a lock file, if anything is."""
-    try:
-        content = (folder / LOCK).read_bytes()
-    except FileNotFoundError:
-        return None
-    return None if not content or _read_owner(content) else "it is malformed"
-
-
 def _opened(path: Path) -> int:
     try:
         return open_plainly(str(path), os.O_RDWR | os.O_CREAT)
-    except PermissionError:
-        return open_plainly(str(path), os.O_RDONLY)
     except OSError:
-        if path.exists():
+        if path.exists():  # and may not be written
             return open_plainly(str(path), os.O_RDONLY)
         raise
 
@@ -112,35 +102,17 @@ def _require_free(handle: int, folder: Path) -> None:
             if left:  # perhaps someone only looks whether there is a writer
                 time.sleep(_PAUSE_SECONDS)
                 continue
-            raise _busy(handle, folder) from problem
+            owner = _owner(os.pread(handle, _MAX_BYTES, 0))
+            raise IndexBusy(
+                f"index '{folder}' is being written by {owner}. "
+                "Wait until it has finished, or stop it."
+            ) from problem
 
 
-def _busy(handle: int, folder: Path) -> IndexBusy:
-    owner = _read_owner(os.pread(handle, _MAX_BYTES, 0)) or "another process"
-    return IndexBusy(
-        f"index '{folder}' is being written by {owner}. "
-        "Wait until it has finished, or stop it."
-    )
-
-
-def _let_go(handle: int) -> None:
-    """Unlock the file itself, which a forked child may have open still."""
-    import fcntl
-
+def _owner(content: bytes) -> str:
+    """Read who holds the lock, which a kill may have left half-written."""
     try:
-        os.ftruncate(handle, 0)
-    finally:
-        fcntl.flock(handle, fcntl.LOCK_UN)
-
-
-def _owner() -> bytes:
-    line = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
-    return line + b"\n" + digest(line, _KEY, "lock").hex().encode() + b"\n"
-
-
-def _read_owner(content: bytes) -> str | None:
-    line, _, check = content.partition(b"\n")
-    if check != digest(line, _KEY, "lock").hex().encode() + b"\n":
-        return None
-    owner = json.loads(line)
-    return f"process {owner['pid']} on {owner['host']}"
+        pid, host = content.decode().split()
+    except ValueError:
+        return "another process"
+    return f"process {pid} on {host}"

@@ -14,20 +14,23 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from fdch.errors import DamagedIndex, IndexFolderError
 from fdch.index.storage.layout import (
     DIGEST_BYTES,
     FORMAT,
     LOG,
+    PARTIAL,
     REPAIR,
     digest,
     open_plainly,
     sync,
+    sync_folder,
+    write_all,
 )
 
 INDEX, ITEM, REMOVAL, RANGE, PART, COMMIT = b"F", b"I", b"R", b"N", b"P", b"C"
@@ -37,8 +40,11 @@ HEADER_BYTES = 64
 MAX_PAYLOAD_BYTES = 2**28
 _MAGIC = b"fdch-log"
 _HEADER = struct.Struct("<8sII16sQ8x")
-_RECORD = struct.Struct("<IcQ")
+_HEAD = struct.Struct("<IcQ")
+_MIN_BYTES = _HEAD.size + DIGEST_BYTES
 _READ_BYTES = 2**22
+_SCANNED_BYTES = 512
+_RECORDS_AT_A_TIME = 10_000
 
 
 class Entry(NamedTuple):
@@ -48,35 +54,11 @@ class Entry(NamedTuple):
     payload: bytes
 
 
-class Record(NamedTuple):
-    """A record of the log.
-
-    Args:
-        sequence: Its number; the numbers of a log have no gaps.
-        entry: What it says.
-        digest: Checksum of its payload.
-        end: Offset of the byte behind it.
-        check: Its checksum, to which the next one is chained.
-    """
-
-    sequence: int
-    entry: Entry
-    digest: bytes
-    end: int
-    check: bytes
-
-    @property
-    def position(self) -> "Position":
-        """Return the end of the record."""
-        return Position(self.sequence, self.end, self.check)
-
-
-@dataclass(frozen=True)
-class Position:
+class Position(NamedTuple):
     """The end of a log, or of the part of it that is known.
 
     Args:
-        sequence: Number of the last record before it.
+        sequence: Number of the last record before it; a log has no gaps.
         offset: Bytes before it.
         chain: Check of that record.
     """
@@ -86,8 +68,20 @@ class Position:
     chain: bytes
 
 
-@dataclass(frozen=True)
-class LogHeader:
+class Record(NamedTuple):
+    """A record of the log, the digest of its payload, and where it ends."""
+
+    entry: Entry
+    digest: bytes
+    position: Position
+
+    @property
+    def sequence(self) -> int:
+        """Return the number of the record."""
+        return self.position.sequence
+
+
+class LogHeader(NamedTuple):
     """The first bytes of a log.
 
     Args:
@@ -117,33 +111,26 @@ def payload_digest(uid: bytes, entry: Entry) -> bytes:
 
 
 def read_header(folder: Path) -> LogHeader:
-    """Read and check the header of a folder's log.
-
-    Raises:
-        DamagedIndex: It is not as written.
-        IndexFolderError: A later version wrote it.
-        FileNotFoundError: There is no log.
-    """
+    """Read and check the header of a folder's log."""
     with (folder / LOG).open("rb") as file:
         return parse_header(folder, file.read(HEADER_BYTES))
 
 
 def parse_header(folder: Path, content: bytes) -> LogHeader:
-    """Check the first bytes of a folder's log; see `read_header`."""
-    path = folder / LOG
+    """Check the first bytes of a folder's log."""
     if len(content) == HEADER_BYTES:
         magic, version, _, uid, first = _HEADER.unpack_from(content)
         header = LogHeader(uid, first)
         if content == header.pack():
             return header
-        known = content[:-DIGEST_BYTES]
-        is_intact = content[-DIGEST_BYTES:] == digest(known, uid, "log")
-        if magic == _MAGIC and is_intact and version > FORMAT:
+        known, check = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
+        is_intact = magic == _MAGIC and check == digest(known, uid, "log")
+        if is_intact and version > FORMAT:
             raise IndexFolderError(
                 f"index '{folder}' has format {version}, written by a later version; "
                 f"this one reads formats up to {FORMAT}. Upgrade fdch to open it."
             )
-    raise DamagedIndex(f"'{path}' does not begin as it was written. {REPAIR}")
+    raise DamagedIndex(f"'{folder / LOG}' does not begin as it was written. {REPAIR}")
 
 
 def encode_records(
@@ -156,108 +143,27 @@ def encode_records(
     """
     parts: list[bytes] = []
     digests: list[bytes] = []
-    sequence, chain = position.sequence, position.chain
+    sequence, offset, chain = position
     for entry in entries:
         sequence += 1
-        head = _RECORD.pack(len(entry.payload), entry.kind, sequence)
+        head = _HEAD.pack(len(entry.payload), entry.kind, sequence)
         proof = payload_digest(uid, entry)
         chain = _check(uid, chain, head, proof)
         parts += (head, entry.payload, chain)
         digests.append(proof)
     content = b"".join(parts)
-    return content, digests, Position(sequence, position.offset + len(content), chain)
+    return content, digests, Position(sequence, offset + len(content), chain)
 
 
 def append_records(folder: Path, offset: int, content: bytes) -> None:
     """Write records behind those that count, and flush them to disk."""
-    handle = open_plainly(str(folder / LOG), os.O_RDWR)
-    try:
+    with open(folder / LOG, "r+b", opener=open_plainly) as file:
         try:
-            write_all(handle, memoryview(content), offset)
-            sync(handle)
+            write_all(file.fileno(), memoryview(content), offset)
+            sync(file.fileno())
         except OSError:
-            os.truncate(handle, offset)
+            os.truncate(file.fileno(), offset)
             raise
-    finally:
-        os.close(handle)
-
-
-def write_all(handle: int, content: memoryview, offset: int) -> None:
-    """Write all of some bytes at an offset."""
-    while content:
-        written = os.pwrite(handle, content[: 2**26], offset)
-        content, offset = content[written:], offset + written
-
-
-def read_records(
-    folder: Path, uid: bytes, start: Position, end: int | None = None
-) -> Iterator[Record]:
-    """Read records from a position on, as far as the chain holds.
-
-    Args:
-        folder: The index.
-        uid: Its identity.
-        start: Where to begin.
-        end: Where to stop; at the end of the file if not given.
-    """
-    sequence, chain, offset = start.sequence, start.chain, start.offset
-    with (folder / LOG).open("rb", buffering=_READ_BYTES) as file:
-        size = os.fstat(file.fileno()).st_size
-        end = size if end is None else min(end, size)
-        file.seek(offset)
-        while offset + _RECORD.size + DIGEST_BYTES <= end:
-            head = file.read(_RECORD.size)
-            length, kind, number = _RECORD.unpack(head)
-            offset += _RECORD.size + length + DIGEST_BYTES
-            if number != sequence + 1 or offset > end or length > MAX_PAYLOAD_BYTES:
-                return
-            entry = Entry(kind, file.read(length))
-            check, proof = file.read(DIGEST_BYTES), _proof(uid, entry)
-            if check != _check(uid, chain, head, proof):
-                return
-            sequence, chain = number, check
-            yield Record(sequence, entry, proof, offset, chain)
-
-
-def salvage_records(content: bytes, uid: bytes) -> Iterator[Record]:
-    """Find every record that proves itself, also behind damage.
-
-    The check before a record stands right in front of it. So a record can be proven
-    wherever it begins, without those before it.
-    """
-    offset, previous = HEADER_BYTES, 0
-    while offset + _RECORD.size + DIGEST_BYTES <= len(content):
-        record = _record_at(content, uid, offset, previous)
-        if record is None:
-            offset = _next_candidate(content, offset + 1)
-            continue
-        yield record
-        offset, previous = record.end, record.sequence
-
-
-def _record_at(content: bytes, uid: bytes, offset: int, after: int) -> Record | None:
-    length, kind, sequence = _RECORD.unpack_from(content, offset)
-    start = offset + _RECORD.size
-    end = start + length + DIGEST_BYTES
-    # records between the last one found and this one took some bytes each
-    is_likely = kind in KINDS and after < sequence < (
-        after + offset if after else 2**62
-    )
-    if not is_likely or length > MAX_PAYLOAD_BYTES or end > len(content):
-        return None
-    entry = Entry(kind, content[start : start + length])
-    chain = content[offset - DIGEST_BYTES : offset]
-    check = content[end - DIGEST_BYTES : end]
-    proof = payload_digest(uid, entry)
-    if check != _check(uid, chain, content[offset:start], proof):
-        return None
-    return Record(sequence, entry, proof, end, check)
-
-
-def _next_candidate(content: bytes, offset: int) -> int:
-    """Return the next offset at which the fifth byte names a kind of record."""
-    found = _ANY_KIND.search(content, offset + 4)
-    return found.start() - 4 if found else len(content)
 
 
 def cut_log(folder: Path, offset: int) -> None:
@@ -266,18 +172,118 @@ def cut_log(folder: Path, offset: int) -> None:
     What a killed writer wrote may not be on disk yet. It must be before the catalogue
     is: that may never be ahead of the log.
     """
-    handle = open_plainly(str(folder / LOG), os.O_RDWR)
+    with open(folder / LOG, "r+b", opener=open_plainly) as file:
+        if os.fstat(file.fileno()).st_size > offset:
+            os.truncate(file.fileno(), offset)
+        sync(file.fileno())
+
+
+def write_log(
+    folder: Path, header: LogHeader, entries: Iterable[Entry]
+) -> tuple[Position, list[tuple[int, Entry, bytes]]]:
+    """Write a whole log beside the old one, and put it in place by one rename.
+
+    Returns:
+        The end of the log; and number, entry and digest of records other than items.
+    """
+    partial = folder / (LOG + PARTIAL)
+    partial.unlink(missing_ok=True)
+    position, kept, left = header.start, [], iter(entries)
     try:
-        if os.fstat(handle).st_size > offset:
-            os.truncate(handle, offset)
-        sync(handle)
-    finally:
-        os.close(handle)
+        with open(partial, "xb", opener=open_plainly) as file:
+            file.write(header.pack())
+            while some := list(islice(left, _RECORDS_AT_A_TIME)):
+                content, digests, end = encode_records(header.uid, position, some)
+                file.write(content)
+                numbered = zip(count(position.sequence + 1), some, digests)
+                kept += [record for record in numbered if record[1].kind != ITEM]
+                position = end
+            file.flush()
+            sync(file.fileno())
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+    os.replace(partial, folder / LOG)
+    sync_folder(folder)
+    return position, kept
 
 
-def _proof(uid: bytes, entry: Entry) -> bytes:
-    """Return the digest of a payload, of which the kind may be damaged."""
-    return payload_digest(uid, entry) if entry.kind in KINDS else b""
+def read_records(
+    folder: Path,
+    uid: bytes,
+    start: Position,
+    end: int | None = None,
+    *,
+    skip_damage: bool = False,
+) -> Iterator[Record]:
+    """Read records from a position on.
+
+    Args:
+        folder: The index.
+        uid: Its identity.
+        start: Where to begin.
+        end: Offset to stop at; the end of the file if not given.
+        skip_damage: Whether to go on behind damage. The check before a record stands
+            right in front of it, so that a record proves itself wherever it begins.
+    """
+    last, offset = start.sequence, start.offset
+    with (folder / LOG).open("rb", buffering=_READ_BYTES) as file:
+        size = os.fstat(file.fileno()).st_size
+        end = size if end is None else min(end, size)
+        while offset + _MIN_BYTES <= end:
+            most = last + 1
+            if skip_damage:  # records that were lost took some bytes each
+                most = last + offset if last else 2**62
+            record = _read_record(file, uid, offset, end, range(last + 1, most + 1))
+            if record is not None:
+                yield record
+                last, offset, _ = record.position
+            elif skip_damage:
+                offset = _next_candidate(file, offset + 1)
+            else:
+                return
+
+
+def last_commit(
+    folder: Path, uid: bytes, start: Position, until: int | None = None
+) -> Position:
+    """Find the end of the last commit behind a position, up to a sequence number."""
+    end = start
+    for record in read_records(folder, uid, start):
+        if until is not None and record.sequence > until:
+            break
+        if record.entry.kind == COMMIT:
+            end = record.position
+    return end
+
+
+def _read_record(
+    file: BinaryIO, uid: bytes, offset: int, size: int, expected: range
+) -> Record | None:
+    """Read the record that begins at an offset, None if it does not prove itself."""
+    file.seek(offset - DIGEST_BYTES)
+    chain, head = file.read(DIGEST_BYTES), file.read(_HEAD.size)
+    length, kind, sequence = _HEAD.unpack(head)
+    end = offset + _MIN_BYTES + length
+    is_likely = kind in KINDS and sequence in expected and end <= size
+    if not is_likely or length > MAX_PAYLOAD_BYTES:
+        return None
+    entry = Entry(kind, file.read(length))
+    check, proof = file.read(DIGEST_BYTES), payload_digest(uid, entry)
+    if check != _check(uid, chain, head, proof):
+        return None
+    return Record(entry, proof, Position(sequence, end, check))
+
+
+def _next_candidate(file: BinaryIO, offset: int) -> int:
+    """Return the next offset at which the fifth byte names a kind of record."""
+    offset += 4
+    file.seek(offset)
+    while content := file.read(_SCANNED_BYTES):
+        if found := _ANY_KIND.search(content):
+            return offset + found.start() - 4
+        offset += len(content)
+    return offset
 
 
 def _check(uid: bytes, chain: bytes, head: bytes, content: bytes) -> bytes:

@@ -21,7 +21,6 @@ _log = logging.getLogger(__name__)
 
 NOWHERE = -1
 CHECKED_BYTES = 2**26  # of a file that is checked when it is mapped
-_BYTES_AT_A_TIME = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +67,11 @@ class OpenPart:
         return self.record.first + relative.astype(np.int64)
 
     @property
+    def alive(self) -> int:
+        """Count the rows that were not removed."""
+        return self.record.rows - (0 if self.dead is None else int(self.dead.sum()))
+
+    @property
     def is_compacted(self) -> bool:
         """Tell whether the part has what makes searching it faster."""
         return self.grouping is not None or self.buckets is not None
@@ -89,19 +93,13 @@ class OpenPart:
 
 
 def open_part(place: Place, record: PartRecord, known: OpenPart | None) -> OpenPart:
-    """Map a part's files, keeping what is known of it.
-
-    Args:
-        place: The index.
-        record: What the catalogue says of the part.
-        known: The part as it was seen before.
-    """
+    """Map a part's files, keeping what is known of it from before."""
     if known is not None and known.record == record:
         return known
-    rows = place.rows(record.part).mapped(record.rows)
+    rows = place.rows(record.part).map_rows(record.rows)
     numbers = None
     if record.has_gaps:
-        numbers = place.numbers(record.part).mapped(record.rows)
+        numbers = place.numbers(record.part).map_rows(record.rows)
     dead = None
     if known is not None and known.dead is not None:
         dead = np.zeros(record.rows, dtype=bool)
@@ -143,21 +141,5 @@ def _require_below(
     """Let no forged number lead a compiled loop out of the rows."""
     for name in names:
         values = arrays.get(name)
-        if values is None or not values.size or _largest(values) >= record.rows:
+        if values is None or not values.size or values.max() >= record.rows:
             raise DamagedIndex(f"'{name}' of part {record.part} leads out of it.")
-
-
-def _largest(values: NDArray[Any]) -> int:
-    """Give the largest value of a map, read by the way: a map keeps what it showed."""
-    if not isinstance(values, np.memmap) or values.filename is None:
-        return int(values.max())
-    largest, most = 0, _BYTES_AT_A_TIME // values.itemsize
-    with open(values.filename, "rb") as file:
-        file.seek(values.offset)
-        for start in range(0, values.size, most):
-            count = min(most, values.size - start)
-            read = np.fromfile(file, values.dtype, count)
-            if read.size < count:
-                raise DamagedIndex(f"'{values.filename}' ends too soon.")
-            largest = max(largest, int(read.max()))
-    return largest

@@ -5,7 +5,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
 from fdch.index.search.rows import MAX_BITS
-from fdch.index.storage.items import Row
 from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR
 from fdch.index.storage.log import COMMIT, INDEX, ITEM, PART, RANGE, REMOVAL, Entry
 
@@ -29,14 +28,7 @@ FileRow = tuple[str, int, str]  # path inside the index, bytes, checksum in hex
 
 @dataclass(frozen=True)
 class About:
-    """What never changes of an index: the first record of its log.
-
-    Args:
-        bits: Length of the codes.
-        model: Fingerprint of the model that makes them.
-        facts: What else was kept when the index was made, plain values for JSON.
-        files: The files of the model.
-    """
+    """What never changes of an index: bits, the model that makes codes, its files."""
 
     bits: int
     model: str
@@ -57,20 +49,17 @@ class About:
             if type(about.bits) is not int or not 1 <= about.bits <= MAX_BITS:
                 raise ValueError(f"{about.bits!r} bits")
             files = [
-                (str(path), int(size), str(check)) for path, size, check in about.files
+                (str(path), int(size), str(sum)) for path, size, sum in about.files
             ]
-            return cls(about.bits, about.model, about.facts, files)
+            return replace(about, files=files)
 
 
 @dataclass(frozen=True)
 class Commit:
     """The record that lets those before it count.
 
-    Args:
-        commit: Its number.
-        items: How many items there are after it.
-        next_number: The number that the next item gets.
-        next_part: The number that the next part gets.
+    It has its number, how many items there are, and the numbers that the next item and
+    the next part will get.
     """
 
     commit: int = 0
@@ -153,7 +142,7 @@ class Chunks:
 
 
 def part_entry(part: PartRecord, chunks: Chunks) -> Entry:
-    """Return the record of a part that is new or grew."""
+    """Return the record of a part: JSON, sizes, then checksums and numbers."""
     sizes = f"{chunks.start} {len(chunks.rows)} {len(chunks.numbers)}"
     head = f"{part.write()}\n{sizes}\n".encode()
     return Entry(PART, head + chunks.rows + chunks.numbers + chunks.packed)
@@ -178,12 +167,29 @@ def pack_numbers(relative: NDArray[np.unsignedinteger]) -> bytes:
 
 
 def unpack_numbers(packed: bytes, count: int) -> NDArray[np.uint32]:
-    """Unpack so many rising numbers."""
+    """Unpack so many rising numbers, each less the part's first."""
     with _damage_of("the numbers of a part"):
         content = zlib.decompressobj().decompress(packed, 4 * count + 1)
         if len(content) != 4 * count:
             raise ValueError(f"{len(content)} bytes for {count} rows")
         return np.cumsum(np.frombuffer(content, "<u4"), dtype=np.uint32)
+
+
+def join_parts(payloads: Iterable[bytes]) -> dict[int, tuple[PartRecord, Chunks]]:
+    """Join what the records of parts say, in their order, by the parts' numbers."""
+    checks: dict[int, bytearray] = {}
+    last: dict[int, tuple[PartRecord, Chunks]] = {}
+    for payload in payloads:
+        part, chunks = last_read = read_part(payload)
+        known = checks.setdefault(part.part, bytearray())
+        start = chunks.start * DIGEST_BYTES
+        known.extend(bytes(max(0, start - len(known))))  # of a record that is lost
+        known[start:] = chunks.rows
+        last[part.part] = last_read
+    return {
+        number: (part, replace(chunks, start=0, rows=bytes(checks[number])))
+        for number, (part, chunks) in last.items()
+    }
 
 
 def item_entry(number: int, id: str, content: str) -> Entry:
@@ -192,22 +198,13 @@ def item_entry(number: int, id: str, content: str) -> Entry:
     return Entry(ITEM, _ITEM.pack(number, len(name)) + name + content.encode())
 
 
-def item_entries(numbers: Sequence[int], rows: Sequence[Row]) -> list[Entry]:
-    """Return the records of new items."""
-    return [
-        item_entry(number, row.id, row.content)
-        for number, row in zip(numbers, rows, strict=True)
-    ]
-
-
 def read_item(payload: bytes) -> tuple[int, str, str]:
     """Read number, id and content of an item again."""
     with _damage_of("an item"):
         number, length = _ITEM.unpack_from(payload)
         _require_counts((number,))
-        start = _ITEM.size
-        name = payload[start : start + length].decode()
-        return number, name, payload[start + length :].decode()
+        end = _ITEM.size + length
+        return number, payload[_ITEM.size : end].decode(), payload[end:].decode()
 
 
 def removal_entries(numbers: Iterable[int]) -> list[Entry]:
@@ -225,17 +222,45 @@ def read_removal(payload: bytes) -> NDArray[np.int64]:
         return np.frombuffer(payload, dtype="<i8")
 
 
-def range_entry(first: int, count: int) -> Entry:
+def range_entry(numbers: range) -> Entry:
     """Return the record of items whose ids are their numbers."""
-    return Entry(RANGE, _RANGE.pack(first, count))
+    return Entry(RANGE, _RANGE.pack(numbers.start, len(numbers)))
 
 
-def read_range(payload: bytes) -> tuple[int, int]:
-    """Read the first number of a range and how many it has."""
+def read_range(payload: bytes) -> range:
+    """Read the numbers of items whose ids they are."""
     with _damage_of("a range"):
         first, count = _RANGE.unpack(payload)
         _require_counts((first, count))
-        return first, count
+        return range(first, first + count)
+
+
+def log_entries(
+    about: About,
+    parts: Iterable[tuple[PartRecord, Chunks]],
+    ranges: Iterable[range],
+    removed: Iterable[int],
+    items: Iterable[tuple[int, str, str]],
+    counts: Commit,
+) -> Iterator[Entry]:
+    """Return the records of a log that is written again.
+
+    Args:
+        about: What never changes.
+        parts: All parts with their checksums.
+        ranges: Numbers of items whose ids are their numbers.
+        removed: Numbers whose codes are still in a part.
+        items: Number, id and content of each item, rising.
+        counts: Of the commit.
+    """
+    yield about.entry()
+    for part, chunks in parts:
+        yield part_entry(part, chunks)
+    yield from map(range_entry, ranges)
+    yield from removal_entries(removed)
+    for number, id, content in items:
+        yield item_entry(number, id, content)
+    yield counts.entry()
 
 
 def _write_json(value: object) -> bytes:

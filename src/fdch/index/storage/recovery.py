@@ -6,12 +6,10 @@ is a change that was never finished, and is cut off.
 """
 
 import os
-import sqlite3
 import time
-from collections.abc import Iterable
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
 from fdch.index.storage.acknowledged import Acknowledged, read_acknowledged
@@ -35,70 +33,64 @@ from fdch.index.storage.layout import (
 )
 from fdch.index.storage.locking import WriterLock
 from fdch.index.storage.log import (
-    COMMIT,
     HEADER_BYTES,
     Position,
-    Record,
     cut_log,
+    last_commit,
     parse_header,
     read_header,
     read_records,
 )
-from fdch.index.storage.tables import Applier, State
+from fdch.index.storage.tables import State, apply_all
 
 _TRIES = 20
 _PAUSE_SECONDS = 0.05
 
 
-@dataclass(frozen=True)
-class Standing:
+class _Standing(NamedTuple):
     """How far the catalogue follows the log, as seen at one moment.
 
     Args:
-        state: Of the catalogue; None where it has none that can be read.
         seen: The last commit that was acknowledged.
-        is_of_log: Whether the catalogue was made from this log.
+        state: Of the catalogue; None where it has none that can be read.
+        is_usable: Whether the catalogue was made from this log, and has a checksum.
         is_chained: Whether the log holds the last commit of the catalogue.
-        size: Bytes of the log.
-        is_checked: Whether the catalogue has a checksum.
+        is_at_end: Whether the log ends with that commit.
     """
 
-    state: State | None
     seen: Acknowledged
-    is_of_log: bool
-    is_chained: bool
-    size: int
-    is_checked: bool
+    state: State | None
+    is_usable: bool = False
+    is_chained: bool = False
+    is_at_end: bool = False
 
     @property
     def is_complete(self) -> bool:
         """Tell whether the catalogue holds every acknowledged commit."""
-        state = self.state
-        return state is not None and state.sequence >= self.seen.sequence
+        return self.state is not None and self.state.sequence >= self.seen.sequence
 
     @property
     def is_current(self) -> bool:
-        """Tell whether the catalogue follows the log to its end."""
-        state = self.state
-        fits = self.is_of_log and self.is_chained and self.is_checked
-        return state is not None and fits and self.size == state.offset
+        """Tell whether nothing is to be done."""
+        return (
+            self.is_usable and self.is_chained and self.is_at_end and self.is_complete
+        )
 
 
-def look(folder: Path) -> Standing:
+def _compare(folder: Path) -> _Standing:
     """Compare the catalogue with the end of the log."""
     # one open file: a compaction may put another log in its place meanwhile
     with (folder / LOG).open("rb") as log:
         header = parse_header(folder, log.read(HEADER_BYTES))
-        seen = require_acknowledged(folder)
-        state = read_state(folder)
-        is_of_log = is_chained = False
-        if state is not None:
-            is_of_log = (state.uid, state.first) == (header.uid, header.first)
-            log.seek(max(0, state.offset - DIGEST_BYTES))
-            is_chained = log.read(DIGEST_BYTES) == state.chain
-        size = os.fstat(log.fileno()).st_size
-    is_checked = (folder / CHECK).exists()
-    return Standing(state, seen, is_of_log, is_chained, size, is_checked)
+        seen, state = _require_acknowledged(folder), read_state(folder)
+        if state is None:
+            return _Standing(seen, None)
+        is_of_log = (state.uid, state.first) == (header.uid, header.first)
+        log.seek(max(0, state.offset - DIGEST_BYTES))
+        is_chained = log.read(DIGEST_BYTES) == state.chain
+        is_at_end = os.fstat(log.fileno()).st_size == state.offset
+    is_usable = is_of_log and (folder / CHECK).exists()
+    return _Standing(seen, state, is_usable, is_chained, is_at_end)
 
 
 def recover(folder: Path) -> None:
@@ -107,11 +99,11 @@ def recover(folder: Path) -> None:
     Raises:
         DamagedIndex: The log is damaged.
     """
-    found = look(folder)
-    state = found.state
-    if found.is_current and found.is_complete:
+    found = _compare(folder)
+    if found.is_current:
         return
-    if state is None or not found.is_checked or not found.is_of_log:
+    state = found.state
+    if state is None or not found.is_usable:
         rebuild_catalogue(folder)
     elif not found.is_chained:
         raise DamagedIndex(
@@ -121,7 +113,7 @@ def recover(folder: Path) -> None:
     elif check_problem(folder, state.uid):
         rebuild_catalogue(folder)  # what is written must get no checksum over damage
     else:
-        _replay_tail(folder, state, found.seen)
+        _replay_tail(folder, state)
 
 
 def make_current(folder: Path) -> None:
@@ -132,8 +124,8 @@ def make_current(folder: Path) -> None:
         IndexFolderError: It must be made, and may not be written here.
     """
     for left in reversed(range(_TRIES)):
-        found = look(folder)
-        if found.is_current and found.is_complete:
+        found = _compare(folder)
+        if found.is_current:
             return
         if not os.access(folder, os.W_OK | os.X_OK):
             if found.is_complete:
@@ -158,104 +150,66 @@ def make_current(folder: Path) -> None:
         return
 
 
-def require_acknowledged(folder: Path) -> Acknowledged:
-    """Read the last commit that was acknowledged.
+def _replay_tail(folder: Path, state: State) -> None:
+    end = _require_end(folder, state.uid, state.position)
+    cut_log(folder, end.offset)
+    with closing(Catalogue(folder, writable=True)) as catalogue:
+        with catalogue.writing() as connection:
+            tail = read_records(folder, state.uid, state.position, end.offset)
+            apply_all(connection, state, tail)
+        catalogue.checkpoint(state.uid)
+
+
+def rebuild_catalogue(folder: Path) -> None:
+    """Make the catalogue again from the whole log. The caller has the writer's lock.
 
     Raises:
-        DamagedIndex: Neither slot can be read.
+        DamagedIndex: The log is damaged. The catalogue then stays as it is.
     """
+    header = read_header(folder)
+    end = _require_end(folder, header.uid, header.start)
+    partial = folder / (CATALOGUE + PARTIAL)
+    _remove_database(partial)
+    try:
+        with create_catalogue(partial) as connection:
+            records = read_records(folder, header.uid, header.start, end.offset)
+            empty = State(header.uid, "", header.first, *header.start)
+            state = apply_all(connection, empty, records)
+        if not state.about:
+            raise DamagedIndex(f"'{folder / LOG}' does not say what it is. {REPAIR}")
+        cut_log(folder, end.offset)
+        sync_folder(partial)  # the file itself
+        (folder / CHECK).unlink(missing_ok=True)
+        sync_folder(folder)
+        # a write-ahead log of the old one must never be applied to the new one
+        for name in (WAL, CATALOGUE + "-shm"):
+            (folder / name).unlink(missing_ok=True)
+        os.replace(partial, folder / CATALOGUE)
+        sync_folder(folder)
+        write_check(folder, header.uid)
+    except BaseException:
+        with suppress(OSError):
+            _remove_database(partial)
+        raise
+
+
+def _remove_database(path: Path) -> None:
+    """Remove a SQLite file with what SQLite keeps beside it."""
+    for end in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+def _require_acknowledged(folder: Path) -> Acknowledged:
+    """Read the last commit that was acknowledged."""
     seen, wrong = read_acknowledged(folder)
     if seen is None:
         raise DamagedIndex(f"'{folder / ACKNOWLEDGED}': {'; '.join(wrong)}. {REPAIR}")
     return seen
 
 
-def last_commit(
-    folder: Path, uid: bytes, start: Position, until: int | None = None
-) -> Position:
-    """Find the end of the last commit behind a position, up to a sequence number."""
-    end = start
-    for record in read_records(folder, uid, start):
-        if until is not None and record.sequence > until:
-            break
-        if record.entry.kind == COMMIT:
-            end = record.position
-    return end
-
-
-def _replay_tail(folder: Path, state: State, seen: Acknowledged) -> None:
-    end = last_commit(folder, state.uid, state.position)
-    _require_reached(folder, state.uid, end, seen)
-    cut_log(folder, end.offset)
-    with closing(Catalogue(folder, writable=True)) as catalogue:
-        with catalogue.writing() as connection:
-            tail = read_records(folder, state.uid, state.position, end.offset)
-            state = apply_all(connection, state, tail)
-        catalogue.checkpoint(state.uid)
-
-
-def apply_all(
-    connection: sqlite3.Connection, state: State, records: Iterable[Record]
-) -> State:
-    """Apply records to the catalogue; return its new state."""
-    applier, end = Applier(connection, state), state.position
-    for record in records:
-        applier.apply(record.sequence, record.entry, record.digest)
-        end = record.position
-    return applier.finish(end)
-
-
-def rebuild_catalogue(folder: Path) -> State:
-    """Make the catalogue again from the whole log. The caller has the writer's lock.
-
-    Raises:
-        DamagedIndex: The log is damaged. The catalogue then stays as it is.
-    """
-    header, seen = read_header(folder), require_acknowledged(folder)
-    start = header.start
-    empty = State(header.uid, "", header.first, header.first, start.offset, start.chain)
-    end = last_commit(folder, header.uid, start)
-    _require_reached(folder, header.uid, end, seen)
-    partial = folder / (CATALOGUE + PARTIAL)
-    remove_database(partial)
-    try:
-        with create_catalogue(partial) as connection:
-            records = read_records(folder, header.uid, start, end.offset)
-            state = apply_all(connection, empty, records)
-        if not state.about:
-            raise DamagedIndex(f"'{folder / LOG}' does not say what it is. {REPAIR}")
-        cut_log(folder, state.offset)
-        put_catalogue(folder, partial, state.uid)
-    except BaseException:
-        with suppress(OSError):
-            remove_database(partial)
-        raise
-    return state
-
-
-def put_catalogue(folder: Path, partial: Path, uid: bytes) -> None:
-    """Put a new catalogue in place of the old one, which nobody writes."""
-    sync_folder(partial)  # the file itself
-    (folder / CHECK).unlink(missing_ok=True)
-    sync_folder(folder)
-    # a write-ahead log of the old one must never be applied to the new one
-    for name in (WAL, CATALOGUE + "-shm"):
-        (folder / name).unlink(missing_ok=True)
-    os.replace(partial, folder / CATALOGUE)
-    sync_folder(folder)
-    write_check(folder, uid)
-
-
-def remove_database(path: Path) -> None:
-    """Remove a SQLite file with what SQLite keeps beside it."""
-    for end in ("", "-wal", "-shm", "-journal"):
-        path.with_name(path.name + end).unlink(missing_ok=True)
-
-
-def _require_reached(
-    folder: Path, uid: bytes, end: Position, seen: Acknowledged
-) -> None:
-    """Refuse a log that ends before what was acknowledged."""
+def _require_end(folder: Path, uid: bytes, start: Position) -> Position:
+    """Find the end of the last commit; refuse one before what was acknowledged."""
+    seen, end = _require_acknowledged(folder), last_commit(folder, uid, start)
     if seen.uid != uid:
         raise DamagedIndex(f"'{folder / ACKNOWLEDGED}' is of another index. {REPAIR}")
     if end.sequence < seen.sequence:
@@ -263,3 +217,4 @@ def _require_reached(
             f"'{folder / LOG}' is damaged at byte {end.offset}; commits up to "
             f"{seen.commit} were acknowledged. {REPAIR}"
         )
+    return end

@@ -7,8 +7,8 @@ guessed: what no checksum proves is removed, and named.
 
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,12 @@ from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError, IndexFolderError
 from fdch.index.search.rows import row_words
 from fdch.index.storage.acknowledged import Acknowledged, begin, read_acknowledged
-from fdch.index.storage.changes import join_chunks
-from fdch.index.storage.checking import Problem, bad_chunks, file_problems, sidecar_rows
+from fdch.index.storage.checking import (
+    Problem,
+    file_problems,
+    segment_problems,
+    sidecar_rows,
+)
 from fdch.index.storage.items import from_row
 from fdch.index.storage.layout import (
     ACKNOWLEDGED,
@@ -30,34 +34,29 @@ from fdch.index.storage.layout import (
     DIGEST_BYTES,
     LOG,
     WAL,
-    free_path,
     require_index,
     require_plain,
     sync_folder,
     translate_os_errors,
 )
 from fdch.index.storage.locking import WriterLock
-from fdch.index.storage.log import (
-    PART,
-    REMOVAL,
-    LogHeader,
-)
+from fdch.index.storage.log import RANGE, LogHeader, write_log
 from fdch.index.storage.records import (
+    About,
     Chunks,
     Commit,
     PartRecord,
-    read_part,
+    log_entries,
+    read_item,
     read_range,
-    read_removal,
     unpack_numbers,
 )
 from fdch.index.storage.recovery import rebuild_catalogue
-from fdch.index.storage.rewriting import Content, write_log
-from fdch.index.storage.salvage import Salvage, read_copies
+from fdch.index.storage.replay import Copies, replay_copies, replay_log
 from fdch.index.storage.segments import HEADER_BYTES, Place, Segment
 from fdch.index.storage.verification import (
     catalogue_problems,
-    replay_log,
+    log_problems,
     verify_folder,
 )
 from fdch.index.store import Item
@@ -92,9 +91,7 @@ def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
         encode: Makes the codes of items again, by the model of the index.
 
     Raises:
-        IndexFolderError: There is no index.
         DamagedIndex: Nothing can be kept.
-        IndexBusy: Another process is writing.
     """
     require_index(folder)
     done = Repair()
@@ -112,48 +109,36 @@ def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
 
 
 def _repair(folder: Path, encode: Encode | None, done: Repair) -> None:
-    is_whole, what = _is_log_whole(folder)
-    salvage = read_copies(folder, is_whole)
-    if salvage.about is None:
+    wrong = _log_problem(folder)
+    copies = replay_copies(folder, is_whole=not wrong)
+    if copies.about is None:
         raise DamagedIndex(
             f"index '{folder}' cannot be repaired: neither '{LOG}' nor '{CATALOGUE}' "
             "says what it is. Restore it from a copy."
         )
-    rebuilder = _Rebuilder(folder, salvage, encode, done)
+    rebuilder = _Rebuilder(folder, copies, copies.about, encode, done)
     rebuilder.put_files_back()
     rebuilder.repair_parts()
-    if is_whole and not rebuilder.is_changed:
-        _repair_catalogue(folder, done)
+    if wrong or rebuilder.is_changed:
+        done.restored += [wrong] if wrong else []
+        _put_aside(folder, LOG, CATALOGUE, WAL, CHECK, ACKNOWLEDGED)
+        rebuilder.write()
         return
-    if not is_whole:
-        done.restored.append(f"{LOG}: {what}")
-    _put_aside(folder, LOG, CATALOGUE, WAL, CHECK, ACKNOWLEDGED)
-    rebuilder.write()
-
-
-def _is_log_whole(folder: Path) -> tuple[bool, str]:
-    """Tell whether the log proves every commit that was acknowledged."""
-    try:
-        log = replay_log(folder)
-    except (DamagedIndex, FileNotFoundError) as problem:
-        return False, str(problem)
-    seen, wrong = read_acknowledged(folder)
-    if seen is not None and seen.uid != log.uid:
-        return False, f"{ACKNOWLEDGED} is of another index"
-    if log.about is None or (seen is not None and seen.sequence > log.end.sequence):
-        return False, f"it is not as written at byte {log.end.offset}"
-    if wrong:
-        return False, f"{ACKNOWLEDGED}: {'; '.join(wrong)}"
-    return True, ""
-
-
-def _repair_catalogue(folder: Path, done: Repair) -> None:
-    """Make the catalogue again where it does not agree with the log."""
-    wrong = list(catalogue_problems(folder, replay_log(folder)))
-    if wrong:
+    damaged = next(catalogue_problems(folder, replay_log(folder)), None)
+    if damaged is not None:
         _put_aside(folder, CATALOGUE, WAL, CHECK)
         rebuild_catalogue(folder)
-        done.restored.append(str(wrong[0]))
+        done.restored.append(str(damaged))
+
+
+def _log_problem(folder: Path) -> str:
+    """Say why the log does not prove every commit that was acknowledged, if so."""
+    seen, wrong = read_acknowledged(folder)
+    try:
+        problems = [str(each) for each in log_problems(replay_log(folder), seen)]
+    except (DamagedIndex, FileNotFoundError) as problem:
+        return f"{LOG}: {problem}"
+    return "; ".join([*problems, *(f"{ACKNOWLEDGED}: {what}" for what in wrong)])
 
 
 def _put_aside(folder: Path, *names: str) -> None:
@@ -163,7 +148,9 @@ def _put_aside(folder: Path, *names: str) -> None:
     for name in names:
         path = folder / name
         if path.is_file():
-            target = free_path(aside / path.name)
+            ends = ("" if number == 1 else f".{number}" for number in count(1))
+            targets = (aside / f"{path.name}{end}" for end in ends)
+            target = next(each for each in targets if not each.exists())
             shutil.copyfile(path, target)
             sync_folder(target)
     sync_folder(aside)
@@ -175,69 +162,52 @@ class _Rebuilder:
 
     Args:
         folder: The index.
-        salvage: What log and catalogue prove.
+        copies: What log and catalogue prove.
+        about: What never changes of the index.
         encode: Makes codes again.
         done: What was done.
     """
 
     def __init__(
-        self, folder: Path, salvage: Salvage, encode: Encode | None, done: Repair
-    ) -> None:
-        assert salvage.about is not None
-        self._folder, self._salvage, self._done = folder, salvage, done
-        self._about, self._encode = salvage.about, encode
-        self._place = Place(folder, salvage.uid, salvage.about.bits)
-        self.is_changed = False
-        self._parts, self._removed, self._ranges = self._replay()
-        self._lost: set[int] = set()
-
-    def _replay(
         self,
-    ) -> tuple[dict[int, tuple[PartRecord, Chunks]], set[int], list[tuple[int, int]]]:
-        """Apply the records in order; the last compaction has named all its parts."""
-        payloads: list[bytes] = []
-        removed: set[int] = set()
-        ranges: list[tuple[int, int]] = []
-        parts: dict[int, PartRecord] = {}
-        for sequence in sorted(self._salvage.records):
-            kind, payload = self._salvage.records[sequence]
-            with suppress(DamagedIndex):
-                if kind == PART:
-                    part, _ = read_part(payload)
-                    parts[part.part] = part
-                    payloads.append(payload)
-                elif kind == REMOVAL:
-                    removed.update(read_removal(payload).tolist())
-                else:
-                    first, count = read_range(payload)
-                    ranges.append((first, first + count - 1))
-        chunks = join_chunks(payloads)
-        found = {number: (parts[number], chunks[number]) for number in parts}
-        return found, removed, sorted(set(ranges))
+        folder: Path,
+        copies: Copies,
+        about: About,
+        encode: Encode | None,
+        done: Repair,
+    ) -> None:
+        self._folder, self._copies, self._about = folder, copies, about
+        self._encode, self._done = encode, done
+        self._place = Place(folder, copies.uid, about.bits)
+        self._parts = dict(sorted(copies.parts().items()))
+        self._removed = set(copies.removed().tolist())
+        ranges = {read_range(payload) for payload in copies.payloads(RANGE)}
+        self._ranges = sorted(ranges, key=lambda numbers: numbers.start)
+        self._lost: set[int] = set()
+        self.is_changed = False
 
     def put_files_back(self) -> None:
         """Rename files of codes that were swapped, by what their headers say."""
         wanted = {}
-        for part, _ in self._parts.values():
-            for segment in self._segments(part):
+        for number in self._parts:
+            for segment in (self._place.rows(number), self._place.numbers(number)):
                 wanted[segment.header()] = segment.path
-        moved: list[tuple[Path, Path]] = []
+        owners = {}
         for path in sorted((self._folder / CODES).glob("*")):
-            if not path.is_file():
-                continue
-            with path.open("rb") as file:
-                target = wanted.get(file.read(HEADER_BYTES))
-            if target is not None and target != path and not _has(target, wanted):
-                moved.append((path, target))
-        for _, target in moved:
-            if target.exists():
-                _put_aside(self._folder, str(target.relative_to(self._folder)))
-        held = [
-            (path.rename(path.with_name(f"{path.name}.moving")), to)
-            for path, to in moved
-        ]
-        for path, target in held:
-            path.rename(target)
+            if path.is_file():
+                with path.open("rb") as file:
+                    owners[path] = wanted.get(file.read(HEADER_BYTES))
+        moved = {
+            path: target
+            for path, target in owners.items()
+            if target is not None and target != path and owners.get(target) != target
+        }
+        for target in moved.values():
+            _put_aside(self._folder, str(target.relative_to(self._folder)))
+        for path in moved:
+            path.rename(path.with_name(f"{path.name}.moving"))
+        for path, target in moved.items():
+            path.with_name(f"{path.name}.moving").rename(target)
             name = target.relative_to(self._folder)
             self._done.restored.append(f"{name}: it had another name")
         if moved:
@@ -245,164 +215,144 @@ class _Rebuilder:
 
     def repair_parts(self) -> None:
         """Restore the files of parts; note the items whose codes are lost."""
-        for number in sorted(self._parts):
-            part, chunks = self._parts[number]
+        for number, (part, chunks) in self._parts.items():
             if part.has_gaps:
                 self._repair_numbers(part, chunks)
-            self._repair_rows(part, chunks)
-            self._repair_sidecars(number)
+            chunks = self._repair_rows(part, chunks)
+            part = self._repair_sidecars(part)
+            self._parts[number] = part, chunks
 
     def write(self) -> None:
         """Write log, catalogue and acknowledged slots of what is left."""
-        salvage = self._salvage
-        living, running = self._living()
+        copies = self._copies
+        living, dead, items = self._sort_numbers()
+        ends = [part.first + part.span for part, _ in self._parts.values()]
         counts = Commit(
-            commit=max(salvage.counts.commit, salvage.acknowledged) + 1,
-            items=len(living) + running,
-            next_number=max(
-                [salvage.counts.next_number]
-                + [part.first + part.span for part, _ in self._parts.values()]
-            ),
-            next_part=max([salvage.counts.next_part, *(n + 1 for n in self._parts)]),
+            commit=max(copies.counts.commit, copies.acknowledged) + 1,
+            items=items,
+            next_number=max([copies.counts.next_number, *ends]),
+            next_part=max([copies.counts.next_part, *(n + 1 for n in self._parts)]),
         )
-        content = Content(
-            about=self._about,
-            items=((n, *salvage.items[n]) for n in sorted(living)),
-            ranges=self._ranges,
-            parts=[self._parts[number] for number in sorted(self._parts)],
-            removed=sorted(self._dead),
-            counts=counts,
+        rows = (read_item(copies.items[number]) for number in living)
+        entries = log_entries(
+            self._about, self._parts.values(), self._ranges, dead, rows, counts
         )
-        header = LogHeader(salvage.uid, salvage.sequence)
-        position, _ = write_log(self._folder, header, content)
-        seen = Acknowledged(position.sequence, counts.commit, counts.items, salvage.uid)
+        header = LogHeader(copies.uid, copies.sequence)
+        end, _ = write_log(self._folder, header, entries)
+        seen = Acknowledged(end.sequence, counts.commit, counts.items, copies.uid)
         begin(self._folder, seen)
         rebuild_catalogue(self._folder)
 
-    def _living(self) -> tuple[set[int], int]:
-        """Find the items that are there; note what is lost, and what has no item."""
-        salvage = self._salvage
-        coded = self._numbers()
-        inside = _in_ranges(coded, self._ranges)
+    def _sort_numbers(self) -> tuple[list[int], list[int], int]:
+        """Find which numbers have an item; report what is lost.
+
+        Returns:
+            Numbers of named items, of rows without an item, and how many items are.
+        """
+        copies = self._copies
+        coded = np.unique(
+            np.concatenate(
+                [np.empty(0, np.int64), *map(_numbers, self._parts.values())]
+            )
+        )
+        is_running = np.zeros(len(coded), dtype=bool)
+        for ids in self._ranges:
+            is_running |= (coded >= ids.start) & (coded < ids.stop)
         gone = np.array(sorted(self._removed | self._lost), dtype=np.int64)
         is_gone = np.isin(coded, gone)
-        numbers = coded[~inside & ~is_gone].tolist()
-        newest: dict[str, int] = {}
-        for number in numbers:
-            if number in salvage.items:
-                newest[salvage.items[number][0]] = number  # an older one was replaced
-        living = set(newest.values())
-        unknown = [n for n in numbers if n not in salvage.items]
-        running = coded[inside & ~is_gone]
-        bare = salvage.expected - set(coded.tolist()) - self._removed
-        gone_ids = {salvage.items[n][0] for n in bare} - newest.keys()
-        self._name_losses(len(living) + len(running), unknown, sorted(gone_ids))
-        alive = np.union1d(np.array(sorted(living), dtype=np.int64), running)
-        self._dead = np.setdiff1d(coded, alive).tolist()
-        return living, len(running)
+        newest, unknown = {}, []
+        for number in coded[~is_running & ~is_gone].tolist():
+            if number in copies.items:
+                newest[self._id(number)] = number  # an older one was replaced
+            else:
+                unknown.append(number)
+        running = coded[is_running & ~is_gone]
+        bare = copies.expected - set(coded.tolist()) - self._removed
+        bare_ids = sorted({self._id(number) for number in bare} - newest.keys())
+        living = sorted(newest.values())
+        count = len(living) + len(running)
+        self._report_losses(count, unknown, bare_ids)
+        alive = np.concatenate([np.array(living, dtype=np.int64), running])
+        return living, np.setdiff1d(coded, alive).tolist(), count
 
-    def _name_losses(self, alive: int, unknown: list[int], bare: list[str]) -> None:
+    def _report_losses(self, alive: int, unknown: list[int], bare: list[str]) -> None:
         """Report what is lost, and that more or less is there than there should be."""
-        salvage, done = self._salvage, self._done
+        copies, done = self._copies, self._done
         lost = sorted(self._lost - self._removed)
-        done.lost += [salvage.items.get(n, (str(n), ""))[0] for n in lost]
-        done.lost += bare
+        done.lost += [self._id(number) for number in lost] + bare
         done.unnamed += [f"the item that was added as number {n}" for n in unknown]
-        if salvage.counts.commit < salvage.acknowledged:
-            first, last = salvage.counts.commit + 1, salvage.acknowledged
+        if copies.counts.commit < copies.acknowledged:
+            first, last = copies.counts.commit + 1, copies.acknowledged
             done.unnamed.append(f"what commits {first} to {last} changed")
             return
-        more = alive + len(lost) + len(bare) + len(unknown) - salvage.counts.items
+        more = alive + len(lost) + len(bare) + len(unknown) - copies.counts.items
         if more > 0:
             done.unnamed.append(f"removals: {more} removed items are there again")
         elif more < 0:
             done.unnamed.append(f"{-more} items")
 
-    def _numbers(self) -> NDArray[np.int64]:
-        """Return the numbers of all rows of all parts."""
-        found = [np.empty(0, np.int64)]
-        for part, chunks in self._parts.values():
-            found.append(part.first + self._relative(part, chunks))
-        return np.unique(np.concatenate(found))
-
-    def _relative(self, part: PartRecord, chunks: Chunks) -> NDArray[np.int64]:
-        if not part.has_gaps:
-            return np.arange(part.rows, dtype=np.int64)
-        return unpack_numbers(chunks.packed, part.rows).astype(np.int64)
-
-    def _segments(self, part: PartRecord) -> list[Segment]:
-        rows, numbers = self._place.rows(part.part), self._place.numbers(part.part)
-        return [rows, numbers] if part.has_gaps else [rows]
+    def _id(self, number: int) -> str:
+        payload = self._copies.items.get(number)
+        return str(number) if payload is None else read_item(payload)[1]
 
     def _repair_numbers(self, part: PartRecord, chunks: Chunks) -> None:
         """Write a damaged file of numbers again, which the log has as well."""
         segment = self._place.numbers(part.part)
-        if not _is_damaged(segment, part.rows, chunks.numbers):
-            return
-        name = self._set_aside(segment)
-        numbers = unpack_numbers(chunks.packed, part.rows)
-        segment.begin()
-        segment.append(0, numbers.astype(segment.dtype), None)
-        self._done.restored.append(f"{name}: written again from the log")
+        if any(segment_problems(segment, part.rows, chunks.numbers)):
+            name = self._set_aside(segment)
+            segment.create(unpack_numbers(chunks.packed, part.rows))
+            self._done.restored.append(f"{name}: written again from the log")
 
-    def _repair_rows(self, part: PartRecord, chunks: Chunks) -> None:
+    def _repair_rows(self, part: PartRecord, chunks: Chunks) -> Chunks:
         """Restore damaged chunks of codes from their items, or give them up."""
         segment = self._place.rows(part.part)
-        if not _is_damaged(segment, part.rows, chunks.rows):
-            return
+        if not any(segment_problems(segment, part.rows, chunks.rows)):
+            return chunks
         name = self._set_aside(segment)
-        _make_whole(segment, part.rows)
-        checks = bytearray(chunks.rows)
-        relative = self._relative(part, chunks)
-        bad = list(bad_chunks(segment, part.rows, chunks.rows))
-        for chunk in bad:
-            low = chunk * segment.chunk_rows
-            high = min(low + segment.chunk_rows, part.rows)
-            numbers = (part.first + relative[low:high]).tolist()
-            check = bytes(checks[chunk * DIGEST_BYTES : (chunk + 1) * DIGEST_BYTES])
-            content = self._encoded(segment, chunk, numbers, check)
-            if content is not None:
-                segment.write_at(low, content)
-                self._done.restored.append(f"{name}: rows {low} to {high - 1} encoded")
-                continue
-            self._lost.update(numbers)
-            present = segment.read(low, high)
+        segment.restore(part.rows)
+        checks, numbers = bytearray(chunks.rows), _numbers((part, chunks))
+        what = "header"
+        for chunk, present in segment.chunks(part.rows):
             at = slice(chunk * DIGEST_BYTES, (chunk + 1) * DIGEST_BYTES)
-            checks[at] = segment.digest(chunk, present)
-            self.is_changed = True
-        if not bad:
-            self._done.restored.append(f"{name}: header")
-        repaired = Chunks(0, bytes(checks), chunks.numbers, chunks.packed)
-        self._parts[part.part] = part, repaired
+            if segment.digest(chunk, present) == checks[at]:
+                continue
+            low = chunk * segment.chunk_rows
+            some = numbers[low : low + segment.chunk_rows].tolist()
+            content = self._encode_again(some)
+            what = f"rows {low} to {low + len(some) - 1}"
+            if content and segment.digest(chunk, content) == checks[at]:
+                segment.write_at(low, content)
+                self._done.restored.append(f"{name}: {what} encoded")
+            else:
+                self._lost.update(some)
+                checks[at] = segment.digest(chunk, present)
+                self.is_changed = True
+        if what == "header":
+            self._done.restored.append(f"{name}: {what}")
+        return replace(chunks, rows=bytes(checks))
 
-    def _encoded(
-        self, segment: Segment, chunk: int, numbers: list[int], check: bytes
-    ) -> bytes | None:
-        """Encode the items of a chunk again; None where that does not prove right."""
-        known = [self._salvage.items.get(number) for number in numbers]
-        if self._encode is None or not all(known):
-            return None
+    def _encode_again(self, numbers: list[int]) -> bytes:
+        """Encode items again; nothing where one is not known or not as it was."""
+        known = [self._copies.items.get(number) for number in numbers]
+        if self._encode is None or None in known:
+            return b""
         try:
-            items = [from_row(*each) for each in known if each is not None]
+            items = [from_row(*read_item(each)[1:]) for each in known if each]
             codes = self._encode(items)
         except (DataError, IndexFolderError, OSError):
-            return None
-        rows = np.ascontiguousarray(row_words(codes)).reshape(-1).view(np.uint8)
-        content = rows.tobytes()
-        return content if segment.digest(chunk, content) == check else None
+            return b""
+        return np.ascontiguousarray(row_words(codes)).tobytes()
 
-    def _repair_sidecars(self, number: int) -> None:
+    def _repair_sidecars(self, part: PartRecord) -> PartRecord:
         """Go on without files for speed that are damaged; compaction makes new ones."""
-        part, chunks = self._parts[number]
-        if any(file_problems(self._folder, sidecar_rows(part))) or (
-            part.sidecars and self._lost
-        ):
-            for path, _, _ in sidecar_rows(part):
-                (self._folder / path).unlink(missing_ok=True)
-                self._done.restored.append(f"{path}: removed; 'compact' makes it again")
-            part = PartRecord(part.part, part.first, part.rows, part.span)
-            self._parts[number] = part, chunks
-            self.is_changed = True
+        files = sidecar_rows(part)
+        if not files or not (self._lost or any(file_problems(self._folder, files))):
+            return part
+        for path, _, _ in files:
+            (self._folder / path).unlink(missing_ok=True)
+            self._done.restored.append(f"{path}: removed; 'compact' makes it again")
+        self.is_changed = True
+        return replace(part, sidecars={})
 
     def _set_aside(self, segment: Segment) -> str:
         name = str(segment.path.relative_to(self._folder))
@@ -410,37 +360,10 @@ class _Rebuilder:
         return name
 
 
-def _has(path: Path, wanted: dict[bytes, Path]) -> bool:
-    """Tell whether a file of codes is where it belongs."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return wanted.get(file.read(HEADER_BYTES)) == path
-
-
-def _is_damaged(segment: Segment, rows: int, known: bytes) -> bool:
-    if not segment.path.is_file():
-        return True
-    with segment.path.open("rb") as file:
-        if file.read(HEADER_BYTES) != segment.header():
-            return True
-    return next(bad_chunks(segment, rows, known), None) is not None
-
-
-def _make_whole(segment: Segment, rows: int) -> None:
-    """Give a file its header and its length."""
-    if not segment.path.is_file():
-        segment.begin()
-    with segment.path.open("r+b") as file:
-        file.write(segment.header())
-        file.truncate(segment.size(rows))
-    sync_folder(segment.path)
-
-
-def _in_ranges(
-    numbers: NDArray[np.int64], ranges: list[tuple[int, int]]
-) -> NDArray[np.bool_]:
-    inside = np.zeros(len(numbers), dtype=bool)
-    for first, last in ranges:
-        inside |= (numbers >= first) & (numbers <= last)
-    return inside
+def _numbers(part: tuple[PartRecord, Chunks]) -> NDArray[np.int64]:
+    """Return the numbers of all rows of a part."""
+    record, chunks = part
+    relative = np.arange(record.rows, dtype=np.int64)
+    if record.has_gaps:
+        relative = unpack_numbers(chunks.packed, record.rows).astype(np.int64)
+    return record.first + relative

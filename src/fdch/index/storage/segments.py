@@ -24,8 +24,8 @@ from fdch.index.storage.layout import (
     part_file,
     sync,
     sync_folder,
+    write_all,
 )
-from fdch.index.storage.log import write_all
 
 _MAGIC = b"fdchrows"
 _HEAD = struct.Struct("<8sII16sQ8s")
@@ -70,26 +70,31 @@ class Segment:
 
     def header(self) -> bytes:
         """Give the first bytes of the file."""
-        row = self.row_bytes
         kind = self.kind.encode()
-        content = _HEAD.pack(_MAGIC, FORMAT, row, self.uid, self.part, kind)
+        content = _HEAD.pack(_MAGIC, FORMAT, self.row_bytes, self.uid, self.part, kind)
         return content + digest(content, self.uid, "header")
+
+    def has_header(self) -> bool:
+        """Tell whether the file begins as it was written."""
+        with self.path.open("rb") as file:
+            return file.read(HEADER_BYTES) == self.header()
 
     def size(self, rows: int) -> int:
         """Count the bytes of a file with so many rows."""
         return HEADER_BYTES + rows * self.row_bytes
 
-    def begin(self) -> None:
-        """Make the file, with no row in it."""
+    def create(self, rows: NDArray[np.unsignedinteger] | None = None) -> bytes:
+        """Make the file, with some rows in it; return the checksums of its chunks."""
         with open(self.path, "wb", opener=open_plainly) as file:
             file.write(self.header())
             file.flush()
             sync(file.fileno())
         sync_folder(self.path.parent)
+        return b"" if rows is None else self.append(0, rows, b"")[1]
 
     def append(
-        self, before: int, rows: NDArray[np.unsignedinteger], last: bytes | None
-    ) -> list[tuple[int, bytes]]:
+        self, before: int, rows: NDArray[np.unsignedinteger], last: bytes
+    ) -> tuple[int, bytes]:
         """Write rows behind those that count, and flush them to disk.
 
         Args:
@@ -98,83 +103,78 @@ class Segment:
             last: Checksum of the last chunk so far, where it is not full.
 
         Returns:
-            Number and checksum of each chunk that is new or grew.
+            Number of the first chunk that is new or grew; checksums from there on.
 
         Raises:
             DamagedIndex: The chunk to be continued is not as written.
         """
         content = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
-        chunk, inside = divmod(before, self.chunk_rows)
+        first, inside = divmod(before, self.chunk_rows)
+        step, start = self.chunk_rows * self.row_bytes, self.size(before)
+        held = inside * self.row_bytes
         with open(self.path, "r+b", opener=open_plainly) as file:
-            begun = self._begun(file.fileno(), chunk, inside, last)
-            os.truncate(file.fileno(), self.size(before))
-            write_all(file.fileno(), content, self.size(before))
+            begun = os.pread(file.fileno(), held, start - held)
+            if held and self.digest(first, begun) != last:
+                raise DamagedIndex(
+                    f"'{self.path}': the last rows are not as written. {REPAIR}"
+                )
+            os.truncate(file.fileno(), start)
+            write_all(file.fileno(), content, start)
             sync(file.fileno())
-        return list(self._digests(chunk, begun, content))
+        checks = [self.digest(first, begun + content[: step - held])]
+        for chunk, place in enumerate(
+            range(step - held, len(content), step), first + 1
+        ):
+            checks.append(self.digest(chunk, content[place : place + step]))
+        return first, b"".join(checks)
 
     def cut(self, rows: int) -> None:
         """Take away what lies behind the rows that count."""
         with open(self.path, "r+b", opener=open_plainly) as file:
-            if file.read(HEADER_BYTES) != self.header():
-                raise self.wrong_header()
-            size = os.fstat(file.fileno()).st_size
-            if size < self.size(rows):
-                raise self.too_short(size, rows)
-            if size > self.size(rows):
+            self._require_rows(file.read(HEADER_BYTES), file.fileno(), rows)
+            if os.fstat(file.fileno()).st_size > self.size(rows):
                 os.truncate(file.fileno(), self.size(rows))
 
-    def mapped(self, rows: int) -> NDArray[np.unsignedinteger]:
-        """Map the rows that count, read-only, after a look at the header.
-
-        Raises:
-            DamagedIndex: The file is short or belongs elsewhere.
-            FileNotFoundError: It is not there.
-        """
+    def map_rows(self, rows: int) -> NDArray[np.unsignedinteger]:
+        """Map the rows that count, read-only, after a look at the header."""
         with self.path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if file.read(HEADER_BYTES) != self.header():
-                raise self.wrong_header()
-            if size < self.size(rows):
-                raise self.too_short(size, rows)
+            self._require_rows(file.read(HEADER_BYTES), file.fileno(), rows)
             shape = (rows,) if self.width == 1 else (rows, self.width)
             return np.memmap(file, self.dtype, "r", HEADER_BYTES, shape)
 
-    def wrong_header(self) -> DamagedIndex:
-        """Say that the file is another, or damaged."""
-        return DamagedIndex(f"'{self.path}' does not begin as it was written. {REPAIR}")
+    def _require_rows(self, head: bytes, handle: int, rows: int) -> None:
+        """Refuse a file that is short or belongs elsewhere."""
+        if head != self.header():
+            raise DamagedIndex(
+                f"'{self.path}' does not begin as it was written. {REPAIR}"
+            )
+        size = os.fstat(handle).st_size
+        if size < self.size(rows):
+            raise DamagedIndex(
+                f"'{self.path}' has {size:,} bytes; {self.size(rows):,} were written. "
+                f"{REPAIR}"
+            )
 
-    def too_short(self, size: int, rows: int) -> DamagedIndex:
-        """Say that rows are missing."""
-        return DamagedIndex(
-            f"'{self.path}' has {size:,} bytes; {self.size(rows):,} were written. "
-            f"{REPAIR}"
-        )
-
-    def chunks(
-        self, rows: int, path: Path | None = None
-    ) -> Iterator[tuple[int, memoryview]]:
-        """Read chunk after chunk of the rows that count, as far as the file goes.
-
-        Args:
-            rows: How many count.
-            path: Where they are read from, where it is not their own place.
-        """
-        with (path or self.path).open("rb") as file:
-            file.seek(HEADER_BYTES)
-            left, chunk = rows * self.row_bytes, 0
-            step = self.chunk_rows * self.row_bytes
-            while left > 0:
-                some = memoryview(file.read(min(_CHUNKS_AT_A_TIME * step, left)))
-                for place in range(0, min(_CHUNKS_AT_A_TIME * step, left), step):
-                    yield chunk, some[place : place + step]
-                    chunk += 1
-                left -= _CHUNKS_AT_A_TIME * step
-
-    def read(self, low: int, high: int) -> bytes:
-        """Read some rows, as they are."""
+    def chunks(self, rows: int) -> Iterator[tuple[int, memoryview]]:
+        """Read chunk after chunk of the rows that count, as far as the file goes."""
+        step, size = self.chunk_rows * self.row_bytes, rows * self.row_bytes
         with self.path.open("rb") as file:
-            file.seek(self.size(low))
-            return file.read((high - low) * self.row_bytes)
+            file.seek(HEADER_BYTES)
+            for start in range(0, size, _CHUNKS_AT_A_TIME * step):
+                length = min(_CHUNKS_AT_A_TIME * step, size - start)
+                some = memoryview(file.read(length))
+                for place in range(0, length, step):
+                    yield (start + place) // step, some[place : place + step]
+
+    def restore(self, rows: int) -> None:
+        """Give a damaged file its header and its length."""
+        with open(self.path, "ab", opener=open_plainly):
+            pass  # it may be missing
+        with open(self.path, "r+b", opener=open_plainly) as file:
+            file.write(self.header())
+            file.truncate(self.size(rows))
+        sync_folder(self.path)
+        sync_folder(self.path.parent)
 
     def write_at(self, row: int, content: bytes) -> None:
         """Write rows over those from a row on, and flush them to disk."""
@@ -182,33 +182,9 @@ class Segment:
             write_all(file.fileno(), memoryview(content), self.size(row))
             sync(file.fileno())
 
-    def digest(self, chunk: int, content: bytes | bytearray | memoryview) -> bytes:
+    def digest(self, chunk: int, content: bytes | memoryview) -> bytes:
         """Give the checksum of a chunk."""
         return digest(content, self.uid, self.kind, self.part, chunk)
-
-    def _begun(self, handle: int, chunk: int, inside: int, last: bytes | None) -> bytes:
-        """Read the rows of a chunk that is not full, if they are as written."""
-        if not inside:
-            return b""
-        start = self.size(chunk * self.chunk_rows)
-        begun = os.pread(handle, inside * self.row_bytes, start)
-        if self.digest(chunk, begun) != last:
-            raise DamagedIndex(
-                f"'{self.path}': the last rows are not as written. {REPAIR}"
-            )
-        return begun
-
-    def _digests(
-        self, chunk: int, begun: bytes, content: memoryview
-    ) -> Iterator[tuple[int, bytes]]:
-        step = self.chunk_rows * self.row_bytes
-        place = 0
-        while place < len(content):
-            end = place + step - len(begun)
-            part = content[place:end]
-            whole = begun + part.tobytes() if begun else part
-            yield chunk, self.digest(chunk, whole)
-            chunk, begun, place = chunk + 1, b"", end
 
 
 @dataclass(frozen=True)

@@ -157,47 +157,21 @@ def load_snapshot(
         for record in read_parts(connection, state)
     ]
     seen = before.state.sequence if before else -1
-    removed = _removed_numbers(connection, place, seen)
+    found = map(read_removal, kept_records(connection, place.uid, REMOVAL, seen))
+    removed = np.concatenate([np.empty(0, np.int64), *found])
     if len(removed):
         parts = [part.without(removed) for part in parts]
-    _require_counted(place, state, parts)
-    ranges = _join_ranges(connection, place, seen, before)
-    return Snapshot(place, state, tuple(parts), ranges)
-
-
-def _removed_numbers(
-    connection: sqlite3.Connection, place: Place, after: int
-) -> NDArray[np.int64]:
-    """Read the numbers of the items removed since some record."""
-    found = [
-        read_removal(payload)
-        for _, payload in kept_records(connection, place.uid, REMOVAL, after)
-    ]
-    return np.concatenate([np.empty(0, np.int64), *found])
-
-
-def _join_ranges(
-    connection: sqlite3.Connection, place: Place, after: int, before: Snapshot | None
-) -> NDArray[np.int64]:
-    """Read which numbers are ids of items; ranges that touch become one."""
-    ranges = before.ranges.tolist() if before else []
-    for _, payload in kept_records(connection, place.uid, RANGE, after):
-        first, count = read_range(payload)
-        if ranges and ranges[-1][1] + 1 == first:
-            ranges[-1][1] += count
-        elif count:
-            ranges.append([first, first + count - 1])
-    return np.array(ranges, dtype=np.int64).reshape(-1, 2)
-
-
-def _require_counted(place: Place, state: State, parts: list[OpenPart]) -> None:
-    """Refuse a catalogue that has lost, or gained, a removal or a part."""
-    alive = sum(
-        part.record.rows - (0 if part.dead is None else int(part.dead.sum()))
-        for part in parts
-    )
-    if alive != state.items:
+    alive = sum(part.alive for part in parts)
+    if alive != state.items:  # a removal or a part was lost
         raise DamagedIndex(
             f"'{place.folder / CATALOGUE}' counts {state.items:,} items; {alive:,} "
             f"have a code. {REPAIR}"
         )
+    ranges = before.ranges.tolist() if before else []
+    for numbers in map(read_range, kept_records(connection, place.uid, RANGE, seen)):
+        if ranges and ranges[-1][1] + 1 == numbers.start:
+            ranges[-1][1] = numbers.stop - 1  # ranges that touch become one
+        elif numbers:
+            ranges.append([numbers.start, numbers.stop - 1])
+    joined = np.array(ranges, dtype=np.int64).reshape(-1, 2)
+    return Snapshot(place, state, tuple(parts), joined)

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,10 @@ from fdch.index.storage.log import (
     REMOVAL,
     Entry,
     Position,
+    Record,
     payload_digest,
 )
 from fdch.index.storage.records import (
-    About,
     Commit,
     PartRecord,
     item_entry,
@@ -61,17 +61,12 @@ _ITEMS_AT_A_TIME = 10_000
 class State:
     """Up to where the catalogue follows the log, and what it then holds.
 
+    The fields are those of `Position`, of the last `Commit`, and:
+
     Args:
         uid: Identity of the index.
         about: What never changes of it, as JSON.
         first: Sequence number before the log's first; changes with each compaction.
-        sequence: Of the last record applied.
-        offset: Bytes of the log up to there.
-        chain: Check of that record.
-        commit: Number of the last commit.
-        items: How many items there are.
-        next_number: The number that the next item gets.
-        next_part: The number that the next part gets.
     """
 
     uid: bytes
@@ -95,10 +90,6 @@ class State:
         """Return what the last commit said."""
         return Commit(self.commit, self.items, self.next_number, self.next_part)
 
-    def at(self, end: Position) -> "State":
-        """Return the state at another end of the log."""
-        return replace(self, sequence=end.sequence, offset=end.offset, chain=end.chain)
-
     def write(self, connection: sqlite3.Connection) -> None:
         """Put the state into the catalogue."""
         marks = ", ".join("?" * 11)
@@ -115,11 +106,7 @@ class State:
 
     @classmethod
     def read(cls, connection: sqlite3.Connection, folder: Path) -> "State":
-        """Read the state, with its checksum.
-
-        Raises:
-            DamagedIndex: There is none, or it is not as written.
-        """
+        """Read the state, with its checksum."""
         row = connection.execute("SELECT * FROM state").fetchone()
         if row is not None:
             state, check = cls(*row[1:-1]), row[-1]
@@ -145,13 +132,7 @@ class Applier:
         self._columns: dict[str, int] = {}
 
     def apply(self, sequence: int, entry: Entry, check: bytes) -> None:
-        """Apply one record.
-
-        Args:
-            sequence: Its number.
-            entry: What it says.
-            check: Digest of its payload.
-        """
+        """Apply one record: its number, what it says, and the digest of that."""
         kind, payload = entry
         if kind == ITEM:
             number, id, content = read_item(payload)
@@ -187,7 +168,7 @@ class Applier:
     def finish(self, end: Position) -> State:
         """Write what is pending, and the state at the end of a commit; return it."""
         self._insert_items()
-        self.state = self.state.at(end)
+        self.state = replace(self.state, **end._asdict())
         self.state.write(self._connection)
         return self.state
 
@@ -200,7 +181,11 @@ class Applier:
         )
         if kind == PART:
             part, _ = read_part(payload)
-            put_part(self._connection, uid, part)
+            content = part.write()
+            row = (part.part, content, digest(content.encode(), uid, "part"))
+            self._connection.execute(
+                "INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", row
+            )
         elif kind == REMOVAL:
             self._insert_items()
             self._drop_items(read_removal(payload))
@@ -252,31 +237,34 @@ class Applier:
         self._connection.execute(f"DELETE FROM items WHERE {inside}", (listed,))
 
 
-def put_part(connection: sqlite3.Connection, uid: bytes, part: PartRecord) -> None:
-    """Put in what is known of a part."""
-    content = part.write()
-    row = (part.part, content, digest(content.encode(), uid, "part"))
-    connection.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", row)
+def apply_all(
+    connection: sqlite3.Connection, state: State, records: Iterable[Record]
+) -> State:
+    """Apply records to the catalogue; return its new state."""
+    applier, end = Applier(connection, state), state.position
+    for record in records:
+        applier.apply(record.sequence, record.entry, record.digest)
+        end = record.position
+    return applier.finish(end)
 
 
 def read_parts(connection: sqlite3.Connection, state: State) -> list[PartRecord]:
     """Read all parts, in order of insertion.
 
     Raises:
-        DamagedIndex: One is not as written, or does not go on after the one before.
+        DamagedIndex: One is not as written, or two overlap.
     """
     parts = []
     for _, content, check in connection.execute("SELECT * FROM parts"):
-        if digest(str(content).encode(), state.uid, "part") != check:
-            raise DamagedIndex(f"{CATALOGUE} describes a part wrongly. {REPAIR}")
-        parts.append(PartRecord.read(content))
+        is_proven = digest(str(content).encode(), state.uid, "part") == check
+        parts.append(PartRecord.read(content if is_proven else ""))
     parts.sort(key=lambda part: part.first)
-    end = 0
-    for part in parts:
-        if part.first < end or part.part >= state.next_part:
-            raise DamagedIndex(f"{CATALOGUE} describes a part wrongly. {REPAIR}")
-        end = part.first + part.span
-    if end > state.next_number:
+    ends = [0, *(part.first + part.span for part in parts)]
+    is_wrong = ends[-1] > state.next_number or any(
+        part.first < end or part.part >= state.next_part
+        for part, end in zip(parts, ends, strict=False)
+    )
+    if is_wrong:
         raise DamagedIndex(f"{CATALOGUE} describes a part wrongly. {REPAIR}")
     return parts
 
@@ -288,34 +276,27 @@ def kept_records(
     after: int = -1,
     *,
     newest_first: bool = False,
-) -> Iterator[tuple[int, bytes]]:
-    """Read sequence number and payload of records that the catalogue keeps.
-
-    Raises:
-        DamagedIndex: One is not as written.
-    """
+) -> Iterator[bytes]:
+    """Read the payloads of records that the catalogue keeps."""
     query = (
         "SELECT sequence, payload, digest FROM records "
         "WHERE kind = ? AND sequence > ? ORDER BY sequence"
         + (" DESC" if newest_first else "")
     )
-    for row in connection.execute(query, (kind.decode(), after)):
-        if not is_proven(uid, kind, *row):
+    rows = connection.execute(query, (kind.decode(), after))
+    for sequence, payload, check in rows:
+        if not is_proven(uid, Entry(kind, payload), sequence, check):
             raise DamagedIndex(f"a record in {CATALOGUE} is damaged. {REPAIR}")
-        yield row[0], row[1]
+        yield payload
 
 
-def is_proven(uid: bytes, kind: bytes, sequence: Any, payload: Any, check: Any) -> bool:
+def is_proven(uid: bytes, entry: Entry, sequence: Any, check: Any) -> bool:
     """Tell whether a row of the table of records is as written."""
-    if not isinstance(payload, bytes) or type(sequence) is not int or sequence < 0:
+    if not isinstance(entry.payload, bytes):
         return False
-    content = payload_digest(uid, Entry(kind, payload))
-    return digest(content, uid, "kept", sequence) == check
-
-
-def item_digest(uid: bytes, number: int, id: str, content: str) -> bytes:
-    """Return the checksum of an item's row."""
-    return payload_digest(uid, item_entry(number, id, content))
+    if type(sequence) is not int or sequence < 0:
+        return False
+    return digest(payload_digest(uid, entry), uid, "kept", sequence) == check
 
 
 def is_intact_item(uid: bytes, number: Any, id: Any, content: Any, check: Any) -> bool:
@@ -325,11 +306,6 @@ def is_intact_item(uid: bytes, number: Any, id: Any, content: Any, check: Any) -
     if not isinstance(id, str) or not isinstance(content, str) or len(id) > 2**14:
         return False
     try:
-        return item_digest(uid, number, id, content) == check
+        return payload_digest(uid, item_entry(number, id, content)) == check
     except UnicodeEncodeError:
         return False
-
-
-def read_about(state: State) -> About:
-    """Read what never changes of an index."""
-    return About.read(state.about)

@@ -4,7 +4,7 @@ import hashlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,6 @@ import numpy as np
 from fdch.errors import DamagedIndex
 from fdch.index.storage.acknowledged import Acknowledged, read_acknowledged
 from fdch.index.storage.catalogue import Catalogue, check_problem
-from fdch.index.storage.changes import join_chunks
 from fdch.index.storage.checking import (
     Problem,
     file_problems,
@@ -33,27 +32,10 @@ from fdch.index.storage.layout import (
     require_plain,
     translate_os_errors,
 )
-from fdch.index.storage.locking import WriterLock, lock_problem
-from fdch.index.storage.log import (
-    COMMIT,
-    INDEX,
-    ITEM,
-    PART,
-    REMOVAL,
-    Entry,
-    Position,
-    read_header,
-    read_records,
-)
-from fdch.index.storage.records import (
-    About,
-    Commit,
-    PartRecord,
-    read_item,
-    read_part,
-    read_removal,
-)
-from fdch.index.storage.recovery import last_commit
+from fdch.index.storage.locking import WriterLock
+from fdch.index.storage.log import Entry
+from fdch.index.storage.records import PartRecord
+from fdch.index.storage.replay import Replay, replay_log
 from fdch.index.storage.segments import Place
 from fdch.index.storage.tables import State, is_intact_item, is_proven
 from fdch.index.store import Item
@@ -64,11 +46,7 @@ _METHOD = "method"  # an index that says which one makes its codes has it inside
 
 @dataclass(frozen=True)
 class Verification:
-    """What a look at every byte of an index found.
-
-    Args:
-        problems: What is wrong; nothing when the index is sound.
-    """
+    """What a look at every byte of an index found wrong."""
 
     problems: tuple[Problem, ...]
 
@@ -78,80 +56,16 @@ class Verification:
         return not self.problems
 
 
-@dataclass
-class Replayed:
-    """What a log says, as of its last commit.
-
-    Args:
-        uid: Identity of the index.
-        about: What never changes of it.
-        end: The last commit.
-        items: Number and checksum of each item that was not removed.
-        records: The other records, by sequence number.
-        counts: What the last commit says.
-        parts: By their numbers.
-        payloads: Of the records of parts.
-    """
-
-    uid: bytes
-    end: Position
-    about: About | None = None
-    items: dict[int, bytes] = field(default_factory=dict)
-    records: dict[int, Entry] = field(default_factory=dict)
-    counts: Commit = field(default_factory=Commit)
-    parts: dict[int, PartRecord] = field(default_factory=dict)
-    payloads: list[bytes] = field(default_factory=list)
-
-
 def verify_folder(
     folder: Path, progress: Progress = silent, *, is_locked: bool = False
 ) -> Verification:
-    """Look at every byte of an index; change nothing.
-
-    Args:
-        folder: The index.
-        progress: Called after each step.
-        is_locked: Whether the caller has the writer's lock.
-
-    Raises:
-        IndexFolderError: There is no index.
-        IndexBusy: Another process is writing.
-    """
+    """Look at every byte of an index, under the writer's lock; change nothing."""
     require_index(folder)
     with ExitStack() as stack, translate_os_errors(folder):
         require_plain(folder)
         if not is_locked and _can_lock(folder):
             stack.callback(WriterLock(folder).release)
-        return Verification(tuple(_problems(folder, progress, is_locked)))
-
-
-def replay_log(folder: Path, until: int | None = None) -> Replayed:
-    """Read what the log says, up to a sequence number or its last commit.
-
-    Raises:
-        DamagedIndex: Its header, or what a record says, cannot be read.
-    """
-    header = read_header(folder)
-    end = last_commit(folder, header.uid, header.start, until)
-    found = Replayed(header.uid, end)
-    for record in read_records(folder, header.uid, header.start, end.offset):
-        kind, payload = record.entry
-        if kind == ITEM:
-            found.items[read_item(payload)[0]] = record.digest
-        elif kind == INDEX:
-            found.about = About.read(payload)
-        elif kind == COMMIT:
-            found.counts = Commit.read(payload)
-        else:
-            found.records[record.sequence] = record.entry
-        if kind == REMOVAL:
-            for number in read_removal(payload).tolist():
-                found.items.pop(number, None)
-        elif kind == PART:
-            part, _ = read_part(payload)
-            found.parts[part.part] = part
-            found.payloads.append(payload)
-    return found
+        return Verification(tuple(_problems(folder, progress)))
 
 
 def _can_lock(folder: Path) -> bool:
@@ -162,9 +76,7 @@ def _can_lock(folder: Path) -> bool:
     return True
 
 
-def _problems(folder: Path, progress: Progress, is_locked: bool) -> Iterator[Problem]:
-    if not is_locked and (wrong := lock_problem(folder)):
-        yield Problem(LOCK, "", wrong)
+def _problems(folder: Path, progress: Progress) -> Iterator[Problem]:
     seen, wrong_slots = read_acknowledged(folder)
     yield from (Problem(ACKNOWLEDGED, "", what) for what in wrong_slots)
     progress(Update("verifying", 1, 4, "step"))
@@ -173,7 +85,7 @@ def _problems(folder: Path, progress: Progress, is_locked: bool) -> Iterator[Pro
     except (DamagedIndex, FileNotFoundError) as problem:
         yield Problem(LOG, "", str(problem))
         return
-    yield from _log_problems(log, seen)
+    yield from log_problems(log, seen)
     progress(Update("verifying", 2, 4, "step"))
     yield from catalogue_problems(folder, log)
     progress(Update("verifying", 3, 4, "step"))
@@ -181,20 +93,19 @@ def _problems(folder: Path, progress: Progress, is_locked: bool) -> Iterator[Pro
     progress(Update("verifying", 4, 4, "step"))
 
 
-def _log_problems(log: Replayed, seen: Acknowledged | None) -> Iterator[Problem]:
+def log_problems(log: Replay, seen: Acknowledged | None) -> Iterator[Problem]:
+    """Compare the log with what was acknowledged."""
     where = f"byte {log.end.offset}"
     if log.about is None:
         yield Problem(LOG, where, "it does not say what index this is")
-    if seen is None:
-        return
-    if seen.uid != log.uid:
+    if seen is not None and seen.uid != log.uid:
         yield Problem(ACKNOWLEDGED, "", "it belongs to another index")
-    elif seen.sequence > log.end.sequence:
+    elif seen is not None and seen.sequence > log.end.sequence:
         what = f"it is not as written; commits up to {seen.commit} were acknowledged"
         yield Problem(LOG, where, what)
 
 
-def catalogue_problems(folder: Path, log: Replayed) -> Iterator[Problem]:
+def catalogue_problems(folder: Path, log: Replay) -> Iterator[Problem]:
     """Compare the catalogue with its checksum, and with the log."""
     try:
         if (wrong := check_problem(folder, log.uid)) is not None:
@@ -225,29 +136,24 @@ def catalogue_problems(folder: Path, log: Replayed) -> Iterator[Problem]:
         yield Problem(CATALOGUE, "", f"it cannot be read ({problem})")
 
 
-def _record_problems(
-    connection: sqlite3.Connection, log: Replayed
-) -> Iterator[Problem]:
+def _record_problems(connection: sqlite3.Connection, log: Replay) -> Iterator[Problem]:
     """Compare removals, ranges and parts with those of the log."""
-    left = set(log.records)
+    left = dict(log.records)
     for kind, sequence, payload, check in connection.execute("SELECT * FROM records"):
-        proven = is_proven(log.uid, str(kind).encode(), sequence, payload, check)
-        if (
-            not proven
-            or sequence not in left
-            or log.records[sequence].kind != (str(kind).encode())
+        entry = Entry(str(kind).encode(), payload)
+        if left.pop(sequence, None) != entry or not is_proven(
+            log.uid, entry, sequence, check
         ):
             yield Problem(CATALOGUE, f"record {sequence}", "it is not that of the log")
-        left.discard(sequence)
     if left:
         yield Problem(CATALOGUE, "records", f"{len(left)} are missing")
     parts = dict(connection.execute("SELECT part, content FROM parts"))
-    if parts != {number: part.write() for number, part in log.parts.items()}:
+    if parts != {number: part.write() for number, (part, _) in log.parts().items()}:
         yield Problem(CATALOGUE, "parts", "they are not those of the log")
 
 
 def _item_problems(
-    connection: sqlite3.Connection, folder: Path, log: Replayed
+    connection: sqlite3.Connection, folder: Path, log: Replay
 ) -> Iterator[Problem]:
     """Compare items with those of the log, and the cells with the items."""
     columns = dict(connection.execute('SELECT name, "column" FROM columns'))
@@ -291,16 +197,15 @@ def _picture_problems(folder: Path, item: Item) -> Iterator[Problem]:
         yield Problem(where, "", "it is not as written")
 
 
-def _file_problems(folder: Path, log: Replayed) -> Iterator[Problem]:
+def _file_problems(folder: Path, log: Replay) -> Iterator[Problem]:
     """Look at the codes, at what speeds up their search, and at the model."""
     if log.about is None:
         return
-    place, chunks = Place(folder, log.uid, log.about.bits), join_chunks(log.payloads)
-    for number in sorted(log.parts):
-        part = log.parts[number]
-        yield from part_problems(place, part, chunks.get(number))
+    place, parts = Place(folder, log.uid, log.about.bits), log.parts()
+    for _, (part, chunks) in sorted(parts.items()):
+        yield from part_problems(place, part, chunks)
         yield from file_problems(folder, sidecar_rows(part))
-    yield from _owner_problems(log)
+    yield from _owner_problems(log, [part for part, _ in parts.values()])
     files = list(log.about.files)
     yield from file_problems(folder, files)
     known = {path for path, *_ in files}
@@ -313,13 +218,11 @@ def _file_problems(folder: Path, log: Replayed) -> Iterator[Problem]:
         yield Problem(MODEL, "", what)
 
 
-def _owner_problems(log: Replayed) -> Iterator[Problem]:
+def _owner_problems(log: Replay, parts: list[PartRecord]) -> Iterator[Problem]:
     """Look whether each item of the log lies in a part."""
-    numbers = np.array(sorted(log.items), dtype=np.int64)
-    parts = sorted(log.parts.values(), key=lambda part: part.first)
-    firsts = np.array([part.first for part in parts] or [2**62], dtype=np.int64)
-    ends = np.array([part.first + part.span for part in parts] or [0], dtype=np.int64)
-    at = np.searchsorted(firsts, numbers, side="right") - 1
-    missing = int(np.sum((at < 0) | (numbers >= ends[np.maximum(at, 0)])))
-    if missing:
+    numbers = np.array(list(log.items), dtype=np.int64)
+    has_part = np.zeros(len(numbers), dtype=bool)
+    for part in parts:
+        has_part |= (numbers >= part.first) & (numbers < part.first + part.span)
+    if missing := len(numbers) - int(has_part.sum()):
         yield Problem(LOG, "items", f"{missing} have no code")
