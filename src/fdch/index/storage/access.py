@@ -6,10 +6,9 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from fdch.errors import FdchError, IndexFolderError
+from fdch.errors import DataError, FdchError, IndexFolderError
 from fdch.index.storage.acknowledged import Acknowledged, acknowledge
 from fdch.index.storage.catalogue import Catalogue, check_problem
 from fdch.index.storage.changes import Change
@@ -41,24 +40,11 @@ from fdch.index.storage.parts import CHECKED_BYTES
 from fdch.index.storage.records import About, PartRecord, join_parts
 from fdch.index.storage.recovery import make_current, recover
 from fdch.index.storage.segments import Place
-from fdch.index.storage.snapshot import Snapshot, load_snapshot
+from fdch.index.storage.snapshot import Snapshot, View, load_snapshot
 from fdch.index.storage.tables import State, kept_records, read_parts
 
 _log = logging.getLogger(__name__)
 _TRIES = 20
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """An index inside one read transaction."""
-
-    connection: sqlite3.Connection
-    snapshot: Snapshot
-
-    @property
-    def items(self) -> int:
-        """Count the items."""
-        return self.snapshot.state.items
 
 
 class Access:
@@ -128,38 +114,32 @@ class Access:
         these before their commit is acknowledged; the catalogue follows, and can
         always be made again.
         """
-        self._require_own_process()
-        folder = self.place.folder
-        with self._writing, translate_os_errors(folder):
+        with self.writing() as view:
+            change = Change(view)
+            yield change
+            content, state = change.apply()
+            folder = self.place.folder
+            append_records(folder, state.offset - len(content), content)
+            acknowledge(folder, acknowledged_by(state))
+
+    @contextmanager
+    def writing(self) -> Iterator[View]:
+        """Give the index in a write transaction of the catalogue, to this thread."""
+        with self.alone():
             if self._must_recover:
                 self._recover()
-            (folder / ACKNOWLEDGED).stat()  # or the commit could not be acknowledged
-            is_written = False
+            # without this file a commit could not be acknowledged
+            (self.place.folder / ACKNOWLEDGED).stat()
             try:
                 with self.catalogue.writing() as connection:
-                    change = Change(connection, self._load(connection))
-                    yield change
-                    content, state = change.apply()
-                    is_written = True  # from here on the log may be ahead
-                    append_records(folder, state.offset - len(content), content)
-                    acknowledge(folder, acknowledged_by(state))
+                    yield View(connection, self._load(connection))
+            except DataError:
+                raise
             except BaseException:
-                self._must_recover = is_written
+                self._must_recover = True  # the log may be ahead
                 raise
             if self.catalogue.needs_checkpoint:
                 self.checkpoint()
-
-    @contextmanager
-    def replacing(self) -> Iterator[tuple[sqlite3.Connection, Snapshot]]:
-        """Give the catalogue in a write transaction to who replaces the log."""
-        if self._must_recover:
-            self._recover()
-        try:
-            with self.catalogue.writing() as connection:
-                yield connection, self._load(connection)
-        except BaseException:
-            self._must_recover = True
-            raise
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -190,13 +170,6 @@ class Access:
                 self.catalogue.checkpoint(self.place.uid)
         except FdchError as problem:
             _log.warning("no checkpoint of '%s': %s", self.place.folder, problem)
-
-    def reopen_catalogue(self) -> None:
-        """Follow a log that was replaced by a compaction."""
-        self.catalogue.close()
-        recover(self.place.folder)
-        self.catalogue = Catalogue(self.place.folder, writable=True)
-        self._snapshot = None
 
     def _load(self, connection: sqlite3.Connection) -> Snapshot:
         snapshot = load_snapshot(connection, self.place, self._snapshot)
@@ -255,8 +228,10 @@ class Access:
         """Bring the catalogue to the end of the log after a commit that failed."""
         with self._writing:
             if self._must_recover:
-                self.reopen_catalogue()
-                self._must_recover = False
+                self.catalogue.close()
+                recover(self.place.folder)
+                self.catalogue = Catalogue(self.place.folder, writable=True)
+                self._snapshot, self._must_recover = None, False
 
     def _require_own_process(self) -> None:
         """Refuse a forked child: what it has of SQLite is its parent's."""
@@ -269,9 +244,8 @@ class Access:
     def _remove_leftovers(self, parts: list[PartRecord]) -> None:
         """Remove what a killed writer left behind."""
         for part in parts:
-            self.place.rows(part.part).cut(part.rows)
-            if part.has_gaps:
-                self.place.numbers(part.part).cut(part.rows)
+            for segment in self.place.segments(part.part, part.has_gaps):
+                segment.cut(part.rows)
         known = {part.part for part in parts}
         for file in (self.place.folder / CODES).iterdir():
             name = PART_FILE.fullmatch(file.name)

@@ -2,26 +2,23 @@
 
 import os
 import shutil
-import uuid
 from contextlib import suppress
 from pathlib import Path
 
 from fdch.errors import DamagedIndex, IndexBusy
-from fdch.index.storage.access import Access, View, acknowledged_by
+from fdch.index.storage.access import Access, acknowledged_by
 from fdch.index.storage.acknowledged import begin
 from fdch.index.storage.checking import flush_files, sidecar_rows
-from fdch.index.storage.creating import free_place, put_in_place
+from fdch.index.storage.creating import stage
 from fdch.index.storage.layout import (
     CODES,
     LOG,
     MODEL,
     PICTURES,
-    make_folders,
-    translate_os_errors,
 )
 from fdch.index.storage.log import HEADER_BYTES, LogHeader
 from fdch.index.storage.recovery import rebuild_catalogue
-from fdch.index.storage.staging import clear_staging, staging_folder
+from fdch.index.storage.snapshot import View
 from fdch.index.storage.verification import verify_folder
 
 _TRIES = 5
@@ -31,25 +28,12 @@ def backup_folder(folder: Path, target: Path) -> int:
     """Copy an index to a folder that is not there yet, whole or not at all.
 
     Rows and log are copied up to one commit; the catalogue is made again from the
-    log, and every byte of the copy is then verified.
-
-    Returns:
-        How many items the copy holds.
-
-    Raises:
-        DamagedIndex: The index is damaged. There is no copy then.
-        IndexBusy: It was compacted again and again meanwhile.
+    log, and every byte of the copy is then verified. Returns the number of items.
     """
-    place = free_place(target)
     access = Access(folder, writable=False)
     try:
-        with translate_os_errors(target):
-            make_folders(place.parent)
-            clear_staging(place.parent)
-            with staging_folder(place, uuid.uuid4().hex) as staging:
-                items = _copy(access, staging)
-                put_in_place(staging, place, target)
-                return items
+        with stage(target) as staging:
+            return _copy(access, staging)
     finally:
         access.close()
 
@@ -57,28 +41,24 @@ def backup_folder(folder: Path, target: Path) -> int:
 def _copy(access: Access, staging: Path) -> int:
     folder = access.place.folder
     for _ in range(_TRIES):
-        try:
-            # open before the state is read: a compaction puts another in its place
-            with (folder / LOG).open("rb") as log, access.reading() as view:
-                header = LogHeader(access.place.uid, view.snapshot.state.first).pack()
-                if log.read(HEADER_BYTES) != header:
-                    continue  # compacted between the two
-                log.seek(0)
-                _copy_bytes(log.fileno(), staging / LOG, view.snapshot.state.offset)
-                _copy_parts(view, staging)
-                state = view.snapshot.state
-        except FileNotFoundError:
-            continue  # compacted meanwhile
-        _copy_files(folder, staging)
-        begin(staging, acknowledged_by(state))
-        flush_files(staging, staging)
-        rebuild_catalogue(staging)
-        for problem in verify_folder(staging, is_locked=True).problems:
-            raise DamagedIndex(
-                f"index '{folder}' was not copied: {problem}. Run 'fdch index repair'."
-            )
-        return state.items
-    raise IndexBusy(f"index '{folder}' is being compacted. Try again.")
+        # open before the state is read: a compaction puts another in its place
+        with (folder / LOG).open("rb") as log, access.reading() as view:
+            state = view.snapshot.state
+            header = LogHeader(access.place.uid, state.first).pack()
+            if log.read(HEADER_BYTES) == header and _copy_parts(view, staging):
+                _copy_bytes(log.fileno(), staging / LOG, state.offset)
+                break
+    else:
+        raise IndexBusy(f"index '{folder}' is being compacted. Try again.")
+    _copy_files(folder, staging)
+    begin(staging, acknowledged_by(state))
+    flush_files(staging, staging)
+    rebuild_catalogue(staging)
+    for problem in verify_folder(staging, is_locked=True).problems:
+        raise DamagedIndex(
+            f"index '{folder}' was not copied: {problem}. Run 'fdch index repair'."
+        )
+    return state.items
 
 
 def _copy_files(folder: Path, staging: Path) -> None:
@@ -92,19 +72,23 @@ def _copy_files(folder: Path, staging: Path) -> None:
                     shutil.copyfile(path, target)
 
 
-def _copy_parts(view: View, staging: Path) -> None:
+def _copy_parts(view: View, staging: Path) -> bool:
+    """Copy the codes; tell whether all are there, and not compacted meanwhile."""
     shutil.rmtree(staging / CODES, ignore_errors=True)
     (staging / CODES).mkdir()
     place = view.snapshot.place
-    for part in view.snapshot.parts:
-        record = part.record
-        segments = [place.rows(record.part), place.numbers(record.part)]
-        for segment in segments[: 2 if record.has_gaps else 1]:
-            name = segment.path.relative_to(place.folder)
-            with segment.path.open("rb") as file:
-                _copy_bytes(file.fileno(), staging / name, segment.size(record.rows))
-        for path, *_ in sidecar_rows(record):
-            shutil.copyfile(place.folder / path, staging / path)
+    try:
+        for record in (part.record for part in view.snapshot.parts):
+            for segment in place.segments(record.part, record.has_gaps):
+                name = segment.path.relative_to(place.folder)
+                with segment.path.open("rb") as file:
+                    size = segment.size(record.rows)
+                    _copy_bytes(file.fileno(), staging / name, size)
+            for path, *_ in sidecar_rows(record):
+                shutil.copyfile(place.folder / path, staging / path)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _copy_bytes(source: int, target: Path, size: int) -> None:

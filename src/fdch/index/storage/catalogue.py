@@ -9,7 +9,6 @@ write-ahead log, whose frames have checksums of their own.
 import logging
 import os
 import sqlite3
-import struct
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -19,6 +18,7 @@ from urllib.parse import quote
 from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
 from fdch.index.storage.forking import drop_inherited, note_open
 from fdch.index.storage.layout import (
+    BUSY,
     CATALOGUE,
     CHECK,
     DIGEST_BYTES,
@@ -28,6 +28,7 @@ from fdch.index.storage.layout import (
     file_number,
     file_version,
     hash_file,
+    sqlite_code,
     sync_folder,
     write_durably,
 )
@@ -39,10 +40,7 @@ _CHECKPOINT_BYTES = 2**25
 _CACHE_BYTES = 2**26
 _WAIT_SECONDS = 20.0
 _APPLICATION = 0x66646368  # "fdch"
-_IN_USE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _MAY_NOT_WRITE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-_SIZE = struct.Struct("<Q")
-Version = tuple[int, ...]
 
 
 @contextmanager
@@ -84,7 +82,7 @@ def check_problem(folder: Path, uid: bytes) -> str | None:
 
 def _file_check(path: Path) -> bytes:
     size, content = hash_file(path)
-    return _SIZE.pack(size) + content
+    return size.to_bytes(8, "little") + content
 
 
 def read_state(folder: Path) -> State | None:
@@ -96,9 +94,9 @@ def read_state(folder: Path) -> State | None:
         ):
             return State.read(connection, folder)
     except (sqlite3.DatabaseError, DamagedIndex) as problem:
-        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+        code = sqlite_code(problem)
         is_there = (folder / CATALOGUE).exists()
-        if code in _IN_USE or (is_there and code == sqlite3.SQLITE_CANTOPEN):
+        if code in BUSY or (is_there and code == sqlite3.SQLITE_CANTOPEN):
             raise
         return None
 
@@ -106,7 +104,7 @@ def read_state(folder: Path) -> State | None:
 class Reader(sqlite3.Connection):
     """A connection; `still` is how the file was, where SQLite cannot lock it."""
 
-    still: Version | None = None
+    still: tuple[int, ...] | None = None
 
 
 class Catalogue:
@@ -118,16 +116,15 @@ class Catalogue:
     """
 
     def __init__(self, folder: Path, *, writable: bool) -> None:
-        self.folder = folder
-        self.path = folder / CATALOGUE
+        self.folder, self.path = folder, folder / CATALOGUE
         drop_inherited()
         self._idle: list[Reader] = []
         self._guard = threading.Lock()
         self._kept_bytes = 0  # of the write-ahead log, that the last checkpoint left
-        self._is_closed = False
-        self._is_checked = False
+        self._is_closed = self._is_checked = False
         self._file: tuple[int, int] | None = None
         self._uid: object = None
+        # stays open, so that no other file can get the number of this one
         self._reader = self._connected_reader()
         self._writer = self._connected("rw") if writable else None
         if self._writer:
@@ -135,7 +132,6 @@ class Catalogue:
             self._writer.execute("PRAGMA synchronous = NORMAL")
             self._writer.execute("PRAGMA wal_autocheckpoint = 0")
             self._writer.execute(f"PRAGMA cache_size = {-_CACHE_BYTES // 1024}")
-        # the reader keeps the file open, so that no other can have its number
         self._file = file_number(self.path)
         note_open(self)
 
@@ -146,7 +142,7 @@ class Catalogue:
         Raises:
             IndexBusy: The file was written meanwhile, where SQLite could not lock it.
         """
-        reader = self._taken()
+        reader = self._take_reader()
         try:
             reader.execute("BEGIN")
             yield reader
@@ -179,15 +175,13 @@ class Catalogue:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Give the writer's connection inside a transaction; commit at the end."""
+        self._require_open()
         connection = self._writer
-        if connection is None and not self._is_closed:
+        if connection is None:
             raise IndexFolderError(
                 f"index '{self.folder}' was opened for reading; "
                 "open it with writable=True to change it."
             )
-        if connection is None:
-            raise IndexFolderError(f"index '{self.folder}' is closed; open it again.")
-        self._require_same_file()
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
@@ -200,18 +194,15 @@ class Catalogue:
     @property
     def needs_checkpoint(self) -> bool:
         """Tell whether the write-ahead log has grown long, as seen by the file."""
-        try:
-            grown = self._wal_bytes() - self._kept_bytes
-            return grown > max(_CHECKPOINT_BYTES, self.path.stat().st_size // 4)
-        except FileNotFoundError:
-            return False
+        grown = _size(self.folder / WAL) - self._kept_bytes
+        return grown > max(_CHECKPOINT_BYTES, _size(self.path) // 4)
 
     def checkpoint(self, uid: bytes) -> None:
         """Copy the write-ahead log into the file, and put its checksum on record."""
         if self._writer is None:
             return
         self._require_same_file()
-        if not _is_empty(self.folder / WAL):
+        if _size(self.folder / WAL):
             self._require_checked(uid)
             (self.folder / CHECK).unlink(missing_ok=True)
             sync_folder(self.folder)
@@ -225,8 +216,7 @@ class Catalogue:
         if not (self.folder / CHECK).exists():
             write_check(self.folder, uid)
         self._is_checked = True
-        with suppress(FileNotFoundError):
-            self._kept_bytes = self._wal_bytes()
+        self._kept_bytes = _size(self.folder / WAL)
 
     def _require_checked(self, uid: bytes) -> None:
         """Write no checksum over damage that was there before this process came."""
@@ -234,9 +224,6 @@ class Catalogue:
             return
         if (wrong := check_problem(self.folder, uid)) is not None:
             raise DamagedIndex(f"'{self.path}': {wrong}. {REPAIR}")
-
-    def _wal_bytes(self) -> int:
-        return (self.folder / WAL).stat().st_size
 
     def vacuum(self) -> None:
         """Give back the space of what was removed."""
@@ -257,7 +244,7 @@ class Catalogue:
         checksum would then be wrong: so the writer's is the last only if there is
         nothing to copy.
         """
-        self._close(writer_first=not _is_empty(self.folder / WAL))
+        self._close(writer_first=_size(self.folder / WAL) > 0)
 
     def drop(self) -> None:
         """Close every connection in a forked child, whose parent has the log."""
@@ -266,55 +253,46 @@ class Catalogue:
 
     def _close(self, *, writer_first: bool) -> None:
         with self._guard:
-            readers = [*self._idle, self._reader]
+            order = [*self._idle, self._reader]
             self._idle.clear()
         self._is_closed = True
-        writers = [] if self._writer is None else [self._writer]
-        self._writer = None
-        order = [*writers, *readers] if writer_first else [*readers, *writers]
+        if self._writer is not None:
+            order.insert(0 if writer_first else len(order), self._writer)
+            self._writer = None
         for connection in order:
             connection.close()
 
-    def _taken(self) -> Reader:
-        if self._is_closed:
-            raise IndexFolderError(f"index '{self.folder}' is closed; open it again.")
-        self._require_same_file()
+    def _take_reader(self) -> Reader:
+        self._require_open()
         while True:
             with self._guard:
                 if not self._idle:
                     break
                 reader = self._idle.pop()
-            if self._is_current(reader):
+            # one without locks does not see what is in the write-ahead log
+            if reader.still is None or (
+                reader.still == file_version(self.path) and not _size(self.folder / WAL)
+            ):
                 return reader
             reader.close()
         return self._connected_reader()
 
-    def _is_current(self, reader: Reader) -> bool:
-        """Tell whether a reader sees every commit, also one that is in the log."""
-        if reader.still is None:
-            return True
-        return reader.still == file_version(self.path) and _is_empty(self.folder / WAL)
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise IndexFolderError(f"index '{self.folder}' is closed; open it again.")
+        self._require_same_file()
 
     def is_replaced(self) -> bool:
         """Tell whether another file stands where this one was opened."""
         try:
-            found = file_number(self.path)
+            return self._file not in (None, file_number(self.path))
         except FileNotFoundError:
             return False  # what is open stays readable
-        return self._file is not None and found != self._file
 
     def _require_same_file(self) -> None:
         """Refuse a folder that was put in the place of the one that was opened."""
         if self.is_replaced():
             raise self._replaced()
-
-    def _require_same_index(self, connection: sqlite3.Connection) -> None:
-        (uid,) = connection.execute("SELECT uid FROM state").fetchone() or (None,)
-        if self._uid is None:
-            self._uid = uid
-        elif uid != self._uid:
-            raise self._replaced()
-        self._require_same_file()
 
     def _replaced(self) -> IndexFolderError:
         return IndexFolderError(
@@ -325,17 +303,16 @@ class Catalogue:
         try:
             return self._connected("ro")
         except sqlite3.OperationalError as problem:
-            code = problem.sqlite_errorcode & 0xFF
-            if code not in _MAY_NOT_WRITE or not self.path.is_file():
+            if sqlite_code(problem) not in _MAY_NOT_WRITE or not self.path.is_file():
                 raise
         # SQLite wants to write beside the file even to read it. Where it may not,
         # and no log is there, the file itself says everything.
         still = file_version(self.path)
-        if _is_empty(self.folder / WAL):
+        if not _size(self.folder / WAL):
             return self._connected("ro", still)
         return self._connected("ro")  # a writer has come, and made what is needed
 
-    def _connected(self, mode: str, still: Version | None = None) -> Reader:
+    def _connected(self, mode: str, still: tuple[int, ...] | None = None) -> Reader:
         unlocked = "&immutable=1" if still is not None else ""
         connection = sqlite3.connect(
             f"file:{quote(os.fsencode(self.path.absolute()))}?mode={mode}{unlocked}",
@@ -349,32 +326,35 @@ class Catalogue:
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
-            _require_own_schema(connection, self.folder)
-            self._require_same_index(connection)
-        except UnicodeDecodeError as problem:  # SQLite's own message, from the damage
+            self._require_own(connection)
+        except BaseException as problem:
             connection.close()
-            raise DamagedIndex(
-                f"'{self.path}' is damaged: a table's name is malformed. {REPAIR}"
-            ) from problem
-        except BaseException:
-            connection.close()
+            if isinstance(problem, UnicodeDecodeError):  # a name that SQLite quotes
+                raise self._not_ours() from problem
             raise
         return connection
 
+    def _require_own(self, connection: sqlite3.Connection) -> None:
+        """Trust no trigger, view or table that this program did not make."""
+        query = "SELECT sql FROM sqlite_schema"
+        found = [str(sql) for (sql,) in connection.execute(query) if sql]
+        if sorted(found) != sorted(SCHEMA):
+            raise self._not_ours()
+        (uid,) = connection.execute("SELECT uid FROM state").fetchone() or (None,)
+        if self._uid is None:
+            self._uid = uid
+        elif uid != self._uid:
+            raise self._replaced()
+        self._require_same_file()
 
-def _require_own_schema(connection: sqlite3.Connection, folder: Path) -> None:
-    """Trust no trigger, view or table that this program did not make."""
-    query = "SELECT sql FROM sqlite_schema"
-    found = [str(sql) for (sql,) in connection.execute(query) if sql]
-    if sorted(found) != sorted(SCHEMA):
-        raise DamagedIndex(
-            f"'{folder / CATALOGUE}' is not the catalogue of an index, or it is "
-            f"damaged. {REPAIR}"
+    def _not_ours(self) -> DamagedIndex:
+        return DamagedIndex(
+            f"'{self.path}' is damaged, or not the catalogue of an index. {REPAIR}"
         )
 
 
-def _is_empty(log: Path) -> bool:
+def _size(path: Path) -> int:
     try:
-        return log.stat().st_size == 0
+        return path.stat().st_size
     except FileNotFoundError:
-        return True
+        return 0

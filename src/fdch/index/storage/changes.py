@@ -1,6 +1,5 @@
 """A change of an index: records for the log, and rows that are on disk before them."""
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -18,26 +17,20 @@ from fdch.index.storage.records import (
     read_part,
     removal_entries,
 )
-from fdch.index.storage.snapshot import Snapshot
+from fdch.index.storage.snapshot import View
 from fdch.index.storage.tables import Applier, State, kept_records
 
 MAX_CODES = 2**47
 
 
 class Change:
-    """What one commit will change.
+    """What one commit will change; `view` is the index before it, to be written."""
 
-    Args:
-        connection: The catalogue, inside a write transaction.
-        snapshot: The index before the change.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, snapshot: Snapshot) -> None:
-        self.connection = connection
-        self.snapshot = snapshot
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._place, counts = view.snapshot.place, view.snapshot.state.counts
         self._entries: list[Entry] = []
         self._items: dict[int, tuple[range, Sequence[Row]]] = {}
-        counts = snapshot.state.counts
         self._counts = replace(counts, commit=counts.commit + 1)
 
     def append_codes(self, rows: Rows) -> range:
@@ -45,11 +38,11 @@ class Change:
         first = self._counts.next_number
         if first + len(rows) > MAX_CODES:
             raise DataError(f"an index holds at most {MAX_CODES:,} codes.")
-        parts, done = [part.record for part in self.snapshot.parts], 0
+        parts, done = [part.record for part in self.view.snapshot.parts], 0
         while done < len(rows):
             part = self._part_to_extend(parts, first + done)
             some = rows[done : done + MAX_PART_ROWS - part.rows]
-            segment = self.snapshot.place.rows(part.part)
+            segment = self._place.rows(part.part)
             chunks = segment.append(part.rows, some, self._last_check(part))
             count = part.rows + len(some)
             part = replace(part, rows=count, span=count)
@@ -72,7 +65,7 @@ class Change:
         """Let items have their numbers for ids."""
         # ids that begin with a digit lie together in the index of ids
         query = "SELECT id FROM items WHERE id >= '0' AND id < ':'"
-        for (id,) in self.connection.execute(query):
+        for (id,) in self.view.connection.execute(query):
             is_short = len(id) < 19 and id.isdecimal()
             if is_short and id == str(int(id)) and int(id) in numbers:
                 raise DataError(
@@ -96,9 +89,12 @@ class Change:
         Returns:
             The records to append to the log, and the state after them.
         """
-        before, entries = self.snapshot.state, [*self._entries, self._counts.entry()]
+        before, entries = (
+            self.view.snapshot.state,
+            [*self._entries, self._counts.entry()],
+        )
         content, digests, end = encode_records(before.uid, before.position, entries)
-        applier = Applier(self.connection, before)
+        applier = Applier(self.view.connection, before)
         at = 0
         while at < len(entries):
             if at in self._items:
@@ -122,13 +118,13 @@ class Change:
                 return last
         part = PartRecord(self._counts.next_part, number, 0, 0)
         self._counts = replace(self._counts, next_part=part.part + 1)
-        self.snapshot.place.rows(part.part).create()
+        self._place.rows(part.part).create()
         return part
 
     def _last_check(self, part: PartRecord) -> bytes:
         """Return the checksum of a part's last chunk, where it is not full."""
-        uid = self.snapshot.place.uid
-        newest = kept_records(self.connection, uid, PART, newest_first=True)
+        uid = self._place.uid
+        newest = kept_records(self.view.connection, uid, PART, newest_first=True)
         for known, chunks in map(read_part, newest if part.rows else ()):
             if known.part == part.part:
                 return chunks.rows[-DIGEST_BYTES:]

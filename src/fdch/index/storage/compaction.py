@@ -5,7 +5,6 @@ of the log is the switch. Readers that still use the old files keep them until t
 let go.
 """
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -45,7 +44,7 @@ from fdch.index.storage.records import (
 )
 from fdch.index.storage.segments import Place
 from fdch.index.storage.sidecars import write_sidecar
-from fdch.index.storage.snapshot import Snapshot
+from fdch.index.storage.snapshot import Snapshot, View
 from fdch.index.storage.tables import Applier, State, is_intact_item, kept_records
 from fdch.progress import Progress, Update, silent
 
@@ -56,11 +55,11 @@ Written = tuple[PartRecord, Chunks]
 def compact(access: Access, progress: Progress = silent) -> None:
     """Rewrite parts that hold removed rows, or that can be joined, and the log."""
     with access.alone():
-        with access.replacing() as (connection, snapshot):
-            old = _parts_to_rewrite(snapshot.parts)
-            kept = _keep_parts(connection, snapshot, old)
-            made = _write_parts(snapshot, old, progress)
-            state = _replace_log(connection, snapshot, [*kept, *made])
+        with access.writing() as view:
+            old = _parts_to_rewrite(view.snapshot.parts)
+            kept = _keep_parts(view, old)
+            made = _write_parts(view.snapshot, old, progress)
+            state = _replace_log(view, [*kept, *made])
             acknowledge(access.place.folder, acknowledged_by(state))
         for part in old:
             for file in (access.place.folder / CODES).glob(f"{part.record.part:08d}.*"):
@@ -81,19 +80,18 @@ def _parts_to_rewrite(parts: Sequence[OpenPart]) -> list[OpenPart]:
     ]
 
 
-def _keep_parts(
-    connection: sqlite3.Connection, snapshot: Snapshot, old: Sequence[OpenPart]
-) -> list[Written]:
+def _keep_parts(view: View, old: Sequence[OpenPart]) -> list[Written]:
     """Return the parts that stay; check those that are to be copied.
 
     Raises:
         DamagedIndex: A damaged code would get a checksum that holds.
     """
-    known = join_parts(kept_records(connection, snapshot.place.uid, PART))
+    place = view.snapshot.place
+    known = join_parts(kept_records(view.connection, place.uid, PART))
     for record in (part.record for part in old):
         _, chunks = known.pop(record.part, (record, Chunks(0, b"")))
-        for problem in part_problems(snapshot.place, record, chunks):
-            raise DamagedIndex(f"'{snapshot.place.folder}': {problem}. {REPAIR}")
+        for problem in part_problems(place, record, chunks):
+            raise DamagedIndex(f"'{place.folder}': {problem}. {REPAIR}")
     return list(known.values())
 
 
@@ -180,10 +178,9 @@ def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int,
     return written
 
 
-def _replace_log(
-    connection: sqlite3.Connection, snapshot: Snapshot, parts: Sequence[Written]
-) -> State:
+def _replace_log(view: View, parts: Sequence[Written]) -> State:
     """Write a log of what is there now, and let the catalogue follow it."""
+    connection, snapshot = view.connection, view.snapshot
     before = snapshot.state
     next_part = max([before.next_part, *(part.part + 1 for part, _ in parts)])
     entries = log_entries(
@@ -191,7 +188,7 @@ def _replace_log(
         parts=parts,
         ranges=[range(first, last + 1) for first, last in snapshot.ranges.tolist()],
         removed=[],
-        items=_living_items(connection, snapshot),
+        items=_living_items(view),
         counts=replace(before.counts, commit=before.commit + 1, next_part=next_part),
     )
     header = LogHeader(before.uid, before.sequence)
@@ -204,14 +201,13 @@ def _replace_log(
     return applier.finish(end)
 
 
-def _living_items(
-    connection: sqlite3.Connection, snapshot: Snapshot
-) -> Iterator[tuple[int, str, str]]:
+def _living_items(view: View) -> Iterator[tuple[int, str, str]]:
     """Return every item that has a row, each proven by its checksum."""
+    snapshot = view.snapshot
     living = snapshot.living()
     expected = living[~snapshot.is_running(living)]
     count = 0
-    for row in connection.execute("SELECT * FROM items ORDER BY number"):
+    for row in view.connection.execute("SELECT * FROM items ORDER BY number"):
         is_next = count < len(expected) and row[0] == expected[count]
         if not is_next or not is_intact_item(snapshot.place.uid, *row):
             break

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from fdch.index.storage.access import View
 from fdch.index.storage.items import require_texts
+from fdch.index.storage.snapshot import View
 from fdch.index.store import Cell, Contents
 
 

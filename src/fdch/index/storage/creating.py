@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from fdch.errors import IndexFolderError
+from fdch.errors import FdchError, IndexFolderError
 from fdch.index.search.rows import MAX_BITS
 from fdch.index.storage.acknowledged import Acknowledged, begin
 from fdch.index.storage.checking import flush_files
@@ -41,39 +41,42 @@ def create_folder(
     """
     if not 1 <= bits <= MAX_BITS:
         raise IndexFolderError(f"codes have 1 to {MAX_BITS} bits; got {bits}.")
-    target = free_place(path)
-    uid = uuid.uuid4()
-    with translate_os_errors(path), _not_made(path):
-        make_folders(target.parent)
-        clear_staging(target.parent)
-        with staging_folder(target, uid.hex) as staging:
-            files: list[FileRow] = []
-            if callable(model):
-                model = model(staging / MODEL)
-                files = flush_files(staging, staging / MODEL)
-            about = About(bits, model, dict(facts), files)
-            _fill(staging, uid.bytes, about)
-            put_in_place(staging, target, path)
+    with stage(path) as staging:
+        files: list[FileRow] = []
+        if callable(model):
+            model = model(staging / MODEL)
+            files = flush_files(staging, staging / MODEL)
+        (staging / CODES).mkdir()
+        about = About(bits, model, dict(facts), files)
+        uid, entries = uuid.uuid4().bytes, [about.entry(), Commit().entry()]
+        end, _ = write_log(staging, LogHeader(uid, 0), entries)
+        begin(staging, Acknowledged(end.sequence, 0, 0, uid))
+        rebuild_catalogue(staging)
+        sync_folder(staging)
 
 
 @contextmanager
-def _not_made(path: Path) -> Iterator[None]:
-    """Report a file that vanished from an index that is not there yet."""
-    try:
-        yield
-    except FileNotFoundError as problem:
-        raise IndexFolderError(
-            f"'{path}' could not be made: '{problem.filename}' is not there. Check "
-            "that files can be made beside it and stay, or choose another path."
-        ) from problem
+def stage(path: Path) -> Iterator[Path]:
+    """Give a hidden folder to be filled, which then becomes the index at a path."""
+    target = free_place(path)
+    with translate_os_errors(path):
+        try:
+            make_folders(target.parent)
+            clear_staging(target.parent)
+            with staging_folder(target, uuid.uuid4().hex) as staging:
+                yield staging
+                _put_in_place(staging, target, path)
+        except FdchError:
+            raise
+        except FileNotFoundError as problem:
+            raise IndexFolderError(
+                f"'{path}' could not be made: '{problem.filename}' is not there. Check "
+                "that files can be made beside it and stay, or choose another path."
+            ) from problem
 
 
 def free_place(path: Path) -> Path:
-    """Return where a new index goes: behind links, where nothing is in the way.
-
-    Raises:
-        IndexFolderError: Something is, or no folder may be made there.
-    """
+    """Return where a new index goes: behind links, where nothing is in the way."""
     with translate_os_errors(path):
         target = Path(os.path.realpath(path))
         if target.exists():
@@ -100,17 +103,7 @@ def _require_usable(target: Path, path: Path) -> None:
         )
 
 
-def _fill(staging: Path, uid: bytes, about: About) -> None:
-    """Write the log of an index that has nothing in it, and what follows from it."""
-    (staging / CODES).mkdir()
-    entries = [about.entry(), Commit().entry()]
-    end, _ = write_log(staging, LogHeader(uid, 0), entries)
-    begin(staging, Acknowledged(end.sequence, 0, 0, uid))
-    rebuild_catalogue(staging)
-    sync_folder(staging)
-
-
-def put_in_place(staging: Path, target: Path, path: Path) -> None:
+def _put_in_place(staging: Path, target: Path, path: Path) -> None:
     """Give a folder that is whole its name."""
     try:
         os.rename(staging, target)

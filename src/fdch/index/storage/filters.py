@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from fdch.errors import DataError, suggestion
 from fdch.index.search.gallery import Gallery
-from fdch.index.storage.access import View
 from fdch.index.storage.items import (
     MAX_EXACT,
     Value,
@@ -19,6 +18,7 @@ from fdch.index.storage.items import (
     require_texts,
     spellings,
 )
+from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, Condition
 
 # in a text, 20 letters each: SQLite's longest has a thousand million

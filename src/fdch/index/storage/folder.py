@@ -13,7 +13,7 @@ from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.index.search.lookup import nearest, within
 from fdch.index.search.rows import row_words
-from fdch.index.storage.access import Access, View
+from fdch.index.storage.access import Access
 from fdch.index.storage.checking import file_problems
 from fdch.index.storage.compaction import compact
 from fdch.index.storage.contents import columns, contents, describe
@@ -23,13 +23,13 @@ from fdch.index.storage.filters import Allowed
 from fdch.index.storage.identities import (
     answers_of,
     ids_of,
+    items_by_id,
     items_of,
     numbers_of,
-    rows_of,
-    running_numbers,
 )
-from fdch.index.storage.items import from_row, to_row
+from fdch.index.storage.items import to_row
 from fdch.index.storage.layout import MODEL
+from fdch.index.storage.snapshot import View
 from fdch.index.storage.unknown_ids import unknown_ids
 from fdch.index.storage.verification import Verification, verify_folder
 from fdch.index.store import Added, Answer, Condition, Contents, Item
@@ -103,9 +103,7 @@ class CodeFolder:
         if not rows:
             return Added(0, 0)
         with self._access.changing() as change:
-            known = numbers_of(
-                change.connection, change.snapshot, [row.id for row in rows]
-            )
+            known = numbers_of(change.view, [row.id for row in rows])
             numbers = change.append_codes(row_words(codes))
             change.drop_items(known.values())
             change.put_items(numbers, rows)
@@ -130,7 +128,7 @@ class CodeFolder:
         """Remove items; give those of the ids that were not there."""
         wanted = list(dict.fromkeys(ids))
         with self._access.changing() as change:
-            known = numbers_of(change.connection, change.snapshot, wanted)
+            known = numbers_of(change.view, wanted)
             change.drop_items(known.values())
         return [id for id in wanted if id not in known]
 
@@ -165,7 +163,7 @@ class CodeFolder:
         self._require_length(queries)
         with self._access.reading() as view:
             found = nearest(self._allowed.gallery(view, where), queries, k)
-            return answers_of(view.connection, view.snapshot, found)
+            return answers_of(view, found)
 
     def within(
         self,
@@ -179,7 +177,7 @@ class CodeFolder:
         with self._access.reading() as view:
             gallery = self._allowed.gallery(view, where)
             found = within(gallery, queries, radius, most=most)
-            return answers_of(view.connection, view.snapshot, found)
+            return answers_of(view, found)
 
     @property
     def path(self) -> Path:
@@ -268,7 +266,7 @@ class CodeFolder:
         with self._access.reading() as view:
             numbers = view.snapshot.draw(count, seed)
             codes = view.snapshot.codes(view.snapshot.positions(numbers))
-            return ids_of(view.connection, view.snapshot, numbers), codes
+            return ids_of(view, numbers), codes
 
     def batches(self, size: int) -> Iterator[tuple[list[Item], Codes]]:
         """Return all items and their codes as of one commit, so many at a time."""
@@ -277,7 +275,7 @@ class CodeFolder:
             for start in range(0, len(numbers), size):
                 some = numbers[start : start + size]
                 codes = view.snapshot.codes(view.snapshot.positions(some))
-                yield items_of(view.connection, view.snapshot, some), codes
+                yield items_of(view, some), codes
 
     def compact(self, progress: Progress = silent) -> None:
         """Reclaim the space of removed items, and make searching faster."""
@@ -296,9 +294,7 @@ class CodeFolder:
             raise DataError(f"a radius is 0 or more; got {radius}.")
         with self._access.reading() as view:
             groups = near_groups(view.snapshot, radius, progress)
-            return [
-                tuple(ids_of(view.connection, view.snapshot, group)) for group in groups
-            ]
+            return [tuple(ids_of(view, group)) for group in groups]
 
     def verify(self, progress: Progress = silent) -> Verification:
         """Look at every byte of the index and say what is wrong.
@@ -335,14 +331,12 @@ class CodeFolder:
 
 
 def _items(view: View, ids: Sequence[str]) -> list[Item | None]:
-    rows = rows_of(view.connection, view.snapshot, ids)
-    running = running_numbers(view.snapshot, (id for id in ids if id not in rows))
-    found = {id: from_row(id, content) for id, (_, content) in rows.items()}
-    return [found.get(id) or (Item(id) if id in running else None) for id in ids]
+    found = items_by_id(view, ids)
+    return [found.get(id) for id in ids]
 
 
 def _codes(view: View, ids: Sequence[str]) -> Codes:
-    numbers = numbers_of(view.connection, view.snapshot, ids)
+    numbers = numbers_of(view, ids)
     gone = [id for id in ids if id not in numbers]
     if gone:
         raise unknown_ids(view, gone, len(ids))

@@ -5,7 +5,6 @@ Every row that is read is compared with its own checksum.
 
 import json
 import re
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -15,24 +14,59 @@ from fdch.errors import DamagedIndex
 from fdch.index.search.gallery import Found
 from fdch.index.storage.items import from_row
 from fdch.index.storage.layout import CATALOGUE, REPAIR
-from fdch.index.storage.snapshot import Snapshot
+from fdch.index.storage.snapshot import View
 from fdch.index.storage.tables import is_intact_item
 from fdch.index.store import Answer, Item, is_whole
 
 _RUNNING = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 
 
-def rows_of(
-    connection: sqlite3.Connection, snapshot: Snapshot, ids: Iterable[str]
-) -> dict[str, tuple[int, str]]:
-    """Return number and content of the items with these ids that have a row."""
-    wanted = [id for id in dict.fromkeys(ids) if is_whole(id)]
-    rows = _rows_where(connection, snapshot, "id", wanted)
-    return {id: (number, content) for number, id, content in rows}
+def items_by_id(view: View, ids: Sequence[str]) -> dict[str, Item]:
+    """Return what is known of the items with these ids that are there."""
+    rows = _rows_by_id(view, ids)
+    found = {id: from_row(id, content) for id, (_, content) in rows.items()}
+    return found | {id: Item(id) for id in _running(view, ids) if id not in found}
 
 
-def running_numbers(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, int]:
+def numbers_of(view: View, ids: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of the items with these ids that are there."""
+    rows = _rows_by_id(view, ids)
+    return _running(view, ids) | {id: number for id, (number, _) in rows.items()}
+
+
+def ids_of(view: View, numbers: NDArray[np.int64]) -> list[str]:
+    """Return the ids of items that are there."""
+    is_running = view.snapshot.is_running(numbers)
+    found = {number: id for number, id, _ in _rows_at(view, numbers[~is_running])}
+    return [found.get(number) or str(number) for number in numbers.tolist()]
+
+
+def items_of(view: View, numbers: NDArray[np.int64]) -> list[Item]:
+    """Return what is known of items that are there."""
+    is_running = view.snapshot.is_running(numbers)
+    rows = _rows_at(view, numbers[~is_running])
+    found = {number: from_row(id, content) for number, id, content in rows}
+    return [found.get(number) or Item(str(number)) for number in numbers.tolist()]
+
+
+def answers_of(view: View, found: list[Found]) -> list[Answer]:
+    """Return items and codes of what was found, looked up once for all queries."""
+    ends = np.cumsum([len(one.numbers) for one in found])
+    positions = np.concatenate([np.empty(0, np.int64), *(one.numbers for one in found)])
+    items = items_of(view, view.snapshot.numbers(positions))
+    codes = view.snapshot.codes(positions)
+    answers = []
+    for one, end in zip(found, ends, strict=True):
+        at = slice(end - len(one.numbers), end)
+        own = tuple(items[at])
+        ids = tuple(item.id for item in own)
+        answers.append(Answer(ids, one.distances, codes[at], one.scanned, own))
+    return answers
+
+
+def _running(view: View, ids: Iterable[str]) -> dict[str, int]:
     """Return the numbers of the items whose ids are running numbers."""
+    snapshot = view.snapshot
     if not len(snapshot.ranges):
         return {}
     wanted = [id for id in dict.fromkeys(ids) if _RUNNING.fullmatch(id)]
@@ -41,91 +75,38 @@ def running_numbers(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, int]:
     return {wanted[i]: int(numbers[i]) for i in np.flatnonzero(there)}
 
 
-def numbers_of(
-    connection: sqlite3.Connection, snapshot: Snapshot, ids: Sequence[str]
-) -> dict[str, int]:
-    """Return the numbers of the items with these ids that are there."""
-    rows = rows_of(connection, snapshot, ids)
-    running = running_numbers(snapshot, (id for id in ids if id not in rows))
-    return running | {id: number for id, (number, _) in rows.items()}
+def _rows_by_id(view: View, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """Return number and content of the items with these ids that have a row."""
+    wanted = [id for id in dict.fromkeys(ids) if is_whole(id)]
+    rows = _rows_where(view, "id", wanted)
+    return {id: (number, content) for number, id, content in rows}
 
 
-def ids_of(
-    connection: sqlite3.Connection, snapshot: Snapshot, numbers: NDArray[np.int64]
-) -> list[str]:
-    """Return the ids of items that are there."""
-    running = snapshot.is_running(numbers)
-    rows = _rows_at(connection, snapshot, numbers[~running])
-    found = {number: id for number, id, _ in rows}
-    return [
-        str(number) if is_running else found[number]
-        for number, is_running in zip(numbers.tolist(), running.tolist(), strict=True)
-    ]
-
-
-def items_of(
-    connection: sqlite3.Connection, snapshot: Snapshot, numbers: NDArray[np.int64]
-) -> list[Item]:
-    """Return what is known of items that are there."""
-    running = snapshot.is_running(numbers)
-    rows = _rows_at(connection, snapshot, numbers[~running])
-    found = {number: from_row(id, content) for number, id, content in rows}
-    for number in set(numbers[running].tolist()):
-        found[number] = Item(str(number))
-    return [found[number] for number in numbers.tolist()]
-
-
-def answers_of(
-    connection: sqlite3.Connection, snapshot: Snapshot, found: list[Found]
-) -> list[Answer]:
-    """Return items and codes of what was found, looked up once for all queries."""
-    ends = np.cumsum([len(one.numbers) for one in found])
-    positions = np.concatenate([np.empty(0, np.int64), *(one.numbers for one in found)])
-    items = items_of(connection, snapshot, snapshot.numbers(positions))
-    codes = snapshot.codes(positions)
-    return [
-        Answer(
-            tuple(item.id for item in items[end - len(one.numbers) : end]),
-            one.distances,
-            codes[end - len(one.numbers) : end],
-            one.scanned,
-            tuple(items[end - len(one.numbers) : end]),
-        )
-        for one, end in zip(found, ends, strict=True)
-    ]
-
-
-def _rows_at(
-    connection: sqlite3.Connection, snapshot: Snapshot, numbers: NDArray[np.int64]
-) -> list[tuple[int, str, str]]:
+def _rows_at(view: View, numbers: NDArray[np.int64]) -> list[tuple[int, str, str]]:
     """Read the rows of items that are there."""
     wanted = np.unique(numbers).tolist()
-    found = list(_rows_where(connection, snapshot, "number", wanted))
+    found = list(_rows_where(view, "number", wanted))
     if len(found) != len(wanted):
         raise DamagedIndex(
-            f"'{snapshot.place.folder / CATALOGUE}' lacks {len(wanted) - len(found)} "
-            f"items that have a code. {REPAIR}"
+            f"'{view.snapshot.place.folder / CATALOGUE}' lacks "
+            f"{len(wanted) - len(found)} items that have a code. {REPAIR}"
         )
     return found
 
 
 def _rows_where(
-    connection: sqlite3.Connection,
-    snapshot: Snapshot,
-    column: str,
-    values: Sequence[str] | Sequence[int],
+    view: View, column: str, values: Sequence[str] | Sequence[int]
 ) -> Iterator[tuple[int, str, str]]:
     """Read number, id and content of rows, each compared with its checksum."""
-    if not values:
-        return
     query = (
         "SELECT number, id, content, digest FROM items "
         f"WHERE {column} IN (SELECT value FROM json_each(?))"
     )
-    for row in connection.execute(query, (json.dumps(values),)):
-        if not is_intact_item(snapshot.place.uid, *row):
+    place = view.snapshot.place
+    for row in view.connection.execute(query, (json.dumps(values),)) if values else ():
+        if not is_intact_item(place.uid, *row):
             raise DamagedIndex(
-                f"'{snapshot.place.folder / CATALOGUE}': what is known of item "
+                f"'{place.folder / CATALOGUE}': what is known of item "
                 f"{str(row[1])[:80]!r} is damaged. {REPAIR}"
             )
         yield row[:3]

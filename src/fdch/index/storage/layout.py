@@ -61,9 +61,9 @@ _SQLITE_HINTS = {
     sqlite3.SQLITE_PERM: "check the folder's permissions",
     sqlite3.SQLITE_IOERR: _CHECK_DISK,
 }
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _SQLITE_FAULTS = {
-    *_BUSY,
+    *BUSY,
     sqlite3.SQLITE_NOMEM,
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_READONLY,
@@ -260,7 +260,7 @@ def translate_os_errors(folder: Path) -> Iterator[None]:
 
 def _from_sqlite(folder: Path, problem: sqlite3.Error) -> IndexFolderError:
     code = sqlite_code(problem)
-    if code in _BUSY:
+    if code in BUSY:
         return IndexBusy(
             f"index '{folder}' is in use by another process ({problem}). Try again."
         )

@@ -190,7 +190,7 @@ class _Rebuilder:
         """Rename files of codes that were swapped, by what their headers say."""
         wanted = {}
         for number in self._parts:
-            for segment in (self._place.rows(number), self._place.numbers(number)):
+            for segment in self._place.segments(number, has_gaps=True):
                 wanted[segment.header()] = segment.path
         owners = {}
         for path in sorted((self._folder / CODES).glob("*")):

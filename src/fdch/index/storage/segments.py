@@ -200,6 +200,10 @@ class Place:
         dtype, width = row_type(self.bits), row_length(self.bits)
         return Segment(self.folder, self.uid, part, "rows", dtype, width)
 
+    def segments(self, part: int, has_gaps: bool) -> list[Segment]:
+        """Give the segments of a part."""
+        return [self.rows(part), *([self.numbers(part)] if has_gaps else [])]
+
     def numbers(self, part: int) -> Segment:
         """Give the segment that says which items a part with gaps holds."""
         return Segment(self.folder, self.uid, part, "numbers", np.dtype("<u4"))

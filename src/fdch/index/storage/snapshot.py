@@ -83,12 +83,7 @@ class Snapshot:
         return np.concatenate(numbers)
 
     def draw(self, count: int, seed: int) -> NDArray[np.int64]:
-        """Draw numbers of items at random, without looking at all of them.
-
-        Args:
-            count: How many at most; fewer where most rows were removed.
-            seed: The same seed draws the same items of an unchanged index.
-        """
+        """Draw at most so many numbers of items at random, not looking at all."""
         rng, rows = np.random.default_rng(seed), int(self.starts[-1])
         if rows <= _DRAWS * count:
             numbers = self.living()
@@ -131,6 +126,19 @@ class Snapshot:
             yield here, self.parts[at], positions[here] - starts[at]
 
 
+@dataclass(frozen=True, eq=False)
+class View:
+    """An index inside one transaction."""
+
+    connection: sqlite3.Connection
+    snapshot: Snapshot
+
+    @property
+    def items(self) -> int:
+        """Count the items."""
+        return self.snapshot.state.items
+
+
 def _groups(owners: NDArray[np.intp]) -> Iterator[tuple[int, NDArray[np.intp]]]:
     """Give each owner from 0 on, with the places where it stands."""
     for owner in np.flatnonzero(np.bincount(owners + 1)[1:]):
@@ -140,7 +148,7 @@ def _groups(owners: NDArray[np.intp]) -> Iterator[tuple[int, NDArray[np.intp]]]:
 def load_snapshot(
     connection: sqlite3.Connection, place: Place, before: Snapshot | None
 ) -> Snapshot:
-    """See an index as of a read transaction, keeping what has not changed.
+    """See an index as of a transaction, keeping what has not changed.
 
     Raises:
         DamagedIndex: The catalogue and the files do not fit.

@@ -4,8 +4,8 @@ import difflib
 from collections.abc import Sequence
 
 from fdch.errors import DataError
-from fdch.index.storage.access import View
 from fdch.index.storage.identities import ids_of
+from fdch.index.storage.snapshot import View
 from fdch.index.store import is_whole
 
 _LISTED = 10
@@ -16,13 +16,7 @@ _COMPARED = 200
 
 
 def unknown_ids(view: View, gone: Sequence[str], asked: int) -> DataError:
-    """Make the error of ids that are not there, with some that are.
-
-    Args:
-        view: The index.
-        gone: Those not there, at least one.
-        asked: How many were asked for.
-    """
+    """Make the error of ids that are not there, with some that are."""
     folder = view.snapshot.place.folder
     if asked == 1:
         said = f"index '{folder}' has no item '{gone[0]}'"
@@ -35,7 +29,7 @@ def unknown_ids(view: View, gone: Sequence[str], asked: int) -> DataError:
     items = view.items
     if not items:
         return DataError(f"{said}: it is empty. Fill it with 'fdch index add'.")
-    drawn = ids_of(view.connection, view.snapshot, view.snapshot.draw(_DRAWN, 0))
+    drawn = ids_of(view, view.snapshot.draw(_DRAWN, 0))
     near = _near(gone[0], [*_beside(view, gone[0]), *drawn])
     if near:
         return DataError(f"{said}. Near '{gone[0]}' are {_quoted(near)}.")
