@@ -3,8 +3,9 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from json.encoder import encode_basestring
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -25,7 +26,7 @@ _MAX_DIGITS = 400
 _INT64 = 2**63
 MAX_EXACT = _INT64  # from here on numbers are kept as those of floating point
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _refuse_constant(name: str) -> None:
@@ -68,13 +69,25 @@ def to_row(item: Item) -> Row:
     columns = {
         _column(name): _cell(item, name, cell) for name, cell in item.columns.items()
     }
-    content = _encode([item.kind, item.text, item.image, list(item.labels), columns])
+    content = _write_content(item, columns)
     if len(content) > MAX_CONTENT_CHARACTERS or len(columns) > MAX_COLUMNS:
         raise DataError(
             f"item '{item.id}' has {len(content):,} characters in {len(columns):,} "
             f"columns; at most {MAX_CONTENT_CHARACTERS:,} in {MAX_COLUMNS:,} fit."
         )
     return Row(item.id, content, cell_rows(item.labels, columns))
+
+
+def _write_content(item: Item, columns: dict[str, Cell]) -> str:
+    """Write kind, text, image, labels and columns as JSON, twice as fast as `json`."""
+    text = "null" if item.text is None else encode_basestring(item.text)
+    image = "null" if item.image is None else encode_basestring(item.image)
+    labels = ",".join(map(encode_basestring, item.labels))
+    cells = ",".join(
+        f"{encode_basestring(name)}:{cell if type(cell) is int else _encode(cell)}"
+        for name, cell in columns.items()
+    )
+    return f'["{item.kind}",{text},{image},[{labels}],{{{cells}}}]'
 
 
 def from_row(id: str, content: str) -> Item:
@@ -119,7 +132,7 @@ def require_texts(names: Iterable[object], what: str) -> None:
 def cells_of(id: str, content: str) -> tuple[CellRow, ...]:
     """Give the cells that belong to a stored row."""
     item = from_row(id, content)
-    return cell_rows(item.labels, dict(item.columns))
+    return cell_rows(item.labels, item.columns)
 
 
 def spelled(cell: Cell) -> str:
@@ -165,32 +178,26 @@ def spellings(text: str) -> tuple[str, ...]:
     return (text, text.lower()) if text in ("True", "False") else (text,)
 
 
-def cell_rows(labels: tuple[str, ...], columns: dict[str, Cell]) -> tuple[CellRow, ...]:
+def cell_rows(
+    labels: Iterable[str], columns: Mapping[str, Cell]
+) -> tuple[CellRow, ...]:
     """Give the cells by which an item is filtered and counted, each once."""
-    return tuple(dict.fromkeys(_cell_rows(labels, columns)))
-
-
-def _cell_rows(labels: tuple[str, ...], columns: dict[str, Cell]) -> Iterator[CellRow]:
+    found: dict[CellRow, None] = {}
     named: list[tuple[str, Cell]] = [(LABEL, label) for label in labels]
     for name, cell in [*named, *columns.items()]:
-        if cell is None:
-            continue
         if type(cell) is int and -_INT64 <= cell < _INT64:
-            yield name, cell, ""
-            continue
-        if type(cell) is float:
-            yield name, cell, str(cell)
-            continue
-        text = spelled(cell)
-        number = as_number(text)
-        if number is None:
-            yield name, text, ""
-        else:
-            yield (
-                name,
-                number,
-                "" if str(number) == text and type(number) is int else text,
-            )
+            found[name, cell, ""] = None
+        elif type(cell) is float:
+            found[name, cell, str(cell)] = None
+        elif cell is not None:
+            text = spelled(cell)
+            number = as_number(text)
+            if number is None:
+                found[name, text, ""] = None
+            else:
+                is_plain = type(number) is int and str(number) == text
+                found[name, number, "" if is_plain else text] = None
+    return tuple(found)
 
 
 @lru_cache(maxsize=4096)
@@ -224,10 +231,7 @@ def _cell(item: Item, name: str, cell: Any) -> Cell:
 def _require_text(what: str, text: object, *names: str) -> None:
     """Refuse what is no text, or none that can be stored.
 
-    Args:
-        what: How to call it in the message, with a place for each name.
-        text: What was given.
-        names: Put into the message, which is made only when it is needed.
+    `what` names it in the message, which is made of it and `names` only when needed.
     """
     if not isinstance(text, str):
         wrong = f"must be a text; got {type(text).__name__}."

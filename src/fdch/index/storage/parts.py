@@ -20,6 +20,7 @@ from fdch.index.storage.sidecars import map_sidecar
 _log = logging.getLogger(__name__)
 
 NOWHERE = -1
+_BYTES_AT_A_TIME = 1 << 20
 CHECKED_BYTES = 2**26  # of a file that is checked when it is mapped
 
 
@@ -141,5 +142,18 @@ def _require_below(
     """Let no forged number lead a compiled loop out of the rows."""
     for name in names:
         values = arrays.get(name)
-        if values is None or not values.size or values.max() >= record.rows:
+        if values is None or not values.size or _largest(values) >= record.rows:
             raise DamagedIndex(f"'{name}' of part {record.part} leads out of it.")
+
+
+def _largest(values: NDArray[Any]) -> int:
+    """Give the largest value of a map, read beside it: a map keeps what it showed."""
+    if not isinstance(values, np.memmap) or values.filename is None:
+        return int(values.max())
+    largest, most = 0, _BYTES_AT_A_TIME // values.itemsize
+    with open(values.filename, "rb") as file:
+        file.seek(values.offset)
+        for start in range(0, values.size, most):
+            read = np.fromfile(file, values.dtype, min(most, values.size - start))
+            largest = max(largest, int(read.max()))  # empty, if the file is too short
+    return largest
