@@ -78,7 +78,7 @@ class IndexAndDictionary(RuleBasedStateMachine):
     def search(self, query, k, colour):
         known = self.known
         where = []
-        if colour is not None and "c" in self.folder.columns():
+        if colour is not None and "c" in self.folder.describe()["columns"]:
             where = [Condition("c", "=", (str(colour),))]
             known = {
                 id: (item, code)

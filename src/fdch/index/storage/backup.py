@@ -10,12 +10,7 @@ from fdch.index.storage.access import Access, acknowledged_by
 from fdch.index.storage.acknowledged import begin
 from fdch.index.storage.checking import flush_files, sidecar_rows
 from fdch.index.storage.creating import stage
-from fdch.index.storage.layout import (
-    CODES,
-    LOG,
-    MODEL,
-    PICTURES,
-)
+from fdch.index.storage.layout import CODES, LOG, MODEL, PICTURES
 from fdch.index.storage.log import HEADER_BYTES, LogHeader
 from fdch.index.storage.recovery import rebuild_catalogue
 from fdch.index.storage.snapshot import View

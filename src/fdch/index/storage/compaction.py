@@ -30,7 +30,7 @@ from fdch.index.storage.layout import (
     part_file,
 )
 from fdch.index.storage.log import PART, LogHeader, write_log
-from fdch.index.storage.parts import OpenPart
+from fdch.index.storage.parts import OpenPart, write_sidecar
 from fdch.index.storage.records import (
     BUCKETS,
     GROUPING,
@@ -43,7 +43,6 @@ from fdch.index.storage.records import (
     pack_numbers,
 )
 from fdch.index.storage.segments import Place
-from fdch.index.storage.sidecars import write_sidecar
 from fdch.index.storage.snapshot import Snapshot, View
 from fdch.index.storage.tables import Applier, State, is_intact_item, kept_records
 from fdch.progress import Progress, Update, silent
@@ -172,7 +171,7 @@ def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int,
         arrays[BUCKETS] = buckets.arrays()
     written = {}
     for kind, each in arrays.items():
-        write_sidecar(place.folder, place.uid, part, kind, each)
+        write_sidecar(place, part, kind, each)
         size, content = hash_file(part_file(place.folder, part, kind))
         written[kind] = (size, content.hex())
     return written

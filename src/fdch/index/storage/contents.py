@@ -1,87 +1,66 @@
 """What an index holds, in figures: for `info`, and for the chips of filters."""
 
-from pathlib import Path
+from contextlib import suppress
 
 from fdch.index.storage.items import require_texts
 from fdch.index.storage.snapshot import View
 from fdch.index.store import Cell, Contents
 
+_FACETS = (
+    "SELECT CASE WHEN spelled = '' THEN value ELSE spelled END, count(*) "
+    'FROM cells WHERE "column" = ? '
+    "GROUP BY value ORDER BY count(*) DESC, value LIMIT ?"
+)
+_DISTINCT = (
+    'SELECT count(*) FROM (SELECT 1 FROM cells WHERE "column" = ? GROUP BY value)'
+)
+_ENDS = 'SELECT min(value), max(value) FROM cells WHERE "column" = ?'
+
 
 def describe(view: View) -> dict[str, object]:
     """Return what there is: plain values for JSON."""
-    snapshot = view.snapshot
-    folder = snapshot.place.folder
-    rows = sum(part.record.rows for part in snapshot.parts)
-    items = view.items
-    kept = sum(_bytes(path) for path in folder.rglob("*") if path.is_file())
+    snapshot, size = view.snapshot, 0
+    for path in snapshot.place.folder.rglob("*"):
+        with suppress(FileNotFoundError):  # compacted away meanwhile
+            size += path.stat().st_size if path.is_file() else 0
     return {
-        "items": items,
+        "items": view.items,
         "bits": snapshot.place.bits,
-        "removed": rows - items,
+        "removed": int(snapshot.starts[-1]) - view.items,
         "parts": len(snapshot.parts),
         "compacted": sum(part.is_compacted for part in snapshot.parts),
-        "bytes": kept,
-        "columns": columns(view),
+        "bytes": size,
+        "columns": list(number_columns(view)),
         "commit": snapshot.commit,
     }
 
 
-def columns(view: View) -> list[str]:
-    """Name the columns that items have had."""
-    query = 'SELECT name FROM columns ORDER BY "column"'
-    names = [name for (name,) in view.connection.execute(query)]
-    require_texts(names, "the name of a column")
-    return names
+def number_columns(view: View) -> dict[str, int]:
+    """Return the columns that items have had, and the numbers that stand for them."""
+    query = 'SELECT name, "column" FROM columns ORDER BY "column"'
+    found = dict(view.connection.execute(query))
+    require_texts(found, "the name of a column")
+    return found
 
 
 def contents(view: View, most: int) -> Contents:
     """Tell what filters can ask for: so many values of each column."""
-    facets = _facets(view, most)
-    distinct = {
-        name: len(values) if len(values) < most else _distinct(view, name)
-        for name, values in facets.items()
-    }
-    return Contents(facets, _extremes(view), _kinds(view), distinct=distinct)
-
-
-def _facets(view: View, most: int) -> dict[str, list[tuple[Cell, int]]]:
-    """Give each column's most frequent values, with the number of their items."""
-    query = (
-        "SELECT CASE WHEN spelled = '' THEN value ELSE spelled END, count(*) "
-        'FROM cells WHERE "column" = (SELECT "column" FROM columns WHERE name = ?) '
-        "GROUP BY value ORDER BY count(*) DESC, value LIMIT ?"
-    )
-    found = {
-        name: view.connection.execute(query, (name, most)).fetchall()
-        for name in columns(view)
-    }
-    return {name: values for name, values in found.items() if values}
-
-
-def _distinct(view: View, name: str) -> int:
-    """Count the values of a column."""
-    query = (
-        "SELECT count(*) FROM (SELECT 1 FROM cells "
-        'WHERE "column" = (SELECT "column" FROM columns WHERE name = ?) '
-        "GROUP BY value)"
-    )
-    (count,) = view.connection.execute(query, (name,)).fetchone()
-    return int(count)
-
-
-def _extremes(view: View) -> dict[str, tuple[float, float]]:
-    """Give the smallest and the largest value of each column of numbers alone."""
-    # texts sort behind all numbers, so the two ends tell of all between
-    query = (
-        "SELECT min(value), max(value) FROM cells "
-        'WHERE "column" = (SELECT "column" FROM columns WHERE name = ?)'
-    )
-    found = {}
-    for name in columns(view):
-        least, most = view.connection.execute(query, (name,)).fetchone()
-        if isinstance(least, int | float) and isinstance(most, int | float):
-            found[name] = (least, most)
-    return found
+    facets: dict[str, list[tuple[Cell, int]]] = {}
+    extremes: dict[str, tuple[float, float]] = {}
+    distinct: dict[str, int] = {}
+    execute = view.connection.execute
+    for name, column in number_columns(view).items():
+        values = execute(_FACETS, (column, most)).fetchall()
+        if not values:
+            continue
+        facets[name], distinct[name] = values, len(values)
+        if len(values) == most:
+            (distinct[name],) = execute(_DISTINCT, (column,)).fetchone()
+        # texts sort behind all numbers, so the two ends tell of all between
+        ends = execute(_ENDS, (column,)).fetchone()
+        if all(isinstance(end, int | float) for end in ends):
+            extremes[name] = ends
+    return Contents(facets, extremes, _kinds(view), distinct=distinct)
 
 
 def _kinds(view: View) -> dict[str, int]:
@@ -91,10 +70,3 @@ def _kinds(view: View) -> dict[str, int]:
     # items with running numbers for ids are not listed
     bare = view.items - sum(found.values())
     return found | ({"code": found.get("code", 0) + bare} if bare else {})
-
-
-def _bytes(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:  # compacted away meanwhile
-        return 0

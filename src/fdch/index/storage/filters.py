@@ -46,14 +46,10 @@ def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> No
 
 
 class Allowed:
-    """The last filters' answers, which are asked for again and again.
-
-    Args:
-        most: Bytes for all of them; the last one is kept whatever it takes.
-    """
+    """The last filters' answers, for all of which there are so many bytes."""
 
     def __init__(self, most: int = MAX_BYTES) -> None:
-        self._most, self._bytes = most, 0
+        self._most = most
         self._guard = threading.Lock()
         self._known: OrderedDict[tuple[Condition, ...], Gallery] = OrderedDict()
         self._commit = -1
@@ -63,33 +59,29 @@ class Allowed:
         key, commit = tuple(where), view.snapshot.commit
         with self._guard:
             if commit != self._commit:  # nor hold files that were replaced
-                self._forget(commit)
+                self._known.clear()
+                self._commit = commit
             if not where:
                 return view.snapshot.gallery
-            known = self._known.get(key)
-            if known is not None and self._commit == commit:
+            if key in self._known:
                 self._known.move_to_end(key)
-                return known
+                return self._known[key]
         numbers = allowed_numbers(view.connection, where)
         positions = view.snapshot.positions(numbers)
         found = view.snapshot.gallery.only(positions[positions >= 0])
         with self._guard:
             if commit == self._commit:
-                self._keep(key, found)
+                self._known[key] = found
+                self._drop_oldest()
         return found
 
-    def _forget(self, commit: int) -> None:
-        self._known.clear()
-        self._commit, self._bytes = commit, 0
-
-    def _keep(self, key: tuple[Condition, ...], found: Gallery) -> None:
-        before = self._known.pop(key, None)  # another thread was quicker
-        self._bytes += _bytes(found) - (0 if before is None else _bytes(before))
-        self._known[key] = found
+    def _drop_oldest(self) -> None:
+        """Keep what there is space for; the last one whatever it takes."""
+        size = sum(map(_bytes, self._known.values()))
         while len(self._known) > 1 and (
-            self._bytes > self._most or len(self._known) > _MAX_KNOWN
+            size > self._most or len(self._known) > _MAX_KNOWN
         ):
-            self._bytes -= _bytes(self._known.popitem(last=False)[1])
+            size -= _bytes(self._known.popitem(last=False)[1])
 
 
 def _bytes(gallery: Gallery) -> int:

@@ -4,7 +4,6 @@ import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from fdch.index.search.rows import row_words
 from fdch.index.storage.access import Access
 from fdch.index.storage.checking import file_problems
 from fdch.index.storage.compaction import compact
-from fdch.index.storage.contents import columns, contents, describe
+from fdch.index.storage.contents import contents, describe
 from fdch.index.storage.creating import WriteModel, create_folder
 from fdch.index.storage.duplicates import near_groups
 from fdch.index.storage.filters import Allowed
@@ -26,11 +25,11 @@ from fdch.index.storage.identities import (
     items_by_id,
     items_of,
     numbers_of,
+    unknown_ids,
 )
 from fdch.index.storage.items import to_row
 from fdch.index.storage.layout import MODEL
 from fdch.index.storage.snapshot import View
-from fdch.index.storage.unknown_ids import unknown_ids
 from fdch.index.storage.verification import Verification, verify_folder
 from fdch.index.store import Added, Answer, Condition, Contents, Item
 from fdch.progress import Progress, silent
@@ -50,8 +49,13 @@ class CodeFolder:
     """
 
     def __init__(self, access: Access) -> None:
-        self._access = access
-        self._allowed = Allowed()
+        self._access, self._allowed = access, Allowed()
+        self.path, self.bits = access.place.folder, access.place.bits
+        self.name = str(self.path)
+        self.opened_as = access.opened_as  # which may be a link to it
+        self.model = access.about.model
+        self.facts = dict(access.about.facts)
+        self.identity = access.place.uid.hex()  # copies have the same
         # a folder that is forgotten or left open at the end is closed as well
         self._close = weakref.finalize(self, access.close)
 
@@ -68,23 +72,9 @@ class CodeFolder:
         return cls.open(path, writable=True)
 
     @classmethod
-    def open(
-        cls, path: str | Path, writable: bool = False, model: str | None = None
-    ) -> Self:
-        """Open an index.
-
-        Args:
-            path: Its folder.
-            writable: Whether to change it; only one at a time can.
-            model: Refuse an index of another model than this.
-
-        Raises:
-            IndexFolderError: Saying what is wrong with the folder and what to do.
-        """
-        opened = cls(Access(Path(path), writable=writable))
-        if model is not None:
-            opened.require_model(model)
-        return opened
+    def open(cls, path: str | Path, writable: bool = False) -> Self:
+        """Open an index, to be changed where it is writable; only one at a time can."""
+        return cls(Access(Path(path), writable=writable))
 
     def __len__(self) -> int:
         with self._access.reading() as view:
@@ -110,14 +100,7 @@ class CodeFolder:
         return Added(len(rows) - len(known), len(known))
 
     def add_numbered(self, codes: Codes) -> range:
-        """Add codes whose ids are running numbers; give these numbers.
-
-        Nothing else is kept of such items, so that millions a second can be added:
-        100 million of 64 bits in seconds, where each takes 8 bytes on disk.
-
-        Raises:
-            DataError: One of the ids is taken.
-        """
+        """Add codes whose ids are running numbers, millions a second; give these."""
         self._require_length(codes)
         with self._access.changing() as change:
             numbers = change.append_codes(row_words(codes))
@@ -138,20 +121,12 @@ class CodeFolder:
             return _items(view, ids)
 
     def codes(self, ids: Sequence[str]) -> Codes:
-        """Give the codes of items.
-
-        Raises:
-            DataError: Naming the ids that are not there, and some like them.
-        """
+        """Give the codes of items; refuse ids that are not there."""
         with self._access.reading() as view:
             return _codes(view, ids)
 
     def known(self, ids: Sequence[str]) -> tuple[list[Item], Codes]:
-        """Give items and their codes, both as of one commit.
-
-        Raises:
-            DataError: Naming the ids that are not there, and some like them.
-        """
+        """Give items and their codes as of one commit; refuse ids not there."""
         with self._access.reading() as view:
             codes = _codes(view, ids)
             return [item for item in _items(view, ids) if item is not None], codes
@@ -179,59 +154,8 @@ class CodeFolder:
             found = within(gallery, queries, radius, most=most)
             return answers_of(view, found)
 
-    @property
-    def path(self) -> Path:
-        """Give the folder."""
-        return self._access.place.folder
-
-    @property
-    def opened_as(self) -> Path:
-        """Return the path that the folder was opened by, which may be a link to it."""
-        return self._access.opened_as
-
-    @property
-    def name(self) -> str:
-        """Give the folder's path."""
-        return str(self.path)
-
-    @property
-    def bits(self) -> int:
-        """Give the length of the codes."""
-        return self._access.place.bits
-
-    @property
-    def model(self) -> str:
-        """Give the fingerprint of the model that makes the codes."""
-        return self._access.about.model
-
-    @property
-    def identity(self) -> str:
-        """Return what tells this index from all others; copies have the same."""
-        return self._access.place.uid.hex()
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """Give what else was kept when the index was made."""
-        return dict(self._access.about.facts)
-
-    def require_model(self, model: str) -> None:
-        """Refuse codes or queries of another model.
-
-        Raises:
-            ModelMismatch: With both fingerprints.
-        """
-        if model != self.model:
-            raise ModelMismatch(
-                f"index '{self.path}' holds codes of model {self.model}; these are of "
-                f"model {model}. Use the run it was made with, or make a new index."
-            )
-
     def model_folder(self) -> Path:
-        """Return the folder with the model's files, each as it was written.
-
-        Raises:
-            DamagedIndex: One is missing or damaged.
-        """
+        """Return the folder with the model's files, each as it was written."""
         folder = self.path / MODEL
         if not folder.is_dir():
             raise DamagedIndex(
@@ -250,11 +174,6 @@ class CodeFolder:
         with self._access.reading() as view:
             known = describe(view)
         return known | {"model": self.model, "facts": self.facts}
-
-    def columns(self) -> list[str]:
-        """Name what filters can ask for."""
-        with self._access.reading() as view:
-            return columns(view)
 
     def contents(self, most: int = 20) -> Contents:
         """Tell what filters can ask for: so many values of each column."""
@@ -286,9 +205,7 @@ class CodeFolder:
     ) -> list[tuple[str, ...]]:
         """Group items whose codes are no farther apart than the radius.
 
-        Returns:
-            Ids of the items of each group of two or more, in order of insertion; the
-            largest groups first.
+        Groups have two ids or more, in order of insertion; the largest come first.
         """
         if radius < 0:
             raise DataError(f"a radius is 0 or more; got {radius}.")
@@ -297,11 +214,7 @@ class CodeFolder:
             return [tuple(ids_of(view, group)) for group in groups]
 
     def verify(self, progress: Progress = silent) -> Verification:
-        """Look at every byte of the index and say what is wrong.
-
-        Raises:
-            IndexBusy: Another process is writing.
-        """
+        """Look at every byte of the index and say what is wrong."""
         with self._access.alone():
             is_locked = self._access.lock is not None
             return verify_folder(self.path, progress, is_locked=is_locked)
@@ -313,12 +226,7 @@ class CodeFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _require_length(self, codes: Codes) -> None:

@@ -26,8 +26,6 @@ _MAX_DIGITS = 400
 _INT64 = 2**63
 MAX_EXACT = _INT64  # from here on numbers are kept as those of floating point
 
-_encode = json.JSONEncoder(ensure_ascii=False).encode
-
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
@@ -53,22 +51,7 @@ def to_row(item: Item) -> Row:
     Raises:
         DataError: Naming what cannot be stored.
     """
-    _require_text("an item's id", item.id)
-    if not 0 < len(item.id) <= MAX_ID_CHARACTERS:
-        raise DataError(
-            f"an item's id has 1 to {MAX_ID_CHARACTERS} characters; "
-            f"got {len(item.id)} ({item.id[:40]!r})."
-        )
-    if item.kind not in _KINDS:
-        raise DataError(f"item '{item.id}': kind {item.kind!r} is not in {_KINDS}.")
-    for name, text in (("text", item.text), ("image", item.image)):
-        if text is not None:
-            _require_text("the {} of item '{}'", text, name, item.id)
-    for label in item.labels:
-        _require_text("a label of item '{}'", label, item.id)
-    columns = {
-        _column(name): _cell(item, name, cell) for name, cell in item.columns.items()
-    }
+    columns = _require_item(item)
     content = _write_content(item, columns)
     if len(content) > MAX_CONTENT_CHARACTERS or len(columns) > MAX_COLUMNS:
         raise DataError(
@@ -78,25 +61,15 @@ def to_row(item: Item) -> Row:
     return Row(item.id, content, cell_rows(item.labels, columns))
 
 
-def _write_content(item: Item, columns: dict[str, Cell]) -> str:
-    """Write kind, text, image, labels and columns as JSON, twice as fast as `json`."""
-    text = "null" if item.text is None else encode_basestring(item.text)
-    image = "null" if item.image is None else encode_basestring(item.image)
-    labels = ",".join(map(encode_basestring, item.labels))
-    cells = ",".join(
-        f"{encode_basestring(name)}:{cell if type(cell) is int else _encode(cell)}"
-        for name, cell in columns.items()
-    )
-    return f'["{item.kind}",{text},{image},[{labels}],{{{cells}}}]'
-
-
 def from_row(id: str, content: str) -> Item:
-    """Read an item's row again."""
+    """Read an item's row again, if it is one that could have been written."""
     try:
         kind, text, image, labels, columns = _decode(content)
+        if not isinstance(labels, list):
+            raise TypeError(f"labels are {type(labels).__name__}")
         item = Item(id, text, image, tuple(labels), dict(columns), kind)
-        _require_item(item, labels)
-    except (ValueError, TypeError, RecursionError, DataError) as problem:
+        _require_item(item)
+    except (ValueError, TypeError, RecursionError) as problem:
         raise DamagedIndex(
             f"what is known of item '{str(id)[:80]}' is damaged ({problem}). "
             "Run 'fdch index verify' to see what is wrong."
@@ -104,19 +77,45 @@ def from_row(id: str, content: str) -> Item:
     return item
 
 
-def _require_item(item: Item, labels: object) -> None:
-    """Take from the catalogue only what could have been put into it."""
-    _require_text("its id", item.id)
-    if item.kind not in _KINDS or not isinstance(labels, list):
-        raise ValueError(f"kind {item.kind!r}, labels {type(labels).__name__}")
-    for text in (item.text, item.image):
-        if text is not None:
-            _require_text("its text or image", text)
-    for label in labels:
-        _require_text("a label", label)
-    for name, cell in item.columns.items():
-        _require_text("the name of a column", name)
-        _cell(item, name, cell)
+def _require_item(item: Item) -> dict[str, Cell]:
+    """Refuse what cannot be stored; return the columns with plain values."""
+    id = item.id
+    _require_text("an item's id", id)
+    if not 0 < len(id) <= MAX_ID_CHARACTERS:
+        raise DataError(
+            f"an item's id has 1 to {MAX_ID_CHARACTERS} characters; "
+            f"got {len(id)} ({id[:40]!r})."
+        )
+    if item.kind not in _KINDS:
+        raise DataError(f"item '{id}': kind {item.kind!r} is not in {_KINDS}.")
+    if item.text is not None:
+        _require_text("the text of item '{}'", item.text, id)
+    if item.image is not None:
+        _require_text("the image of item '{}'", item.image, id)
+    for label in item.labels:
+        _require_text("a label of item '{}'", label, id)
+    return {
+        _column(name): cell if type(cell) is int else _cell(item, name, cell)
+        for name, cell in item.columns.items()
+    }
+
+
+def _write_content(item: Item, columns: dict[str, Cell]) -> str:
+    """Write kind, text, image, labels and columns as JSON, twice as fast as `json`."""
+    text = "null" if item.text is None else encode_basestring(item.text)
+    image = "null" if item.image is None else encode_basestring(item.image)
+    labels = ",".join([encode_basestring(label) for label in item.labels])
+    cells = ",".join(
+        [
+            f"{encode_basestring(name)}:{cell if type(cell) is int else _encode(cell)}"
+            for name, cell in columns.items()
+        ]
+    )
+    return f'["{item.kind}",{text},{image},[{labels}],{{{cells}}}]'
+
+
+def _encode(cell: Cell) -> str:
+    return encode_basestring(cell) if type(cell) is str else json.dumps(cell)
 
 
 def require_texts(names: Iterable[object], what: str) -> None:
@@ -212,8 +211,6 @@ def _column(name: str) -> str:
 
 
 def _cell(item: Item, name: str, cell: Any) -> Cell:
-    if type(cell) is int:
-        return cell
     value = cell.item() if isinstance(cell, np.generic) else cell
     if value is None or isinstance(value, bool | int):
         return value

@@ -1,7 +1,11 @@
 """Parts of an index: their files, and how items are found in them."""
 
+import json
 import logging
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,13 +17,24 @@ from fdch.index.search.gallery import Part
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
 from fdch.index.storage.checking import file_problems, sidecar_rows
+from fdch.index.storage.layout import (
+    DIGEST_BYTES,
+    digest,
+    open_plainly,
+    part_file,
+    sync,
+    sync_folder,
+)
 from fdch.index.storage.records import BUCKETS, GROUPING, PartRecord
 from fdch.index.storage.segments import Place
-from fdch.index.storage.sidecars import map_sidecar
 
 _log = logging.getLogger(__name__)
 
 NOWHERE = -1
+_MAGIC = b"fdcharrs"
+_ALIGNMENT = 64
+_MAX_HEADER = 2**16
+_KINDS = {"u1", "u2", "u4", "u8", "i8"}
 _BYTES_AT_A_TIME = 1 << 20
 CHECKED_BYTES = 2**26  # of a file that is checked when it is mapped
 
@@ -117,7 +132,7 @@ def _with_sidecars(place: Place, part: OpenPart) -> OpenPart:
         for problem in file_problems(place.folder, small):
             raise DamagedIndex(str(problem))
         if GROUPING in kinds:
-            arrays = map_sidecar(place.folder, place.uid, record.part, GROUPING)
+            arrays = map_sidecar(place, record.part, GROUPING)
             grouped = arrays.pop("rows")
             _require_below(record, arrays, ["order", "places"])
             if grouped.shape != part.rows.shape or grouped.dtype != part.rows.dtype:
@@ -125,7 +140,7 @@ def _with_sidecars(place: Place, part: OpenPart) -> OpenPart:
             grouping = Grouping.from_arrays(arrays, place.bits, record.rows)
             whole = replace(whole, grouped=grouped, grouping=grouping)
         if BUCKETS in kinds:
-            arrays = map_sidecar(place.folder, place.uid, record.part, BUCKETS)
+            arrays = map_sidecar(place, record.part, BUCKETS)
             _require_below(record, arrays, ["places"])
             buckets = Buckets.from_arrays(arrays, place.bits, record.rows)
             whole = replace(whole, buckets=buckets)
@@ -157,3 +172,55 @@ def _largest(values: NDArray[Any]) -> int:
             read = np.fromfile(file, values.dtype, min(most, values.size - start))
             largest = max(largest, int(read.max()))  # empty, if the file is too short
     return largest
+
+
+def write_sidecar(
+    place: Place, part: int, kind: str, arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Write arrays into one file, and flush it to disk."""
+    offset, table = 0, []
+    for name, values in arrays.items():
+        table.append([name, values.dtype.str[1:], list(values.shape), offset])
+        offset += -(-values.nbytes // _ALIGNMENT) * _ALIGNMENT
+    words = json.dumps(table).encode()
+    head = _MAGIC + len(words).to_bytes(8, "little") + words
+    head += digest(head, place.uid, kind, part)
+    path = part_file(place.folder, part, kind)
+    with open(path, "wb", opener=open_plainly) as file:
+        file.write(head.ljust(_aligned(len(head)), b"\0"))
+        for values in arrays.values():
+            content = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+            file.write(content)
+            file.write(bytes(-len(content) % _ALIGNMENT))
+        file.flush()
+        sync(file.fileno())
+    sync_folder(path.parent)
+
+
+def map_sidecar(place: Place, part: int, kind: str) -> dict[str, NDArray[Any]]:
+    """Map the arrays of a file, after a look at its header."""
+    path = part_file(place.folder, part, kind)
+    with path.open("rb") as file:
+        head = file.read(len(_MAGIC) + 8)
+        length = int.from_bytes(head[len(_MAGIC) :], "little")
+        head += file.read(min(length, _MAX_HEADER))
+        check = file.read(DIGEST_BYTES)
+        if head[: len(_MAGIC)] != _MAGIC or check != digest(
+            head, place.uid, kind, part
+        ):
+            raise DamagedIndex(f"'{path}' does not begin as it was written.")
+        size = os.fstat(file.fileno()).st_size
+        start = _aligned(len(head) + DIGEST_BYTES)
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, code, shape, offset in json.loads(head[len(_MAGIC) + 8 :]):
+            end = start + offset + prod(shape) * int(code[1])
+            if code not in _KINDS or min(*shape, offset) < 0 or end > size:
+                raise DamagedIndex(f"'{path}' is shorter than it was written.")
+            arrays[name] = np.memmap(
+                file, f"<{code}", "r", start + offset, tuple(shape)
+            )
+        return arrays
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
