@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from fdch.errors import DataError, FdchError, IndexFolderError
+from fdch.errors import FdchError, IndexFolderError
 from fdch.index.storage.acknowledged import Acknowledged, acknowledge
 from fdch.index.storage.catalogue import Catalogue, check_problem
 from fdch.index.storage.changes import Change
@@ -64,7 +64,8 @@ class Access:
         self._writing = threading.RLock()
         self._snapshot: Snapshot | None = None
         self._scrub: Scrub | None = None
-        self._must_recover = False
+        self.is_log_ahead = False  # of the catalogue, while a commit is being written
+        self._must_recover = False  # such a commit has failed
         self._log_file: tuple[int, int] | None = None
         with ExitStack() as undo, translate_os_errors(folder):
             self.lock = WriterLock(folder) if writable else None
@@ -89,8 +90,7 @@ class Access:
         """See the index as of its last commit."""
         self._require_own_process()
         with translate_os_errors(self.place.folder), ExitStack() as stack:
-            if self._must_recover:
-                self._recover()
+            self._recover()
             self._follow_catalogue()
             for left in reversed(range(_TRIES)):
                 connection = stack.enter_context(self.catalogue.reading())
@@ -118,7 +118,7 @@ class Access:
             change = Change(view)
             yield change
             content, state = change.apply()
-            folder = self.place.folder
+            folder, self.is_log_ahead = self.place.folder, True
             append_records(folder, state.offset - len(content), content)
             acknowledge(folder, acknowledged_by(state))
 
@@ -126,18 +126,17 @@ class Access:
     def writing(self) -> Iterator[View]:
         """Give the index in a write transaction of the catalogue, to this thread."""
         with self.alone():
-            if self._must_recover:
-                self._recover()
+            self._recover()
             # without this file a commit could not be acknowledged
             (self.place.folder / ACKNOWLEDGED).stat()
             try:
                 with self.catalogue.writing() as connection:
                     yield View(connection, self._load(connection))
-            except DataError:
-                raise
             except BaseException:
-                self._must_recover = True  # the log may be ahead
+                self._must_recover = self.is_log_ahead
                 raise
+            finally:
+                self.is_log_ahead = False
             if self.catalogue.needs_checkpoint:
                 self.checkpoint()
 
@@ -150,11 +149,8 @@ class Access:
 
     def close(self) -> None:
         """Leave the folder checked and unlocked."""
-        if os.getpid() != self._process:  # a forked child leaves it to the parent
-            self._snapshot = None
-            if self.lock:
-                self.lock.release()
-            return
+        if os.getpid() != self._process:
+            return  # a forked child leaves it to the parent
         with self._writing:
             if self.lock:
                 self.checkpoint()
@@ -226,6 +222,8 @@ class Access:
 
     def _recover(self) -> None:
         """Bring the catalogue to the end of the log after a commit that failed."""
+        if not self._must_recover:
+            return
         with self._writing:
             if self._must_recover:
                 self.catalogue.close()

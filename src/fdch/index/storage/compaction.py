@@ -58,6 +58,7 @@ def compact(access: Access, progress: Progress = silent) -> None:
             old = _parts_to_rewrite(view.snapshot.parts)
             kept = _keep_parts(view, old)
             made = _write_parts(view.snapshot, old, progress)
+            access.is_log_ahead = True
             state = _replace_log(view, [*kept, *made])
             acknowledge(access.place.folder, acknowledged_by(state))
         for part in old:

@@ -7,7 +7,7 @@ from scipy.sparse.csgraph import connected_components
 
 from fdch.codes import Codes
 from fdch.index.search.buckets import Buckets
-from fdch.index.search.gallery import Found, Gallery, Part
+from fdch.index.search.gallery import Gallery, Part
 from fdch.index.search.lookup import within
 from fdch.index.search.rows import row_codes, row_words
 from fdch.index.storage.snapshot import Snapshot
@@ -30,24 +30,26 @@ def near_groups(
     """
     numbers = snapshot.living()
     codes = snapshot.codes(snapshot.positions(numbers))
-    different, owners = _different(codes)
+    different, owners = _distinct(codes)
     roots = np.arange(len(different))
     if radius > 0:
-        roots = _joined(different, radius, progress)
-    return _groups(numbers, roots[owners])
+        roots = _join(different, radius, progress)
+    roots = roots[owners]
+    order = np.argsort(roots, kind="stable")
+    ends = np.flatnonzero(np.diff(roots[order])) + 1
+    groups = [group for group in np.split(numbers[order], ends) if len(group) > 1]
+    return sorted(groups, key=lambda group: (-len(group), int(group[0])))
 
 
-def _different(codes: Codes) -> tuple[Codes, NDArray[np.intp]]:
+def _distinct(codes: Codes) -> tuple[Codes, NDArray[np.intp]]:
     """Give each code once, and for every row which of them it has."""
     rows = row_words(codes)
-    if rows.ndim == 1:
-        once, owners = np.unique(rows, return_inverse=True)
-    else:
-        once, owners = np.unique(rows, axis=0, return_inverse=True)
+    axis = None if rows.ndim == 1 else 0
+    once, owners = np.unique(rows, axis=axis, return_inverse=True)
     return row_codes(once, codes.bits), owners.reshape(-1)
 
 
-def _joined(codes: Codes, radius: int, progress: Progress) -> NDArray[np.intp]:
+def _join(codes: Codes, radius: int, progress: Progress) -> NDArray[np.intp]:
     """Give for each code the first one that it is joined to, itself perhaps."""
     rows = row_words(codes)
     buckets = Buckets.build(rows, codes.bits)
@@ -58,28 +60,21 @@ def _joined(codes: Codes, radius: int, progress: Progress) -> NDArray[np.intp]:
     for start in range(0, len(codes), _QUERIES_AT_A_TIME):
         some = codes[start : start + _QUERIES_AT_A_TIME]
         found = within(gallery, some, radius)
-        pairs = np.stack(
-            [
-                np.repeat(np.arange(start, start + len(some)), [*map(_size, found)]),
-                np.concatenate([one.numbers for one in found]),
-            ]
-        )
+        counts = [len(one.numbers) for one in found]
+        queries = np.repeat(np.arange(start, start + len(some)), counts)
+        pairs = np.stack([queries, np.concatenate([one.numbers for one in found])])
         # Each pair is seen from both sides; one is enough, whatever is joined between.
         is_new = roots[pairs[0]] != roots[pairs[1]]
         pairs = pairs[:, (pairs[0] < pairs[1]) & is_new]
         pending.append(pairs)
         held += pairs.shape[1]
         if held > _PAIRS_AT_A_TIME:
-            roots, pending, held = _merged(roots, pending), [], 0
+            roots, pending, held = _merge(roots, pending), [], 0
         progress(Update("comparing", start + len(some), len(codes), "code"))
-    return _merged(roots, pending)
+    return _merge(roots, pending)
 
 
-def _size(found: Found) -> int:
-    return len(found.numbers)
-
-
-def _merged(
+def _merge(
     roots: NDArray[np.intp], pending: list[NDArray[np.intp]]
 ) -> NDArray[np.intp]:
     """Join the codes of all pairs, and what these were joined to before."""
@@ -90,12 +85,3 @@ def _merged(
     _, components = connected_components(graph, directed=False)
     _, firsts = np.unique(components, return_index=True)
     return firsts[components]
-
-
-def _groups(
-    numbers: NDArray[np.int64], roots: NDArray[np.intp]
-) -> list[NDArray[np.int64]]:
-    order = np.argsort(roots, kind="stable")
-    ends = np.flatnonzero(np.diff(roots[order])) + 1
-    groups = [group for group in np.split(numbers[order], ends) if len(group) > 1]
-    return sorted(groups, key=lambda group: (-len(group), int(group[0])))

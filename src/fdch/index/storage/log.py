@@ -136,11 +136,7 @@ def parse_header(folder: Path, content: bytes) -> LogHeader:
 def encode_records(
     uid: bytes, position: Position, entries: Iterable[Entry]
 ) -> tuple[bytes, list[bytes], Position]:
-    """Write records to be appended at a position.
-
-    Returns:
-        Their bytes, the digest of each payload, and where they end.
-    """
+    """Return records to append at a position, their digests, and where they end."""
     parts: list[bytes] = []
     digests: list[bytes] = []
     sequence, offset, chain = position

@@ -245,13 +245,8 @@ def log_entries(
 ) -> Iterator[Entry]:
     """Return the records of a log that is written again.
 
-    Args:
-        about: What never changes.
-        parts: All parts with their checksums.
-        ranges: Numbers of items whose ids are their numbers.
-        removed: Numbers whose codes are still in a part.
-        items: Number, id and content of each item, rising.
-        counts: Of the commit.
+    `removed` are numbers whose codes are still in a part; items have number, id and
+    content, and come in the order of numbers.
     """
     yield about.entry()
     for part, chunks in parts:

@@ -94,11 +94,7 @@ def _compare(folder: Path) -> _Standing:
 
 
 def recover(folder: Path) -> None:
-    """Bring the catalogue to the end of the log. The caller has the writer's lock.
-
-    Raises:
-        DamagedIndex: The log is damaged.
-    """
+    """Bring the catalogue to the end of the log. The caller has the writer's lock."""
     found = _compare(folder)
     if found.is_current:
         return
@@ -117,12 +113,7 @@ def recover(folder: Path) -> None:
 
 
 def make_current(folder: Path) -> None:
-    """Let a reader see the last commit, where no writer takes care of it.
-
-    Raises:
-        IndexBusy: The catalogue is being made.
-        IndexFolderError: It must be made, and may not be written here.
-    """
+    """Let a reader see the last commit, where no writer takes care of it."""
     for left in reversed(range(_TRIES)):
         found = _compare(folder)
         if found.is_current:
@@ -163,8 +154,7 @@ def _replay_tail(folder: Path, state: State) -> None:
 def rebuild_catalogue(folder: Path) -> None:
     """Make the catalogue again from the whole log. The caller has the writer's lock.
 
-    Raises:
-        DamagedIndex: The log is damaged. The catalogue then stays as it is.
+    If the log is damaged, the catalogue stays as it is.
     """
     header = read_header(folder)
     end = _require_end(folder, header.uid, header.start)

@@ -86,12 +86,7 @@ class Repair:
 def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
     """Repair an index that nobody has open.
 
-    Args:
-        folder: The index.
-        encode: Makes the codes of items again, by the model of the index.
-
-    Raises:
-        DamagedIndex: Nothing can be kept.
+    `encode` makes codes of items again, by the model of the index.
     """
     require_index(folder)
     done = Repair()
@@ -116,13 +111,14 @@ def _repair(folder: Path, encode: Encode | None, done: Repair) -> None:
             f"index '{folder}' cannot be repaired: neither '{LOG}' nor '{CATALOGUE}' "
             "says what it is. Restore it from a copy."
         )
-    rebuilder = _Rebuilder(folder, copies, copies.about, encode, done)
+    place = Place(folder, copies.uid, copies.about.bits)
+    rebuilder = _Rebuilder(place, copies, encode, done)
     rebuilder.put_files_back()
     rebuilder.repair_parts()
     if wrong or rebuilder.is_changed:
         done.restored += [wrong] if wrong else []
         _put_aside(folder, LOG, CATALOGUE, WAL, CHECK, ACKNOWLEDGED)
-        rebuilder.write()
+        rebuilder.write(copies.about)
         return
     damaged = next(catalogue_problems(folder, replay_log(folder)), None)
     if damaged is not None:
@@ -158,27 +154,13 @@ def _put_aside(folder: Path, *names: str) -> None:
 
 
 class _Rebuilder:
-    """Brings files and records to what can be proven.
-
-    Args:
-        folder: The index.
-        copies: What log and catalogue prove.
-        about: What never changes of the index.
-        encode: Makes codes again.
-        done: What was done.
-    """
+    """Brings files and records to what `copies` prove, and notes what was `done`."""
 
     def __init__(
-        self,
-        folder: Path,
-        copies: Copies,
-        about: About,
-        encode: Encode | None,
-        done: Repair,
+        self, place: Place, copies: Copies, encode: Encode | None, done: Repair
     ) -> None:
-        self._folder, self._copies, self._about = folder, copies, about
+        self._place, self._folder, self._copies = place, place.folder, copies
         self._encode, self._done = encode, done
-        self._place = Place(folder, copies.uid, about.bits)
         self._parts = dict(sorted(copies.parts().items()))
         self._removed = set(copies.removed().tolist())
         ranges = {read_range(payload) for payload in copies.payloads(RANGE)}
@@ -222,7 +204,7 @@ class _Rebuilder:
             part = self._repair_sidecars(part)
             self._parts[number] = part, chunks
 
-    def write(self) -> None:
+    def write(self, about: About) -> None:
         """Write log, catalogue and acknowledged slots of what is left."""
         copies = self._copies
         living, dead, items = self._sort_numbers()
@@ -235,7 +217,7 @@ class _Rebuilder:
         )
         rows = (read_item(copies.items[number]) for number in living)
         entries = log_entries(
-            self._about, self._parts.values(), self._ranges, dead, rows, counts
+            about, self._parts.values(), self._ranges, dead, rows, counts
         )
         header = LogHeader(copies.uid, copies.sequence)
         end, _ = write_log(self._folder, header, entries)

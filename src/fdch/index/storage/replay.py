@@ -66,11 +66,7 @@ class Replay:
     end: Position = _NOWHERE
 
     def take(self, sequence: int, entry: Entry, item: bytes) -> None:
-        """Apply one record.
-
-        Raises:
-            DamagedIndex: No version of this program writes what it says.
-        """
+        """Apply one record, if a version of this program can have written it."""
         kind, payload = entry
         if kind == ITEM:
             self.items[read_item(payload)[0]] = item
@@ -99,11 +95,7 @@ class Replay:
 
 
 def replay_log(folder: Path, until: int | None = None) -> Replay:
-    """Read what the log says, up to a sequence number or its last commit.
-
-    Raises:
-        DamagedIndex: Its header, or what a record says, cannot be read.
-    """
+    """Read what the log says, up to a sequence number or its last commit."""
     header = read_header(folder)
     end = last_commit(folder, header.uid, header.start, until)
     found = Replay(header.uid, end=end)
@@ -130,12 +122,7 @@ class Copies(Replay):
 
 
 def replay_copies(folder: Path, is_whole: bool) -> Copies:
-    """Read everything that log and catalogue prove, also behind damage.
-
-    Args:
-        folder: The index.
-        is_whole: Whether the log proves all; the catalogue may then be of an older one.
-    """
+    """Read all that log and catalogue prove; the log alone where that is whole."""
     found = Copies(_find_identity(folder))
     state = None if is_whole else _proven_state(folder, found.uid)
     records: list[Record] = []
@@ -172,11 +159,7 @@ def _first_sequence(folder: Path, records: list[Record], state: State | None) ->
 
 
 def _find_identity(folder: Path) -> bytes:
-    """Find the identity of an index in whichever file still has it.
-
-    Raises:
-        DamagedIndex: None has.
-    """
+    """Find the identity of an index in whichever file still has it."""
     with suppress(DamagedIndex, OSError):
         return read_header(folder).uid
     seen, _ = read_acknowledged(folder)
@@ -192,14 +175,7 @@ def _find_identity(folder: Path) -> bytes:
 
 
 def _take_catalogue(folder: Path, found: Copies, first: int, is_same: bool) -> None:
-    """Add what the catalogue proves.
-
-    Args:
-        folder: The index.
-        found: What the log proves.
-        first: Where the log begins.
-        is_same: Whether the catalogue was made from this log.
-    """
+    """Add what the catalogue proves, which may be of an older log than this one."""
     for order in ("", "DESC"):  # from both ends, as far as SQLite can read
         query = f"SELECT * FROM items ORDER BY number {order}"
         for row in _rows(folder, query):

@@ -117,12 +117,7 @@ class State:
 
 
 class Applier:
-    """Applies records to the catalogue, a commit at a time.
-
-    Args:
-        connection: Inside a transaction.
-        state: Up to where the catalogue follows the log.
-    """
+    """Applies records to the catalogue in a transaction, a commit at a time."""
 
     def __init__(self, connection: sqlite3.Connection, state: State) -> None:
         self._connection = connection
@@ -249,11 +244,7 @@ def apply_all(
 
 
 def read_parts(connection: sqlite3.Connection, state: State) -> list[PartRecord]:
-    """Read all parts, in order of insertion.
-
-    Raises:
-        DamagedIndex: One is not as written, or two overlap.
-    """
+    """Read all parts, in order of insertion, each as written and beside the others."""
     parts = []
     for _, content, check in connection.execute("SELECT * FROM parts"):
         is_proven = digest(str(content).encode(), state.uid, "part") == check
