@@ -162,7 +162,7 @@ assert verify_folder(path).is_clean
 
 def test_what_a_child_inherits_is_not_even_freed_at_its_end(path):
     lines = """
-from fdch.index.storage.forking import note_open
+from fdch.index.storage.locking import note_open
 class Held:
     def __del__(self, print=os.write, pid=os.getpid, parent=os.getpid()):
         print(1, b"the parent's\\n" if pid() == parent else b"the child's\\n")

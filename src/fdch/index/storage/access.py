@@ -189,8 +189,8 @@ class Access:
                 yield Problem(CATALOGUE, "", wrong)
             if known.keys() != set(parts):
                 yield Problem(CATALOGUE, "parts", "they are not those of its records")
-            for part, chunks in known.values():
-                for problem in part_problems(place, part, chunks):
+            for part in known.values():
+                for problem in part_problems(place, part):
                     if problem.what == MISSING:
                         raise FileNotFoundError(problem.file)  # compacted meanwhile
                     yield problem

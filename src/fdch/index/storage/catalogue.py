@@ -16,7 +16,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
-from fdch.index.storage.forking import drop_inherited, note_open
 from fdch.index.storage.layout import (
     BUSY,
     CATALOGUE,
@@ -32,6 +31,7 @@ from fdch.index.storage.layout import (
     sync_folder,
     write_durably,
 )
+from fdch.index.storage.locking import drop_inherited, note_open
 from fdch.index.storage.tables import SCHEMA, State
 
 _log = logging.getLogger(__name__)

@@ -9,10 +9,8 @@ from fdch.index.storage.items import Row
 from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS
 from fdch.index.storage.log import PART, Entry, encode_records
 from fdch.index.storage.records import (
-    Chunks,
     PartRecord,
     item_entry,
-    part_entry,
     range_entry,
     read_part,
     removal_entries,
@@ -43,10 +41,10 @@ class Change:
             part = self._part_to_extend(parts, first + done)
             some = rows[done : done + MAX_PART_ROWS - part.rows]
             segment = self._place.rows(part.part)
-            chunks = segment.append(part.rows, some, self._last_check(part))
+            start, checks = segment.append(part.rows, some, self._last_check(part))
             count = part.rows + len(some)
-            part = replace(part, rows=count, span=count)
-            self._entries.append(part_entry(part, Chunks(*chunks)))
+            part = replace(part, rows=count, span=count, start=start, checks=checks)
+            self._entries.append(part.entry())
             parts = [part]
             done += len(some)
         self._counts = replace(self._counts, next_number=first + len(rows))
@@ -125,7 +123,7 @@ class Change:
         """Return the checksum of a part's last chunk, where it is not full."""
         uid = self._place.uid
         newest = kept_records(self.view.connection, uid, PART, newest_first=True)
-        for known, chunks in map(read_part, newest if part.rows else ()):
+        for known in map(read_part, newest if part.rows else ()):
             if known.part == part.part:
-                return chunks.rows[-DIGEST_BYTES:]
+                return known.checks[-DIGEST_BYTES:]
         return b""

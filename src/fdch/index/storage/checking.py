@@ -16,7 +16,7 @@ from fdch.index.storage.layout import (
     part_file,
     sync_folder,
 )
-from fdch.index.storage.records import Chunks, FileRow, PartRecord
+from fdch.index.storage.records import FileRow, PartRecord
 from fdch.index.storage.segments import Place, Segment
 
 MISSING = "it is missing"
@@ -66,12 +66,12 @@ def sidecar_rows(part: PartRecord) -> list[FileRow]:
     ]
 
 
-def part_problems(place: Place, part: PartRecord, chunks: Chunks) -> Iterator[Problem]:
+def part_problems(place: Place, part: PartRecord) -> Iterator[Problem]:
     """Find chunks of a part that are not as written."""
-    yield from segment_problems(place.rows(part.part), part.rows, chunks.rows)
+    yield from segment_problems(place.rows(part.part), part.rows, part.checks)
     if part.has_gaps:
         numbers = place.numbers(part.part)
-        yield from segment_problems(numbers, part.rows, chunks.numbers)
+        yield from segment_problems(numbers, part.rows, part.number_checks)
 
 
 def segment_problems(segment: Segment, rows: int, known: bytes) -> Iterator[Problem]:

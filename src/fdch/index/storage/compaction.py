@@ -36,7 +36,6 @@ from fdch.index.storage.records import (
     GROUPING,
     MAX_SPAN,
     About,
-    Chunks,
     PartRecord,
     join_parts,
     log_entries,
@@ -48,7 +47,6 @@ from fdch.index.storage.tables import Applier, State, is_intact_item, kept_recor
 from fdch.progress import Progress, Update, silent
 
 Batch = tuple[Rows, NDArray[np.int64]]  # codes, and the numbers of their items
-Written = tuple[PartRecord, Chunks]
 
 
 def compact(access: Access, progress: Progress = silent) -> None:
@@ -80,7 +78,7 @@ def _parts_to_rewrite(parts: Sequence[OpenPart]) -> list[OpenPart]:
     ]
 
 
-def _keep_parts(view: View, old: Sequence[OpenPart]) -> list[Written]:
+def _keep_parts(view: View, old: Sequence[OpenPart]) -> list[PartRecord]:
     """Return the parts that stay; check those that are to be copied.
 
     Raises:
@@ -89,15 +87,14 @@ def _keep_parts(view: View, old: Sequence[OpenPart]) -> list[Written]:
     place = view.snapshot.place
     known = join_parts(kept_records(view.connection, place.uid, PART))
     for record in (part.record for part in old):
-        _, chunks = known.pop(record.part, (record, Chunks(0, b"")))
-        for problem in part_problems(place, record, chunks):
+        for problem in part_problems(place, known.pop(record.part, record)):
             raise DamagedIndex(f"'{place.folder}': {problem}. {REPAIR}")
     return list(known.values())
 
 
 def _write_parts(
     snapshot: Snapshot, old: Sequence[OpenPart], progress: Progress
-) -> list[Written]:
+) -> list[PartRecord]:
     """Write the rows that stay of old parts into new ones."""
     number, done, made = snapshot.state.next_part, 0, []
     total = sum(part.record.rows for part in old)
@@ -148,16 +145,16 @@ def _join(held: Sequence[Batch]) -> Batch:
 
 def _write_part(
     place: Place, number: int, rows: Rows, numbers: NDArray[np.int64]
-) -> Written:
+) -> PartRecord:
     first, span = int(numbers[0]), int(numbers[-1] - numbers[0]) + 1
-    chunks = Chunks(0, place.rows(number).create(rows))
+    checks = place.rows(number).create(rows)
+    part = PartRecord(number, first, len(rows), span, checks=checks)
     if span != len(rows):
         segment = place.numbers(number)
         relative = (numbers - first).astype(segment.dtype)
         checks = segment.create(relative)
-        chunks = replace(chunks, numbers=checks, packed=pack_numbers(relative))
-    sidecars = _write_sidecars(place, number, rows)
-    return PartRecord(number, first, len(rows), span, sidecars), chunks
+        part = replace(part, number_checks=checks, packed=pack_numbers(relative))
+    return replace(part, sidecars=_write_sidecars(place, number, rows))
 
 
 def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int, str]]:
@@ -178,11 +175,11 @@ def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int,
     return written
 
 
-def _replace_log(view: View, parts: Sequence[Written]) -> State:
+def _replace_log(view: View, parts: Sequence[PartRecord]) -> State:
     """Write a log of what is there now, and let the catalogue follow it."""
     connection, snapshot = view.connection, view.snapshot
     before = snapshot.state
-    next_part = max([before.next_part, *(part.part + 1 for part, _ in parts)])
+    next_part = max([before.next_part, *(part.part + 1 for part in parts)])
     entries = log_entries(
         about=About.read(before.about),
         parts=parts,

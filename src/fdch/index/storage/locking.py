@@ -1,11 +1,20 @@
-"""One writer at a time: a lock that the system lets go when its holder dies."""
+"""One writer at a time, by a lock of the system; no child of a fork shares in it.
 
+Closing what a child inherits of SQLite could copy the parent's log into the file, or
+wait for a thread that the child does not have. So not even the end of the child closes
+it. Only where the child opens an index itself it must go: SQLite keeps one list of
+files and locks for a process, would take the parent's locks for its own, and would
+miss what is committed once the parent has let go of them.
+"""
+
+import ctypes
 import os
 import socket
 import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol, Self
 
 from fdch.errors import IndexBusy, IndexFolderError
 from fdch.index.storage.layout import LOCK, open_plainly
@@ -32,6 +41,12 @@ class WriterLock:
             raise
         _held.add(self)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
     def release(self) -> None:
         """Let the next writer in."""
         if self._handle < 0:
@@ -47,14 +62,37 @@ class WriterLock:
         self._handle = -1
 
 
+class Inheritable(Protocol):
+    """What a process has open and a child of it must not use."""
+
+    def drop(self) -> None:
+        """Close it in the child, changing nothing of what the parent has."""
+
+
 _held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
+_open: weakref.WeakSet[Inheritable] = weakref.WeakSet()
+_inherited: list[Inheritable] = []
+
+
+def note_open(opened: Inheritable) -> None:
+    """Remember what a child must leave alone."""
+    _open.add(opened)
+
+
+def drop_inherited() -> None:
+    """Close what this process inherited, before it opens something of its own."""
+    while _inherited:
+        _inherited.pop().drop()
 
 
 def _disinherit() -> None:
-    """Let go in a forked child, so that the lock dies with the parent alone."""
     for lock in _held:
-        lock.release()
+        lock.release()  # so that it dies with the parent alone
+    for opened in _open:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(opened))  # it is never freed
+        _inherited.append(opened)
     _held.clear()
+    _open.clear()
 
 
 if hasattr(os, "register_at_fork"):

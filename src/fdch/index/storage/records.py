@@ -82,7 +82,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class PartRecord:
-    """One part of the codes.
+    """One part of the codes. The catalogue's table of parts has no checksums.
 
     Args:
         part: Number of its files.
@@ -90,6 +90,10 @@ class PartRecord:
         rows: How many rows count.
         span: Its last item's number less the first's, and 1.
         sidecars: Bytes and checksum of the files that make searching it faster.
+        start: Number of the first chunk of rows that is new or grew.
+        checks: Checksums of the chunks from there on, one after the other.
+        number_checks: Those of the file of numbers, from its first chunk on.
+        packed: What that file says, packed; nothing where there are no gaps.
     """
 
     part: int
@@ -97,6 +101,10 @@ class PartRecord:
     rows: int
     span: int
     sidecars: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    start: int = 0
+    checks: bytes = b""
+    number_checks: bytes = b""
+    packed: bytes = b""
 
     @property
     def has_gaps(self) -> bool:
@@ -104,18 +112,25 @@ class PartRecord:
         return self.span != self.rows
 
     def write(self) -> str:
-        """Return the part as JSON."""
-        return _write_json(asdict(self)).decode()
+        """Return all but the checksums, as JSON."""
+        names = ("part", "first", "rows", "span", "sidecars")
+        return _write_json({name: getattr(self, name) for name in names}).decode()
+
+    def entry(self) -> Entry:
+        """Return the record: JSON, sizes, then checksums and numbers."""
+        sizes = f"{self.start} {len(self.checks)} {len(self.number_checks)}"
+        head = f"{self.write()}\n{sizes}\n".encode()
+        return Entry(PART, head + self.checks + self.number_checks + self.packed)
 
     @classmethod
     def read(cls, content: bytes | str) -> "PartRecord":
-        """Read a part again."""
+        """Read a part from the table of parts."""
         with _damage_of("a part"):
             part = cls(**json.loads(content))
             _require_counts((part.part, part.first, part.rows, part.span))
             if not 0 < part.rows <= min(part.span, MAX_PART_ROWS):
                 raise ValueError(f"{part.rows} rows")
-            if part.span > MAX_SPAN:
+            if part.span > MAX_SPAN or part.checks or part.packed:
                 raise ValueError(f"numbers over a span of {part.span}")
             for kind, (size, check) in part.sidecars.items():
                 _require_counts((size,))
@@ -124,41 +139,23 @@ class PartRecord:
             return part
 
 
-@dataclass(frozen=True)
-class Chunks:
-    """Checksums of the chunks of a part that are new or grew.
-
-    Args:
-        start: Number of the first chunk of rows.
-        rows: Their checksums, one after the other.
-        numbers: Those of the chunks of the file of numbers, from its first on.
-        packed: What that file says, packed; nothing where there are no gaps.
-    """
-
-    start: int
-    rows: bytes
-    numbers: bytes = b""
-    packed: bytes = b""
-
-
-def part_entry(part: PartRecord, chunks: Chunks) -> Entry:
-    """Return the record of a part: JSON, sizes, then checksums and numbers."""
-    sizes = f"{chunks.start} {len(chunks.rows)} {len(chunks.numbers)}"
-    head = f"{part.write()}\n{sizes}\n".encode()
-    return Entry(PART, head + chunks.rows + chunks.numbers + chunks.packed)
-
-
-def read_part(payload: bytes) -> tuple[PartRecord, Chunks]:
+def read_part(payload: bytes) -> PartRecord:
     """Read the record of a part again."""
     with _damage_of("a part"):
         content, sizes, rest = payload.split(b"\n", 2)
         start, rows, numbers = map(int, sizes.split())
         _require_counts((start, rows, numbers))
-        if (rows + numbers) % DIGEST_BYTES or rows + numbers > len(rest):
+        end = rows + numbers
+        if rows % DIGEST_BYTES or numbers % DIGEST_BYTES or end > len(rest):
             raise ValueError("its checksums")
-        packed = rest[rows + numbers :]
-        checks = rest[:rows], rest[rows : rows + numbers]
-        return PartRecord.read(content), Chunks(start, *checks, packed)
+        part = PartRecord.read(content)
+        return replace(
+            part,
+            start=start,
+            checks=rest[:rows],
+            number_checks=rest[rows:end],
+            packed=rest[end:],
+        )
 
 
 def pack_numbers(relative: NDArray[np.unsignedinteger]) -> bytes:
@@ -175,20 +172,19 @@ def unpack_numbers(packed: bytes, count: int) -> NDArray[np.uint32]:
         return np.cumsum(np.frombuffer(content, "<u4"), dtype=np.uint32)
 
 
-def join_parts(payloads: Iterable[bytes]) -> dict[int, tuple[PartRecord, Chunks]]:
+def join_parts(payloads: Iterable[bytes]) -> dict[int, PartRecord]:
     """Join what the records of parts say, in their order, by the parts' numbers."""
     checks: dict[int, bytearray] = {}
-    last: dict[int, tuple[PartRecord, Chunks]] = {}
-    for payload in payloads:
-        part, chunks = last_read = read_part(payload)
+    last: dict[int, PartRecord] = {}
+    for part in map(read_part, payloads):
         known = checks.setdefault(part.part, bytearray())
-        start = chunks.start * DIGEST_BYTES
+        start = part.start * DIGEST_BYTES
         known.extend(bytes(max(0, start - len(known))))  # of a record that is lost
-        known[start:] = chunks.rows
-        last[part.part] = last_read
+        known[start:] = part.checks
+        last[part.part] = part
     return {
-        number: (part, replace(chunks, start=0, rows=bytes(checks[number])))
-        for number, (part, chunks) in last.items()
+        number: replace(part, start=0, checks=bytes(checks[number]))
+        for number, part in last.items()
     }
 
 
@@ -237,7 +233,7 @@ def read_range(payload: bytes) -> range:
 
 def log_entries(
     about: About,
-    parts: Iterable[tuple[PartRecord, Chunks]],
+    parts: Iterable[PartRecord],
     ranges: Iterable[range],
     removed: Iterable[int],
     items: Iterable[tuple[int, str, str]],
@@ -249,8 +245,8 @@ def log_entries(
     content, and come in the order of numbers.
     """
     yield about.entry()
-    for part, chunks in parts:
-        yield part_entry(part, chunks)
+    for part in parts:
+        yield part.entry()
     yield from map(range_entry, ranges)
     yield from removal_entries(removed)
     for number, id, content in items:

@@ -51,30 +51,18 @@ class _Standing(NamedTuple):
     """How far the catalogue follows the log, as seen at one moment.
 
     Args:
-        seen: The last commit that was acknowledged.
         state: Of the catalogue; None where it has none that can be read.
         is_usable: Whether the catalogue was made from this log, and has a checksum.
         is_chained: Whether the log holds the last commit of the catalogue.
-        is_at_end: Whether the log ends with that commit.
+        is_complete: Whether the catalogue has every commit that was acknowledged.
+        is_current: Whether nothing is to be done.
     """
 
-    seen: Acknowledged
     state: State | None
     is_usable: bool = False
     is_chained: bool = False
-    is_at_end: bool = False
-
-    @property
-    def is_complete(self) -> bool:
-        """Tell whether the catalogue holds every acknowledged commit."""
-        return self.state is not None and self.state.sequence >= self.seen.sequence
-
-    @property
-    def is_current(self) -> bool:
-        """Tell whether nothing is to be done."""
-        return (
-            self.is_usable and self.is_chained and self.is_at_end and self.is_complete
-        )
+    is_complete: bool = False
+    is_current: bool = False
 
 
 def _compare(folder: Path) -> _Standing:
@@ -84,13 +72,15 @@ def _compare(folder: Path) -> _Standing:
         header = parse_header(folder, log.read(HEADER_BYTES))
         seen, state = _require_acknowledged(folder), read_state(folder)
         if state is None:
-            return _Standing(seen, None)
+            return _Standing(None)
         is_of_log = (state.uid, state.first) == (header.uid, header.first)
         log.seek(max(0, state.offset - DIGEST_BYTES))
         is_chained = log.read(DIGEST_BYTES) == state.chain
         is_at_end = os.fstat(log.fileno()).st_size == state.offset
     is_usable = is_of_log and (folder / CHECK).exists()
-    return _Standing(seen, state, is_usable, is_chained, is_at_end)
+    is_complete = state.sequence >= seen.sequence
+    is_current = is_usable and is_chained and is_at_end and is_complete
+    return _Standing(state, is_usable, is_chained, is_complete, is_current)
 
 
 def recover(folder: Path) -> None:
@@ -126,19 +116,14 @@ def make_current(folder: Path) -> None:
                 "Open it once where it can be written, or copy it there."
             )
         try:
-            lock = WriterLock(folder)
+            with WriterLock(folder):
+                return recover(folder)
         except IndexBusy:
             if found.is_complete:
                 return  # a writer is at work, and sees to the rest
             if not left:
                 raise
             time.sleep(_PAUSE_SECONDS)  # it is about to commit, or makes the catalogue
-            continue
-        try:
-            recover(folder)
-        finally:
-            lock.release()
-        return
 
 
 def _replay_tail(folder: Path, state: State) -> None:

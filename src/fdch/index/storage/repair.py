@@ -43,7 +43,6 @@ from fdch.index.storage.locking import WriterLock
 from fdch.index.storage.log import RANGE, LogHeader, write_log
 from fdch.index.storage.records import (
     About,
-    Chunks,
     Commit,
     PartRecord,
     log_entries,
@@ -92,14 +91,11 @@ def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
     done = Repair()
     with translate_os_errors(folder):
         require_plain(folder)
-        lock = WriterLock(folder)
-        try:
+        with WriterLock(folder):
             _repair(folder, encode, done)
             done.left = verify_folder(folder, is_locked=True).problems
             seen, _ = read_acknowledged(folder)
             done.items = seen.items if seen is not None else 0
-        finally:
-            lock.release()
     return done
 
 
@@ -197,18 +193,16 @@ class _Rebuilder:
 
     def repair_parts(self) -> None:
         """Restore the files of parts; note the items whose codes are lost."""
-        for number, (part, chunks) in self._parts.items():
+        for number, part in self._parts.items():
             if part.has_gaps:
-                self._repair_numbers(part, chunks)
-            chunks = self._repair_rows(part, chunks)
-            part = self._repair_sidecars(part)
-            self._parts[number] = part, chunks
+                self._repair_numbers(part)
+            self._parts[number] = self._repair_sidecars(self._repair_rows(part))
 
     def write(self, about: About) -> None:
         """Write log, catalogue and acknowledged slots of what is left."""
         copies = self._copies
         living, dead, items = self._sort_numbers()
-        ends = [part.first + part.span for part, _ in self._parts.values()]
+        ends = [part.first + part.span for part in self._parts.values()]
         counts = Commit(
             commit=max(copies.counts.commit, copies.acknowledged) + 1,
             items=items,
@@ -277,22 +271,22 @@ class _Rebuilder:
         payload = self._copies.items.get(number)
         return str(number) if payload is None else read_item(payload)[1]
 
-    def _repair_numbers(self, part: PartRecord, chunks: Chunks) -> None:
+    def _repair_numbers(self, part: PartRecord) -> None:
         """Write a damaged file of numbers again, which the log has as well."""
         segment = self._place.numbers(part.part)
-        if any(segment_problems(segment, part.rows, chunks.numbers)):
+        if any(segment_problems(segment, part.rows, part.number_checks)):
             name = self._set_aside(segment)
-            segment.create(unpack_numbers(chunks.packed, part.rows))
+            segment.create(unpack_numbers(part.packed, part.rows))
             self._done.restored.append(f"{name}: written again from the log")
 
-    def _repair_rows(self, part: PartRecord, chunks: Chunks) -> Chunks:
+    def _repair_rows(self, part: PartRecord) -> PartRecord:
         """Restore damaged chunks of codes from their items, or give them up."""
         segment = self._place.rows(part.part)
-        if not any(segment_problems(segment, part.rows, chunks.rows)):
-            return chunks
+        if not any(segment_problems(segment, part.rows, part.checks)):
+            return part
         name = self._set_aside(segment)
         segment.restore(part.rows)
-        checks, numbers = bytearray(chunks.rows), _numbers((part, chunks))
+        checks, numbers = bytearray(part.checks), _numbers(part)
         what = "header"
         for chunk, present in segment.chunks(part.rows):
             at = slice(chunk * DIGEST_BYTES, (chunk + 1) * DIGEST_BYTES)
@@ -311,7 +305,7 @@ class _Rebuilder:
                 self.is_changed = True
         if what == "header":
             self._done.restored.append(f"{name}: {what}")
-        return replace(chunks, rows=bytes(checks))
+        return replace(part, checks=bytes(checks))
 
     def _encode_again(self, numbers: list[int]) -> bytes:
         """Encode items again; nothing where one is not known or not as it was."""
@@ -342,10 +336,9 @@ class _Rebuilder:
         return name
 
 
-def _numbers(part: tuple[PartRecord, Chunks]) -> NDArray[np.int64]:
+def _numbers(part: PartRecord) -> NDArray[np.int64]:
     """Return the numbers of all rows of a part."""
-    record, chunks = part
-    relative = np.arange(record.rows, dtype=np.int64)
-    if record.has_gaps:
-        relative = unpack_numbers(chunks.packed, record.rows).astype(np.int64)
-    return record.first + relative
+    relative = np.arange(part.rows, dtype=np.int64)
+    if part.has_gaps:
+        relative = unpack_numbers(part.packed, part.rows).astype(np.int64)
+    return part.first + relative

@@ -29,7 +29,6 @@ from fdch.index.storage.log import (
 )
 from fdch.index.storage.records import (
     About,
-    Chunks,
     Commit,
     PartRecord,
     item_entry,
@@ -84,7 +83,7 @@ class Replay:
         found = sorted(self.records.items())
         return [entry.payload for _, entry in found if entry.kind == kind]
 
-    def parts(self) -> dict[int, tuple[PartRecord, Chunks]]:
+    def parts(self) -> dict[int, PartRecord]:
         """Return all parts with the checksums of their chunks."""
         return join_parts(self.payloads(PART))
 

@@ -28,14 +28,11 @@ def staging_folder(target: Path, uid: str) -> Iterator[Path]:
     """Make a locked folder beside a target; it is gone at the end if not renamed."""
     staging = target.with_name(_PREFIX + uid)
     staging.mkdir()
-    lock = None
     try:
-        lock = WriterLock(staging)
-        yield staging
+        with WriterLock(staging):
+            yield staging
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-        if lock is not None:
-            lock.release()
 
 
 def clear_staging(folder: Path) -> None:
@@ -49,9 +46,8 @@ def clear_staging(folder: Path) -> None:
 
 def _clear(staging: Path) -> None:
     if _is_left(staging):
-        lock = WriterLock(staging)
-        shutil.rmtree(staging, ignore_errors=True)
-        lock.release()
+        with WriterLock(staging):
+            shutil.rmtree(staging, ignore_errors=True)
 
 
 def _is_left(staging: Path) -> bool:

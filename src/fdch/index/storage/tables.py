@@ -175,7 +175,7 @@ class Applier:
             (kind.decode(), sequence, payload, check),
         )
         if kind == PART:
-            part, _ = read_part(payload)
+            part = read_part(payload)
             content = part.write()
             row = (part.part, content, digest(content.encode(), uid, "part"))
             self._connection.execute(

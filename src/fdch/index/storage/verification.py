@@ -64,7 +64,7 @@ def verify_folder(
     with ExitStack() as stack, translate_os_errors(folder):
         require_plain(folder)
         if not is_locked and _can_lock(folder):
-            stack.callback(WriterLock(folder).release)
+            stack.enter_context(WriterLock(folder))
         return Verification(tuple(_problems(folder, progress)))
 
 
@@ -148,7 +148,7 @@ def _record_problems(connection: sqlite3.Connection, log: Replay) -> Iterator[Pr
     if left:
         yield Problem(CATALOGUE, "records", f"{len(left)} are missing")
     parts = dict(connection.execute("SELECT part, content FROM parts"))
-    if parts != {number: part.write() for number, (part, _) in log.parts().items()}:
+    if parts != {number: part.write() for number, part in log.parts().items()}:
         yield Problem(CATALOGUE, "parts", "they are not those of the log")
 
 
@@ -202,10 +202,10 @@ def _file_problems(folder: Path, log: Replay) -> Iterator[Problem]:
     if log.about is None:
         return
     place, parts = Place(folder, log.uid, log.about.bits), log.parts()
-    for _, (part, chunks) in sorted(parts.items()):
-        yield from part_problems(place, part, chunks)
+    for _, part in sorted(parts.items()):
+        yield from part_problems(place, part)
         yield from file_problems(folder, sidecar_rows(part))
-    yield from _owner_problems(log, [part for part, _ in parts.values()])
+    yield from _owner_problems(log, list(parts.values()))
     files = list(log.about.files)
     yield from file_problems(folder, files)
     known = {path for path, *_ in files}
