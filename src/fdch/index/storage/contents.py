@@ -2,7 +2,8 @@
 
 from contextlib import suppress
 
-from fdch.index.storage.items import require_texts
+from fdch.errors import DamagedIndex
+from fdch.index.storage.layout import CATALOGUE, REPAIR
 from fdch.index.storage.snapshot import View
 from fdch.index.store import Cell, Contents
 
@@ -31,7 +32,7 @@ def describe(view: View) -> dict[str, object]:
         "compacted": sum(part.is_compacted for part in snapshot.parts),
         "bytes": size,
         "columns": list(number_columns(view)),
-        "commit": snapshot.commit,
+        "commit": snapshot.state.commit,
     }
 
 
@@ -39,7 +40,9 @@ def number_columns(view: View) -> dict[str, int]:
     """Return the columns that items have had, and the numbers that stand for them."""
     query = 'SELECT name, "column" FROM columns ORDER BY "column"'
     found = dict(view.connection.execute(query))
-    require_texts(found, "the name of a column")
+    if not all(isinstance(name, str) for name in found):
+        path = view.snapshot.place.folder / CATALOGUE
+        raise DamagedIndex(f"'{path}': the name of a column is no text. {REPAIR}")
     return found
 
 

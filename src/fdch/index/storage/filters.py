@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from fdch.errors import DataError, suggestion
 from fdch.index.search.gallery import Gallery
+from fdch.index.storage.contents import number_columns
 from fdch.index.storage.items import (
     MAX_EXACT,
     Value,
     as_number,
     as_whole,
-    require_texts,
     spellings,
 )
 from fdch.index.storage.snapshot import View
@@ -25,15 +25,13 @@ from fdch.index.store import LABEL, Condition
 NUMBERS_AT_A_TIME = 2**25
 MAX_BYTES = 256 * 2**20
 _MAX_KNOWN = 64
+Numbers = NDArray[np.int64]
+Clause = tuple[str, tuple[Value, ...]]  # of a query, with what to fill in
 _TEXT = "CASE spelled WHEN '' THEN CAST(value AS TEXT) ELSE spelled END"
 
 
 def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> None:
-    """Refuse conditions on a column that no item has.
-
-    Raises:
-        DataError: Naming the column and the nearest known one.
-    """
+    """Refuse conditions on a column that no item has; name the nearest known one."""
     names = list(dict.fromkeys([LABEL, *known]))
     for condition in conditions:
         if condition.column not in names:
@@ -56,7 +54,7 @@ class Allowed:
 
     def gallery(self, view: View, where: Sequence[Condition]) -> Gallery:
         """Give the gallery in which only items that fulfil conditions are found."""
-        key, commit = tuple(where), view.snapshot.commit
+        key, commit = tuple(where), view.snapshot.state.commit
         with self._guard:
             if commit != self._commit:  # nor hold files that were replaced
                 self._known.clear()
@@ -66,7 +64,7 @@ class Allowed:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        numbers = allowed_numbers(view.connection, where)
+        numbers = allowed_numbers(view, where)
         positions = view.snapshot.positions(numbers)
         found = view.snapshot.gallery.only(positions[positions >= 0])
         with self._guard:
@@ -94,16 +92,14 @@ def _bytes(gallery: Gallery) -> int:
     )
 
 
-def allowed_numbers(
-    connection: sqlite3.Connection, conditions: Sequence[Condition]
-) -> NDArray[np.int64]:
+def allowed_numbers(view: View, conditions: Sequence[Condition]) -> Numbers:
     """Give the numbers of all items that fulfil all conditions, rising."""
-    names = dict(connection.execute('SELECT name, "column" FROM columns'))
-    require_texts(names, "the name of a column")
+    names = number_columns(view)
     require_columns(conditions, names)
-    allowed: NDArray[np.int64] | None = None
+    allowed: Numbers | None = None
     for condition in conditions:
-        numbers = _numbers(connection, names.get(condition.column, -1), condition)
+        column = names.get(condition.column, -1)
+        numbers = _numbers(view.connection, column, condition)
         if allowed is not None:
             numbers = numbers[np.isin(numbers, allowed, assume_unique=True)]
         allowed = numbers
@@ -114,34 +110,24 @@ def allowed_numbers(
 
 def _numbers(
     connection: sqlite3.Connection, column: int, condition: Condition
-) -> NDArray[np.int64]:
-    if not condition.values or (
-        len(condition.values) > 1 and condition.operator != "in"
-    ):
+) -> Numbers:
+    operator, values = condition.operator, list(dict.fromkeys(condition.values))
+    if not values or (len(condition.values) > 1 and operator != "in"):
         raise DataError(
-            f"a condition with '{condition.operator}' on '{condition.column}' has "
+            f"a condition with '{operator}' on '{condition.column}' has "
             f"{len(condition.values)} values; it takes one."
         )
-    operator, values = condition.operator, dict.fromkeys(condition.values)
+    if operator not in ("=", "!=", "in"):
+        return _fetch(connection, column, _ordered(operator, values[0]))
     alike = [clause for text in values for clause in _alike(connection, column, text)]
-    if operator in ("=", "in"):
-        return _fetched(connection, column, alike)
+    numbers = _fetch(connection, column, alike)
     if operator != "!=":
-        return _fetched(connection, column, _ordered(operator, condition.values[0]))
-    others = _fetched(connection, column, [("value IS NOT NULL", ())])
-    wrong = _fetched(connection, column, alike)
-    return np.setdiff1d(others, wrong, assume_unique=True)
+        return numbers
+    others = _fetch(connection, column, [("value IS NOT NULL", ())])
+    return np.setdiff1d(others, numbers, assume_unique=True)
 
 
-def _once(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sort numbers and drop repeats: ten times faster than np.unique."""
-    numbers = np.sort(numbers)
-    return numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]
-
-
-def _alike(
-    connection: sqlite3.Connection, column: int, text: str
-) -> list[tuple[str, tuple[Value, ...]]]:
+def _alike(connection: sqlite3.Connection, column: int, text: str) -> list[Clause]:
     """Give parts of a query that together find the cells equal to a value."""
     number = as_number(text)
     if number is None:
@@ -158,7 +144,7 @@ def _alike(
     ]
 
 
-def _ordered(operator: str, text: str) -> list[tuple[str, tuple[Value, ...]]]:
+def _ordered(operator: str, text: str) -> list[Clause]:
     """Give parts of a query that together find the cells before or after a value.
 
     SQLite sorts every number before every text, so '' divides the two.
@@ -170,11 +156,9 @@ def _ordered(operator: str, text: str) -> list[tuple[str, tuple[Value, ...]]]:
     return [texts, (f"value {operator} ? AND value < ''", (number,))]
 
 
-def _fetched(
-    connection: sqlite3.Connection,
-    column: int,
-    clauses: list[tuple[str, tuple[Value, ...]]],
-) -> NDArray[np.int64]:
+def _fetch(
+    connection: sqlite3.Connection, column: int, clauses: list[Clause]
+) -> Numbers:
     """Give the numbers of the items that fulfil one of some clauses, rising.
 
     They are fetched as one text, three times faster than row by row, or as some
@@ -194,4 +178,6 @@ def _fetched(
             found.append(np.fromstring(listed or "", dtype=np.int64, sep=","))
             is_last = len(found[-1]) < NUMBERS_AT_A_TIME
             offset += NUMBERS_AT_A_TIME
-    return _once(np.concatenate(found))
+    numbers = np.sort(np.concatenate(found))
+    # without repeats, ten times faster than np.unique
+    return numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]

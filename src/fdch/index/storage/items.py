@@ -118,16 +118,6 @@ def _encode(cell: Cell) -> str:
     return encode_basestring(cell) if type(cell) is str else json.dumps(cell)
 
 
-def require_texts(names: Iterable[object], what: str) -> None:
-    """Refuse a catalogue in which something else stands where texts were put."""
-    for name in names:
-        if not isinstance(name, str):
-            raise DamagedIndex(
-                f"{what} is no text but {type(name).__name__}: the catalogue of the "
-                "index is damaged. Run 'fdch index verify' to see what is wrong."
-            )
-
-
 def cells_of(id: str, content: str) -> tuple[CellRow, ...]:
     """Give the cells that belong to a stored row."""
     item = from_row(id, content)

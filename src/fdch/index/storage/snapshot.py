@@ -43,11 +43,6 @@ class Snapshot:
     parts: tuple[OpenPart, ...]
     ranges: NDArray[np.int64]
 
-    @property
-    def commit(self) -> int:
-        """Return the number of the commit."""
-        return self.state.commit
-
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Give the position of each part's first row, and the end of the last."""
