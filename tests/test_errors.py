@@ -11,6 +11,7 @@ from fdch.errors import (
     LabelError,
     MissingExtra,
     MissingFile,
+    MissingIndex,
     MissingRun,
     NotFitted,
     SettingError,
@@ -28,6 +29,7 @@ from fdch.runs.run import open_run
         (NotFitted, ValueError),
         (MissingFile, FileNotFoundError),
         (MissingRun, FileNotFoundError),
+        (MissingIndex, FileNotFoundError),
         (MissingExtra, ImportError),
     ],
 )

@@ -2,7 +2,8 @@
 
 import pytest
 
-from fdch.errors import IndexFolderError
+from fdch.errors import IndexFolderError, MissingIndex
+from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.repair import repair_folder
 from fdch.index.storage.verification import verify_folder
 
@@ -14,7 +15,7 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(look, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("look", [verify_folder, repair_folder])
+@pytest.mark.parametrize("look", [verify_folder, repair_folder, CodeFolder.open])
 def test_a_folder_that_is_not_there_is_told(look, tmp_path):
-    with pytest.raises(IndexFolderError, match="is not there"):
+    with pytest.raises(MissingIndex, match="is not there"):
         look(tmp_path / "index")

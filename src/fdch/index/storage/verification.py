@@ -18,7 +18,7 @@ from fdch.index.storage.checking import (
     part_problems,
     sidecar_rows,
 )
-from fdch.index.storage.items import cells_of, from_row
+from fdch.index.storage.items import cell_rows, from_row
 from fdch.index.storage.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
@@ -162,11 +162,12 @@ def _item_problems(
         items += 1
         is_intact = is_intact_item(log.uid, number, id, content, check)
         if not is_intact or log.items.get(number) != check:
-            what = "it is not as written"
-            yield Problem(CATALOGUE, f"item {str(id)[:80]!r}", what)
+            where = f"item {str(id)[:80]!r}"
+            yield Problem(CATALOGUE, where, "it is not as written")
             continue
-        yield from _picture_problems(folder, from_row(id, content))
-        for name, value, spelled in cells_of(id, content):
+        item = from_row(id, content)
+        yield from _picture_problems(folder, item)
+        for name, value, spelled in cell_rows(item.labels, item.columns):
             expected += hash((columns.get(name), value, number, spelled))
             count += 1
     if items != len(log.items):
