@@ -48,12 +48,7 @@ _TRIES = 20
 
 
 class Access:
-    """An open index folder.
-
-    Args:
-        folder: Where it lies.
-        writable: Whether to take the writer's lock.
-    """
+    """An open index folder, under the writer's lock where it is writable."""
 
     def __init__(self, folder: Path, *, writable: bool) -> None:
         _require_usable(folder, writable)

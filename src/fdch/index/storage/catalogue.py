@@ -110,9 +110,7 @@ class Reader(sqlite3.Connection):
 class Catalogue:
     """Connections to the catalogue of a folder: many to read, one to write.
 
-    Args:
-        folder: The index.
-        writable: Whether to open one to write. Its holder has the writer's lock.
+    Who opens it writable has the writer's lock.
     """
 
     def __init__(self, folder: Path, *, writable: bool) -> None:
@@ -137,11 +135,7 @@ class Catalogue:
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
-        """Give a connection inside one read transaction.
-
-        Raises:
-            IndexBusy: The file was written meanwhile, where SQLite could not lock it.
-        """
+        """Give a connection inside one read transaction."""
         reader = self._take_reader()
         try:
             reader.execute("BEGIN")
@@ -161,11 +155,7 @@ class Catalogue:
             self._idle.append(reader)
 
     def require_unmoved(self, reader: Reader) -> None:
-        """Refuse what was read of a file that was written meanwhile.
-
-        Raises:
-            IndexBusy: A reader that may not write has no lock to keep a writer off.
-        """
+        """Refuse what was read, without a lock, of a file that was written since."""
         if reader.still is not None and reader.still != file_version(self.path):
             raise IndexBusy(
                 f"index '{self.folder}' was written while this process read it, which "

@@ -82,11 +82,7 @@ class Change:
         self._count(-len(gone))
 
     def apply(self) -> tuple[bytes, State]:
-        """Apply the change to the catalogue.
-
-        Returns:
-            The records to append to the log, and the state after them.
-        """
+        """Apply it to the catalogue; return records for the log, and the new state."""
         before, entries = (
             self.view.snapshot.state,
             [*self._entries, self._counts.entry()],

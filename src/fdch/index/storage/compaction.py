@@ -79,11 +79,7 @@ def _parts_to_rewrite(parts: Sequence[OpenPart]) -> list[OpenPart]:
 
 
 def _keep_parts(view: View, old: Sequence[OpenPart]) -> list[PartRecord]:
-    """Return the parts that stay; check those that are to be copied.
-
-    Raises:
-        DamagedIndex: A damaged code would get a checksum that holds.
-    """
+    """Return the parts that stay; refuse to copy damage under a new checksum."""
     place = view.snapshot.place
     known = join_parts(kept_records(view.connection, place.uid, PART))
     for record in (part.record for part in old):

@@ -46,11 +46,7 @@ class Row(NamedTuple):
 
 
 def to_row(item: Item) -> Row:
-    """Check an item and make its row.
-
-    Raises:
-        DataError: Naming what cannot be stored.
-    """
+    """Check an item and make its row."""
     columns = _require_item(item)
     content = _write_content(item, columns)
     if len(content) > MAX_CONTENT_CHARACTERS or len(columns) > MAX_COLUMNS:

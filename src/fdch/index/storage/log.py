@@ -55,17 +55,11 @@ class Entry(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The end of a log, or of the part of it that is known.
+    """The end of a log, or of the part of it that is known."""
 
-    Args:
-        sequence: Number of the last record before it; a log has no gaps.
-        offset: Bytes before it.
-        chain: Check of that record.
-    """
-
-    sequence: int
-    offset: int
-    chain: bytes
+    sequence: int  # number of the last record before it; a log has no gaps
+    offset: int  # bytes before it
+    chain: bytes  # check of that record
 
 
 class Record(NamedTuple):
@@ -82,15 +76,10 @@ class Record(NamedTuple):
 
 
 class LogHeader(NamedTuple):
-    """The first bytes of a log.
+    """The first bytes of a log."""
 
-    Args:
-        uid: Identity of the index.
-        first: Sequence number before that of the first record.
-    """
-
-    uid: bytes
-    first: int
+    uid: bytes  # identity of the index
+    first: int  # sequence number before that of the first record
 
     def pack(self) -> bytes:
         """Return the header as it stands in the file."""
@@ -214,13 +203,8 @@ def read_records(
 ) -> Iterator[Record]:
     """Read records from a position on.
 
-    Args:
-        folder: The index.
-        uid: Its identity.
-        start: Where to begin.
-        end: Offset to stop at; the end of the file if not given.
-        skip_damage: Whether to go on behind damage. The check before a record stands
-            right in front of it, so that a record proves itself wherever it begins.
+    `skip_damage` goes on behind damage: the check before a record stands right in
+    front of it, so that a record proves itself wherever it begins.
     """
     last, offset = start.sequence, start.offset
     with (folder / LOG).open("rb", buffering=_READ_BYTES) as file:

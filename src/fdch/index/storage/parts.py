@@ -41,25 +41,15 @@ CHECKED_BYTES = 2**26  # of a file that is checked when it is mapped
 
 @dataclass(frozen=True, eq=False)
 class OpenPart:
-    """A part's files, mapped.
+    """A part's files, mapped."""
 
-    Args:
-        record: What the catalogue says of it.
-        rows: Its codes, in order of insertion.
-        numbers: Of its items, less the first's, where there are gaps.
-        dead: Which of its rows were removed.
-        grouped: The codes again, as the grouping orders them.
-        grouping: Blocks with bounds.
-        buckets: Tables for small radii.
-    """
-
-    record: PartRecord
-    rows: Rows
-    numbers: NDArray[np.unsignedinteger] | None
-    dead: NDArray[np.bool_] | None = None
-    grouped: Rows | None = None
-    grouping: Grouping | None = None
-    buckets: Buckets | None = None
+    record: PartRecord  # what the catalogue says of it
+    rows: Rows  # its codes, in order of insertion
+    numbers: NDArray[np.unsignedinteger] | None  # less the first's, where gaps are
+    dead: NDArray[np.bool_] | None = None  # which of its rows were removed
+    grouped: Rows | None = None  # the codes again, as the grouping orders them
+    grouping: Grouping | None = None  # blocks with bounds
+    buckets: Buckets | None = None  # tables for small radii
 
     def offsets(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Find items by number: offsets of their rows, -1 where there is none."""

@@ -82,29 +82,18 @@ class Commit:
 
 @dataclass(frozen=True)
 class PartRecord:
-    """One part of the codes. The catalogue's table of parts has no checksums.
+    """One part of the codes. The catalogue's table of parts has no checksums."""
 
-    Args:
-        part: Number of its files.
-        first: Number of its first item.
-        rows: How many rows count.
-        span: Its last item's number less the first's, and 1.
-        sidecars: Bytes and checksum of the files that make searching it faster.
-        start: Number of the first chunk of rows that is new or grew.
-        checks: Checksums of the chunks from there on, one after the other.
-        number_checks: Those of the file of numbers, from its first chunk on.
-        packed: What that file says, packed; nothing where there are no gaps.
-    """
-
-    part: int
-    first: int
-    rows: int
-    span: int
+    part: int  # number of its files
+    first: int  # number of its first item
+    rows: int  # how many rows count
+    span: int  # its last item's number less the first's, and 1
+    # bytes and checksum of the files that make searching it faster
     sidecars: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    start: int = 0
-    checks: bytes = b""
-    number_checks: bytes = b""
-    packed: bytes = b""
+    start: int = 0  # number of the first chunk of rows that is new or grew
+    checks: bytes = b""  # checksums of the chunks from there on, one after the other
+    number_checks: bytes = b""  # those of the file of numbers, from its first chunk on
+    packed: bytes = b""  # what that file says, packed; nothing where there are no gaps
 
     @property
     def has_gaps(self) -> bool:

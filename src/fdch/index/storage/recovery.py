@@ -48,21 +48,13 @@ _PAUSE_SECONDS = 0.05
 
 
 class _Standing(NamedTuple):
-    """How far the catalogue follows the log, as seen at one moment.
+    """How far the catalogue follows the log, as seen at one moment."""
 
-    Args:
-        state: Of the catalogue; None where it has none that can be read.
-        is_usable: Whether the catalogue was made from this log, and has a checksum.
-        is_chained: Whether the log holds the last commit of the catalogue.
-        is_complete: Whether the catalogue has every commit that was acknowledged.
-        is_current: Whether nothing is to be done.
-    """
-
-    state: State | None
-    is_usable: bool = False
-    is_chained: bool = False
-    is_complete: bool = False
-    is_current: bool = False
+    state: State | None  # of the catalogue; None where it has none that can be read
+    is_usable: bool = False  # it was made from this log, and has a checksum
+    is_chained: bool = False  # the log holds its last commit
+    is_complete: bool = False  # it has every commit that was acknowledged
+    is_current: bool = False  # nothing is to be done
 
 
 def _compare(folder: Path) -> _Standing:

@@ -65,21 +65,13 @@ Encode = Callable[[Sequence[Item]], Codes]
 
 @dataclass
 class Repair:
-    """What a repair did.
+    """What a repair did."""
 
-    Args:
-        restored: What was damaged and is now as it was written.
-        lost: Ids of items that are lost.
-        unnamed: Losses whose ids are not known.
-        left: What is still wrong, such as a damaged file of the model.
-        items: How many items the index holds now.
-    """
-
-    restored: list[str] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
-    unnamed: list[str] = field(default_factory=list)
-    left: tuple[Problem, ...] = ()
-    items: int = 0
+    restored: list[str] = field(default_factory=list)  # now as it was written
+    lost: list[str] = field(default_factory=list)  # ids of items that are lost
+    unnamed: list[str] = field(default_factory=list)  # losses whose ids are not known
+    left: tuple[Problem, ...] = ()  # still wrong, such as a file of the model
+    items: int = 0  # how many items the index holds now
 
 
 def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
@@ -220,11 +212,7 @@ class _Rebuilder:
         rebuild_catalogue(self._folder)
 
     def _sort_numbers(self) -> tuple[list[int], list[int], int]:
-        """Find which numbers have an item; report what is lost.
-
-        Returns:
-            Numbers of named items, of rows without an item, and how many items are.
-        """
+        """Report what is lost; return named items, rows without one, and a count."""
         copies = self._copies
         coded = np.unique(
             np.concatenate(

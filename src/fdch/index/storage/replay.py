@@ -46,23 +46,16 @@ _READERS = {REMOVAL: read_removal, RANGE: read_range, PART: read_part}
 
 @dataclass
 class Replay:
-    """What records say together.
+    """What records say together."""
 
-    Args:
-        uid: Identity of the index.
-        about: What never changes of it.
-        counts: What the last commit says.
-        items: By number, the digest of each item's record; for a repair its payload.
-        records: Removals, ranges and parts, by sequence number.
-        end: Where the last commit ends.
-    """
-
-    uid: bytes
-    about: About | None = None
-    counts: Commit = field(default_factory=Commit)
+    uid: bytes  # identity of the index
+    about: About | None = None  # what never changes of it
+    counts: Commit = field(default_factory=Commit)  # what the last commit says
+    # by number, the digest of each item's record; for a repair its payload
     items: dict[int, bytes] = field(default_factory=dict)
+    # removals, ranges and parts, by sequence number
     records: dict[int, Entry] = field(default_factory=dict)
-    end: Position = _NOWHERE
+    end: Position = _NOWHERE  # where the last commit ends
 
     def take(self, sequence: int, entry: Entry, item: bytes) -> None:
         """Apply one record, if a version of this program can have written it."""
@@ -107,17 +100,11 @@ def replay_log(folder: Path, until: int | None = None) -> Replay:
 
 @dataclass
 class Copies(Replay):
-    """What log and catalogue prove together, of removed items too.
+    """What log and catalogue prove together, of removed items too."""
 
-    Args:
-        expected: Numbers of the items that the log of today had.
-        sequence: The highest number that is known to have been used.
-        acknowledged: Number of the last commit that was acknowledged.
-    """
-
-    expected: set[int] = field(default_factory=set)
-    sequence: int = 0
-    acknowledged: int = 0
+    expected: set[int] = field(default_factory=set)  # numbers in the log of today
+    sequence: int = 0  # the highest number that is known to have been used
+    acknowledged: int = 0  # number of the last commit that was acknowledged
 
 
 def replay_copies(folder: Path, is_whole: bool) -> Copies:

@@ -35,23 +35,14 @@ _CHUNKS_AT_A_TIME = 1024
 
 @dataclass(frozen=True)
 class Segment:
-    """Where the rows of one part lie, and how they look.
+    """Where the rows of one part lie, and how they look."""
 
-    Args:
-        folder: The index.
-        uid: Its identity.
-        part: Number of the part.
-        kind: "rows" for codes, "numbers" for which items they belong to.
-        dtype: Of one value.
-        width: Values in a row.
-    """
-
-    folder: Path
-    uid: bytes
-    part: int
-    kind: str
-    dtype: np.dtype[np.unsignedinteger]
-    width: int = 1
+    folder: Path  # the index
+    uid: bytes  # its identity
+    part: int  # number of the part
+    kind: str  # "rows" for codes, "numbers" for which items they belong to
+    dtype: np.dtype[np.unsignedinteger]  # of one value
+    width: int = 1  # values in a row
 
     @property
     def path(self) -> Path:
@@ -95,18 +86,10 @@ class Segment:
     def append(
         self, before: int, rows: NDArray[np.unsignedinteger], last: bytes
     ) -> tuple[int, bytes]:
-        """Write rows behind those that count, and flush them to disk.
+        """Write rows behind those that count before, and flush them to disk.
 
-        Args:
-            before: How many rows count so far.
-            rows: What to append.
-            last: Checksum of the last chunk so far, where it is not full.
-
-        Returns:
-            Number of the first chunk that is new or grew; checksums from there on.
-
-        Raises:
-            DamagedIndex: The chunk to be continued is not as written.
+        `last` is the checksum of the last chunk, where it is not full. Returns the
+        first chunk that is new or grew, and the checksums from there on.
         """
         content = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
         first, inside = divmod(before, self.chunk_rows)

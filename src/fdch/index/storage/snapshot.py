@@ -29,19 +29,12 @@ _DRAWS = 4
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """All parts as of one commit.
+    """All parts as of one commit."""
 
-    Args:
-        place: The folder.
-        state: What the catalogue says of the commit.
-        parts: In order of insertion.
-        ranges: First and last number of items whose ids are running numbers, (n, 2).
-    """
-
-    place: Place
-    state: State
-    parts: tuple[OpenPart, ...]
-    ranges: NDArray[np.int64]
+    place: Place  # the folder
+    state: State  # what the catalogue says of the commit
+    parts: tuple[OpenPart, ...]  # in order of insertion
+    ranges: NDArray[np.int64]  # first and last of running numbers, (n, 2)
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -145,9 +138,7 @@ def load_snapshot(
 ) -> Snapshot:
     """See an index as of a transaction, keeping what has not changed.
 
-    Raises:
-        DamagedIndex: The catalogue and the files do not fit.
-        FileNotFoundError: A part's file is gone, perhaps by a compaction.
+    A file that is not found may be gone by a compaction.
     """
     state = State.read(connection, place.folder)
     if before is not None and before.state == state:

@@ -61,17 +61,12 @@ _ITEMS_AT_A_TIME = 10_000
 class State:
     """Up to where the catalogue follows the log, and what it then holds.
 
-    The fields are those of `Position`, of the last `Commit`, and:
-
-    Args:
-        uid: Identity of the index.
-        about: What never changes of it, as JSON.
-        first: Sequence number before the log's first; changes with each compaction.
+    The last fields are those of `Position` and of the last `Commit`.
     """
 
-    uid: bytes
-    about: str
-    first: int
+    uid: bytes  # identity of the index
+    about: str  # what never changes of it, as JSON
+    first: int  # sequence number before the log's first; changes with each compaction
     sequence: int
     offset: int
     chain: bytes
