@@ -7,7 +7,7 @@ import re
 import sqlite3
 import stat
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -107,30 +107,24 @@ _FOLDERS = (CODES, ASIDE)
 
 def require_plain(folder: Path) -> None:
     """Refuse a link under a name of ours: writing would destroy what it leads to."""
-    for name in _FILES:
-        _require_kind(folder / name, stat.S_ISREG, "file")
-    for name in (*_FOLDERS, MODEL, PICTURES):
-        _require_kind(folder / name, stat.S_ISDIR, "folder")
-    for name in _FOLDERS:
-        for path in (folder / name).glob("*"):
-            _require_kind(path, _leads_nowhere, "file")
-
-
-def _leads_nowhere(mode: int) -> bool:
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
-
-
-def _require_kind(path: Path, is_right: Callable[[int], bool], kind: str) -> None:
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return
-    if not is_right(mode):
-        what = "a link" if stat.S_ISLNK(mode) else "something else"
-        raise IndexFolderError(
-            f"'{path}' is no plain {kind} but {what}, which an index never has. Remove "
-            "it if you trust the rest of the folder, or restore the index from a copy."
-        )
+    ours = [folder / name for name in (*_FILES, *_FOLDERS, MODEL, PICTURES)]
+    inside = [path for name in _FOLDERS for path in (folder / name).glob("*")]
+    for path in [*ours, *inside]:
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
+            continue
+        may_be_folder = path.name not in _FILES
+        may_be_file = path in inside or not may_be_folder
+        is_file = may_be_file and stat.S_ISREG(mode)
+        if not is_file and not (may_be_folder and stat.S_ISDIR(mode)):
+            kind = "file" if may_be_file else "folder"
+            what = "a link" if stat.S_ISLNK(mode) else "something else"
+            raise IndexFolderError(
+                f"'{path}' is no plain {kind} but {what}, which an index never has. "
+                "Remove it if you trust the rest of the folder, or restore the index "
+                "from a copy."
+            )
 
 
 def open_plainly(path: str, flags: int) -> int:
@@ -180,20 +174,15 @@ def sync(handle: int, *, is_in_place: bool = False) -> None:
 
     `is_in_place` says that only bytes were replaced that had been there before.
     """
-    if not _sync_fully(handle):
-        only_bytes = getattr(os, "fdatasync", os.fsync)  # macOS has none
-        (only_bytes if is_in_place else os.fsync)(handle)
-
-
-def _sync_fully(handle: int) -> bool:
-    """Flush the drive's own cache as well, which macOS does on demand only."""
     try:
         import fcntl
 
+        # macOS flushes the drive's own cache on demand only
         fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # type: ignore[attr-defined,unused-ignore]
     except (ImportError, AttributeError, OSError):
-        return False  # there is no such call here, or not for this file system
-    return True
+        # there is no such call here, or not for this file system
+        only_bytes = getattr(os, "fdatasync", os.fsync)  # macOS has none
+        (only_bytes if is_in_place else os.fsync)(handle)
 
 
 def sync_folder(folder: Path) -> None:
