@@ -85,19 +85,10 @@ class State:
         """Return what the last commit said."""
         return Commit(self.commit, self.items, self.next_number, self.next_part)
 
-    def write(self, connection: sqlite3.Connection) -> None:
-        """Put the state into the catalogue."""
-        marks = ", ".join("?" * 11)
-        connection.execute(
-            f"INSERT OR REPLACE INTO state VALUES (0, {marks})",
-            (*astuple(self), self._digest()),
-        )
-
-    def _digest(self) -> bytes:
-        values = [
-            each.hex() if isinstance(each, bytes) else each for each in astuple(self)
-        ]
-        return digest(json.dumps(values).encode(), self.uid, "state")
+    def digest(self) -> bytes:
+        """Return the checksum that the catalogue keeps beside the state."""
+        values = json.dumps(astuple(self), default=bytes.hex)
+        return digest(values.encode(), self.uid, "state")
 
     @classmethod
     def read(cls, connection: sqlite3.Connection, folder: Path) -> "State":
@@ -106,7 +97,7 @@ class State:
         if row is not None:
             state, check = cls(*row[1:-1]), row[-1]
             is_typed = isinstance(state.uid, bytes) and len(state.uid) == 16
-            if is_typed and state._digest() == check:
+            if is_typed and state.digest() == check:
                 return state
         raise DamagedIndex(f"'{folder / CATALOGUE}' has lost its state. {REPAIR}")
 
@@ -115,7 +106,7 @@ class Applier:
     """Applies records to the catalogue in a transaction, a commit at a time."""
 
     def __init__(self, connection: sqlite3.Connection, state: State) -> None:
-        self._connection = connection
+        self._execute, self._execute_many = connection.execute, connection.executemany
         self.state = state
         self._pending: list[tuple[int, str, str, bytes]] = []
         self._cells: list[tuple[int, Value, int, str]] = []
@@ -159,13 +150,15 @@ class Applier:
         """Write what is pending, and the state at the end of a commit; return it."""
         self._insert_items()
         self.state = replace(self.state, **end._asdict())
-        self.state.write(self._connection)
+        marks = ", ".join("?" * 11)
+        row = (*astuple(self.state), self.state.digest())
+        self._execute(f"INSERT OR REPLACE INTO state VALUES (0, {marks})", row)
         return self.state
 
     def _keep(self, sequence: int, entry: Entry, check: bytes) -> None:
         uid, (kind, payload) = self.state.uid, entry
         check = digest(check, uid, "kept", sequence)
-        self._connection.execute(
+        self._execute(
             "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
             (kind.decode(), sequence, payload, check),
         )
@@ -173,9 +166,7 @@ class Applier:
             part = read_part(payload)
             content = part.write()
             row = (part.part, content, digest(content.encode(), uid, "part"))
-            self._connection.execute(
-                "INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", row
-            )
+            self._execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", row)
         elif kind == REMOVAL:
             self._insert_items()
             self._drop_items(read_removal(payload))
@@ -184,27 +175,21 @@ class Applier:
         """Put items in, with the cells to filter by."""
         if not self._pending:
             return
-        self._connection.executemany(
-            "INSERT INTO items VALUES (?, ?, ?, ?)", self._pending
-        )
+        self._execute_many("INSERT INTO items VALUES (?, ?, ?, ?)", self._pending)
         # sorted, each page of the table is touched once
         self._cells.sort(key=lambda cell: (cell[0], isinstance(cell[1], str), cell[1]))
-        self._connection.executemany(
-            "INSERT INTO cells VALUES (?, ?, ?, ?)", self._cells
-        )
+        self._execute_many("INSERT INTO cells VALUES (?, ?, ?, ?)", self._cells)
         self._pending, self._cells = [], []
 
     def _number_columns(self, names: set[str]) -> None:
         """Give each column a number, new ones too."""
         if self._columns and names <= self._columns.keys():
             return
-        self._connection.executemany(
+        self._execute_many(
             "INSERT OR IGNORE INTO columns (name) VALUES (?)",
             ((name,) for name in [LABEL, *sorted(names - {LABEL})]),
         )
-        self._columns = dict(
-            self._connection.execute('SELECT name, "column" FROM columns')
-        )
+        self._columns = dict(self._execute('SELECT name, "column" FROM columns'))
 
     def _drop_items(self, numbers: NDArray[np.int64]) -> None:
         """Take items out; their codes stay until the next compaction."""
@@ -212,10 +197,10 @@ class Applier:
         columns = self._columns
         listed = json.dumps(numbers.tolist())
         inside = "number IN (SELECT value FROM json_each(?))"
-        rows = self._connection.execute(
+        rows = self._execute(
             f"SELECT number, id, content FROM items WHERE {inside}", (listed,)
         ).fetchall()
-        self._connection.executemany(
+        self._execute_many(
             'DELETE FROM cells WHERE "column" = ? AND value = ? AND number = ? '
             "AND spelled = ?",
             (
@@ -224,7 +209,7 @@ class Applier:
                 for name, value, spelled in cells_of(id, content)
             ),
         )
-        self._connection.execute(f"DELETE FROM items WHERE {inside}", (listed,))
+        self._execute(f"DELETE FROM items WHERE {inside}", (listed,))
 
 
 def apply_all(
