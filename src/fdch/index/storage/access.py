@@ -31,7 +31,6 @@ from fdch.index.storage.layout import (
     file_number,
     file_version,
     require_index,
-    require_plain,
     translate_os_errors,
 )
 from fdch.index.storage.locking import WriterLock, is_locked
@@ -51,7 +50,12 @@ class Access:
     """An open index folder, under the writer's lock where it is writable."""
 
     def __init__(self, folder: Path, *, writable: bool) -> None:
-        _require_usable(folder, writable)
+        require_index(folder)
+        if writable and not os.access(folder, os.W_OK | os.X_OK):
+            raise IndexFolderError(
+                f"index '{folder}' is read-only here. Check the folder's permissions, "
+                "or copy it to where it can be changed."
+            )
         self.opened_as = folder.absolute()
         # the program may leave for another folder, a link may lead elsewhere later
         folder = Path(os.path.realpath(folder))
@@ -255,14 +259,3 @@ def _version(folder: Path) -> tuple[object, ...]:
     """Return what changes when a writer writes the catalogue's file."""
     check = file_version(folder / CHECK) if (folder / CHECK).exists() else ()
     return *file_version(folder / CATALOGUE), *check, is_locked(folder)
-
-
-def _require_usable(folder: Path, writable: bool) -> None:
-    require_index(folder)
-    with translate_os_errors(folder):
-        require_plain(folder)
-    if writable and not os.access(folder, os.W_OK | os.X_OK):
-        raise IndexFolderError(
-            f"index '{folder}' is read-only here. Check the folder's permissions, or "
-            "copy it to where it can be changed."
-        )

@@ -28,7 +28,8 @@ class Change:
         self.view = view
         self._place, counts = view.snapshot.place, view.snapshot.state.counts
         self._entries: list[Entry] = []
-        self._items: dict[int, tuple[range, Sequence[Row]]] = {}
+        self._numbers: range = range(0)
+        self._rows: Sequence[Row] = ()
         self._counts = replace(counts, commit=counts.commit + 1)
 
     def append_codes(self, rows: Rows) -> range:
@@ -51,12 +52,8 @@ class Change:
         return range(first, first + len(rows))
 
     def put_items(self, numbers: range, rows: Sequence[Row]) -> None:
-        """Add items whose codes have been written."""
-        self._items[len(self._entries)] = numbers, rows
-        self._entries += [
-            item_entry(number, row.id, row.content)
-            for number, row in zip(numbers, rows, strict=True)
-        ]
+        """Add items whose codes have been written, once."""
+        self._numbers, self._rows = numbers, rows
         self._count(len(rows))
 
     def put_range(self, numbers: range) -> None:
@@ -83,21 +80,19 @@ class Change:
 
     def apply(self) -> tuple[bytes, State]:
         """Apply it to the catalogue; return records for the log, and the new state."""
-        before, entries = (
-            self.view.snapshot.state,
-            [*self._entries, self._counts.entry()],
-        )
+        before, others = self.view.snapshot.state, self._entries
+        items = [
+            item_entry(number, row.id, row.content)
+            for number, row in zip(self._numbers, self._rows, strict=True)
+        ]
+        entries = [*others, *items, self._counts.entry()]
         content, digests, end = encode_records(before.uid, before.position, entries)
         applier = Applier(self.view.connection, before)
-        at = 0
-        while at < len(entries):
-            if at in self._items:
-                numbers, rows = self._items[at]
-                applier.put_items(numbers, rows, digests[at : at + len(rows)])
-                at += len(rows)
-            else:
-                applier.apply(before.sequence + at + 1, entries[at], digests[at])
-                at += 1
+        for at, entry in enumerate(others):
+            applier.apply(before.sequence + at + 1, entry, digests[at])
+        if items:  # without reading them again
+            applier.put_items(self._numbers, self._rows, digests[len(others) : -1])
+        applier.apply(end.sequence, entries[-1], digests[-1])
         return content, applier.finish(end)
 
     def _count(self, more: int) -> None:

@@ -73,13 +73,15 @@ _SQLITE_FAULTS = {
 
 
 def require_index(folder: Path) -> None:
-    """Refuse a folder with nothing of an index in it, damaged or not."""
+    """Refuse a folder with nothing of an index in it, damaged or not; and links."""
     if not (folder / LOG).exists() and (folder / _FIRST_FORMAT).exists():
         raise IndexFolderError(
             f"index '{folder}' has the first format, which was never released. Create "
             "it again with 'fdch index create'."
         )
     if any((folder / name).exists() for name in (LOG, CATALOGUE, CODES)):
+        with translate_os_errors(folder):
+            _require_plain(folder)
         return
     if (folder / _RUN).is_file():
         raise IndexFolderError(
@@ -105,7 +107,7 @@ _FILES = (
 _FOLDERS = (CODES, ASIDE)
 
 
-def require_plain(folder: Path) -> None:
+def _require_plain(folder: Path) -> None:
     """Refuse a link under a name of ours: writing would destroy what it leads to."""
     ours = [folder / name for name in (*_FILES, *_FOLDERS, MODEL, PICTURES)]
     inside = [path for name in _FOLDERS for path in (folder / name).glob("*")]

@@ -35,7 +35,6 @@ from fdch.index.storage.layout import (
     LOG,
     WAL,
     require_index,
-    require_plain,
     sync_folder,
     translate_os_errors,
 )
@@ -81,13 +80,11 @@ def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
     """
     require_index(folder)
     done = Repair()
-    with translate_os_errors(folder):
-        require_plain(folder)
-        with WriterLock(folder):
-            _repair(folder, encode, done)
-            done.left = verify_folder(folder, is_locked=True).problems
-            seen, _ = read_acknowledged(folder)
-            done.items = seen.items if seen is not None else 0
+    with translate_os_errors(folder), WriterLock(folder):
+        _repair(folder, encode, done)
+        done.left = verify_folder(folder, is_locked=True).problems
+        seen, _ = read_acknowledged(folder)
+        done.items = seen.items if seen is not None else 0
     return done
 
 

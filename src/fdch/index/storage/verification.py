@@ -29,7 +29,6 @@ from fdch.index.storage.layout import (
     UPLOADED,
     is_damage,
     require_index,
-    require_plain,
     translate_os_errors,
 )
 from fdch.index.storage.locking import WriterLock
@@ -62,7 +61,6 @@ def verify_folder(
     """Look at every byte of an index, under the writer's lock; change nothing."""
     require_index(folder)
     with ExitStack() as stack, translate_os_errors(folder):
-        require_plain(folder)
         if not is_locked and _can_lock(folder):
             stack.enter_context(WriterLock(folder))
         return Verification(tuple(_problems(folder, progress)))
