@@ -78,7 +78,9 @@ class IndexAndDictionary(RuleBasedStateMachine):
     def search(self, query, k, colour):
         known = self.known
         where = []
-        if colour is not None and "c" in self.folder.describe()["columns"]:
+        columns = self.folder.describe()["columns"]
+        assert isinstance(columns, list)
+        if colour is not None and "c" in columns:
             where = [Condition("c", "=", (str(colour),))]
             known = {
                 id: (item, code)
