@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 from fdch.errors import DataError, suggestion
 from fdch.index.search.gallery import Gallery
 from fdch.index.storage.contents import number_columns
-from fdch.index.storage.items import (
-    MAX_EXACT,
-    Value,
-    as_number,
-    as_whole,
-    spellings,
-)
+from fdch.index.storage.items import MAX_EXACT, Value, as_number, as_whole, spellings
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, Condition
 
