@@ -10,12 +10,7 @@ _HEADER = b"x-forwarded-for"
 
 
 class Forwarded:
-    """Wraps an application: takes a trusted proxy's word on a client's address.
-
-    Args:
-        app: What is wrapped.
-        proxies: Addresses or networks of proxies, with commas in between.
-    """
+    """Wraps an application: takes a trusted proxy's word on a client's address."""
 
     def __init__(self, app: ASGIApp, proxies: str) -> None:
         trusting: Any = ProxyHeadersMiddleware
@@ -25,18 +20,13 @@ class Forwarded:
         """Pass a request on; what is no address is not believed to be one."""
         if scope["type"] == "http":
             scope["headers"] = [
-                (name, keep_addresses(value) if name == _HEADER else value)
+                (name, _keep_addresses(value) if name == _HEADER else value)
                 for name, value in scope["headers"]
             ]
         await self._app(scope, receive, send)
 
 
-def keep_addresses(given: bytes) -> bytes:
-    """Keep the valid addresses of a list.
-
-    >>> keep_addresses(b"unknown, 10.0.0.1, <b>, [::1]:80")
-    b'10.0.0.1, ::1'
-    """
+def _keep_addresses(given: bytes) -> bytes:
     found = filter(None, map(_address, given.decode("latin-1").split(",")))
     return ", ".join(found).encode()
 

@@ -6,13 +6,10 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
 from fdch.service import documents, replies
-from fdch.service.http.limits import (
-    DEFAULT_THUMBNAIL,
-    MAX_THUMBNAIL,
-    MIN_THUMBNAIL,
-)
+from fdch.service.http.limits import DEFAULT_THUMBNAIL, MAX_THUMBNAIL, MIN_THUMBNAIL
 from fdch.service.http.uploads import (
     JSON,
+    content_type,
     invalid,
     json_body,
     parse_json,
@@ -22,14 +19,8 @@ from fdch.service.messages import ItemReply, ItemRequest, PutReply
 from fdch.service.service import Service
 from fdch.service.writing import Put, Removal
 
-Size = Annotated[
-    int,
-    Query(
-        ge=MIN_THUMBNAIL,
-        le=MAX_THUMBNAIL,
-        description="Pixels of the longer side.",
-    ),
-]
+_SIDE = "Pixels of the longer side."
+Size = Annotated[int, Query(ge=MIN_THUMBNAIL, le=MAX_THUMBNAIL, description=_SIDE)]
 
 
 def add_items(app: FastAPI, service: Service) -> None:
@@ -54,7 +45,8 @@ def add_items(app: FastAPI, service: Service) -> None:
     async def picture(id: str, request: Request) -> Response:
         found = await service.item(replies.read_id(id))
         known = request.headers.get("if-none-match")
-        return replies.picture(await service.picture(found, known))
+        give = service.pictures.picture
+        return replies.picture(await service.decoding.run(give, found, known))
 
     @app.get(
         "/v1/items/{id}/thumbnail",
@@ -68,7 +60,8 @@ def add_items(app: FastAPI, service: Service) -> None:
     ) -> Response:
         found = await service.item(replies.read_id(id))
         known = request.headers.get("if-none-match")
-        return replies.picture(await service.thumbnail(found, size, known))
+        give = service.pictures.thumbnail
+        return replies.picture(await service.decoding.run(give, found, size, known))
 
     @app.put(
         "/v1/items/{id}",
@@ -81,8 +74,7 @@ def add_items(app: FastAPI, service: Service) -> None:
     )
     async def put(id: str, request: Request) -> Response:
         name = replies.read_new_id(id)
-        kind = request.headers.get("content-type", "").partition(";")[0].strip()
-        if kind.lower() == JSON:
+        if content_type(request) == JSON:
             change = Put(name, await json_body(ItemRequest, request))
         else:
             form = await read_form(request, ("item",))

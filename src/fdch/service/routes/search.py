@@ -5,11 +5,7 @@ from fastapi.responses import Response
 
 from fdch.service import documents, replies
 from fdch.service.answering import Query
-from fdch.service.http.uploads import (
-    json_body,
-    parse_fields,
-    read_form,
-)
+from fdch.service.http.uploads import json_body, parse_fields, read_form
 from fdch.service.messages import (
     BatchReply,
     EncodeReply,
@@ -39,7 +35,6 @@ def add_searches(app: FastAPI, service: Service) -> None:
         else:
             query = Query("text", body.inputs, body.params)
         found = await service.search(query)
-        service.log_query(query)
         if body.texts is None:
             return replies.ok(replies.results_json(found[0]))
         return replies.ok({"batches": [replies.results_json(each) for each in found]})

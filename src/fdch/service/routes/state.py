@@ -23,7 +23,8 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["index"],
     )
     async def index() -> Response:
-        return replies.ok(await service.describe())
+        service.require_ready()
+        return replies.ok(await service.reading.run(service.about.index))
 
     @app.get(
         "/v1/overview",
@@ -32,7 +33,8 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["index"],
     )
     async def overview() -> Response:
-        return replies.ok(await service.overview())
+        service.require_ready()
+        return replies.ok(await service.reading.run(service.about.overview))
 
     @app.get(
         "/health",
@@ -61,7 +63,8 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["state"],
     )
     async def metrics() -> Response:
-        return Response(await service.measurements(), media_type=MEDIA_TYPE)
+        counters = await service.reading.run(service.metrics.text)
+        return Response(counters, media_type=MEDIA_TYPE)
 
 
 def add_pages(app: FastAPI, service: Service) -> None:
