@@ -12,10 +12,7 @@ _WHOLE = b"whole"
 
 
 def find_broken_pictures(
-    pictures: Pictures,
-    progress: Progress = silent,
-    first: bool = False,
-    cache: ResultCache | None = None,
+    pictures: Pictures, progress: Progress = silent, first: bool = False
 ) -> list[tuple[int, BrokenPicture]]:
     """Give the broken pictures with their rows; whole ones are remembered.
 
@@ -23,9 +20,8 @@ def find_broken_pictures(
         pictures: Rows with and without a picture.
         progress: Called for each picture that is decoded.
         first: Stop at the first broken one.
-        cache: Where whole ones are remembered by their content.
     """
-    known = cache or ResultCache()
+    known = ResultCache()
     rows = np.flatnonzero(pictures.present)
     keys = _keys(pictures[rows])
     whole = known.get_many(key for key in keys if key is not None)
