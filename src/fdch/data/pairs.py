@@ -271,12 +271,19 @@ def require_pairs(*given: object) -> None:
             )
 
 
-def repeated(ids: Sequence[str] | NDArray[np.object_]) -> str:
-    """Name the first few ids that occur twice, with their rows from 1; count others."""
+def repeated(
+    ids: Sequence[str] | NDArray[np.object_], places: Sequence[str] | None = None
+) -> str:
+    """Name the first few ids that occur twice, with their places; count the others.
+
+    Places are rows from 1 unless others are given.
+    """
     first: dict[str, int] = {}
     found: list[str] = []
-    for row, name in enumerate(ids, start=1):
-        if first.setdefault(name, row) != row:
-            found.append(f"'{name}' in rows {first[name]} and {row}")
+    for row, name in enumerate(ids):
+        if (before := first.setdefault(name, row)) != row:
+            rows = f"rows {before + 1} and {row + 1}"
+            where = f"{places[before]} and {places[row]}" if places else rows
+            found.append(f"'{name}' in {where}")
     more = len(found) - _NAMED
     return ", ".join(found[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
