@@ -42,10 +42,8 @@ def create_app(service: Service) -> FastAPI:
         responses=documents.ERRORS,
         redirect_slashes=False,
     )
-    add_searches(app, service)
-    add_items(app, service)
-    add_facts(app, service)
-    add_pages(app, service)
+    for add in (add_searches, add_items, add_facts, add_pages):
+        add(app, service)
     _add_errors(app)
     return app
 

@@ -1,6 +1,7 @@
 """The gate that all requests pass: tokens, rates, sizes and times."""
 
 import asyncio
+import ipaddress
 import logging
 import math
 import time
@@ -196,7 +197,7 @@ class Gate:
         metrics = self._service.metrics
         metrics.requests.labels(method, route, str(status)).inc()
         metrics.seconds.labels(route).observe(seconds)
-        line = (_address(scope), method, route, status, 1000 * seconds)
+        line = (client_address(scope), method, route, status, 1000 * seconds)
         _log.info("%s %s %s %d %.1f ms", *line)
 
 
@@ -233,13 +234,21 @@ def _headers(scope: Scope) -> dict[bytes, bytes]:
     return found
 
 
-def _address(scope: Scope) -> str:
-    return str((scope.get("client") or ("unknown", 0))[0])
+def client_address(scope: Scope) -> str:
+    """Give a client's address, as a trusted proxy says; what is none is not shown.
+
+    >>> client_address({"client": ("<b>", 1)}), client_address({"client": ("::1", 1)})
+    ('unknown', '::1')
+    """
+    try:
+        return str(ipaddress.ip_address((scope.get("client") or ("",))[0]))
+    except ValueError:
+        return "unknown"
 
 
 def _key(scope: Scope, holder: Holder | None) -> str:
     """Identify a client: by its token, or by its address."""
-    return f"address {_address(scope)}" if holder is None else holder.key
+    return f"address {client_address(scope)}" if holder is None else holder.key
 
 
 def _unauthorized(message: str) -> Problem:

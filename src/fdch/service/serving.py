@@ -7,7 +7,6 @@ import socket
 from types import FrameType
 
 import uvicorn
-from starlette.types import ASGIApp
 
 try:
     import resource
@@ -17,7 +16,6 @@ except ImportError:  # where the system has no such limits
 from fdch.errors import SettingError
 from fdch.service.app import create_app
 from fdch.service.gate import Gate
-from fdch.service.http.forwarding import Forwarded
 from fdch.service.http.protocol import make_protocol
 from fdch.service.service import Service
 
@@ -113,18 +111,16 @@ def make_server(
         proxies: Addresses whose word on a client's address is believed.
     """
     limits = service.limits
-    gate: ASGIApp = Gate(create_app(service), service, names)
-    if proxies is not None:
-        gate = Forwarded(gate, proxies)
     config = uvicorn.Config(
-        gate,
+        Gate(create_app(service), service, names),
         http=make_protocol(limits, limit_connections(limits.connections)),
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=proxies is not None,
+        forwarded_allow_ips=proxies,
         backlog=_AT_ONCE,
         h11_max_incomplete_event_size=limits.head_bytes,
         timeout_keep_alive=75,
