@@ -160,7 +160,7 @@ def count_query_duplicates(
     learning: NDArray[np.intp] | None = None,
     seen_images: Collection[bytes] | None = None,
 ) -> dict[str, QueryDuplicates]:
-    """Count what occurs more than once, and the queries that this concerns.
+    """Count what occurs more than once, and the queries that this concerns, by side.
 
     Args:
         pairs: Queries and database.
@@ -168,9 +168,6 @@ def count_query_duplicates(
         database: Rows of the database.
         learning: Rows that were learned from; None where training had other data.
         seen_images: Hashes of the images of that other data, where they are known.
-
-    Returns:
-        Counts by side, "pictures" and "texts".
     """
     found: dict[str, QueryDuplicates] = {}
     for side in SIDES:
@@ -180,12 +177,12 @@ def count_query_duplicates(
             learned = {digests[row] for row in learning}
         own = [digests[row] for row in query if digests[row]]
         held = {digests[row] for row in database}
+        in_training = None if learned is None else sum(map(learned.__contains__, own))
+        in_database = sum(each in held for each in own)
         found[side] = QueryDuplicates(
-            **asdict(count_duplicates(digests)),
-            queries_in_training=(
-                None if learned is None else sum(each in learned for each in own)
-            ),
-            queries_in_database=sum(each in held for each in own),
+            **count_duplicates(digests).to_json(),
+            queries_in_training=in_training,
+            queries_in_database=in_database,
         )
     return found
 
@@ -193,10 +190,8 @@ def count_query_duplicates(
 def number_groups(pairs: PairedSet, by: Grouping) -> NDArray[np.intp]:
     """Number the groups of pairs that belong together, one number per row.
 
-    Args:
-        pairs: What to group.
-        by: "pictures" or "texts" that are the same, or "both": pairs that are linked
-            by either, through other pairs too.
+    They have the same "pictures" or "texts", or for "both" are linked by either,
+    through other pairs too.
     """
     if by not in GROUPINGS:
         hint = suggestion(by, GROUPINGS) or f"; use {', '.join(GROUPINGS)}."

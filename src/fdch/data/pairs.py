@@ -195,13 +195,7 @@ class PairedSet:
         """Draw a split and give its training, query and database pairs.
 
         The training pairs lie inside the database and include those that a
-        `Split` keeps apart for validation.
-
-        Args:
-            seed: Equal seeds draw equal splits.
-            sizes: How many; the usual sizes when not given.
-            groups: Keep pairs with the same "pictures", "texts" or either ("both")
-                in one part.
+        `Split` keeps apart for validation; `Split.draw` has the arguments.
         """
         from fdch.data.splits import Split
 

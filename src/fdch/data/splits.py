@@ -207,13 +207,7 @@ class Split:
     def read(
         cls, path: str | Path, pairs: PairedSet | None = None, check: bool = True
     ) -> "Split":
-        """Read a file written by `save`, and check it against the data where given.
-
-        Args:
-            path: The file.
-            pairs: The data it is meant for.
-            check: Refuse data with another fingerprint than the split's.
-        """
+        """Read a file of `save`; check it against the data where given, as `parts`."""
         content = _load_document(Path(path))
         try:
             if type(content["seed"]) is not int or not isinstance(content["data"], str):

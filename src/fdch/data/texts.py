@@ -176,13 +176,7 @@ class Vocabulary:
         >>> Vocabulary(("dog",)).unknown("a dog-house, by")
         ['a', 'by']
         """
-        numbers = self._numbers
-        return [
-            chunk
-            for chunk in text.split()
-            if (plain := fold_case(chunk)) not in numbers
-            and not any(word in numbers for word in _WORD.findall(plain))
-        ]
+        return [chunk for chunk in text.split() if not self.known(chunk)]
 
     def vectors(self, texts: Sentences) -> sparse.csr_array:
         """Make 0/1 vectors, float32 (texts, words); zero where there is no text."""
@@ -197,11 +191,9 @@ class Vocabulary:
     def nearest(self, text: str) -> list[str]:
         """Suggest known words that look like those of a text, at most five."""
         words = _WORD.findall(fold_case(text[:1000]))[:_COMPARED_WORDS]
-        suggested: dict[str, None] = {}
-        for word in words:
-            likes = difflib.get_close_matches(word[:_COMPARED_LETTERS], self.words)
-            suggested.update(dict.fromkeys(likes))
-        return list(suggested)[:5]
+        short = (word[:_COMPARED_LETTERS] for word in words)
+        likes = (difflib.get_close_matches(word, self.words) for word in short)
+        return list(dict.fromkeys(like for some in likes for like in some))[:5]
 
     def hint(self, text: str) -> str:
         """Name known words in place of a text without any: near ones, or frequent.
@@ -223,10 +215,9 @@ class Vocabulary:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        numbers: dict[str, int] = {}
-        for number, word in enumerate(self.words):
-            numbers.setdefault(fold_case(word), number)
-        return numbers
+        # of words that are the same without case, the first counts
+        words = reversed(list(enumerate(self.words)))
+        return {fold_case(word): number for number, word in words}
 
 
 def fold_case(text: str) -> str:
