@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from fdch.data.pictures.decoding import decode
 from fdch.data.pictures.images import (
     ImageFeatures,
     PictureArray,
@@ -20,7 +21,6 @@ from fdch.data.pictures.images import (
     PictureFiles,
     PictureLimits,
     check_pictures,
-    decode,
     decode_batches,
     thumbnail,
 )

@@ -96,12 +96,12 @@ def test_only_addresses_are_believed_to_be_addresses(served, told, believed):
     async def app(scope, receive, send):
         seen.append(client_address(scope))
 
-    config.loaded_app.app = app  # type: ignore[union-attr]
+    config.loaded_app.app = app
 
     def ask(client):
         header = (b"x-forwarded-for", told.encode())
         scope = {"type": "http", "client": (client, 1), "headers": [header]}
-        asyncio.run(config.loaded_app(scope, None, None))  # type: ignore[arg-type]
+        asyncio.run(config.loaded_app(scope, None, None))
 
     ask("127.0.0.1")
     ask("192.0.2.1")  # no proxy of ours

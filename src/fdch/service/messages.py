@@ -109,7 +109,9 @@ class ItemRequest(Body):
     left out is kept.
     """
 
-    text: ItemText | None = Field(None, description="Its text; null is as if left out.")
+    text: ItemText | None = Field(
+        default=None, description="Its text; null is as if left out."
+    )
     labels: list[Name] = Field(
         default_factory=list,
         max_length=limits.MAX_LABELS,
