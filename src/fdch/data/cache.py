@@ -176,15 +176,9 @@ def pixel_store(
 ) -> NDArray[np.uint8]:
     """Decode all pictures once and give their pixels, read-only.
 
-    The pixels lie in the cache folder under a name made from every picture's
-    content and the size. Where that folder cannot be written they are kept in
-    memory instead.
-
-    Args:
-        pictures: Rows that all have a picture.
-        size: Side of the squares, in pixels.
-        progress: Called after each batch of pictures.
-        folder: Where to keep them; the user's cache folder when not given.
+    The pixels lie in the folder, by default the user's cache, under a name made from
+    every picture's content and the size. Where that folder cannot be written they
+    are kept in memory instead. All rows must have a picture.
 
     Returns:
         RGB values 0 to 255, (n, size, size, 3).

@@ -12,11 +12,7 @@ from fdch.errors import DataError
 def require_fitting(images: Images, network: str, width: int, is_ready: bool) -> None:
     """Refuse images of another kind than a model learned from.
 
-    Args:
-        images: Pictures or ready features.
-        network: Name of the model's image network.
-        width: Columns of its features.
-        is_ready: Whether it learned from ready ones.
+    It learned from ready features of this width, or through this image network.
     """
     if isinstance(images, ImageFeatures) != is_ready:
         given = "pictures" if is_ready else "ready features"

@@ -17,16 +17,10 @@ Answer = list[Results] | Codes
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """What one request searches for.
-
-    Args:
-        kind: Of the inputs.
-        inputs: Texts, pixels or ids.
-        params: How to search; None to encode only.
-    """
+    """What one request searches for; no params to encode only."""
 
     kind: QueryKind
-    inputs: Sequence[Any]
+    inputs: Sequence[Any]  # texts, pixels or ids
     params: SearchParams | None
 
 

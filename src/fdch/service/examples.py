@@ -27,18 +27,11 @@ _LOOKED_AT = 50
 
 @dataclass(frozen=True)
 class Examples:
-    """What examples are made of.
+    """What examples are made of: what the model and the index know."""
 
-    Args:
-        words: Two words that the model knows; none where it knows no words.
-        label: A label that items have.
-        id: Of an item, one with a picture where there is such.
-        has_picture: Whether that item has one.
-    """
-
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # two of them, or none
     label: str | None = None
-    id: str | None = None
+    id: str | None = None  # of an item, one with a picture where there is such
     has_picture: bool = False
 
 

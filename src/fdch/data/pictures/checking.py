@@ -14,13 +14,7 @@ _WHOLE = b"whole"
 def find_broken_pictures(
     pictures: Pictures, progress: Progress = silent, first: bool = False
 ) -> list[tuple[int, BrokenPicture]]:
-    """Give the broken pictures with their rows; whole ones are remembered.
-
-    Args:
-        pictures: Rows with and without a picture.
-        progress: Called for each picture that is decoded.
-        first: Stop at the first broken one.
-    """
+    """Give the broken pictures, or the first, with rows; whole ones are remembered."""
     known = ResultCache()
     rows = np.flatnonzero(pictures.present)
     keys = _keys(pictures[rows])

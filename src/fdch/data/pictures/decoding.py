@@ -68,13 +68,13 @@ class PictureLimits:
             )
 
 
-_USUAL = PictureLimits()
+USUAL_LIMITS = PictureLimits()
 
 
 def decode(
     content: bytes | NDArray[np.uint8],
     size: int,
-    limits: PictureLimits = _USUAL,
+    limits: PictureLimits = USUAL_LIMITS,
     name: str = "picture",
 ) -> NDArray[np.uint8]:
     """Decode a file's bytes, or RGB pixels, and squash all of it into a square.
@@ -102,7 +102,7 @@ def decode(
 def shrink(
     content: bytes | NDArray[np.uint8],
     size: int,
-    limits: PictureLimits = _USUAL,
+    limits: PictureLimits = USUAL_LIMITS,
     name: str = "picture",
 ) -> bytes:
     """Make a JPEG that fits a square of this size, sides in proportion."""
@@ -120,7 +120,7 @@ def shrink(
 
 
 def picture_format(
-    content: bytes, limits: PictureLimits = _USUAL, name: str = "picture"
+    content: bytes, limits: PictureLimits = USUAL_LIMITS, name: str = "picture"
 ) -> str:
     """Tell a picture's format by its header, as Pillow calls it, such as "JPEG"."""
     with _refusing_broken(name, limits), _open(content, limits, name) as picture:

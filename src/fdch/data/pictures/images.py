@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pictures.decoding import ENDINGS, decode, shrink
+from fdch.data.pictures.decoding import ENDINGS, USUAL_LIMITS, decode, shrink
 from fdch.data.pictures.decoding import PictureLimits as PictureLimits
 from fdch.data.rows import Digest, Rows, choose, find_present, in_threads, objects
 from fdch.errors import BrokenPicture, DataError
@@ -116,7 +116,7 @@ class PictureArray(Pictures):
         self.pixels = pixels
         self.rows = np.arange(pixels.shape[0]) if rows is None else rows
         self.paths = paths
-        self.limits = PictureLimits()
+        self.limits = USUAL_LIMITS
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -159,10 +159,10 @@ class PictureFiles(Pictures):
     def __init__(
         self,
         paths: "NDArray[np.object_] | Sequence[Path | None]",
-        limits: PictureLimits | None = None,
+        limits: PictureLimits = USUAL_LIMITS,
     ) -> None:
         self.paths: NDArray[np.object_] = objects(paths)
-        self.limits = limits or PictureLimits()
+        self.limits = limits
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -226,10 +226,9 @@ class PictureContents(Pictures):
     """
 
     def __init__(
-        self, contents: Sequence[bytes], limits: PictureLimits | None = None
+        self, contents: Sequence[bytes], limits: PictureLimits = USUAL_LIMITS
     ) -> None:
-        self.contents = list(contents)
-        self.limits = limits or PictureLimits()
+        self.contents, self.limits = list(contents), limits
 
     def __len__(self) -> int:
         return len(self.contents)
@@ -283,13 +282,7 @@ def thumbnail(pictures: Pictures, row: int, size: int) -> bytes:
 def check_pictures(
     pictures: Pictures, progress: Progress = silent, first: bool = False
 ) -> list[tuple[int, BrokenPicture]]:
-    """Decode every picture there is and give the broken ones with their rows.
-
-    Args:
-        pictures: Rows with and without a picture.
-        progress: Called for each picture.
-        first: Stop at the first broken one.
-    """
+    """Decode every picture there is; give the broken ones, or the first, with rows."""
     rows = np.flatnonzero(pictures.present)
 
     def trouble(position: int) -> BrokenPicture | None:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fdch.data.pairs import Broken, PairedSet
-from fdch.data.pictures.images import ImageFeatures, Images, PictureArray, PictureLimits
+from fdch.data.pictures.decoding import USUAL_LIMITS, PictureLimits
+from fdch.data.pictures.images import ImageFeatures, Images, PictureArray
 from fdch.data.readers.mat_files import Variable, open_variables
 from fdch.data.rows import MAX_LABELS, MAX_ROWS, objects
 from fdch.data.texts import WordVectors
@@ -62,19 +63,10 @@ class MatPictures:
 
 
 def read(
-    argument: str,
-    *,
-    broken: Broken = "refuse",
-    limits: PictureLimits | None = None,
+    argument: str, *, broken: Broken = "refuse", limits: PictureLimits = USUAL_LIMITS
 ) -> PairedSet:
-    """Read pictures (or features), tags and labels from one .mat file.
-
-    Args:
-        argument: The file.
-        broken: Taken as by every reader; a file is read as a whole or not.
-        limits: The largest pictures to accept.
-    """
-    del broken
+    """Read pictures (or features), tags and labels from one .mat file."""
+    del broken  # a file is read as a whole or not
     path = Path(argument)
     known = open_variables(path, (*IMAGES, *TAGS, *LABELS))
     found = [_choose(path, known, names) for names in (IMAGES, TAGS, LABELS)]
@@ -88,7 +80,7 @@ def read(
         )
     return PairedSet(
         ids=objects([str(number) for number in range(1, rows + 1)]),
-        images=_images(path, images, layouts[0], limits or PictureLimits()),
+        images=_images(path, images, layouts[0], limits),
         texts=WordVectors(_sparse(tags, layouts[1])),
         labels=_labels(labels, layouts[2]),
         label_names=tuple(f"label{number}" for number in range(classes)),

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pairs import Broken, PairedSet, Skipped
-from fdch.data.pictures.images import PictureFiles, PictureLimits
+from fdch.data.pictures.decoding import USUAL_LIMITS, PictureLimits
+from fdch.data.pictures.images import PictureFiles
 from fdch.data.readers.text_files import read_lines, refuse_or_skip
 from fdch.data.rows import objects
 from fdch.data.splits import SplitSizes
@@ -36,19 +37,13 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,6}")
 
 
 def read(
-    argument: str,
-    *,
-    broken: Broken = "refuse",
-    limits: PictureLimits | None = None,
+    argument: str, *, broken: Broken = "refuse", limits: PictureLimits = USUAL_LIMITS
 ) -> PairedSet:
     """Read the unpacked official download.
 
-    Args:
-        argument: The folder with `mirflickr` and the annotations in it, or
-            `mirflickr` itself with the annotations in or beside it.
-        broken: Whether a pair without its photo or its tag file is refused,
-            or skipped and listed in `skipped`.
-        limits: The largest pictures to accept.
+    That is the folder with `mirflickr` and the annotations in it, or `mirflickr`
+    itself with the annotations in or beside it. A pair without its photo or its tag
+    file is refused, or skipped and listed.
     """
     photos, annotations = _folders(Path(argument))
     words = _common_tags(photos / "doc" / "common_tags.txt")

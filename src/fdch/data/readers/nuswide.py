@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fdch.data.pairs import Broken, PairedSet, Skipped
-from fdch.data.pictures.decoding import ENDINGS
-from fdch.data.pictures.images import PictureFiles, PictureLimits
+from fdch.data.pictures.decoding import ENDINGS, USUAL_LIMITS, PictureLimits
+from fdch.data.pictures.images import PictureFiles
 from fdch.data.readers.bit_tables import read_bits
 from fdch.data.readers.text_files import read_lines, refuse_or_skip
 from fdch.data.rows import objects
@@ -45,19 +45,12 @@ class _Files(NamedTuple):
 
 
 def read(
-    argument: str,
-    *,
-    broken: Broken = "refuse",
-    limits: PictureLimits | None = None,
+    argument: str, *, broken: Broken = "refuse", limits: PictureLimits = USUAL_LIMITS
 ) -> PairedSet:
     """Read the unpacked official download.
 
-    Args:
-        argument: The folder with `ImageList`, `Groundtruth`, `NUS_WID_Tags` and
-            the photos in it.
-        broken: Whether a pair without its photo is refused, or skipped and
-            listed in `skipped`.
-        limits: The largest pictures to accept.
+    That is the folder with `ImageList`, `Groundtruth`, `NUS_WID_Tags` and the photos
+    in it. A pair without its photo is refused, or skipped and listed.
     """
     folder = Path(argument)
     files = _find_files(folder)
