@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from fdch.index.search.threads import (
+from fdch.index.search.scan import (
     BYTES_TO_SHARE,
     _pool,
     ranges,
@@ -96,7 +96,7 @@ def test_no_work_takes_one_thread():
 
 FORKED = """
 import os, threading
-from fdch.index.search.threads import share
+from fdch.index.search.scan import share
 
 def meet():
     meeting = threading.Barrier(2, timeout=20)
