@@ -116,7 +116,7 @@ class Searcher(SearchMethods[Text, Picture]):
         items, codes = self.index.store.known(queries)
         descriptions = [{"id": name} for name in queries]
         kinds = [item.kind for item in items]
-        return Queries(descriptions, kinds, codes, without=queries)
+        return Queries(descriptions, kinds, codes, without=list(queries))
 
 
 class _Ranking:
