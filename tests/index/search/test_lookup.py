@@ -250,13 +250,16 @@ def test_parts_must_rise_in_number():
 
 def test_without_numba_numpy_searches(monkeypatch):
     monkeypatch.setitem(sys.modules, "fdch.index.search.scan_kernels", None)
-    scan.load_kernels.cache_clear()
+    forget = scan.load_kernels.cache_clear, scan.load_engine.cache_clear
+    for clear in forget:
+        clear()
     try:
         assert scan.load_engine() is scan_numpy
         with pytest.raises(MissingExtra, match=r"fdch\[fast\]"):
             scan.load_engine("numba")
     finally:
-        scan.load_kernels.cache_clear()
+        for clear in forget:
+            clear()
 
 
 def test_searching_needs_no_numba():

@@ -6,17 +6,8 @@ from typing import Any
 from fdch.errors import IndexFolderError
 from fdch.index.milvus.address import CONSISTENCY
 from fdch.index.milvus.connection import Connection
-from fdch.index.milvus.expressions import (
-    NUMBER,
-    has_column,
-    id_expression,
-)
-from fdch.index.milvus.schema import (
-    CODE,
-    Row,
-    make_schema,
-    row_bytes,
-)
+from fdch.index.milvus.expressions import NUMBER, has_column, id_expression
+from fdch.index.milvus.schema import CODE, Row, make_schema, row_bytes
 from fdch.index.milvus.searching import MAX_HITS, METRIC, batches
 
 INDEX_TYPE = "BIN_FLAT"

@@ -8,7 +8,7 @@ clocks; one batch is on the server's log, not on this machine's disk.
 import logging
 import time
 import weakref
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -16,15 +16,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fdch.codes import Codes
-from fdch.errors import (
-    DataError,
-    FdchError,
-    ModelMismatch,
-    SettingError,
-    StoreAway,
-)
+from fdch.errors import DataError, FdchError, ModelMismatch, SettingError, StoreAway
 from fdch.index.milvus.address import Address
-from fdch.index.milvus.collection import INDEX_TYPE, STRONG, Collection
+from fdch.index.milvus.collection import INDEX_TYPE, LOOKUP_IDS, STRONG, Collection
 from fdch.index.milvus.connection import TIMEOUT_SECONDS, Connection
 from fdch.index.milvus.contents import contents
 from fdch.index.milvus.expressions import CELLS, expression
@@ -34,6 +28,7 @@ from fdch.index.milvus.schema import (
     CODE,
     ITEM_FIELDS,
     MAX_BITS,
+    Row,
     columns_of,
     make_rows,
     read_description,
@@ -173,16 +168,12 @@ class MilvusStore:
 
     def codes(self, ids: Sequence[str]) -> Codes:
         """Return the codes of items; DataError names ids that are not there."""
-        rows = self._collection.fetch(ids, ["id", CODE])
-        self._require_all(ids, rows)
-        return self._codes(rows[name] for name in ids)
+        return self._codes(self._fetch_all(ids, ["id", CODE]))
 
     def known(self, ids: Sequence[str]) -> tuple[list[Item], Codes]:
         """Return items and their codes, some hundred at a time as of one moment."""
-        rows = self._collection.fetch(ids, [*ITEM_FIELDS, CODE], ITEM_IDS)
-        self._require_all(ids, rows)
-        codes = self._codes(rows[name] for name in ids)
-        return [read_item(rows[name]) for name in ids], codes
+        rows = self._fetch_all(ids, [*ITEM_FIELDS, CODE], ITEM_IDS)
+        return [read_item(row) for row in rows], self._codes(rows)
 
     def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
         """Return ids and codes of some items, as the server comes upon them."""
@@ -291,7 +282,10 @@ class MilvusStore:
                 "index's own model, or make a new index."
             )
 
-    def _require_all(self, ids: Sequence[str], known: Container[str]) -> None:
+    def _fetch_all(
+        self, ids: Sequence[str], fields: list[str], at_a_time: int = LOOKUP_IDS
+    ) -> list[Row]:
+        known = self._collection.fetch(ids, fields, at_a_time)
         missing = [name for name in ids if name not in known]
         if missing:
             raise DataError(
@@ -299,3 +293,4 @@ class MilvusStore:
                 f"as '{missing[0]}'. Check the spelling; searching by words shows the "
                 "ids of what is found."
             )
+        return [known[name] for name in ids]

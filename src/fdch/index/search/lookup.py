@@ -96,7 +96,7 @@ def within(
         for part in gallery.parts
     ):
         return _nearest(gallery, queries, radius, most, threads, kernels)
-    rows, step = row_words(queries), KEYS_AT_A_TIME // FIRST_ROOM
+    seen, rows, step = len(gallery), row_words(queries), KEYS_AT_A_TIME // FIRST_ROOM
     found: list[Found] = []
     for start in range(0, len(rows), step):
         some = rows[start : start + step]
@@ -104,9 +104,12 @@ def within(
             within_any(part, gallery.bits, some, radius, threads, kernels)
             for part in gallery.parts
         ]
+        if len(in_parts) == 1:  # buckets take microseconds, so that a copy would count
+            found += [_sort_keys(keys, most, seen) for keys in in_parts[0]]
+            continue
         for i in range(len(some)):
-            keys = [keys[i] for keys in in_parts]
-            found.append(_sort_keys(keys, most, len(gallery)))
+            keys = np.concatenate([NO_KEYS, *(each[i] for each in in_parts)])
+            found.append(_sort_keys(keys, most, seen))
     return found
 
 
@@ -195,10 +198,9 @@ def _nearest_keys(
     return held
 
 
-def _sort_keys(pieces: list[Keys], most: int | None, seen: int) -> Found:
-    # Buckets find what little there is in microseconds: each copy would count.
-    keys = pieces[0] if len(pieces) == 1 else np.concatenate([NO_KEYS, *pieces])
+def _sort_keys(keys: Keys, most: int | None, seen: int) -> Found:
     if not keys.size:
         return Found(NO_KEYS, NO_DISTANCES, seen)
-    keys = np.sort(keys)[:most]
+    if keys.size > 1:
+        keys = np.sort(keys)[:most]
     return Found(keys & NUMBER_MASK, (keys >> NUMBER_BITS).astype(np.uint16), seen)

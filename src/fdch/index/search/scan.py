@@ -44,6 +44,7 @@ Search = Callable[[int, int, Keys, Ints], None]
 _compared = 0
 
 
+@cache
 def load_engine(engine: Engine = "auto") -> Any:
     """Import a module with `nearest_rows` and `rows_within`.
 
