@@ -16,7 +16,7 @@ from fdch.errors import MissingExtra, SettingError
 from fdch.index.search.gallery import Found, Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm
 from fdch.index.search.rows import flat, row_length
-from fdch.index.search.scan import ranges, share
+from fdch.index.search.threads import ranges, share
 from fdch.machine import peak_memory
 from fdch.progress import Progress, Update, silent
 

@@ -8,13 +8,8 @@ from functools import partial
 
 import pytest
 
-from fdch.index.search.scan import (
-    BYTES_TO_SHARE,
-    _pool,
-    ranges,
-    share,
-    threads_for,
-)
+from fdch.index.search.scan import BYTES_TO_SHARE, threads_for
+from fdch.index.search.threads import _pool, ranges, share
 from fdch.machine import usable_cores
 
 
@@ -96,7 +91,7 @@ def test_no_work_takes_one_thread():
 
 FORKED = """
 import os, threading
-from fdch.index.search.scan import share
+from fdch.index.search.threads import share
 
 def meet():
     meeting = threading.Barrier(2, timeout=20)

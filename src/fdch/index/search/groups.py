@@ -28,7 +28,8 @@ from fdch.index.search.rows import (
     row_shape,
     row_type,
 )
-from fdch.index.search.scan import Keys, load_kernels, ranges, search_with_room, share
+from fdch.index.search.scan import Keys, load_kernels, search_with_room
+from fdch.index.search.threads import ranges, share
 from fdch.machine import usable_cores
 from fdch.progress import Progress, Update, silent
 

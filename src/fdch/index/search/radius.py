@@ -16,14 +16,8 @@ from fdch.index.search.groups import (
     within_groups,
 )
 from fdch.index.search.rows import NUMBER_BITS, NUMBER_MASK, Rows, flat
-from fdch.index.search.scan import (
-    Keys,
-    is_compiled,
-    ranges,
-    share,
-    threads_for,
-    within_part,
-)
+from fdch.index.search.scan import Keys, is_compiled, threads_for, within_part
+from fdch.index.search.threads import ranges, share
 
 # Nanoseconds by which the time of each way is estimated.
 QUICK_TIME = 20_000  # below which a lookup in buckets is done without comparing
