@@ -29,12 +29,6 @@ def comparison(
         allow_mixed: Accept different protocols; each row then shows its own.
         measure: One of `MEASURES`, such as "map" or "ndcg_at_10".
 
-    Returns:
-        The table; its notes say how the scores were made.
-
-    Raises:
-        ProtocolMismatch: The scores were made under different protocols.
-
     >>> from fdch.codes import binarize
     >>> from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries
     >>> both = Coded(binarize([[1, 1], [-1, -1]]), [[1, 0], [0, 1]])

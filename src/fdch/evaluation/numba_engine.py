@@ -188,11 +188,7 @@ def _place(
 
 @compiled
 def _advance(places: Words, keys: NDArray[np.uint16], placed: Words) -> int:
-    """Rank each item, and keep the places of the relevant ones.
-
-    Returns:
-        How many are relevant; so many places were written.
-    """
+    """Rank each item, write the places of the relevant ones; give their number."""
     one, half = np.uint64(1), np.uint64(32)
     answers = np.uint64(0)
     for i in range(keys.shape[0]):

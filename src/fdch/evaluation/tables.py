@@ -17,15 +17,10 @@ _LATEX = {
 
 @dataclass(frozen=True)
 class Spread:
-    """A mean over several runs, with their standard deviation.
-
-    Args:
-        mean: Their mean.
-        deviation: Sample standard deviation; None for a single run.
-    """
+    """A mean over several runs, with their standard deviation."""
 
     mean: float
-    deviation: float | None
+    deviation: float | None  # sample standard deviation; None for a single run
 
     def __str__(self) -> str:
         shown = f"{self.mean:.4f}"

@@ -38,15 +38,10 @@ class Dense:
 
 @dataclass(frozen=True)
 class Words:
-    """Rows by the numbers of their words and the weights of these.
+    """Rows by the numbers of their words and the weights of these."""
 
-    Args:
-        words: Columns that are not zero, int64 (rows, most words of a row).
-        weights: Their values, float32 of the same shape; 0 where a row has fewer.
-    """
-
-    words: str
-    weights: str
+    words: str  # columns that are not zero, int64 (rows, most words of a row)
+    weights: str  # their values, float32 of the same shape; 0 where a row has fewer
 
     def product(self, graph: Graph, weight: NDArray[Any]) -> str:
         """Add up the rows of a matrix that belong to the words."""
@@ -63,17 +58,11 @@ class Words:
 
 @dataclass(frozen=True)
 class WordsAndStatic:
-    """Rows by their words and, in further columns, static features.
-
-    Args:
-        words: The words.
-        static: The static features, float32 (rows, width).
-        width: Their number.
-    """
+    """Rows by their words and, in further columns, static features."""
 
     words: Words
-    static: Dense
-    width: int
+    static: Dense  # the static features, float32 (rows, width)
+    width: int  # their number
 
     def product(self, graph: Graph, weight: NDArray[Any]) -> str:
         """Multiply the rows by a matrix, (words + width, outputs)."""
@@ -91,14 +80,7 @@ Rows = Dense | Words | WordsAndStatic
 
 
 def text_input(graph: Graph, takes_words: bool, width: int, static: int = 0) -> Rows:
-    """Declare the inputs of a text side.
-
-    Args:
-        graph: Where to.
-        takes_words: Whether it takes words, not ready vectors.
-        width: Columns of its vectors.
-        static: How many of these are static features.
-    """
+    """Declare the inputs of a text side: words, with static features, or vectors."""
     if not takes_words:
         return Dense(graph.input(VECTORS, np.float32, [ROWS, width]))
     shape: Sequence[int | str] = [ROWS, "most"]

@@ -30,21 +30,13 @@ WORDS_AT_A_TIME = 2048  # a row of the hidden layer is fetched for each
 
 @dataclass(frozen=True)
 class ExportedInputs:
-    """How pictures and words become numbers; see fdch.training.inputs.Inputs.
+    """How pictures and words become numbers; see fdch.training.inputs.Inputs."""
 
-    Args:
-        image_network: Name of the image network, or "features" for ready ones.
-        image_width: Its features, or columns of ready ones.
-        size: Rows and columns of pictures; None for ready features.
-        vocabulary: The known words; None for ready vectors.
-        text_width: Columns of the text vectors, static ones included.
-    """
-
-    image_network: str
-    image_width: int
-    size: int | None
+    image_network: str  # name of the image network, or "features" for ready ones
+    image_width: int  # its features, or columns of ready ones
+    size: int | None  # rows and columns of pictures; None for ready features
     vocabulary: Vocabulary | None
-    text_width: int
+    text_width: int  # columns of the text vectors, static ones included
 
     @property
     def static_width(self) -> int:
@@ -102,11 +94,7 @@ class ExportedModel:
 
     @classmethod
     def open(cls, folder: str | Path, *, threads: int | None = None) -> "ExportedModel":
-        """Open an export under checks: version, names, checksums.
-
-        Raises:
-            RunError: Saying what is wrong with the folder and what to do.
-        """
+        """Open an export under checks: version, names, checksums."""
         folder = Path(folder)
         facts = read_manifest(folder)
         try:

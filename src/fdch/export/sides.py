@@ -37,11 +37,7 @@ EXPORTED = (
 def graphs(
     method: HashMethod, wanted: Sequence[str] = ("image", "text", "pair")
 ) -> dict[str, bytes]:
-    """Write sides of a fitted method as ONNX files, as far as it has them.
-
-    Raises:
-        SettingError: The method's outputs are not those of functions known here.
-    """
+    """Write sides of a fitted method as ONNX files, as far as it has them."""
     inputs, functions = method.inputs, method.functions
     _require_exportable(method, functions)
     writer = _Sides(method, inputs)

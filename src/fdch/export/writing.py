@@ -42,16 +42,7 @@ STATIC_TEXTS = (
 def export_run(
     run: Run, out: Path, roles: Sequence[str] = ("image", "text", "pair")
 ) -> dict[str, Any]:
-    """Write a run's sides as ONNX files, the manifest last.
-
-    Args:
-        run: What to export.
-        out: A folder to make; one with other files in it is refused.
-        roles: Which sides, of those that there are.
-
-    Returns:
-        The manifest.
-    """
+    """Write a run's sides as ONNX files into an empty folder, the manifest last."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(
             f"'{out}' is there and not an empty folder. Choose another folder."

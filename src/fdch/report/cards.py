@@ -13,51 +13,33 @@ from fdch.runs.method_scores import Evaluation
 
 @dataclass(frozen=True)
 class Found:
-    """One answer.
+    """One answer."""
 
-    Args:
-        row: Its row in the database.
-        distance: Bits in which its code differs from the query's.
-        right: Whether it shares a label with the query.
-    """
-
-    row: int
-    distance: int
-    right: bool
+    row: int  # its row in the database
+    distance: int  # bits in which its code differs from the query's
+    right: bool  # whether it shares a label with the query
 
 
 @dataclass(frozen=True)
 class Card:
-    """A pair as the page shows it.
-
-    Args:
-        name: Its id.
-        text: Its text, where there is one to show.
-        labels: Names of its labels, each with whether the query has it too.
-        picture: Its picture as text, where there is one to show.
-        found: Distance and rightness, for an answer.
-    """
+    """A pair as the page shows it."""
 
     name: str
-    text: str | None
+    text: str | None  # its text, where there is one to show
+    # names of its labels, each with whether the query has it too
     labels: tuple[tuple[str, bool], ...]
-    picture: str | None
-    found: Found | None = None
+    picture: str | None  # its picture as text, where there is one to show
+    found: Found | None = None  # distance and rightness, for an answer
 
 
 @dataclass(frozen=True)
 class Example:
-    """A query and its nearest answers.
+    """A query and its nearest answers."""
 
-    Args:
-        query: Row among the queries.
-        found: Answers, nearest first; equally near ones in database order.
-        relevant: Share of the whole gallery that would have been right.
-    """
-
-    query: int
+    query: int  # row among the queries
+    # answers, nearest first; equally near ones in database order
     found: tuple[Found, ...]
-    relevant: float
+    relevant: float  # share of the whole gallery that would have been right
 
 
 def draw_examples(
@@ -69,16 +51,7 @@ def draw_examples(
     answers: int = 6,
     seed: int = 0,
 ) -> list[Example]:
-    """Draw queries at random and search the gallery with them.
-
-    Args:
-        evaluation: Pairs and their codes.
-        direction: "image_to_text" or "text_to_image".
-        gallery: "modality" or "unified".
-        number: Queries to draw, fewer where there are fewer.
-        answers: Answers to each.
-        seed: Equal seeds draw equal queries.
-    """
+    """Draw queries of a direction at random and search the gallery with them."""
     query_side, found_side = direction.split("_to_")
     codes, rows = _side(evaluation.query_codes, query_side)
     held, places = _side(

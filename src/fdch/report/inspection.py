@@ -47,61 +47,37 @@ class Range:
 
 @dataclass(frozen=True)
 class Chance:
-    """What a random ranking scores where each labelled pair is a query for all others.
+    """What random rankings score where each labelled pair is a query for the others."""
 
-    Args:
-        map: Mean average precision of random rankings.
-        queries: Pairs that the mean is over: those that share a label with another.
-        exact: Whether these are all such pairs, not a sample.
-    """
-
-    map: float
-    queries: int
-    exact: bool
+    map: float  # mean average precision of random rankings
+    queries: int  # pairs that the mean is over: those that share a label with another
+    exact: bool  # whether these are all such pairs, not a sample
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """Counts and distributions of a PairedSet.
+    """Counts and distributions of a PairedSet."""
 
-    Args:
-        name: What the data is called.
-        fingerprint: Of the pairs that can be used.
-        pairs: How many these are.
-        with_image: Those with a picture or image features.
-        with_text: Those with a text.
-        with_label: Those with a label.
-        trainable: Those with all three.
-        skipped: Rows that cannot be used, each with its reason.
-        labels: How many pairs have each label, most frequent first.
-        labels_per_pair: Over all pairs.
-        chance: What a random ranking scores; None without labels.
-        words: Different words, or columns of ready vectors.
-        frequent_words: The most frequent ones, with the texts they occur in.
-        words_per_text: Over texts, of the words counted.
-        images: "pictures", or "features of n columns".
-        picture_sizes: Over a sample, each picture's longer side in pixels.
-        picture_bytes: Over the same sample.
-        duplicates: Pairs with the same content, by side: "pictures" and "texts".
-    """
-
-    name: str
-    fingerprint: str
-    pairs: int
-    with_image: int
-    with_text: int
-    with_label: int
-    trainable: int
+    name: str  # what the data is called
+    fingerprint: str  # of the pairs that can be used
+    pairs: int  # how many these are
+    with_image: int  # those with a picture or image features
+    with_text: int  # those with a text
+    with_label: int  # those with a label
+    trainable: int  # those with all three
+    # rows that cannot be used, each with its reason
     skipped: tuple[tuple[str, str], ...]
-    labels: dict[str, int]
-    labels_per_pair: Range | None
-    chance: Chance | None
-    words: int
+    labels: dict[str, int]  # how many pairs have each label, most frequent first
+    labels_per_pair: Range | None  # over all pairs
+    chance: Chance | None  # what a random ranking scores; None without labels
+    words: int  # different words, or columns of ready vectors
+    # the most frequent ones, with the texts they occur in
     frequent_words: dict[str, int]
-    words_per_text: Range | None
-    images: str
-    picture_sizes: Range | None
-    picture_bytes: Range | None
+    words_per_text: Range | None  # over texts, of the words counted
+    images: str  # "pictures", or "features of n columns"
+    picture_sizes: Range | None  # over a sample, each picture's longer side in pixels
+    picture_bytes: Range | None  # over the same sample
+    # pairs with the same content, by side: "pictures" and "texts"
     duplicates: dict[str, Duplicates]
 
     def to_json(self) -> dict[str, Any]:
@@ -111,12 +87,7 @@ class Inspection:
 
 
 def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
-    """Count what a PairedSet holds.
-
-    Args:
-        pairs: Broken rows already left out.
-        seed: Of the samples that stand for the whole where it is large.
-    """
+    """Count what a PairedSet holds, large sets by samples drawn from the seed."""
     random = np.random.default_rng(seed)
     image, text = pairs.images.present, pairs.texts.present
     labelled = pairs.labels.any(axis=1)

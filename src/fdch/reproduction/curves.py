@@ -13,19 +13,13 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Panel:
-    """The curves of all methods at one length, for one task.
-
-    Args:
-        bits: Code length.
-        direction: The task, such as "image_to_text".
-        curves: Recall and precision at each radius, by method; means over seeds.
-        chance: Precision of random codes.
-    """
+    """The curves of all methods at one length, for one task."""
 
     bits: int
-    direction: str
+    direction: str  # the task, such as "image_to_text"
+    # recall and precision at each radius, by method; means over seeds
     curves: dict[str, tuple[Point, ...]]
-    chance: float | None
+    chance: float | None  # precision of random codes
 
     @property
     def title(self) -> str:
@@ -36,13 +30,7 @@ class Panel:
 def panels_of(
     recipe: Recipe, found: Reproduction, gallery: str | None = None
 ) -> list[Panel]:
-    """Gather the curves of a figure, lengths down and tasks across.
-
-    Args:
-        recipe: Which methods and lengths.
-        found: Their scores.
-        gallery: What is searched; None for what each method's authors search.
-    """
+    """Gather the curves of a figure; without a gallery, of that the authors search."""
     return [
         _panel(recipe, found, bits, direction, gallery)
         for bits in recipe.bits

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fdch.evaluation import DIRECTIONS, MEASURES, Scores, comparison
 from fdch.evaluation.resampling import mean_intervals
+from fdch.evaluation.scores import without_nan
 from fdch.evaluation.tables import Spread
 
 SHOWN_PLACES = 4
@@ -15,16 +16,13 @@ SHOWN_PLACES = 4
 
 @dataclass(frozen=True)
 class Entry:
-    """One score of a table, over all seeds.
+    """One score of a table, over all seeds."""
 
-    Args:
-        measures: Mean and deviation by measure, such as "map" and "map_best".
-        best: Measures by which no other method is better in this column and gallery.
-        intervals: Bootstrap intervals over the queries of all seeds, by measure.
-    """
-
+    # mean and deviation by measure, such as "map" and "map_best"
     measures: Mapping[str, Spread]
+    # measures by which no other method is better in this column and gallery
     best: frozenset[str]
+    # bootstrap intervals over the queries of all seeds, by measure
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
@@ -86,9 +84,8 @@ def _intervals(
     """Give intervals over the queries of all seeds, pooled."""
     pooled: dict[tuple[str, str, str, int, str], list[NDArray[np.float32]]] = {}
     for run in scores:
-        known = run.queries.known_scores() if run.queries else {}
-        for (gallery, direction, measure), values in known.items():
+        for (gallery, direction, measure), values in (run.queries or {}).items():
             place = run.method, gallery, direction, run.bits, measure
             if measure in MEASURES:
-                pooled.setdefault(place, []).append(values)
+                pooled.setdefault(place, []).append(without_nan(values))
     return mean_intervals({k: np.concatenate(lists) for k, lists in pooled.items()})

@@ -204,12 +204,8 @@ def _draw_curve(
 def choose_markers(points: Sequence[tuple[float, float]], number: int) -> list[int]:
     """Choose the points that get a marker: those nearest to every so much recall.
 
-    Each curve begins elsewhere, so that markers of curves that run together do not
-    hide each other; none stands where next to nothing is fetched, where all crowd.
-
-    Args:
-        points: Recall and precision.
-        number: Of the curve in its panel.
+    Each curve begins elsewhere, by its number, so that markers of curves that run
+    together do not hide each other; none stands where all crowd.
     """
     first = FIRST_MARKER + MARKER_STEP * (number % MARKER_TURNS) / MARKER_TURNS
     wanted = [first + MARKER_STEP * i for i in range(int(1 / MARKER_STEP) + 1)]

@@ -20,20 +20,14 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class Line:
-    """A method against one gallery; an entry is None where a cell has failed.
-
-    Args:
-        method: The method's name.
-        is_usual: Whether its authors search this gallery.
-        entries: A score to each column.
-        failures: Number of the note that says why, to each column that failed.
-        published: What the paper prints, to each column, where it does.
-    """
+    """A method against one gallery; an entry is None where a cell has failed."""
 
     method: str
-    is_usual: bool
-    entries: tuple[Entry | None, ...]
+    is_usual: bool  # whether its authors search this gallery
+    entries: tuple[Entry | None, ...]  # a score to each column
+    # number of the note that says why, to each column that failed
     failures: tuple[int | None, ...]
+    # what the paper prints, to each column, where it does
     published: tuple[float | None, ...]
 
     @property
@@ -49,26 +43,16 @@ class Line:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of the paper, made again.
+    """A table of the paper, made again."""
 
-    Args:
-        recipe: Which methods and lengths.
-        columns: Direction and code length of each column.
-        sections: Lines by gallery.
-        chance: What random codes score, by gallery and measure, to each column;
-            None where that is not known.
-        failures: Why cells have no score; notes are numbered from 1.
-        notes: How the scores were made.
-        seeds: Of the runs that each score is the mean of.
-    """
-
-    recipe: Recipe
-    columns: tuple[tuple[str, int], ...]
-    sections: Mapping[str, tuple[Line, ...]]
+    recipe: Recipe  # which methods and lengths
+    columns: tuple[tuple[str, int], ...]  # direction and code length of each column
+    sections: Mapping[str, tuple[Line, ...]]  # lines by gallery
+    # what random codes score, by gallery and measure, to each column, where known
     chance: Mapping[str, Mapping[str, tuple[float | None, ...]]]
-    failures: tuple[str, ...]
+    failures: tuple[str, ...]  # why cells have no score; notes are numbered from 1
     notes: tuple[str, ...]
-    seeds: tuple[int, ...]
+    seeds: tuple[int, ...]  # of the runs that each score is the mean of
 
     @property
     def has_published(self) -> bool:

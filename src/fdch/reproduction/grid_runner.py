@@ -134,12 +134,9 @@ class GridRunner:
     def run(
         self, cell: Cell, source_run: Path | None = None, keep: bool = False
     ) -> Record:
-        """Train and score a cell, or continue its unfinished training.
+        """Train and score a cell, reusing the first stage of a source run.
 
-        Args:
-            cell: What to run.
-            source_run: A run whose first stage is reused.
-            keep: Leave the trained run in the cell's folder.
+        Unfinished training is continued. With `keep`, the trained run stays.
         """
         folder = self.study.folder(cell)
         previous, _ = self.record(cell)

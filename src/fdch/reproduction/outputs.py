@@ -39,12 +39,7 @@ def build_grids(found: Reproduction) -> dict[str, Grid]:
 def write_outputs(
     found: Reproduction, grids: Mapping[str, Grid] | None = None
 ) -> list[Path]:
-    """Write tables, figures and the report page; give their paths, page first.
-
-    Args:
-        found: What was reproduced.
-        grids: What `build_grids` gives, where it was called already.
-    """
+    """Write tables, figures and the report page; give their paths, page first."""
     grids = build_grids(found) if grids is None else grids
     written = []
     for name, content in _contents(found, grids):

@@ -24,26 +24,18 @@ LABELS = {
 class Recipe:
     """A table or figure of the paper.
 
-    Args:
-        name: Its file's name, such as "table1".
-        kind: Whether it is a table of scores or a figure of curves.
-        title: What it is called, such as "Table 1".
-        caption: What it shows.
-        paper_data: The data sets that the paper shows it for.
-        bits: Code lengths, as in the paper.
-        methods: Methods in the order of the rows.
-
     >>> load("table1").bits
     (16,)
     """
 
-    name: str
+    name: str  # its file's name, such as "table1"
+
     kind: Literal["table", "figure"]
     title: str
     caption: str
-    paper_data: tuple[str, ...]
-    bits: tuple[int, ...]
-    methods: tuple[str, ...]
+    paper_data: tuple[str, ...]  # the data sets that the paper shows it for
+    bits: tuple[int, ...]  # code lengths, as in the paper
+    methods: tuple[str, ...]  # methods in the order of the rows
 
 
 def names() -> list[str]:
@@ -76,14 +68,10 @@ def load(name: str) -> Recipe:
 def choose(
     name: str, bits: Sequence[int] | None = None, methods: Sequence[str] | None = None
 ) -> list[Recipe]:
-    """Return one recipe, or all of them, for some lengths and methods.
+    """Return one recipe, or "all" of them, for some lengths and methods.
 
-    Args:
-        name: A recipe's name, or "all".
-        bits: Code lengths in place of the recipes' own.
-        methods: The only methods wanted. A recipe keeps those it names; one that
-            no chosen recipe names is added to each. A recipe left without any
-            is dropped.
+    A recipe keeps the wanted methods that it names; one that no chosen recipe names
+    is added to each. A recipe left without any is dropped.
     """
     recipes = [load(each) for each in (names() if name == ALL else [name])]
     if bits is not None:

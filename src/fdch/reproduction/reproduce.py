@@ -21,23 +21,14 @@ Announce = Callable[[PairedSet, Sequence[str]], None]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Everything that tables, figures and pages are made from.
+    """Everything that tables, figures and pages are made from."""
 
-    Args:
-        study: What all cells share.
-        recipes: The requested tables and figures.
-        seeds: The seeds of each mean.
-        pairs: The data.
-        records: What became of each cell.
-        ran: The cells that were run now; others were there.
-    """
-
-    study: Study
-    recipes: tuple[Recipe, ...]
-    seeds: tuple[int, ...]
+    study: Study  # what all cells share
+    recipes: tuple[Recipe, ...]  # the requested tables and figures
+    seeds: tuple[int, ...]  # the seeds of each mean
     pairs: PairedSet
-    records: Mapping[Cell, Record]
-    ran: tuple[Cell, ...] = ()
+    records: Mapping[Cell, Record]  # what became of each cell
+    ran: tuple[Cell, ...] = ()  # the cells that were run now; others were there
 
     def failures(self) -> dict[Cell, str]:
         """Return the cells without scores, and why they have none."""

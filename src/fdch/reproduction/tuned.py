@@ -57,15 +57,7 @@ def is_tuned(study: Study, cell: Cell, task: TuningTask) -> bool:
 def tune_cell(
     study: Study, cell: Cell, task: TuningTask, pairs: PairedSet, split: Split
 ) -> None:
-    """Search, or resume a search, and write the result.
-
-    Args:
-        study: Where to write, and for how long to search.
-        cell: What is tuned.
-        task: What is searched.
-        pairs: The data, features in the place of pictures where they are taken.
-        split: Of seed 0.
-    """
+    """Search, or resume a search, and write the result."""
     assert study.tune_minutes is not None  # otherwise nothing is tuned
     path = study.tuned_path(cell)
     _clear_other(study, cell, task)

@@ -34,11 +34,7 @@ Process = subprocess.Popen[str]
 
 
 def usual_workers(share_accelerator: bool = False) -> int:
-    """Return how many workers cores and memory allow.
-
-    Args:
-        share_accelerator: They run on one accelerator, whose memory is less.
-    """
+    """Return how many workers cores and memory allow, fewer on one accelerator."""
     most = MAX_ON_ACCELERATOR if share_accelerator else MAX_WORKERS
     memory = available_memory()
     by_memory = most if memory is None else memory // MEMORY_EACH
@@ -69,9 +65,7 @@ class WorkerPool:
     def work(self, jobs: Sequence[Job]) -> Iterator[tuple[Cell, str]]:
         """Run jobs; when this ends, however it does, no process is left.
 
-        Yields:
-            Each cell as it ends, with an empty text, or with the reason why its
-            process ended before it.
+        Yields each cell as it ends, with the reason if its process ended before it.
         """
         self._waiting.extend(jobs)
         count = min(self._workers, len(jobs))

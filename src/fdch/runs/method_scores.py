@@ -31,22 +31,14 @@ VALIDATED = ("map", "precision_at_10", "ndcg_at_10")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores with the pairs and codes they were made from.
-
-    Args:
-        scores: Of the codes.
-        query: Pairs searched with.
-        database: Pairs searched.
-        query_codes: Codes of the queries.
-        database_codes: Codes of the database.
-        duplicates: What occurs more than once among the "pictures" and "texts".
-    """
+    """Scores with the pairs and codes they were made from."""
 
     scores: Scores
-    query: PairedSet
-    database: PairedSet
+    query: PairedSet  # pairs searched with
+    database: PairedSet  # pairs searched
     query_codes: EncodedPairs
     database_codes: EncodedPairs
+    # what occurs more than once among the "pictures" and "texts"
     duplicates: Mapping[str, QueryDuplicates] = field(default_factory=dict)
 
 
@@ -133,12 +125,7 @@ def evaluate_run(
 def read_own_pairs(
     run: Run, broken: Broken | None = None, context: Context = PLAIN
 ) -> PairedSet:
-    """Read the data a run was trained on, from its location or by its name.
-
-    Raises:
-        MissingFile: It is gone.
-        RunError: It has changed.
-    """
+    """Read the data a run was trained on, from its location or by its name."""
     known = training_facts(run)
     # runs of before the location was kept have the name alone
     sources = [known.get("location", known["source"]), known["source"]]
@@ -180,11 +167,8 @@ def validate(
     """Score validation pairs, which settings are chosen by.
 
     One half of the pairs is searched with the other, then the other way round; the
-    two are averaged.
-
-    Returns:
-        "map", "precision_at_10" and "ndcg_at_10" by gallery and direction. Empty
-        where the pairs are too few to hold an answer.
+    two are averaged. Gives `VALIDATED` by gallery and direction; nothing where the
+    pairs are too few to hold an answer.
     """
     halves = pairs[0::2], pairs[1::2]
     occurring = [half.labels.any(axis=0) for half in halves]

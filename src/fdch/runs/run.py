@@ -38,19 +38,12 @@ from fdch.training.context import PLAIN, Context
 
 @dataclass(frozen=True)
 class Run:
-    """A trained method opened from a folder.
-
-    Args:
-        folder: Where it lies.
-        method: Ready to encode.
-        facts: The content of run.json.
-        calibration: How probable a result at a distance is; None for runs that had
-            too few validation pairs, and for those of before there was any.
-    """
+    """A trained method opened from a folder."""
 
     folder: Path
     method: HashMethod
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any]  # the content of run.json
+    # None for runs that had too few validation pairs
     calibration: Calibration | None = None
 
     @property
@@ -159,11 +152,7 @@ def copy_model(run: Run, folder: Path) -> Run:
 
 
 def open_run(folder: str | Path, context: Context = PLAIN) -> Run:
-    """Open a run under checks: version, checksums, shapes.
-
-    Raises:
-        RunError: Saying what is wrong with the folder and what to do.
-    """
+    """Open a run under checks: version, checksums, shapes."""
     folder = Path(folder)
     facts = read_description(folder)
     for file, expected in facts["files"].items():

@@ -39,25 +39,16 @@ FIELDS = {"method": str, "settings": dict, "files": dict, "fingerprint": str}
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a run says of itself, without what it has learned.
+    """What a run says of itself, without what it has learned."""
 
-    Args:
-        name: The method's name, such as "fdch".
-        fingerprint: Identifies the trained model.
-        calibration: How probable a result at a distance is, where that is known.
-    """
+    name: str  # the method's name, such as "fdch"
+    fingerprint: str  # identifies the trained model
 
-    name: str
-    fingerprint: str
     calibration: Calibration | None
 
 
 def read_facts(folder: str | Path) -> RunFacts:
-    """Read what a run says of itself; neither torch nor its weights are loaded.
-
-    Raises:
-        RunError: Saying what is wrong with the folder and what to do.
-    """
+    """Read what a run says of itself; neither torch nor its weights are loaded."""
     folder = Path(folder)
     facts = read_description(folder)
     if CALIBRATION in facts["files"]:
@@ -73,11 +64,7 @@ def is_finished(folder: Path) -> bool:
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """Read run.json under checks.
-
-    Raises:
-        RunError: There is none, or it is damaged, or of a later version.
-    """
+    """Read run.json under checks."""
     path = folder / DESCRIPTION
     if not path.is_file():
         raise _no_run(folder)

@@ -76,12 +76,7 @@ FIRST = 10  # ranks that a person looks at
 def score_held_out(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
 ) -> NDArray[np.float64]:
-    """Score every pair as a query against all the others.
-
-    Args:
-        method: Able to encode.
-        pairs: Held-out pairs with both sides and labels.
-        context: Device and progress.
+    """Score every held-out pair as a query against all the others.
 
     Returns:
         For each pair that shares a label with another one: (AP + precision at 10)

@@ -21,12 +21,7 @@ SHOWN_DIGITS = 3
 
 
 def propose(task: TuningTask, trials: Sequence[Trial]) -> dict[str, Any]:
-    """Choose the settings of the next trial.
-
-    Args:
-        task: What is searched.
-        trials: All trials so far, the defaults first.
-    """
+    """Choose the settings of the next trial, given all so far, the defaults first."""
     firsts = {name: each.first for name, each in task.space.items()}
     if len(trials) == 1 and any(value is not None for value in firsts.values()):
         return {
@@ -56,11 +51,6 @@ def is_promising(trial: Trial, step: int, trials: Sequence[Trial]) -> bool:
 
     After a fold it must be in the better half of all that came as far. In the middle
     of one, where slow learners are still behind, in the better three quarters.
-
-    Args:
-        trial: The trial to judge.
-        step: Where it is.
-        trials: All trials, the defaults first.
     """
     defaults = trials[0]
     own = trial.gain_at(step, defaults)

@@ -23,26 +23,17 @@ STATES = ("running", "done", "stopped", "failed")
 
 @dataclass
 class Trial:
-    """One set of settings, and how well it has done so far.
+    """One set of settings, and how well it has done so far."""
 
-    Args:
-        number: 0 for the defaults.
-        settings: The searched settings.
-        state: "running"; "done", on all folds; "stopped", as not promising; or
-            "failed", by an error.
-        marks: Scores by step: `STEPS` to a fold, the last of them its result.
-        errors: For each finished fold, the standard error of its gain over the
-            defaults, taken over its pairs.
-        seconds: What each finished fold took.
-        reason: Why it failed.
-    """
-
-    number: int
+    number: int  # 0 for the defaults
     settings: dict[str, Any]
+    # "done" on all folds, "stopped" as not promising, or "failed" by an error
     state: State = "running"
+    # scores by step: `STEPS` to a fold, the last of them its result
     marks: dict[int, float] = field(default_factory=dict)
+    # for each finished fold, the standard error of its gain over its pairs
     errors: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)  # what each finished fold took
     reason: str = ""
 
     @property
@@ -68,21 +59,14 @@ def last_step(fold: int) -> int:
 
 @dataclass
 class Records:
-    """Everything a search knows, written whole after each fold.
-
-    Args:
-        folder: Where it lies.
-        task: Fingerprint of what is searched.
-        trials: All trials, the defaults first.
-        reference: The defaults' score of every held-out pair, by fold.
-        spent: Seconds that the search has taken.
-    """
+    """Everything a search knows, written whole after each fold."""
 
     folder: Path
-    task: str
-    trials: list[Trial]
+    task: str  # fingerprint of what is searched
+    trials: list[Trial]  # all trials, the defaults first
+    # the defaults' score of every held-out pair, by fold
     reference: list[list[float]] = field(default_factory=list)
-    spent: float = 0.0
+    spent: float = 0.0  # seconds that the search has taken
 
     @property
     def defaults(self) -> Trial:
@@ -105,11 +89,7 @@ class Records:
 
     @classmethod
     def open(cls, folder: Path, task: str, defaults: Mapping[str, Any]) -> Self:
-        """Read the records of a task, or begin them where there are none.
-
-        Raises:
-            RunError: They belong to another task, or are damaged.
-        """
+        """Read the records of a task, or begin them where there are none."""
         path = folder / FILE
         if not path.exists():
             return cls(folder, task, [Trial(0, dict(defaults))])
@@ -185,18 +165,12 @@ SURE = 2.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """The best trial, compared with the defaults on the same folds.
+    """The best trial, compared with the defaults on the same folds."""
 
-    Args:
-        best: The best of all that were measured on all folds; the defaults
-            themselves where there was no other.
-        gain: Its mean gain over the defaults.
-        error: The standard error of that gain.
-    """
-
+    # of all that were measured on all folds; the defaults where there was no other
     best: Trial
-    gain: float
-    error: float
+    gain: float  # its mean gain over the defaults
+    error: float  # the standard error of that gain
 
     @property
     def is_better(self) -> bool:
@@ -205,11 +179,7 @@ class Verdict:
 
 
 def choose(trials: Sequence[Trial]) -> Verdict:
-    """Compare all finished trials with the defaults, fold by fold.
-
-    Args:
-        trials: All trials, the defaults first; their folds are those that count.
-    """
+    """Compare all finished trials with the defaults, which come first, fold by fold."""
     defaults = trials[0]
     folds = len(defaults.seconds)
     finished = [

@@ -34,16 +34,10 @@ class OutOfTime(Exception):
 
 @dataclass
 class Budget:
-    """Wall-clock time, counted over all sessions of a search.
+    """Wall-clock time, counted over all sessions of a search."""
 
-    Args:
-        seconds: All there is.
-        before: What earlier sessions have spent.
-        clock: Gives the time in seconds.
-    """
-
-    seconds: float
-    before: float = 0.0
+    seconds: float  # all there is
+    before: float = 0.0  # what earlier sessions have spent
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:

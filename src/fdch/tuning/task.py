@@ -18,19 +18,12 @@ GIVEN = ("bits", "seed")  # options of their own, not settings to be found
 
 @dataclass(frozen=True)
 class TuningTask:
-    """Everything that the scores of trials depend on, but their own settings.
+    """Everything that the scores of trials depend on, but their own settings."""
 
-    Args:
-        method: The defaults that trials are compared with, unfitted.
-        fixed: Settings that the user has chosen; they are not searched.
-        data: Fingerprint of the data.
-        split: Fingerprint of the split whose training part is used.
-    """
-
-    method: HashMethod
-    fixed: Collection[str]
+    method: HashMethod  # the defaults that trials are compared with, unfitted
+    fixed: Collection[str]  # settings that the user has chosen; they are not searched
     data: str
-    split: str
+    split: str  # fingerprint of the split whose training part is used
 
     @cached_property
     def space(self) -> dict[str, Range | Choice]:
@@ -65,11 +58,7 @@ class TuningTask:
 
 
 def find_space(method: HashMethod, fixed: Collection[str]) -> dict[str, Range | Choice]:
-    """Give what can be searched of a method, fixed settings aside.
-
-    Raises:
-        SettingError: There is nothing.
-    """
+    """Give what can be searched of a method, fixed settings aside."""
     declared = search_space(type(method))
     found = {name: each for name, each in declared.items() if name not in fixed}
     if not found:

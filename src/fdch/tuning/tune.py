@@ -26,27 +26,16 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a search has found.
-
-    Args:
-        task: What was searched.
-        pairs: The training part.
-        held_out: Pairs that each fold was scored on.
-        trials: All trials, the defaults first.
-        verdict: The best of them, compared with the defaults.
-        minutes: What the search has taken, earlier sessions included.
-        budget: Minutes that it was given.
-        warnings: What the method warned of, each once.
-    """
+    """What a search has found."""
 
     task: TuningTask
-    pairs: PairedSet
-    held_out: int
-    trials: tuple[Trial, ...]
-    verdict: Verdict
-    minutes: float
-    budget: float
-    warnings: tuple[str, ...] = ()
+    pairs: PairedSet  # the training part
+    held_out: int  # pairs that each fold was scored on
+    trials: tuple[Trial, ...]  # all trials, the defaults first
+    verdict: Verdict  # the best of them, compared with the defaults
+    minutes: float  # what the search has taken, earlier sessions included
+    budget: float  # minutes that it was given
+    warnings: tuple[str, ...] = ()  # what the method warned of, each once
 
     @property
     def chosen(self) -> Trial:
@@ -79,11 +68,7 @@ class Tuning:
         )
 
     def to_file(self, data: Mapping[str, Any]) -> SettingsFile:
-        """Give the content of settings.toml.
-
-        Args:
-            data: Name and source of the data.
-        """
+        """Give the content of settings.toml; `data` has the data's name and source."""
         method, defaults = self.task.method, self.trials[0]
         return SettingsFile(
             method=method.name,
@@ -151,9 +136,6 @@ def tune_settings(
         context: Device and progress.
         announce: Called with the data and its split before the search.
         clock: Gives the time in seconds.
-
-    Returns:
-        What was found, and the data.
     """
     require_packages()
     method = training.configure()
@@ -179,14 +161,8 @@ def tune(
 ) -> Tuning:
     """Search settings on a training part, resuming an unfinished search.
 
-    Args:
-        task: What is searched.
-        part: Training and validation pairs, features in the place of pictures
-            where the method takes them.
-        out: The settings file; trials are kept in a folder beside it.
-        minutes: For the search.
-        context: Device and progress.
-        clock: Gives the time in seconds.
+    The part has features in the place of pictures where the method takes them.
+    Trials are kept in a folder beside `out`, the settings file.
     """
     folds = Folds(part, task.method.seed)
     records = Records.open(study_folder(out), task.fingerprint, task.defaults)
