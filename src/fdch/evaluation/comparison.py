@@ -1,13 +1,13 @@
 """Several scores in one table, never with different protocols unsaid."""
 
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from fdch.errors import DataError, ProtocolMismatch, SettingError, suggestion
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, MEASURES, PARTNER
 from fdch.evaluation.scores import Scores
-from fdch.evaluation.tables import Cell, Spread, Table
+from fdch.evaluation.tables import Cell, Spread, Table, mean_known
 
 # What differs between repetitions of one experiment by its nature.
 OF_A_SEED = ("seed", "split")
@@ -49,11 +49,7 @@ def comparison(
     _check_once(rows)
     if over_seeds and not allow_mixed:
         _check_seeds(rows)
-    columns = [
-        (direction, bits)
-        for direction in DIRECTIONS
-        for bits in sorted({part.bits for part in scores})
-    ]
+    columns = list(product(DIRECTIONS, sorted({part.bits for part in scores})))
     notes = [MEASURES[measure].meaning]
     unknown = [run for row in rows for run in row.runs() if not row.knows(run, measure)]
     if unknown:
@@ -108,13 +104,11 @@ class _Row:
         return any((self.gallery, way, measure) in known for way in DIRECTIONS)
 
     def chance(self, measure: str) -> float | None:
-        chances = [
+        return mean_known(
             run.chance_of(self.gallery, direction, measure)
             for run in self.runs()
             for direction in run.scores[self.gallery]
-        ]
-        known = [chance for chance in chances if chance is not None]
-        return statistics.fmean(known) if known else None
+        )
 
     def cell(self, direction: str, bits: int, measure: str, over_seeds: bool) -> Cell:
         means = [
@@ -124,10 +118,7 @@ class _Row:
         values = [mean for mean in means if mean is not None]
         if not values or len(values) < len(means):  # a mean of some is of other seeds
             return None
-        if not over_seeds:
-            return values[0]
-        deviation = statistics.stdev(values) if len(values) > 1 else None
-        return Spread(statistics.fmean(values), deviation)
+        return Spread.of(values) if over_seeds else values[0]
 
 
 def _rows(

@@ -87,11 +87,7 @@ def interval_table(scores: "Scores") -> Table:
         return "-" if low is None else f"{low:.4f}–{high:.4f}"  # noqa: RUF001
 
     rows = tuple(
-        (
-            gallery,
-            DIRECTIONS[name],
-            *(show(gallery, name, measure) for measure in MAIN),
-        )
+        (gallery, DIRECTIONS[name], *(show(gallery, name, measure) for measure in MAIN))
         for gallery, directions in scores.scores.items()
         for name in directions
     )

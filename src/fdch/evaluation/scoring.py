@@ -17,13 +17,7 @@ from fdch.evaluation.metrics import average_precision, chance, ndcg_at, precisio
 from fdch.evaluation.partner import RECALL_AT, PartnerScores, partner_places
 from fdch.evaluation.protocol import Protocol
 from fdch.evaluation.resampling import mean_intervals
-from fdch.evaluation.scores import (
-    DirectionScores,
-    Key,
-    Scores,
-    Values,
-    without_nan,
-)
+from fdch.evaluation.scores import DirectionScores, Key, Scores, Values, without_nan
 from fdch.progress import Progress, Update, silent
 
 # the scores of single queries, (queries,) each, by measure

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -22,9 +23,21 @@ class Spread:
     mean: float
     deviation: float | None  # sample standard deviation; None for a single run
 
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """Take mean and deviation of values."""
+        deviation = statistics.stdev(values) if len(values) > 1 else None
+        return cls(statistics.fmean(values), deviation)
+
     def __str__(self) -> str:
         shown = f"{self.mean:.4f}"
         return shown if self.deviation is None else f"{shown} ± {self.deviation:.4f}"
+
+
+def mean_known(values: Iterable[float | None]) -> float | None:
+    """Average the values that are known; None where there are none."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
 
 
 Cell = str | int | float | Spread | None

@@ -101,10 +101,7 @@ class _Sides:
     def _text(self, graph: Graph, function: object) -> str:
         inputs = self.inputs
         rows = text_input(
-            graph,
-            inputs.vocabulary is not None,
-            inputs.text_width,
-            inputs.static_width,
+            graph, inputs.vocabulary is not None, inputs.text_width, inputs.static_width
         )
         return outputs(graph, cast(Function, function), rows)
 

@@ -2,8 +2,10 @@
 
 import statistics
 from dataclasses import dataclass
+from itertools import product
 
 from fdch.evaluation import DIRECTIONS, LookupCurve
+from fdch.evaluation.tables import mean_known
 from fdch.reproduction.grid import usual_gallery
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.reproduce import Reproduction
@@ -31,25 +33,17 @@ def panels_of(
     recipe: Recipe, found: Reproduction, gallery: str | None = None
 ) -> list[Panel]:
     """Gather the curves of a figure; without a gallery, of that the authors search."""
-    return [
-        _panel(recipe, found, bits, direction, gallery)
-        for bits in recipe.bits
-        for direction in DIRECTIONS
-    ]
-
-
-def _panel(
-    recipe: Recipe, found: Reproduction, bits: int, direction: str, gallery: str | None
-) -> Panel:
-    curves, chances = {}, []
-    for method in recipe.methods:
-        searched = gallery or usual_gallery(method)
-        runs = [run.scores[searched] for run in found.scores(method, bits)]
-        if runs:
-            curves[method] = mean_curve([run[direction].lookup for run in runs])
-            chances += [run[direction].lookup.chance for run in runs]
-    known = [chance for chance in chances if chance is not None]
-    return Panel(bits, direction, curves, statistics.fmean(known) if known else None)
+    panels = []
+    for bits, direction in product(recipe.bits, DIRECTIONS):
+        lookups = {}
+        for method in recipe.methods:
+            searched = gallery or usual_gallery(method)
+            runs = [run.scores[searched] for run in found.scores(method, bits)]
+            lookups[method] = [run[direction].lookup for run in runs]
+        curves = {name: mean_curve(each) for name, each in lookups.items() if each}
+        chance = mean_known(curve.chance for each in lookups.values() for curve in each)
+        panels.append(Panel(bits, direction, curves, chance))
+    return panels
 
 
 def mean_curve(curves: list[LookupCurve]) -> tuple[Point, ...]:

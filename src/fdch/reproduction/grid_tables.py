@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from fdch.evaluation.measures import DIRECTIONS, MAIN, MEASURES
-from fdch.evaluation.tables import Cell, Spread, Table, latex_text
-from fdch.reproduction.entries import Entry
-from fdch.reproduction.grid import SECTIONS, Grid, Line
+from fdch.evaluation.tables import Cell, Table, latex_text
+from fdch.reproduction.grid import SECTIONS, Entry, Grid, Line
 from fdch.reproduction.recipe import SOURCE
 
 
@@ -16,6 +15,7 @@ def score_rows(grid: Grid) -> Table:
     for gallery, line in grid.lines():
         for number, (direction, bits) in enumerate(grid.columns):
             entry = line.entries[number]
+            ends = entry.intervals if entry else {}
             rows.append(
                 (
                     line.method,
@@ -27,12 +27,12 @@ def score_rows(grid: Grid) -> Table:
                     grid.chance[gallery]["map"][number],
                     line.published[number],
                     "yes" if entry and "map" in entry.best else "no",
-                    *(end for m in MEASURES for end in _ends(entry, m)),
+                    *(end for m in MEASURES for end in ends.get(m, (None, None))),
                 )
             )
     header = ("method", "gallery", "authors_gallery", "direction", "bits", *MEASURES)
-    ends = (f"{measure}_{end}" for measure in MEASURES for end in ("low", "high"))
-    return Table((*header, "chance", "published", "best", *ends), tuple(rows))
+    limits = (f"{measure}_{end}" for measure in MEASURES for end in ("low", "high"))
+    return Table((*header, "chance", "published", "best", *limits), tuple(rows))
 
 
 def text_tables(grid: Grid) -> list[Table]:
@@ -50,9 +50,8 @@ def text_table(grid: Grid, measure: str = "map") -> Table:
     rows: list[tuple[Cell, ...]] = []
     for gallery in grid.galleries(measure):
         for line in grid.sections[gallery]:
-            rows.append(
-                (line.label, _mark_gallery(gallery, line), *_scores(line, measure))
-            )
+            searched = f"{gallery} (own)" if line.is_usual else gallery
+            rows.append((line.label, searched, *_scores(line, measure)))
             if line.has_published and measure == "map":
                 rows.append(("", "published", *map(_format_score, line.published)))
         chances = grid.chance[gallery][measure]
@@ -66,10 +65,6 @@ def text_table(grid: Grid, measure: str = "map") -> Table:
     return Table(header, tuple(rows), tuple(notes))
 
 
-def _mark_gallery(gallery: str, line: Line) -> str:
-    return f"{gallery} (own)" if line.is_usual else gallery
-
-
 def _scores(line: Line, measure: str) -> list[str]:
     return [
         f"{entry.measures[measure]}{' *' if measure in entry.best else '  '}"
@@ -79,10 +74,6 @@ def _scores(line: Line, measure: str) -> list[str]:
         else "-"
         for entry, mark in zip(line.entries, line.failures, strict=True)
     ]
-
-
-def _ends(entry: Entry | None, measure: str) -> tuple[float | None, float | None]:
-    return entry.intervals.get(measure, (None, None)) if entry else (None, None)
 
 
 def _format_score(value: float | None) -> str:
@@ -96,17 +87,12 @@ NAMES["map"] = "Mean average precision"
 
 def latex_tables(grid: Grid) -> str:
     """Write a table to each main measure, and how far ties could move mAP."""
-    shown = [measure for measure in MAIN if grid.galleries(measure)]
-    scores = [line for measure in shown for line in (*_score_table(grid, measure), "")]
-    return "\n".join([*_comments(grid), *scores, *_ties(grid), ""])
-
-
-def _comments(grid: Grid) -> list[str]:
-    lines = [
-        f"{grid.recipe.title}, made by fdch; needs the package booktabs",
-        *grid.notes,
-    ]
-    return [f"% {line}" for line in lines]
+    title = f"{grid.recipe.title}, made by fdch; needs the package booktabs"
+    lines = [f"% {line}" for line in (title, *grid.notes)]
+    for measure in MAIN:
+        if grid.galleries(measure):
+            lines += [*_score_table(grid, measure), ""]
+    return "\n".join([*lines, *_ties(grid), ""])
 
 
 def _score_table(grid: Grid, measure: str) -> list[str]:
@@ -216,13 +202,12 @@ def _latex_values(
 
 def _score(entry: Entry, measure: str) -> str:
     spread = entry.measures[measure]
-    shown = f"{spread.mean:.4f}"
-    mean = rf"\mathbf{{{shown}}}" if measure in entry.best else shown
-    return f"${mean}{_deviation(spread)}$"
-
-
-def _deviation(spread: Spread) -> str:
-    return "" if spread.deviation is None else rf" \pm {spread.deviation:.4f}"
+    mean, deviation = f"{spread.mean:.4f}", ""
+    if measure in entry.best:
+        mean = rf"\mathbf{{{mean}}}"
+    if spread.deviation is not None:
+        deviation = rf" \pm {spread.deviation:.4f}"
+    return f"${mean}{deviation}$"
 
 
 def _latex_number(value: float | None) -> str:
