@@ -12,7 +12,7 @@ from fdch.reproduction.cells import Record, drop_run
 from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.study import CELLS, Cell, Job, Study, cells_of, jobs_of
-from fdch.reproduction.worker_pool import TUNE, WORKER, WorkerPool, usual_workers
+from fdch.reproduction.worker_pool import TUNE, WORKER, run_jobs, usual_workers
 from fdch.runs.preparation import require_writable
 from fdch.tuning.tune import require_packages
 
@@ -136,8 +136,7 @@ def _run(
             work = runner.tune_job if task else runner.run_job
             yield from work(job)
         return
-    pool = WorkerPool(runner.study, count, (*WORKER, *task))
-    for cell, trouble in pool.work(jobs):
+    for cell, trouble in run_jobs(runner.study, jobs, count, (*WORKER, *task)):
         if trouble:
             runner.fail(cell, trouble)
         yield cell

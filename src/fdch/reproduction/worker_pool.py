@@ -12,9 +12,8 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from queue import SimpleQueue
-from threading import Lock, Thread
-from typing import Any
+from selectors import EVENT_READ, DefaultSelector
+from typing import IO, Any
 
 from fdch.machine import available_memory, usable_cores
 from fdch.reproduction.study import Cell, Job, Study
@@ -30,7 +29,7 @@ THREADS = (
 )
 WORKER = (sys.executable, "-m", "fdch.reproduction.worker")
 TUNE = "tune"  # the argument with which a process tunes cells instead
-Process = subprocess.Popen[str]
+Process = subprocess.Popen[bytes]
 
 
 def usual_workers(share_accelerator: bool = False) -> int:
@@ -41,131 +40,93 @@ def usual_workers(share_accelerator: bool = False) -> int:
     return max(1, min(usable_cores(), by_memory, most))
 
 
-class WorkerPool:
-    """Processes that run jobs, and a thread for each.
+def run_jobs(
+    study: Study, jobs: Sequence[Job], workers: int, command: Sequence[str] = WORKER
+) -> Iterator[tuple[Cell, str]]:
+    """Run jobs in several processes; when this ends, however it does, none is left.
 
-    Args:
-        study: What the jobs belong to.
-        workers: How many processes.
-        command: What starts one.
+    Yields each cell as it ends, with the reason if its process ended before it.
     """
+    waiting = deque(jobs)
+    running: dict[Process, list[Cell]] = {}  # the cells left of each one's job
+    selector = DefaultSelector()
 
-    def __init__(
-        self, study: Study, workers: int, command: Sequence[str] = WORKER
-    ) -> None:
-        self._study = study
-        self._workers = workers
-        self._command = command
-        self._lock = Lock()
-        self._waiting: deque[Job] = deque()
-        self._running: list[Process] = []
-        self._is_open = True
-        self._reports: SimpleQueue[tuple[Cell, str] | Exception | None] = SimpleQueue()
-
-    def work(self, jobs: Sequence[Job]) -> Iterator[tuple[Cell, str]]:
-        """Run jobs; when this ends, however it does, no process is left.
-
-        Yields each cell as it ends, with the reason if its process ended before it.
-        """
-        self._waiting.extend(jobs)
-        count = min(self._workers, len(jobs))
-        threads = [Thread(target=self._serve, daemon=True) for _ in range(count)]
-        for thread in threads:
-            thread.start()
-        try:
-            while count:
-                report = self._reports.get()
-                if isinstance(report, Exception):
-                    raise report
-                if report is None:
-                    count -= 1
-                else:
-                    yield report
-        finally:
-            self._close()
-            for thread in threads:
-                thread.join()
-
-    def _serve(self) -> None:
-        """Keep a process busy until no job is left."""
-        process: Process | None = None
-        try:
-            while (job := self._next()) is not None:
-                process = process or self._start()
-                if process is not None and not self._do(process, job):
-                    process = None
-        except Exception as problem:  # to be raised where the jobs were given
-            self._reports.put(problem)
-        finally:
-            if process is not None:
-                _end(process)
-            self._reports.put(None)
-
-    def _next(self) -> Job | None:
-        with self._lock:
-            return self._waiting.popleft() if self._waiting and self._is_open else None
-
-    def _start(self) -> Process | None:
-        threads = max(1, usable_cores() // self._workers)
-        environment = os.environ | {name: str(threads) for name in THREADS}
-        environment.setdefault("OMP_WAIT_POLICY", "passive")
-        with self._lock:
-            if not self._is_open:
-                return None
-            process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                encoding="utf-8",
-                env=environment,
-            )
-            self._running.append(process)
-        _send(process, self._study.to_json())
-        return process
-
-    def _do(self, process: Process, job: Job) -> bool:
-        """Send a job to a process; returns whether it survived."""
-        left = list(job)
+    def give_job(process: Process) -> None:
+        job = waiting.popleft()
+        running[process] = list(job)
         _send(process, [[cell.method, cell.bits, cell.seed] for cell in job])
-        assert process.stdout is not None  # it is a pipe
-        for line in process.stdout:
-            if line.strip() == JOB_ENDED:
-                return True
-            self._reports.put((left.pop(0), ""))
-        self._report_worker_death(process, left)
-        return False
 
-    def _report_worker_death(self, process: Process, left: list[Cell]) -> None:
-        """Report the cell that a process died at; others may do the rest."""
-        code = _end(process)
-        with self._lock:
-            if not self._is_open:
-                return
-            if left[1:]:
-                self._waiting.append(tuple(left[1:]))
-        if left:
-            self._reports.put((left[0], _why(code)))
+    def start() -> None:
+        process = _start(study, workers, command)
+        running[process] = []
+        selector.register(_output(process), EVENT_READ, process)
+        give_job(process)
 
-    def _close(self) -> None:
-        with self._lock:
-            self._is_open = False
-            for process in self._running:
-                process.kill()
+    def stop(process: Process) -> int:
+        selector.unregister(_output(process))
+        del running[process]
+        return _end(process)
+
+    try:
+        for _ in range(min(workers, len(jobs))):
+            start()
+        while running:
+            for key, _ in selector.select():
+                process: Process = key.data
+                line = _output(process).readline()
+                left = running[process]
+                if not line:
+                    code = stop(process)
+                    if left:
+                        yield left[0], _why(code)
+                    if left[1:]:
+                        waiting.append(tuple(left[1:]))
+                    if waiting:
+                        start()
+                elif line.strip().decode() != JOB_ENDED:
+                    yield left.pop(0), ""
+                elif waiting:
+                    give_job(process)
+                else:
+                    stop(process)
+    finally:
+        for process in running:
+            process.kill()
+            _end(process)
+        selector.close()
+
+
+def _start(study: Study, workers: int, command: Sequence[str]) -> Process:
+    threads = max(1, usable_cores() // workers)
+    environment = os.environ | {name: str(threads) for name in THREADS}
+    environment.setdefault("OMP_WAIT_POLICY", "passive")
+    process = subprocess.Popen(
+        command,
+        bufsize=0,  # so that no line is read ahead, where no event would show it
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    )
+    _send(process, study.to_json())
+    return process
 
 
 def _send(process: Process, document: Any) -> None:
     assert process.stdin is not None  # it is a pipe
     with suppress(OSError):  # a dead process is noticed when its output ends
-        process.stdin.write(json.dumps(document) + "\n")
-        process.stdin.flush()
+        process.stdin.write(f"{json.dumps(document)}\n".encode())
+
+
+def _output(process: Process) -> IO[bytes]:
+    assert process.stdout is not None  # it is a pipe
+    return process.stdout
 
 
 def _end(process: Process) -> int:
     """Close the pipes of a process, which ends it, and return its exit code."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            with suppress(OSError):  # unsent lines to a dead process
-                pipe.close()
+            pipe.close()
     return process.wait()
 
 
