@@ -17,13 +17,14 @@ from fdch.data.pictures.decoding import FORMATS
 from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.evaluation import Histograms, chance
-from fdch.report.cards import Card
-from fdch.report.render import picture_uri, write_page
+from fdch.report.cards import show_pair
+from fdch.report.render import write_page
 
 MAX_PATTERNS = 4096
 SAMPLED_QUERIES = 2000
 SAMPLED_PICTURES = 200
-LISTED_WORDS = 30
+LISTED_WORDS, LISTED_LABELS, LISTED_SKIPPED = 30, 40, 200
+SAMPLES, SIZE = 24, 220  # of pairs on the page, and of their pictures
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,14 @@ class Inspection:
 def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
     """Count what a PairedSet holds, large sets by samples drawn from the seed."""
     random = np.random.default_rng(seed)
+    counts = pairs.labels.sum(axis=0, dtype=np.int64)
+    order = np.argsort(-counts, kind="stable")
     image, text = pairs.images.present, pairs.texts.present
     labelled = pairs.labels.any(axis=1)
     words, frequent, lengths = _words(pairs)
+    kind = "pictures"
+    if isinstance(pairs.images, ImageFeatures):
+        kind = f"features of {pairs.images.values.shape[1]:,} columns"
     sizes, weights = _pictures(pairs, random)
     return Inspection(
         name=pairs.name,
@@ -102,13 +108,13 @@ def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
         with_label=int(labelled.sum()),
         trainable=int((image & text & labelled).sum()),
         skipped=tuple((row.name, row.reason) for row in pairs.skipped),
-        labels=_label_counts(pairs),
+        labels={pairs.label_names[i]: int(counts[i]) for i in order},
         labels_per_pair=Range.of(pairs.labels.sum(axis=1, dtype=np.int64)),
         chance=label_chance(pairs.labels[labelled], random),
         words=words,
         frequent_words=frequent,
         words_per_text=Range.of(lengths[text]),
-        images=_kind(pairs),
+        images=kind,
         picture_sizes=Range.of(sizes),
         picture_bytes=Range.of(weights),
         duplicates={
@@ -147,12 +153,6 @@ def label_chance(
     return Chance(float(weights @ scores / weights.sum()), int(weights.sum()), exact)
 
 
-def _label_counts(pairs: PairedSet) -> dict[str, int]:
-    counts = pairs.labels.sum(axis=0, dtype=np.int64)
-    order = np.argsort(-counts, kind="stable")
-    return {pairs.label_names[i]: int(counts[i]) for i in order}
-
-
 def _words(pairs: PairedSet) -> tuple[int, dict[str, int], NDArray[np.int64]]:
     """Count known words, texts with each of the most frequent, words per text."""
     if isinstance(pairs.texts, Sentences):
@@ -165,12 +165,6 @@ def _words(pairs: PairedSet) -> tuple[int, dict[str, int], NDArray[np.int64]]:
     order = np.argsort(-counts, kind="stable")[: LISTED_WORDS if names else 0]
     frequent = {names[i]: int(counts[i]) for i in order if counts[i]}
     return int(matrix.shape[1]), frequent, np.diff(matrix.indptr).astype(np.int64)
-
-
-def _kind(pairs: PairedSet) -> str:
-    if isinstance(pairs.images, ImageFeatures):
-        return f"features of {pairs.images.values.shape[1]:,} columns"
-    return "pictures"
 
 
 def _pictures(
@@ -193,11 +187,6 @@ def _pictures(
     return sides, weights
 
 
-SAMPLES, SIZE = 24, 220
-LISTED_LABELS = 40
-LISTED_SKIPPED = 200
-
-
 def write_inspection(
     path: Path, pairs: PairedSet, found: Inspection, seed: int = 0
 ) -> None:
@@ -208,7 +197,7 @@ def write_inspection(
         path,
         "inspection.html.j2",
         found=found,
-        cards=[_card(pairs, int(row)) for row in np.sort(rows)],
+        cards=[show_pair(pairs, int(row), SIZE) for row in np.sort(rows)],
         seed=seed,
         labels=labels[:LISTED_LABELS],
         more_labels=len(labels[LISTED_LABELS:]),
@@ -216,13 +205,4 @@ def write_inspection(
         more_skipped=len(found.skipped[LISTED_SKIPPED:]),
         notes=pairs.notes,
         version=__version__,
-    )
-
-
-def _card(pairs: PairedSet, row: int) -> Card:
-    return Card(
-        name=str(pairs.ids[row]),
-        text=pairs.texts.text(row),
-        labels=tuple((name, False) for name in pairs.labels_of(row)),
-        picture=picture_uri(pairs, row, SIZE),
     )
