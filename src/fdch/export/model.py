@@ -1,8 +1,14 @@
 """ExportedModel: what `fdch export` wrote, encoding through ONNX Runtime.
 
+EXPORT/export.json    what the graphs take and give; vocabulary, checksums
+EXPORT/image.onnx     pixels, or ready features, to outputs
+EXPORT/text.onnx      words, or ready vectors, to outputs
+EXPORT/pair.onnx      both to outputs, where the method has unified codes
+
 Nothing here needs torch.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +24,15 @@ from fdch.data.fitting import fitting_vectors, require_fitting, split_static
 from fdch.data.pictures.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.static_words import restore_vocabulary
 from fdch.data.texts import Texts, Vocabulary
-from fdch.errors import DamagedRun, DataError, MissingExtra
-from fdch.export.files import read_graph, read_manifest
+from fdch.errors import DamagedRun, DataError, MissingExtra, RunError
 from fdch.machine import usable_cores
+from fdch.runs.run_files import read_versioned
 
+FORMAT = 1
+MANIFEST = "export.json"
+SIDES = ("image", "text", "pair")
+MAX_GRAPH_BYTES = 2**31
+AGAIN = "Export the run again."
 # so small that activations stay in a processor's cache
 PICTURES_AT_A_TIME = 4
 ROWS_AT_A_TIME = 1024
@@ -96,10 +107,16 @@ class ExportedModel:
     def open(cls, folder: str | Path, *, threads: int | None = None) -> "ExportedModel":
         """Open an export under checks: version, names, checksums."""
         folder = Path(folder)
-        facts = read_manifest(folder)
+        if not (folder / MANIFEST).is_file():
+            raise RunError(
+                f"there is no export in '{folder}'. Make one with 'fdch export RUN "
+                "--to onnx --out DIR', or check the path."
+            )
+        wrong = "does not describe an export"
+        facts = read_versioned(folder / MANIFEST, FORMAT, wrong, AGAIN)
         try:
             graphs = {
-                side: read_graph(folder, side, about)
+                side: _read_graph(folder, side, about)
                 for side, about in facts["sides"].items()
             }
             return cls(facts, graphs, threads)
@@ -107,7 +124,7 @@ class ExportedModel:
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise DamagedRun(
-                f"the export '{folder}' is damaged ({problem}). Export the run again."
+                f"the export '{folder}' is damaged ({problem}). {AGAIN}"
             ) from problem
 
     def encode_images(self, images: Any) -> Codes:
@@ -171,6 +188,21 @@ class ExportedModel:
         at_a_time = ROWS_AT_A_TIME if self.inputs.size is None else PICTURES_AT_A_TIME
         for start in range(0, len(images), at_a_time):
             yield slice(start, start + at_a_time)
+
+
+def _read_graph(folder: Path, side: str, about: Mapping[str, Any]) -> bytes:
+    """Read a side's graph, if it is the one that was written."""
+    if side not in SIDES:
+        raise ValueError(f"it has an unknown side {side!r}")
+    path = folder / f"{side}.onnx"  # by its side: no name leads elsewhere
+    if not path.is_file():
+        raise DamagedRun(f"'{path}' is missing. {AGAIN}")
+    if path.stat().st_size != about["bytes"] or about["bytes"] > MAX_GRAPH_BYTES:
+        raise ValueError(f"{path.name} has another size")
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != about["sha256"]:
+        raise ValueError(f"{path.name} has another checksum")
+    return content
 
 
 def _text_parts(texts: csr_array) -> Iterator[slice]:

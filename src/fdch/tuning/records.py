@@ -5,20 +5,23 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
-from fdch.errors import DamagedRun, NewerRun, RunError
-from fdch.files import load_json, make_folder, write_json
+from fdch.errors import DamagedRun, RunError
+from fdch.files import make_folder, write_json
+from fdch.runs.run_files import read_versioned
 
 FORMAT = 1
 FILE = "study.json"
-MAX_BYTES = 64 * 2**20
+WRONG, ADVICE = "cannot be read", "Delete its folder to search from the beginning."
 # Within a fold, networks are scored at these shares of their epochs; the last step
 # of a fold is the trained method.
 SHARES = (0.25, 0.5)
 STEPS = len(SHARES) + 1
+# The best of many trials is partly so by luck: it takes more than one standard
+# error to be called better.
+SURE = 2.0
 State = Literal["running", "done", "stopped", "failed"]
-STATES = ("running", "done", "stopped", "failed")
 
 
 @dataclass
@@ -76,16 +79,14 @@ class Records:
     def save(self) -> None:
         """Write everything, whole or not at all."""
         make_folder(self.folder)
-        write_json(
-            self.folder / FILE,
-            {
-                "format": FORMAT,
-                "task": self.task,
-                "spent": round(self.spent, 3),
-                "reference": self.reference,
-                "trials": [asdict(trial) for trial in self.trials],
-            },
-        )
+        document = {
+            "format": FORMAT,
+            "task": self.task,
+            "spent": round(self.spent, 3),
+            "reference": self.reference,
+            "trials": [asdict(trial) for trial in self.trials],
+        }
+        write_json(self.folder / FILE, document)
 
     @classmethod
     def open(cls, folder: Path, task: str, defaults: Mapping[str, Any]) -> Self:
@@ -93,7 +94,7 @@ class Records:
         path = folder / FILE
         if not path.exists():
             return cls(folder, task, [Trial(0, dict(defaults))])
-        document = _read(path)
+        document = read_versioned(path, FORMAT, WRONG, ADVICE)
         if document.get("task") != task:
             raise RunError(
                 f"'{folder}' belongs to a search on other data, with another split, "
@@ -106,27 +107,11 @@ class Records:
             _require_sound(trials, reference)
             return cls(folder, task, trials, reference, float(document["spent"]))
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise _damaged(path, problem) from problem
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        document = load_json(path, MAX_BYTES)
-        found = document["format"]
-        if type(found) is not int or found < 1:
-            raise ValueError(f"its format is {found!r}")
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise _damaged(path, problem) from problem
-    if found > FORMAT:
-        raise NewerRun(
-            f"'{path}' has format {found}; this version of fdch reads formats up to "
-            f"{FORMAT}. Upgrade fdch to continue it."
-        )
-    return dict(document)
+            raise DamagedRun(f"'{path}' {WRONG} ({problem}). {ADVICE}") from problem
 
 
 def _trial(document: Mapping[str, Any]) -> Trial:
-    if document["state"] not in STATES:
+    if document["state"] not in get_args(State):
         raise ValueError(f"a trial's state is {document['state']!r}")
     return Trial(
         int(document["number"]),
@@ -151,18 +136,6 @@ def _require_sound(trials: Sequence[Trial], reference: Sequence[object]) -> None
         raise ValueError("the defaults are not whole")
 
 
-def _damaged(path: Path, problem: Exception) -> DamagedRun:
-    return DamagedRun(
-        f"'{path}' cannot be read ({problem}). Delete its folder to search from the "
-        "beginning."
-    )
-
-
-# The best of many trials is partly so by luck: it takes more than one standard
-# error to be called better.
-SURE = 2.0
-
-
 @dataclass(frozen=True)
 class Verdict:
     """The best trial, compared with the defaults on the same folds."""
@@ -183,24 +156,17 @@ def choose(trials: Sequence[Trial]) -> Verdict:
     defaults = trials[0]
     folds = len(defaults.seconds)
     finished = [
-        trial
+        (statistics.fmean(trial.gains(defaults)), -trial.number, trial)
         for trial in trials[1:]
         if trial.state == "done" and len(trial.seconds) == folds
     ]
     if not finished:
         return Verdict(defaults, 0.0, 0.0)
-    best = max(finished, key=lambda trial: statistics.fmean(trial.gains(defaults)))
-    gains = best.gains(defaults)
-    return Verdict(best, statistics.fmean(gains), _standard_error(gains, best.errors))
-
-
-def _standard_error(gains: Sequence[float], errors: Sequence[float]) -> float:
-    """Give the larger of two: as the folds differ, and as their pairs do.
-
-    Few folds may agree by chance, and one fold has no spread. Only folds, on the
-    other hand, show how much results vary from training to training.
-    """
-    over_pairs = math.sqrt(sum(error**2 for error in errors)) / len(errors)
-    if len(gains) < 2:
-        return over_pairs
-    return max(over_pairs, statistics.stdev(gains) / math.sqrt(len(gains)))
+    gain, _, best = max(finished, key=lambda each: each[:2])
+    # The larger error of two. Few folds may agree by chance, and one fold has no
+    # spread; only folds show how much results vary from training to training.
+    error = math.sqrt(sum(error**2 for error in best.errors)) / len(best.errors)
+    if folds > 1:
+        between = statistics.stdev(best.gains(defaults)) / math.sqrt(folds)
+        error = max(error, between)
+    return Verdict(best, gain, error)

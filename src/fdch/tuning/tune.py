@@ -19,9 +19,10 @@ from fdch.tuning.held_out import Folds, training_part
 from fdch.tuning.records import SURE, Records, Trial, Verdict, choose
 from fdch.tuning.search import Budget, Search
 from fdch.tuning.settings_file import SettingsFile
-from fdch.tuning.task import TuningTask, changed_settings, find_space
+from fdch.tuning.task import TuningTask, find_space
 
 Clock = Callable[[], float]
+GIVEN = ("bits", "seed")  # options of their own, not settings to be found
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class Tuning:
     @property
     def settings(self) -> dict[str, Any]:
         """All settings to train with that are not the method's defaults."""
-        return changed_settings(self.task.build(self.chosen.settings))
+        changed = self.task.build(self.chosen.settings).changed_settings()
+        return {name: changed[name] for name in changed if name not in GIVEN}
 
     @property
     def remark(self) -> str:
