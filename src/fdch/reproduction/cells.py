@@ -64,7 +64,10 @@ class Record:
         """Read a cell's record; None if there is none."""
         if not (folder / RECORD).exists():
             return None
-        given = Fields(_document(folder / RECORD), RECORD)
+        try:
+            given = Fields(load_json(folder / RECORD, MAX_BYTES), RECORD)
+        except (OSError, ValueError) as problem:
+            raise DataError(f"'{folder / RECORD}' cannot be read: {problem}") from None
         state = cast(State, given.choice("state", *STATES))
         scores = None
         if state == "done":
@@ -104,10 +107,3 @@ def drop_run(folder: Path) -> None:
     """Delete a cell's trained run or unfinished training."""
     if (folder / RUN).exists():
         shutil.rmtree(folder / RUN)
-
-
-def _document(path: Path) -> object:
-    try:
-        return load_json(path, MAX_BYTES)
-    except (OSError, ValueError) as problem:
-        raise DataError(f"'{path}' cannot be read: {problem}") from problem

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from fdch.data.pairs import PairedSet
 from fdch.errors import SettingError, suggestion
@@ -53,16 +53,10 @@ def load(name: str) -> Recipe:
             f"there is no recipe '{name}'{hint} There are: {', '.join(names())}."
         )
     file = resources.files(__package__).joinpath("recipes", f"{name}.toml")
-    content = tomllib.loads(file.read_text("utf-8"))
-    return Recipe(
-        name=name,
-        kind=cast(Literal["table", "figure"], content["kind"]),
-        title=content["title"],
-        caption=content["caption"],
-        paper_data=tuple(content["paper_data"]),
-        bits=tuple(content["bits"]),
-        methods=tuple(content["methods"]),
-    )
+    content: dict[str, Any] = tomllib.loads(file.read_text("utf-8"))
+    for key in ("paper_data", "bits", "methods"):
+        content[key] = tuple(content[key])
+    return Recipe(name, **content)
 
 
 def choose(
@@ -79,10 +73,11 @@ def choose(
         recipes = [replace(recipe, bits=lengths) for recipe in recipes]
     if methods is not None:
         known = {method for recipe in recipes for method in recipe.methods}
-        recipes = [
-            replace(recipe, methods=_narrow(recipe, methods, known))
-            for recipe in recipes
-        ]
+        added = [method for method in methods if method not in known]
+        for number, recipe in enumerate(recipes):
+            kept = [method for method in recipe.methods if method in methods]
+            wanted = tuple(dict.fromkeys(kept + added))
+            recipes[number] = replace(recipe, methods=wanted)
     return [recipe for recipe in recipes if recipe.methods]
 
 
@@ -93,12 +88,6 @@ def label(method: str) -> str:
     ('SePH_km', 'CMFH')
     """
     return LABELS.get(method, method.upper())
-
-
-def _narrow(recipe: Recipe, methods: Sequence[str], known: set[str]) -> tuple[str, ...]:
-    kept = [method for method in recipe.methods if method in methods]
-    added = [method for method in methods if method not in known]
-    return tuple(dict.fromkeys(kept + added))
 
 
 SOURCE = (

@@ -1,21 +1,25 @@
 """Jobs shared between processes, each with its share of the cores.
 
-A process reads the study from its first line of input and a job from each further
-one; it prints the name of each cell as it ends. A process that is killed, as systems
-do for lack of memory, costs the one cell it was running.
+A process runs `main`: it reads the study from its first line of input and a job from
+each further one, and prints the name of each cell as it ends. A process that is
+killed, as systems do for lack of memory, costs the one cell it was running.
 """
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from queue import SimpleQueue
 from selectors import EVENT_READ, DefaultSelector
+from threading import Thread
 from typing import IO, Any
 
 from fdch.machine import available_memory, usable_cores
+from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.study import Cell, Job, Study
 
 MEMORY_EACH = 4 * 10**9
@@ -27,7 +31,7 @@ THREADS = (
     "MKL_NUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
-WORKER = (sys.executable, "-m", "fdch.reproduction.worker")
+WORKER = (sys.executable, "-m", "fdch.reproduction.worker_pool")
 TUNE = "tune"  # the argument with which a process tunes cells instead
 Process = subprocess.Popen[bytes]
 
@@ -137,3 +141,29 @@ def _why(code: int) -> str:
             "try with fewer --workers."
         )
     return f"its process ended with exit code {code}; see its messages."
+
+
+def main() -> None:
+    """Work until the input ends."""
+    # Ctrl-C is for the parent, which then ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers, sys.stdout = sys.stdout, sys.stderr
+    lines: SimpleQueue[str] = SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            lines.put(line)
+        os._exit(0)  # the parent is gone, and another may start the same cells
+
+    Thread(target=read, daemon=True).start()
+    runner = GridRunner(Study.from_json(json.loads(lines.get())))
+    work = runner.tune_job if TUNE in sys.argv else runner.run_job
+    while True:
+        job = tuple(Cell(*parts) for parts in json.loads(lines.get()))
+        for cell in work(job):
+            print(cell.name, file=answers, flush=True)
+        print(JOB_ENDED, file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -25,7 +25,6 @@ from fdch.runs.run import Run
 from fdch.runs.run_files import DESCRIPTION
 from fdch.training.context import PLAIN, Context
 
-KNOWN_DATA = ("source", "fingerprint")
 VALIDATED = ("map", "precision_at_10", "ndcg_at_10")
 
 
@@ -54,7 +53,12 @@ def evaluate(
         cutoff: Rank after which rankings are cut; None for the whole database.
     """
     require_pairs(query, database)
-    _require_apart(query, database)
+    if found := shared_pairs(query, database):
+        raise DataError(
+            f"{len(found):,} of the {len(query):,} queries lie in the database too, "
+            f"such as '{found[0]}': each would find itself. Take them out of one of "
+            "the two; PairedSet.split draws queries that are not in the database."
+        )
     protocol = _own_protocol(method, query, database, cutoff)
     return score_method(method, query, database, protocol).scores
 
@@ -103,22 +107,14 @@ def evaluate_run(
         trained_on=known["fingerprint"],
         groups=split.groups or "",
     )
-    found = score_method(
-        run.method,
-        pairs[rows.query],
-        pairs[rows.database],
-        protocol,
-        galleries,
-        context,
-    )
-    is_own = protocol.data == protocol.trained_on
-    duplicates = count_query_duplicates(
-        pairs,
-        rows.query,
-        rows.database,
-        np.concatenate([rows.train, rows.validation]) if is_own else None,
-        None if is_own else run.seen_images(),
-    )
+    sides = pairs[rows.query], pairs[rows.database]
+    found = score_method(run.method, *sides, protocol, galleries, context)
+    learned, seen = None, None
+    if protocol.data == protocol.trained_on:
+        learned = np.concatenate([rows.train, rows.validation])
+    else:
+        seen = run.seen_images()
+    duplicates = count_query_duplicates(pairs, rows.query, rows.database, learned, seen)
     return replace(found, duplicates=duplicates)
 
 
@@ -176,13 +172,9 @@ def validate(
         return {}
     turns = [
         score_method(
-            method,
-            query,
-            database,
-            _own_protocol(method, query, database),
-            context=context,
+            method, *sides, _own_protocol(method, *sides), context=context
         ).scores.scores
-        for query, database in (halves, halves[::-1])
+        for sides in (halves, halves[::-1])
     ]
     found: dict[str, dict[str, dict[str, float]]] = {}
     for gallery, directions in turns[1].items():
@@ -218,16 +210,6 @@ def score_method(
     return Evaluation(scores, query, database, query_codes, database_codes)
 
 
-def _require_apart(query: PairedSet, database: PairedSet) -> None:
-    found = shared_pairs(query, database)
-    if found:
-        raise DataError(
-            f"{len(found):,} of the {len(query):,} queries lie in the database too, "
-            f"such as '{found[0]}': each would find itself. Take them out of one of "
-            "the two; PairedSet.split draws queries that are not in the database."
-        )
-
-
 def _require_labels(pairs: PairedSet, what: str) -> None:
     if not pairs.labels.any():
         raise LabelError(
@@ -240,15 +222,16 @@ def _require_labels(pairs: PairedSet, what: str) -> None:
 def training_facts(run: Run) -> dict[str, Any]:
     """Give what a run says of its data, once it is sure to be there."""
     known = run.facts.get("data")
-    counts = [run.facts.get(part) for part in ("train", "validation")]
-    texts = [known.get(k) for k in KNOWN_DATA] if isinstance(known, dict) else [None]
-    kinds = [isinstance(count, int) for count in counts]
-    if not all(kinds) or not all(isinstance(text, str) for text in texts):
+    known = known if isinstance(known, dict) else {}
+    texts = (known.get(name) for name in ("source", "fingerprint"))
+    counts = (run.facts.get(part) for part in ("train", "validation"))
+    if not all(isinstance(text, str) for text in texts) or not all(
+        isinstance(count, int) for count in counts
+    ):
         raise DamagedRun(
             f"'{run.folder / DESCRIPTION}' does not name the data it was trained on. "
             "Train the run again."
         )
-    assert isinstance(known, dict)
     return known
 
 

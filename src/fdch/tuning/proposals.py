@@ -43,7 +43,11 @@ def propose(task: TuningTask, trials: Sequence[Trial]) -> dict[str, Any]:
         if trial.state in ("done", "stopped"):
             study.add_trial(_frozen(task, trial, trials[0], distributions))
     drawn = study.ask(distributions).params
-    return {name: _shorten(each, drawn[name]) for name, each in task.space.items()}
+    for name, value in drawn.items():
+        if isinstance(value, float):  # rounded to what people write, inside its range
+            shown = float(f"{value:.{SHOWN_DIGITS}g}")
+            drawn[name] = _clip(task.space[name], shown)
+    return {name: drawn[name] for name in task.space}
 
 
 def is_promising(trial: Trial, step: int, trials: Sequence[Trial]) -> bool:
@@ -113,10 +117,3 @@ def _clip(space: Range | Choice, value: Any) -> Any:
     if value is None:
         return space.middle
     return type(value)(min(max(value, space.low), space.high))
-
-
-def _shorten(space: Range | Choice, value: Any) -> Any:
-    """Round a drawn number to what people write, still inside its range."""
-    if not isinstance(value, float):
-        return value
-    return _clip(space, float(f"{value:.{SHOWN_DIGITS}g}"))

@@ -102,14 +102,13 @@ class Search:
         defaults = self._records.defaults
         if not defaults.seconds:
             self._measure(defaults, 0)
-        while self._count < self._worthwhile_folds() and self._affords(1):
+        while self._count < FOLDS and self._affords(1):
+            # the quickest: a first fold may have waited for code to be compiled
+            quickest = max(min(defaults.seconds), 1e-3)
+            if self._count >= int(self._budget.seconds / quickest / SHARE):
+                break
             self._measure(defaults, self._count)
         defaults.state = "done"
-
-    def _worthwhile_folds(self) -> int:
-        # the quickest: a first fold may have waited for code to be compiled
-        quickest = max(min(self._records.defaults.seconds), 1e-3)
-        return min(FOLDS, max(1, int(self._budget.seconds / quickest / SHARE)))
 
     def _next(self) -> Trial | None:
         """Give a trial that was begun, or a new one; None where there is no time."""
