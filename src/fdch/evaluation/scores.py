@@ -15,7 +15,7 @@ from fdch.errors import DataError
 from fdch.evaluation.fields import Fields
 from fdch.evaluation.hash_lookup import LookupCurve
 from fdch.evaluation.health import CodeHealth
-from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER
+from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER, flatten
 from fdch.evaluation.partner import PartnerScores
 from fdch.evaluation.protocol import Protocol
 from fdch.evaluation.resampling import CONFIDENCE
@@ -222,8 +222,7 @@ class Scores:
     def __repr__(self) -> str:
         maps = ", ".join(
             f"{gallery} {name} {part.map:.4f}"
-            for gallery, directions in self.scores.items()
-            for name, part in directions.items()
+            for gallery, name, part in flatten(self.scores)
         )
         return f"Scores('{self.method}', {self.bits} bits, mAP: {maps})"
 
@@ -231,21 +230,20 @@ class Scores:
         return "".join(table._repr_html_() for table in score_tables(self))
 
     def _parts(self) -> list[DirectionScores]:
-        return [part for parts in self.scores.values() for part in parts.values()]
+        return [part for _, _, part in flatten(self.scores)]
 
     def _collect(
         self, take: Callable[[DirectionScores | PartnerScores], Mapping[str, _Part]]
     ) -> dict[Key, _Part]:
         """Gather what all parts have by measure; partners' measures have a prefix."""
-        parts: list[tuple[str, Mapping[str, Mapping[str, Any]]]]
-        parts = [("", self.scores), (PARTNER, self.partner)]
-        return {
-            (gallery, direction, prefix + measure): value
-            for prefix, galleries in parts
-            for gallery, directions in galleries.items()
-            for direction, part in directions.items()
-            for measure, value in take(part).items()
-        }
+        found = {}
+        for gallery, direction, part in flatten(self.scores):
+            for measure, value in take(part).items():
+                found[gallery, direction, measure] = value
+        for gallery, direction, partners in flatten(self.partner):
+            for measure, value in take(partners).items():
+                found[gallery, direction, PARTNER + measure] = value
+        return found
 
 
 def without_nan(values: Values) -> Values:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fdch.errors import MissingExtra
 from fdch.evaluation import DIRECTIONS, CodeHealth, Scores
-from fdch.evaluation.scores import DirectionScores
+from fdch.evaluation.measures import flatten
 from fdch.evaluation.tables import mean_known
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def lookup_plot(scores: Scores) -> str:
 
     def draw(figure: "Figure") -> None:
         axes = figure.add_subplot()
-        for gallery, direction, part in _parts(scores):
+        for gallery, direction, part in flatten(scores.scores):
             curve = part.lookup
             points = zip(curve.recall, curve.precision, strict=True)
             known = [point for point in points if point[1] is not None]
@@ -71,7 +71,7 @@ def precision_plot(scores: Scores) -> str:
     def draw(figure: "Figure") -> None:
         axes = figure.add_subplot()
         ranks: set[int] = set()
-        for gallery, direction, part in _parts(scores):
+        for gallery, direction, part in flatten(scores.scores):
             ranks |= set(part.precision_at)
             _line(axes, sorted(part.precision_at.items()), gallery, direction)
         _chance_line(axes, scores)
@@ -105,15 +105,6 @@ def balance_plot(health: Mapping[str, CodeHealth]) -> str:
     return page_svg("balance", label, (11.4, 0.7 + 1.0 * len(health)), draw)
 
 
-def _parts(scores: Scores) -> list[tuple[str, str, DirectionScores]]:
-    """List the scores with their galleries and directions."""
-    return [
-        (gallery, direction, part)
-        for gallery, directions in scores.scores.items()
-        for direction, part in directions.items()
-    ]
-
-
 def _line(axes: "Axes", points: Any, gallery: str, direction: str) -> None:
     x, y = zip(*points, strict=True)
     axes.plot(
@@ -130,7 +121,7 @@ def _line(axes: "Axes", points: Any, gallery: str, direction: str) -> None:
 
 def _chance_line(axes: "Axes", scores: Scores) -> None:
     """Draw the precision of random codes, the same at every rank and radius."""
-    curves = [part.lookup for _, _, part in _parts(scores)]
+    curves = [part.lookup for _, _, part in flatten(scores.scores)]
     level = mean_known(curve.chance for curve in curves)
     if level is not None:
         axes.axhline(level, color=INK, linewidth=1, linestyle=":", label="chance")
