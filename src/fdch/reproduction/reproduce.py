@@ -12,6 +12,7 @@ from fdch.reproduction.cells import Record, drop_run
 from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.study import CELLS, Cell, Job, Study, cells_of, jobs_of
+from fdch.reproduction.tuned import list_untuned, tune_job
 from fdch.reproduction.worker_pool import TUNE, WORKER, run_jobs, usual_workers
 from fdch.runs.preparation import require_writable
 from fdch.tuning.tune import require_packages
@@ -107,7 +108,7 @@ def _tune(
     runner: GridRunner, cells: Sequence[Cell], workers: int, progress: Progress
 ) -> set[Cell]:
     """Tune what is not tuned yet; returns the cells of what could not be."""
-    to_do = runner.list_untuned(cells)
+    to_do = list_untuned(runner, cells)
     if not to_do:
         return set()
     runner.prepare(to_do)
@@ -117,7 +118,7 @@ def _tune(
     for done, _ in enumerate(_run(runner, jobs, workers, TUNE), start=1):
         progress(Update("tuning", done, len(jobs), "method"))
     failed = set()
-    for first in runner.list_untuned(cells):
+    for first in list_untuned(runner, cells):
         record, _ = runner.record(first)
         for cell in cells:
             if (cell.method, cell.bits) == (first.method, first.bits):
@@ -133,8 +134,7 @@ def _run(
     count = min(workers, len(jobs))
     if count <= 1:
         for job in jobs:
-            work = runner.tune_job if task else runner.run_job
-            yield from work(job)
+            yield from tune_job(runner, job) if task else runner.run_job(job)
         return
     for cell, trouble in run_jobs(runner.study, jobs, count, (*WORKER, *task)):
         if trouble:

@@ -21,6 +21,7 @@ from typing import IO, Any
 from fdch.machine import available_memory, usable_cores
 from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.study import Cell, Job, Study
+from fdch.reproduction.tuned import tune_job
 
 MEMORY_EACH = 4 * 10**9
 MAX_WORKERS, MAX_ON_ACCELERATOR = 16, 4
@@ -157,10 +158,10 @@ def main() -> None:
 
     Thread(target=read, daemon=True).start()
     runner = GridRunner(Study.from_json(json.loads(lines.get())))
-    work = runner.tune_job if TUNE in sys.argv else runner.run_job
     while True:
         job = tuple(Cell(*parts) for parts in json.loads(lines.get()))
-        for cell in work(job):
+        is_tuning = TUNE in sys.argv
+        for cell in tune_job(runner, job) if is_tuning else runner.run_job(job):
             print(cell.name, file=answers, flush=True)
         print(JOB_ENDED, file=answers, flush=True)
 
