@@ -27,8 +27,7 @@ class LookupCurve:
     precision: tuple[float | None, ...]  # None where no query retrieves anything
     recall: tuple[float, ...]  # share of the relevant items within the radius
     average: Average = "micro"  # "micro" pools the queries, "macro" is their mean
-    # what a query that retrieves nothing adds to a macro precision
-    empty: Empty = "zero"
+    empty: Empty = "zero"  # what an empty ball adds to a macro precision
 
     @property
     def chance(self) -> float | None:

@@ -22,8 +22,7 @@ class CodeHealth:
     bits: int
     balance: tuple[float, ...]  # mean sign of each bit: 0 is even, 1 or -1 is constant
     constant_bits: tuple[int, ...]  # positions of bits that never change
-    # mean absolute correlation of two bits that change; None where fewer than two do
-    correlation: float | None
+    correlation: float | None  # mean absolute one of bits that change, where two do
     bit_entropy: float  # mean entropy of a bit, at most 1
     code_entropy: float  # entropy of the distribution over whole codes, in bits
     distinct: int  # different codes in use

@@ -26,8 +26,7 @@ Floats = NDArray[np.float64]
 class PartnerScores:
     """How well queries of one modality find their own other halves."""
 
-    # share of queries whose partner is among the first k, by k
-    recall_at: Mapping[int, float]
+    recall_at: Mapping[int, float]  # share of partners among the first k, by k
     median_rank: float  # median over queries of the partner's expected rank
     queries: int  # pairs with both sides, each searched for among all of them
 

@@ -18,13 +18,10 @@ class Protocol:
     validation: int = 0  # pairs held out for choosing settings and for calibration
     relevance: str = "shared label"  # when a database item answers a query
     ties: str = "expected"  # how tied items are ranked
-    # rank after which a ranking is cut, None for the whole database
-    cutoff: int | None = None
+    cutoff: int | None = None  # rank after which rankings are cut
     seed: int = 0  # seed of the split and the training
-    # fingerprint of the pairs that training drew from; empty where that is not known
-    trained_on: str = ""
-    # what pairs of one part of the split share with no pair of another: "pictures",
-    # "texts", "both", or empty where nothing was kept together
+    trained_on: str = ""  # fingerprint of the pairs of the training, where known
+    # what no two parts of the split share: "pictures", "texts", "both" or nothing
     groups: str = ""
 
     def differences(

@@ -66,20 +66,17 @@ class Inspection:
     with_text: int  # those with a text
     with_label: int  # those with a label
     trainable: int  # those with all three
-    # rows that cannot be used, each with its reason
-    skipped: tuple[tuple[str, str], ...]
+    skipped: tuple[tuple[str, str], ...]  # rows left out, with their reasons
     labels: dict[str, int]  # how many pairs have each label, most frequent first
     labels_per_pair: Range | None  # over all pairs
     chance: Chance | None  # what a random ranking scores; None without labels
     words: int  # different words, or columns of ready vectors
-    # the most frequent ones, with the texts they occur in
-    frequent_words: dict[str, int]
+    frequent_words: dict[str, int]  # with the texts they occur in
     words_per_text: Range | None  # over texts, of the words counted
     images: str  # "pictures", or "features of n columns"
     picture_sizes: Range | None  # over a sample, each picture's longer side in pixels
     picture_bytes: Range | None  # over the same sample
-    # pairs with the same content, by side: "pictures" and "texts"
-    duplicates: dict[str, Duplicates]
+    duplicates: dict[str, Duplicates]  # by side: "pictures" and "texts"
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values by name."""

@@ -38,8 +38,7 @@ class Record:
     state: State  # "begun", "done" or "failed"
 
     task: Mapping[str, Any] = field(default_factory=dict)
-    # times, memory and counts, once it is done
-    figures: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, Any] = field(default_factory=dict)  # times and memory
     reason: str = ""
     scores: Scores | None = None
 

@@ -19,8 +19,7 @@ class Panel:
 
     bits: int
     direction: str  # the task, such as "image_to_text"
-    # recall and precision at each radius, by method; means over seeds
-    curves: dict[str, tuple[Point, ...]]
+    curves: dict[str, tuple[Point, ...]]  # by method; means over seeds
     chance: float | None  # precision of random codes
 
     @property

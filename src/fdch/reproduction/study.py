@@ -52,8 +52,7 @@ class Study:
     broken: Broken = "refuse"  # whether broken rows and pictures are refused or skipped
     device: str = "auto"
     keep_runs: bool = False
-    # time to tune each method at each length; None tunes nothing
-    tune_minutes: float | None = None
+    tune_minutes: float | None = None  # for each method and length, to tune it
 
     sizes: SplitSizes | None = None
 

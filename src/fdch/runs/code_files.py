@@ -33,9 +33,7 @@ class EncodedFile:
     """What a file of codes holds for an index."""
 
     ids: list[str]  # of the items
-    # one to each item: the unified one of a pair where there is any, else that of its
-    # picture, else that of its text
-    codes: Codes
+    codes: Codes  # of the pair where there is one, else of its picture or text
     kinds: list[Kind]  # what each code was made of
     model: str  # fingerprint of the model that made them
 

@@ -23,9 +23,7 @@ class EncodedPairs:
 
     image: Codes  # codes of the rows with a picture
     text: Codes  # codes of the rows with a text
-    # codes of all rows, for methods with unified codes: the pair's own where both sides
-    # are there, else that of the one side
-    unified: Codes | None
+    unified: Codes | None  # of all rows: the pair's own, else of its one side
     has_image: NDArray[np.bool_]  # which rows have a picture, (rows,)
     has_text: NDArray[np.bool_]  # which rows have a text, (rows,)
 

@@ -48,13 +48,10 @@ class TrainingTask:
 
     settings: Mapping[str, str] = field(default_factory=dict)
     split: Path | None = None  # a saved split to use; None draws one
-    # sizes of the split to draw; None takes the usual ones
-    sizes: SplitSizes | None = None
-    # what the split to draw keeps in one part; None for nothing
-    groups: Grouping | None = None
+    sizes: SplitSizes | None = None  # of the split to draw; None: the usual ones
+    groups: Grouping | None = None  # what the split keeps in one part
     broken: Broken = "refuse"  # whether broken rows and pictures are refused or skipped
-    # a source run whose first stage is reused, for FDCH's variants
-    stage_one: Path | None = None
+    stage_one: Path | None = None  # a run whose first stage is reused
 
     def configure(self) -> HashMethod:
         """Make the method, unfitted."""

@@ -50,8 +50,7 @@ class Run:
     folder: Path
     method: HashMethod
     facts: Mapping[str, Any]  # the content of run.json
-    # None for runs that had too few validation pairs
-    calibration: Calibration | None = None
+    calibration: Calibration | None = None  # if validation pairs sufficed
 
     @property
     def name(self) -> str:

@@ -140,8 +140,7 @@ def _require_sound(trials: Sequence[Trial], reference: Sequence[object]) -> None
 class Verdict:
     """The best trial, compared with the defaults on the same folds."""
 
-    # of all that were measured on all folds; the defaults where there was no other
-    best: Trial
+    best: Trial  # of all measured on all folds, or the defaults
     gain: float  # its mean gain over the defaults
     error: float  # the standard error of that gain
 

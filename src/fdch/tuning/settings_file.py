@@ -26,8 +26,7 @@ class SettingsFile:
     bits: int  # length of the codes that they were found for
     seed: int  # of the split, the folds and learning
     settings: Mapping[str, Any]  # those that differ from the method's defaults
-    # name and fingerprint of the data, and fingerprint of its split
-    data: Mapping[str, Any]
+    data: Mapping[str, Any]  # name and fingerprint, and the split's
     search: Mapping[str, Any]  # scores, folds, trials and time
     remark: str = ""  # what came of the search, in words
 
