@@ -48,40 +48,40 @@ class Calibration:
 
     def probabilities(
         self,
-        asking: str,
+        query_kind: str,
         kinds: Sequence[str],
         distances: ArrayLike,
         weighted: bool = False,
     ) -> list[float | None]:
         """Give the probability of each result; None where nothing is known.
 
-        `asking` and `kinds`: what the codes of the query and of results were made of.
+        `query_kind` and `kinds` say what the codes were made of.
         """
-        curves = self.curves.get(asking, {})
+        curves = self.curves.get(query_kind, {})
         places = _places(np.asarray(distances), self.bits, weighted).tolist()
         return [
             float(curves[kind][weighted][place]) if kind in curves else None
             for kind, place in zip(kinds, places, strict=True)
         ]
 
-    def farthest(self, asking: str, least: float) -> int:
+    def farthest(self, query_kind: str, least: float) -> int:
         """Give the largest distance at which any result may be so probable, or -1."""
-        curves = self.curves.get(asking, {}).values()
+        curves = self.curves.get(query_kind, {}).values()
         return max((int((c.plain >= least).sum()) - 1 for c in curves), default=-1)
 
-    def surest(self, asking: str) -> float:
+    def surest(self, query_kind: str) -> float:
         """Give the largest probability that any result may have."""
-        curves = self.curves.get(asking, {}).values()
+        curves = self.curves.get(query_kind, {}).values()
         return max((float(max(c.plain[0], c.weighted[0])) for c in curves), default=0.0)
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values."""
         curves = {
-            asking: {
+            query_kind: {
                 kind: {name: part.tolist() for name, part in curve._asdict().items()}
                 for kind, curve in found.items()
             }
-            for asking, found in self.curves.items()
+            for query_kind, found in self.curves.items()
         }
         return {"bits": self.bits, "pairs": self.pairs, "curves": curves}
 
@@ -91,10 +91,16 @@ class Calibration:
         given = Fields(document, "calibration")
         bits = given.whole("bits", 1)
         curves = {
-            asking: {kind: _read_curve(each, bits) for kind, each in inner.members()}
-            for asking, inner in given.inner("curves").members()
+            query_kind: {
+                kind: _read_curve(each, bits) for kind, each in inner.members()
+            }
+            for query_kind, inner in given.inner("curves").members()
         }
-        names = {name for asking, inner in curves.items() for name in (asking, *inner)}
+        names = {
+            name
+            for query_kind, inner in curves.items()
+            for name in (query_kind, *inner)
+        }
         if strange := names - set(SIDES):
             raise DataError(
                 f"calibration.curves has '{min(strange)}'; known are "
@@ -160,11 +166,11 @@ def fit_calibration(
         return None
     codes = {kind: binarize(values) for kind, values in outputs.items()}
     curves = {
-        asking: {
-            kind: _fit_curve(values, codes[asking], codes[kind], known)
+        query_kind: {
+            kind: _fit_curve(values, codes[query_kind], codes[kind], known)
             for kind in codes
         }
-        for asking, values in outputs.items()
+        for query_kind, values in outputs.items()
     }
     return Calibration(next(iter(codes.values())).bits, len(known), curves)
 
@@ -193,19 +199,19 @@ def falling(relevant: NDArray[Any], total: NDArray[Any]) -> Share:
 
 
 def _fit_curve(
-    outputs: NDArray[Any], asking: Codes, asked: Codes, labels: NDArray[np.float32]
+    outputs: NDArray[Any], queries: Codes, gallery: Codes, labels: NDArray[np.float32]
 ) -> Curve:
-    bits = asking.bits
+    bits = queries.bits
     plain, weighted = np.zeros((2, bits + 1)), np.zeros((2, STEPS * bits + 1))
-    for start in range(0, len(asking), ROWS_AT_A_TIME):
+    for start in range(0, len(queries), ROWS_AT_A_TIME):
         rows = slice(start, start + ROWS_AT_A_TIME)
         relevant = labels[rows] @ labels.T > 0
         others = np.ones_like(relevant)
         others[np.arange(len(others)), np.arange(len(others)) + start] = False
         relevant &= others
         for counts, distances, most in (
-            (plain, hamming_distances(asking[rows], asked), MAX_PER_DISTANCE),
-            (weighted, weighted_distances(outputs[rows], asked), 1),
+            (plain, hamming_distances(queries[rows], gallery), MAX_PER_DISTANCE),
+            (weighted, weighted_distances(outputs[rows], gallery), 1),
         ):
             places = _places(distances, bits, counts is weighted)
             counts += _counts(places, relevant, others, counts.shape[1], most)

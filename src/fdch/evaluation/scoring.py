@@ -72,7 +72,6 @@ def score(
     *,
     cutoff: int | None = None,
     measures: Measures = DEFAULT_MEASURES,
-    threads: int | None = None,
     progress: Progress = silent,
 ) -> DirectionScores:
     """Score one direction; see `evaluate_codes`. Gives no intervals.
@@ -86,7 +85,7 @@ def score(
     """
     queries = Coded(query_codes, query_labels)
     gallery = Coded(database_codes, database_labels)
-    return _score(queries, gallery, cutoff, measures, threads, progress)[0]
+    return _score(queries, gallery, cutoff, measures, progress)[0]
 
 
 def evaluate_codes(
@@ -179,9 +178,7 @@ def score_galleries(
             DIRECTIONS, (queries.image, queries.text), held[gallery], strict=True
         )
         for direction, own, other in sides:
-            part, columns = _score(
-                own, other, protocol.cutoff, measures, None, progress
-            )
+            part, columns = _score(own, other, protocol.cutoff, measures, progress)
             scores.setdefault(gallery, {})[direction] = part
             for measure in part.means():
                 values[gallery, direction, measure] = columns[measure].astype("f4")
@@ -219,7 +216,6 @@ def _score(
     gallery: Coded,
     cutoff: int | None,
     measures: Measures,
-    threads: int | None,
     progress: Progress,
 ) -> tuple[DirectionScores, Columns]:
     """Give the means over queries, and the scores of every query."""
@@ -234,7 +230,6 @@ def _score(
         stable=True,
         graded=bool(measures.ndcg_at),
         cutoff=cutoff,
-        threads=threads,
     ):
         blocks.append(_score_queries(counts, cutoff, measures))
         curve.add(counts)

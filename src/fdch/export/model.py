@@ -90,7 +90,15 @@ class ExportedModel:
         self.method = str(manifest["method"])
         self.fingerprint = str(manifest["model"])
         self.bits = int(manifest["bits"])
-        self.inputs = _inputs(manifest)
+        image, text = manifest["image"], manifest["text"]
+        width = int(text["width"])
+        self.inputs = ExportedInputs(
+            image_network=str(image["network"]),
+            image_width=int(image["width"]),
+            size=int(image["size"]) if image["input"] == "pixels" else None,
+            vocabulary=restore_vocabulary(text.get("words"), text.get("static"), width),
+            text_width=width,
+        )
         cores = threads or usable_cores()
         # a text is a few microseconds of work: threads would only wait
         wanted = {"image": cores, "text": 1, "pair": cores}
@@ -234,15 +242,3 @@ def _session(graph: bytes, threads: int) -> Any:
         )
     except Exception as problem:  # ONNX Runtime raises many kinds
         raise ValueError(f"a graph cannot be loaded: {problem}") from problem
-
-
-def _inputs(manifest: Mapping[str, Any]) -> ExportedInputs:
-    image, text = manifest["image"], manifest["text"]
-    width = int(text["width"])
-    return ExportedInputs(
-        image_network=str(image["network"]),
-        image_width=int(image["width"]),
-        size=int(image["size"]) if image["input"] == "pixels" else None,
-        vocabulary=restore_vocabulary(text.get("words"), text.get("static"), width),
-        text_width=width,
-    )

@@ -86,7 +86,7 @@ def show_examples(
     evaluation: Evaluation, direction: str, gallery: str, seed: int
 ) -> list[dict[str, Any]]:
     """Draw examples of a direction and gather what the page shows of them."""
-    asking, side = direction.split("_to_")
+    query_side, side = direction.split("_to_")
     shown = []
     for example in draw_examples(
         evaluation,
@@ -104,7 +104,7 @@ def show_examples(
         ]
         shown.append(
             {
-                "query": show_pair(query, example.query, QUERY_SIZE, asking),
+                "query": show_pair(query, example.query, QUERY_SIZE, query_side),
                 "answers": answers,
                 "right": sum(found.right for found in example.found),
                 "relevant": example.relevant,

@@ -3,7 +3,6 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
@@ -100,7 +99,7 @@ SOURCE = (
 class Published:
     """Printed mAP by method, direction and code length; empty for other data.
 
-    >>> Published.of("mirflickr25k").value("fdch", "image_to_text", 16)
+    >>> Published.of("mirflickr25k").values["fdch", "image_to_text", 16]
     0.7762
     """
 
@@ -110,7 +109,8 @@ class Published:
     @classmethod
     def of(cls, data: str) -> "Published":
         """Give the numbers of a benchmark by the name its reader gives it."""
-        content = _content()
+        file = resources.files(__package__).joinpath("published.toml")
+        content: dict[str, Any] = tomllib.loads(file.read_text("utf-8"))
         by_direction = content.get(data, {}) if data != "notes" else {}
         values = {
             (method, direction, int(bits)): float(value)
@@ -127,13 +127,3 @@ class Published:
         Only the benchmark itself, with the benchmark's split sizes, has any.
         """
         return cls.of(pairs.name) if pairs.benchmark is not None else cls()
-
-    def value(self, method: str, direction: str, bits: int) -> float | None:
-        """Give a printed number, None where the paper has none."""
-        return self.values.get((method, direction, bits))
-
-
-@cache
-def _content() -> dict[str, Any]:
-    text = resources.files(__package__).joinpath("published.toml").read_text("utf-8")
-    return tomllib.loads(text)

@@ -187,7 +187,7 @@ def share_stage_one(method: HashMethod, folder: Path, context: Context) -> None:
 def _fit(
     method: HashMethod, parts: Parts, context: Context, source_run: Path | None
 ) -> bool:
-    """Fit a method; tell whether it reused the first stage of the source run."""
+    """Fit a method; return whether it reused the first stage of the source run."""
     if source_run is not None:
         share_stage_one(method, source_run, context)
     try:
