@@ -64,30 +64,6 @@ class CodedPairs:
     both: tuple[Rows, Rows] | None = None
 
 
-def score(
-    query_codes: Codes,
-    database_codes: Codes,
-    query_labels: Labels,
-    database_labels: Labels,
-    *,
-    cutoff: int | None = None,
-    measures: Measures = DEFAULT_MEASURES,
-    progress: Progress = silent,
-) -> DirectionScores:
-    """Score one direction; see `evaluate_codes`. Gives no intervals.
-
-    `progress` is called after each block of queries.
-
-    >>> from fdch.codes import binarize
-    >>> codes, labels = binarize([[1, 1], [-1, -1]]), np.eye(2)
-    >>> score(codes, codes, labels, labels).map
-    1.0
-    """
-    queries = Coded(query_codes, query_labels)
-    gallery = Coded(database_codes, database_labels)
-    return _score(queries, gallery, cutoff, measures, progress)[0]
-
-
 def evaluate_codes(
     query_codes: Codes | ArrayLike,
     database_codes: Codes | ArrayLike,
@@ -96,8 +72,9 @@ def evaluate_codes(
     *,
     cutoff: int | None = None,
     measures: Measures = DEFAULT_MEASURES,
+    progress: Progress = silent,
 ) -> DirectionScores:
-    """Score codes of any program.
+    """Score codes of any program, in one direction.
 
     Args:
         query_codes: Codes of the queries: -1 and +1, (queries, bits), packed bits of
@@ -107,22 +84,22 @@ def evaluate_codes(
         database_labels: 0/1, (database, classes).
         cutoff: Rank after which rankings are cut; None for the whole database.
         measures: What is reported besides mean average precision.
+        progress: Called after each block of queries.
 
     Returns:
-        Means over the queries that have a relevant item in the database.
+        Means over the queries that have a relevant item in the database, without
+        intervals.
 
     >>> codes, labels = [[1, 1, -1], [-1, -1, 1]], [[1, 0], [0, 1]]
     >>> evaluate_codes(codes, codes, labels, labels).map
     1.0
     """
-    return score(
-        _as_codes(query_codes),
-        _as_codes(database_codes),
-        np.asarray(query_labels),
-        np.asarray(database_labels),
-        cutoff=cutoff,
-        measures=measures,
-    )
+    queries = Coded(_as_codes(query_codes), np.asarray(query_labels))
+    gallery = Coded(_as_codes(database_codes), np.asarray(database_labels))
+    return _score(queries, gallery, cutoff, measures, progress)[0]
+
+
+score = evaluate_codes
 
 
 def _as_codes(values: Codes | ArrayLike) -> Codes:
