@@ -3,8 +3,14 @@
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from fdch.errors import DataError, ProtocolMismatch, SettingError, suggestion
-from fdch.evaluation.measures import DIRECTIONS, GALLERIES, MEASURES, PARTNER
+from fdch.errors import DataError, ProtocolMismatch
+from fdch.evaluation.measures import (
+    DIRECTIONS,
+    GALLERIES,
+    MEASURES,
+    PARTNER,
+    require_measure,
+)
 from fdch.evaluation.scores import Key, Scores
 from fdch.evaluation.tables import Cell, Spread, Table, mean_known
 
@@ -40,9 +46,7 @@ def comparison(
     """
     if not scores:
         raise DataError("there are no scores to compare; give at least one.")
-    if measure not in MEASURES:
-        hint = suggestion(measure, MEASURES)
-        raise SettingError(f"unknown measure {measure!r}{hint}.")
+    require_measure(measure)
     if not allow_mixed:
         _check_protocols(scores, OF_A_SEED if over_seeds else ())
     galleries = ("modality",) if measure.startswith(PARTNER) else GALLERIES

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
+from fdch.errors import SettingError, suggestion
+
 DIRECTIONS = {"image_to_text": "image → text", "text_to_image": "text → image"}
 GALLERIES = ("modality", "unified")
 _Part = TypeVar("_Part")
@@ -32,6 +34,14 @@ MEASURES: Mapping[str, Measure] = {
 }
 # what a person looks at; the others say how far the order of ties could move mAP
 MAIN = tuple(name for name in MEASURES if not name.startswith("map_"))
+
+
+def require_measure(name: str) -> None:
+    """Refuse a measure that there is not."""
+    if name not in MEASURES:
+        raise SettingError(
+            f"unknown measure {name!r}{suggestion(name, MEASURES) or '.'}"
+        )
 
 
 def flatten(

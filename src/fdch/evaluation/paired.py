@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError, SettingError, suggestion
-from fdch.evaluation.measures import DIRECTIONS, GALLERIES, MEASURES
+from fdch.errors import DataError
+from fdch.evaluation.measures import DIRECTIONS, GALLERIES, require_measure
 from fdch.evaluation.resampling import CONFIDENCE, bootstrap_intervals, sign_flip_p
 from fdch.evaluation.scores import Key, Scores
 from fdch.evaluation.tables import Table
@@ -75,10 +75,7 @@ def paired_differences(
     A method is compared with the first one at its own code length, or with the first
     of all where there is none. Gives the differences, and why others are missing.
     """
-    if measure not in MEASURES:
-        raise SettingError(
-            f"unknown measure {measure!r}{suggestion(measure, MEASURES) or '.'}"
-        )
+    require_measure(measure)
     groups: dict[tuple[str, int], list[Scores]] = {}
     for run in scores:
         groups.setdefault((run.method, run.bits), []).append(run)

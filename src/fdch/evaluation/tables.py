@@ -74,13 +74,14 @@ class Table:
 
     def csv(self) -> str:
         """Write figures in full; a spread takes two columns, mean and deviation."""
-        spread = [self._has_spreads(index) for index in range(len(self.header))]
+        columns = range(len(self.header))
+        wide = [any(isinstance(row[i], Spread) for row in self.rows) for i in columns]
         header = [(name, f"{name} std") for name in self.header]
         output = io.StringIO()
         writer = csv.writer(output, lineterminator="\n")
-        writer.writerow(_widen(header, spread))
-        for row in self.rows:
-            writer.writerow(_widen(map(_halves, row), spread))
+        for row in (header, *(map(_halves, row) for row in self.rows)):
+            pairs = zip(row, wide, strict=True)
+            writer.writerow([half for both, two in pairs for half in both[: 1 + two]])
         return output.getvalue()
 
     def latex(self) -> str:
@@ -116,9 +117,6 @@ class Table:
     def _has_names(self, index: int) -> bool:
         return any(isinstance(row[index], str) for row in self.rows)
 
-    def _has_spreads(self, index: int) -> bool:
-        return any(isinstance(row[index], Spread) for row in self.rows)
-
 
 def _format(cell: Cell) -> str:
     if cell is None:
@@ -128,15 +126,6 @@ def _format(cell: Cell) -> str:
 
 def _halves(cell: Cell) -> tuple[Cell, Cell]:
     return (cell.mean, cell.deviation) if isinstance(cell, Spread) else (cell, None)
-
-
-def _widen(row: Iterable[tuple[Cell, Cell]], spread: Sequence[bool]) -> list[Cell]:
-    """Keep the first half of each cell, and the second of cells with a spread."""
-    return [
-        half
-        for halves, is_spread in zip(row, spread, strict=True)
-        for half in halves[: 1 + is_spread]
-    ]
 
 
 def _latex_row(row: Sequence[Cell]) -> str:

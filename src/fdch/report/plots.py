@@ -151,12 +151,9 @@ def page_svg(
 ) -> str:
     """Draw a figure and make it part of a page: no fixed size, no fixed colours.
 
-    Args:
-        name: Tells this figure from others on the page.
-        label: What it shows, for those who cannot see it.
-        inches: Width and height, which give its shape and the size of its text.
-        draw: Draws it.
-        colours: The page's colour for each stand-in that `draw` uses.
+    The name is unique on the page, the label for those who cannot see the figure.
+    Inches give its shape and the size of its text; `colours` has the page's colour
+    for each stand-in that `draw` uses.
     """
     written = io.StringIO()
     with open_figure(name, inches, _STYLE) as figure:

@@ -29,11 +29,9 @@ _log = logging.getLogger(__name__)
 
 
 class GridRunner:
-    """Runs the cells of a study, each in its folder.
+    """Runs the cells of a study, each in its folder; the data is read at once.
 
-    Args:
-        study: What all cells share; its data is read at once.
-        progress: Called as pictures are checked and image features computed.
+    `progress` is called as pictures are checked and image features computed.
     """
 
     def __init__(self, study: Study, progress: Progress = silent) -> None:

@@ -65,13 +65,8 @@ def reproduce(
 ) -> Reproduction:
     """Run every cell that is not done, and gather all.
 
-    Args:
-        study: Data, folder and settings.
-        recipes: Tables and figures to make.
-        seeds: Of splits and of learning.
-        workers: Processes to share the cells; None for what the machine allows.
-        progress: Called for image features, then for cells.
-        announce: Called with the data, and notes on cells to run again, before work.
+    Without a number of workers, as many as the machine allows. `announce` is called
+    with the data, and notes on cells to run again, before work.
     """
     cells = cells_of(recipes, seeds)
     if not cells or (workers is not None and workers < 1):

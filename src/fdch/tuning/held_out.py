@@ -32,12 +32,7 @@ class Fold(NamedTuple):
 
 
 class Folds:
-    """A training part in folds, each made when it is needed.
-
-    Args:
-        pairs: The training and validation pairs of a split, never its queries.
-        seed: Of the draw.
-    """
+    """The training part of a split, never its queries, in folds made when needed."""
 
     def __init__(self, pairs: PairedSet, seed: int) -> None:
         if not pairs.labels.any():

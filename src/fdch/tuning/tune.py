@@ -131,13 +131,9 @@ def tune_settings(
 ) -> tuple[Tuning, PairedSet]:
     """Read data and search settings on its training part.
 
-    Args:
-        training: What would be trained; `out` is the settings file. Its settings are
-            fixed. An unfinished search there is resumed.
-        minutes: For the search; reading data and computing image features is extra.
-        context: Device and progress.
-        announce: Called with the data and its split before the search.
-        clock: Gives the time in seconds.
+    Its `out` is the settings file, its settings are fixed, and an unfinished search is
+    resumed. The minutes are for the search; reading data and computing image features
+    is extra. `announce` is called with the data and its split before the search.
     """
     require_packages()
     method = training.configure()
