@@ -11,7 +11,7 @@ import numpy as np
 
 from fdch.codes import Codes
 from fdch.data.pairs import PairedSet
-from fdch.data.pictures.picture_files import PictureFiles
+from fdch.data.pictures.images import PictureFiles
 from fdch.data.texts import Sentences
 from fdch.errors import DataError, FdchError, IndexFolderError
 from fdch.index.opening import require_folder
