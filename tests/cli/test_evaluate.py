@@ -66,7 +66,7 @@ def test_full_scores_are_kept_in_the_run(on_features, fdch):
     assert kept == json.loads(fdch("evaluate", on_features.run, "--json").stdout)
     found = with_queries(Scores.from_json(kept), on_features.run).queries
     assert found is not None
-    assert {len(values) for values in found.values.values()} == {12}
+    assert {len(values) for values in found.values()} == {12}
 
 
 @pytest.mark.parametrize("options", [["--gallery", "unified"], ["--cutoff", "5"]])

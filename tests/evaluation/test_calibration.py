@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 
 from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.errors import DataError
-from fdch.evaluation import calibration_fit
-from fdch.evaluation.calibration import STEPS, Calibration, calibration_error
-from fdch.evaluation.calibration_fit import falling, fit_calibration
+from fdch.evaluation import calibration
+from fdch.evaluation.calibration import (
+    STEPS,
+    Calibration,
+    calibration_error,
+    falling,
+    fit_calibration,
+)
 
 BITS = 24
 
@@ -121,14 +126,14 @@ def test_rows_taken_some_at_a_time_give_the_same(monkeypatch):
     labels = drawn_labels(40, 1)
     outputs = {"image": noisy_outputs(labels, 2)}
     whole = fit_calibration(outputs, labels)
-    monkeypatch.setattr(calibration_fit, "ROWS_AT_A_TIME", 7)
+    monkeypatch.setattr(calibration, "ROWS_AT_A_TIME", 7)
     parts = fit_calibration(outputs, labels)
     assert whole is not None and parts is not None
     assert whole.to_json() == parts.to_json()
 
 
 def test_of_many_pairs_some_are_drawn_the_same_each_time(monkeypatch):
-    monkeypatch.setattr(calibration_fit, "MAX_PAIRS", 120)
+    monkeypatch.setattr(calibration, "MAX_PAIRS", 120)
     labels = drawn_labels(400, 1)
     outputs = {"image": noisy_outputs(labels, 2), "text": noisy_outputs(labels, 3)}
     found = fit_calibration(outputs, labels)
@@ -146,14 +151,14 @@ def test_as_many_pairs_as_may_be_are_all_taken(monkeypatch):
     labels = drawn_labels(120, 1)
     outputs = {"image": noisy_outputs(labels, 2)}
     free = fit_calibration(outputs, labels)
-    monkeypatch.setattr(calibration_fit, "MAX_PAIRS", 120)
+    monkeypatch.setattr(calibration, "MAX_PAIRS", 120)
     bound = fit_calibration(outputs, labels)
     assert free is not None and bound is not None
     assert free.to_json() == bound.to_json()
 
 
 def test_memory_does_not_grow_with_the_square_of_the_pairs(monkeypatch):
-    monkeypatch.setattr(calibration_fit, "ROWS_AT_A_TIME", 16)
+    monkeypatch.setattr(calibration, "ROWS_AT_A_TIME", 16)
     labels = drawn_labels(3000, 1)
     outputs = {"image": noisy_outputs(labels, 2)}
     tracemalloc.start()

@@ -4,13 +4,13 @@ import pytest
 
 from fdch.errors import DataError, ProtocolMismatch, SettingError
 from fdch.evaluation import (
-    DirectionScores,
     LookupCurve,
-    PartnerScores,
     Protocol,
     Scores,
     comparison,
 )
+from fdch.evaluation.partner import PartnerScores
+from fdch.evaluation.scores import DirectionScores
 
 PROTOCOL = Protocol("d0", "s0", queries=2000, database=18_015, train=5000)
 CURVE = LookupCurve((0, 1), (0.5, 0.5), (0.5, 1.0))

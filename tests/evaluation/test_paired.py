@@ -79,8 +79,7 @@ def test_the_queries_of_all_seeds_are_pooled():
     key = "modality", "image_to_text", "map"
     differences = np.concatenate(
         [
-            run("dcmh", noise=2.0, seed=seed).queries.values[key]
-            - run(seed=seed).queries.values[key]
+            run("dcmh", noise=2.0, seed=seed).queries[key] - run(seed=seed).queries[key]
             for seed in (0, 1, 2)
         ]
     )
@@ -112,10 +111,10 @@ def test_a_method_is_compared_at_its_own_length_where_there_is_one():
 def test_a_query_that_one_has_no_score_for_is_left_out():
     one, other = run(), run("dcmh", noise=3.0)
     key = "modality", "image_to_text", "map"
-    values = dict(other.queries.values)
+    values = dict(other.queries)
     values[key] = values[key].copy()
     values[key][:5] = np.nan
-    other = replace(other, queries=replace(other.queries, values=values))
+    other = replace(other, queries=values)
     (each, _), _ = paired_differences([one, other])
     assert each.queries == QUERIES - 5
 
@@ -154,8 +153,8 @@ def test_a_run_alone_has_nothing_to_be_paired_with():
 def test_a_run_without_the_measure_has_no_difference():
     one, other = run(), run("dcmh")
     key = "modality", "image_to_text", "ndcg_at_10"
-    values = {name: v for name, v in other.queries.values.items() if name != key}
-    other = replace(other, queries=replace(other.queries, values=values))
+    values = {name: v for name, v in other.queries.items() if name != key}
+    other = replace(other, queries=values)
     (each,), _ = paired_differences([one, other], "ndcg_at_10")
     assert each.direction == "text_to_image"
 

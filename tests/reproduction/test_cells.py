@@ -70,7 +70,7 @@ def test_a_record_keeps_the_scores_of_single_queries(done, tmp_path):
     record = Record.read(tmp_path)
     assert record is not None and record.scores is not None
     assert record.scores.queries is not None
-    assert record.scores.queries.values.keys() == done.scores.queries.values.keys()
+    assert record.scores.queries.keys() == done.scores.queries.keys()
     (tmp_path / "queries.safetensors").unlink()
     assert "damaged" in previous_record(tmp_path, "f")[1]
 

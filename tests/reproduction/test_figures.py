@@ -10,7 +10,6 @@ from fdch.errors import MissingExtra
 from fdch.evaluation import LookupCurve
 from fdch.reproduction.curves import mean_curve, panels_of
 from fdch.reproduction.figures import (
-    ON_WHITE,
     STYLES,
     choose_markers,
     draw_panels,
@@ -30,7 +29,7 @@ def panels(few):
 
 def drawn(panels):
     figure = Figure()
-    draw_panels(figure, panels, ON_WHITE)
+    draw_panels(figure, panels)
     return figure
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from fdch.reproduction import worker_pool
 from fdch.reproduction.study import Cell, Study
-from fdch.reproduction.worker_pool import WorkerPool, usual_workers
+from fdch.reproduction.worker_pool import run_jobs, usual_workers
 
 # a process that does its jobs without learning anything
 QUICK = """
@@ -30,12 +30,12 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def make(tmp_path):
-    def made(workers):
+def run(tmp_path):
+    def run(workers, jobs):
         command = (sys.executable, "-c", QUICK)
-        return WorkerPool(Study("scenes", tmp_path), workers, command)
+        return run_jobs(Study("scenes", tmp_path), jobs, workers, command)
 
-    return made
+    return run
 
 
 def job(*methods):
@@ -43,30 +43,30 @@ def job(*methods):
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
-def test_every_cell_is_told_of_once(make, workers):
+def test_every_cell_is_reported_once(run, workers):
     jobs = [job("a", "b"), job("c"), job("d"), job("e", "f", "g")]
-    told = list(make(workers).work(jobs))
-    assert sorted(cell.method for cell, _ in told) == list("abcdefg")
-    assert {trouble for _, trouble in told} == {""}
+    reported = list(run(workers, jobs))
+    assert sorted(cell.method for cell, _ in reported) == list("abcdefg")
+    assert {trouble for _, trouble in reported} == {""}
 
 
-def test_the_cores_are_shared(make, tmp_path, monkeypatch):
+def test_the_cores_are_shared(run, tmp_path, monkeypatch):
     monkeypatch.setattr(worker_pool, "usable_cores", lambda: 8)
-    list(make(2).work([job("a"), job("b"), job("c")]))
+    list(run(2, [job("a"), job("b"), job("c")]))
     threads = {path.read_text() for path in tmp_path.glob("started-*")}
     assert threads == {"4"}
 
 
-def test_a_process_that_dies_costs_one_cell(make):
-    told = dict(make(1).work([job("a", "dies", "b"), job("c")]))
-    reasons = {cell.method: trouble for cell, trouble in told.items()}
+def test_a_process_that_dies_costs_one_cell(run):
+    reported = dict(run(1, [job("a", "dies", "b"), job("c")]))
+    reasons = {cell.method: trouble for cell, trouble in reported.items()}
     assert reasons.pop("dies").startswith("its process ended with exit code 3")
     assert reasons == dict.fromkeys("abc", "")
 
 
-def test_a_killed_process_is_told_of_as_lack_of_memory(make):
-    told = list(make(2).work([job("killed"), job("a")]))
-    reasons = {cell.method: trouble for cell, trouble in told}
+def test_a_killed_process_is_reported_as_lack_of_memory(run):
+    reported = list(run(2, [job("killed"), job("a")]))
+    reasons = {cell.method: trouble for cell, trouble in reported}
     assert "lack of memory" in reasons["killed"]
     assert reasons["a"] == ""
 
@@ -79,8 +79,8 @@ def is_running(process):
     return True
 
 
-def test_no_process_outlives_an_interruption(make, tmp_path):
-    work = make(2).work([job("a"), job("endless"), job("endless")])
+def test_no_process_outlives_an_interruption(run, tmp_path):
+    work = run(2, [job("a"), job("endless"), job("endless")])
     next(work)
     with pytest.raises(KeyboardInterrupt):
         work.throw(KeyboardInterrupt)
@@ -93,9 +93,9 @@ def test_no_process_outlives_an_interruption(make, tmp_path):
 
 
 def test_a_command_that_cannot_be_started_is_an_error(tmp_path):
-    missing = WorkerPool(Study("scenes", tmp_path), 1, (str(tmp_path / "nothing"),))
+    command = (str(tmp_path / "nothing"),)
     with pytest.raises(FileNotFoundError):
-        list(missing.work([job("a")]))
+        list(run_jobs(Study("scenes", tmp_path), [job("a")], 1, command))
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,23 @@
 """Evaluation: codes and labels in, scores out. It never sees a method."""
 
-from fdch.evaluation.coded import Coded, CodedPairs, Measures
 from fdch.evaluation.comparison import comparison
-from fdch.evaluation.hash_lookup import LookupCurve, lookup_curve
+from fdch.evaluation.hash_lookup import LookupCurve
 from fdch.evaluation.health import CodeHealth, code_health
 from fdch.evaluation.histograms import Histograms, distance_histograms
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, MEASURES
 from fdch.evaluation.metrics import average_precision, chance, ndcg_at, precision_at
-from fdch.evaluation.partner import PartnerScores, partner_places
+from fdch.evaluation.partner import partner_places
 from fdch.evaluation.protocol import Protocol
-from fdch.evaluation.query_scores import QueryScores
 from fdch.evaluation.resampling import bootstrap_intervals, sign_flip_p
-from fdch.evaluation.scores import DirectionScores, Scores
-from fdch.evaluation.scoring import evaluate_codes, score, score_galleries
-from fdch.evaluation.tables import Table
+from fdch.evaluation.scores import Scores
+from fdch.evaluation.scoring import (
+    Coded,
+    CodedPairs,
+    Measures,
+    evaluate_codes,
+    score,
+    score_galleries,
+)
 
 __all__ = [
     "DIRECTIONS",
@@ -22,15 +26,11 @@ __all__ = [
     "CodeHealth",
     "Coded",
     "CodedPairs",
-    "DirectionScores",
     "Histograms",
     "LookupCurve",
     "Measures",
-    "PartnerScores",
     "Protocol",
-    "QueryScores",
     "Scores",
-    "Table",
     "average_precision",
     "bootstrap_intervals",
     "chance",
@@ -38,7 +38,6 @@ __all__ = [
     "comparison",
     "distance_histograms",
     "evaluate_codes",
-    "lookup_curve",
     "ndcg_at",
     "partner_places",
     "precision_at",

@@ -1,16 +1,23 @@
 """Several scores in one table, never with different protocols unsaid."""
 
-import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from itertools import product
 
-from fdch.errors import DataError, ProtocolMismatch, SettingError, suggestion
-from fdch.evaluation.measures import DIRECTIONS, GALLERIES, MEASURES, PARTNER
-from fdch.evaluation.scores import Scores
-from fdch.evaluation.tables import Cell, Spread, Table
+from fdch.errors import DataError, ProtocolMismatch
+from fdch.evaluation.measures import (
+    DIRECTIONS,
+    GALLERIES,
+    MEASURES,
+    PARTNER,
+    require_measure,
+)
+from fdch.evaluation.scores import Key, Scores
+from fdch.evaluation.tables import Cell, Spread, Table, mean_known
 
 # What differs between repetitions of one experiment by its nature.
 OF_A_SEED = ("seed", "split")
+Row = tuple[str, str, str]  # method, gallery and, where they may differ, protocol
+Rows = dict[Row, dict[int, list[Scores]]]
 
 
 def comparison(
@@ -29,12 +36,6 @@ def comparison(
         allow_mixed: Accept different protocols; each row then shows its own.
         measure: One of `MEASURES`, such as "map" or "ndcg_at_10".
 
-    Returns:
-        The table; its notes say how the scores were made.
-
-    Raises:
-        ProtocolMismatch: The scores were made under different protocols.
-
     >>> from fdch.codes import binarize
     >>> from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries
     >>> both = Coded(binarize([[1, 1], [-1, -1]]), [[1, 0], [0, 1]])
@@ -45,114 +46,64 @@ def comparison(
     """
     if not scores:
         raise DataError("there are no scores to compare; give at least one.")
-    if measure not in MEASURES:
-        hint = suggestion(measure, MEASURES)
-        raise SettingError(f"unknown measure {measure!r}{hint}.")
+    require_measure(measure)
     if not allow_mixed:
         _check_protocols(scores, OF_A_SEED if over_seeds else ())
     galleries = ("modality",) if measure.startswith(PARTNER) else GALLERIES
-    rows = _rows(scores, galleries, over_seeds, allow_mixed)
-    _check_once(rows)
-    if over_seeds and not allow_mixed:
-        _check_seeds(rows)
-    columns = [
-        (direction, bits)
-        for direction in DIRECTIONS
-        for bits in sorted({part.bits for part in scores})
-    ]
-    notes = [MEASURES[measure].meaning]
-    unknown = [run for row in rows for run in row.runs() if not row.knows(run, measure)]
-    if unknown:
-        notes.append(
-            f"-: {unknown[0].method} at {unknown[0].bits} bits was scored without "
-            f"{MEASURES[measure].title}; score it again with 'fdch evaluate'"
+    rows: Rows = {}
+    for gallery, run in product(galleries, scores):
+        if gallery in run.scores:
+            protocol = run.protocol.describe(of_a_seed=not over_seeds)
+            key = run.method, gallery, protocol if allow_mixed else ""
+            rows.setdefault(key, {}).setdefault(run.bits, []).append(run)
+    _check_seeds(rows, is_same=over_seeds and not allow_mixed)
+    columns = list(product(DIRECTIONS, sorted({part.bits for part in scores})))
+    lines: list[tuple[Cell, ...]] = []
+    for (method, gallery, protocol), by_bits in rows.items():
+        runs = [run for each in by_bits.values() for run in each]
+        cells = [
+            _cell(by_bits.get(bits, []), (gallery, direction, measure), over_seeds)
+            for direction, bits in columns
+        ]
+        chances = (
+            run.chance_of(gallery, direction, measure)
+            for run in runs
+            for direction in run.scores[gallery]
         )
+        seeds = f"; seeds {_seeds(runs)}" if over_seeds else ""
+        shown = [protocol + seeds] if allow_mixed else []
+        lines.append((method, gallery, *cells, mean_known(chances), *shown))
+    notes = [MEASURES[measure].meaning, *_unknown(rows, measure)]
     if over_seeds:
-        notes.append(_spread(scores))
+        seeds = _seeds(scores)
+        alone = f"seed {seeds} alone, so without a spread"
+        means = f"mean ± standard deviation over seeds {seeds}"
+        notes.append(means if "," in seeds else alone)
     if not allow_mixed:
         notes.append(scores[0].protocol.describe(of_a_seed=not over_seeds))
-    return Table(
-        (
-            "method",
-            "gallery",
-            *(f"{DIRECTIONS[direction]} {bits}" for direction, bits in columns),
-            "chance",
-            *(["protocol"] if allow_mixed else []),
-        ),
-        tuple(
-            (
-                row.method,
-                row.gallery,
-                *(row.cell(*column, measure, over_seeds) for column in columns),
-                row.chance(measure),
-                *([row.described(over_seeds)] if allow_mixed else []),
-            )
-            for row in rows
-        ),
-        tuple(notes),
-    )
+    named = (f"{DIRECTIONS[direction]} {bits}" for direction, bits in columns)
+    last = ("chance", "protocol") if allow_mixed else ("chance",)
+    return Table(("method", "gallery", *named, *last), tuple(lines), tuple(notes))
 
 
-@dataclass
-class _Row:
-    """The runs of a method against a gallery, by code length."""
-
-    method: str
-    gallery: str
-    protocol: str
-    by_bits: dict[int, list[Scores]] = field(default_factory=dict)
-
-    def runs(self) -> list[Scores]:
-        return [run for runs in self.by_bits.values() for run in runs]
-
-    def described(self, over_seeds: bool) -> str:
-        seeds = f"; seeds {_seeds(self.runs())}" if over_seeds else ""
-        return self.protocol + seeds
-
-    def knows(self, run: Scores, measure: str) -> bool:
-        known = run.means()
-        return any((self.gallery, way, measure) in known for way in DIRECTIONS)
-
-    def chance(self, measure: str) -> float | None:
-        chances = [
-            run.chance_of(self.gallery, direction, measure)
-            for run in self.runs()
-            for direction in run.scores[self.gallery]
-        ]
-        known = [chance for chance in chances if chance is not None]
-        return statistics.fmean(known) if known else None
-
-    def cell(self, direction: str, bits: int, measure: str, over_seeds: bool) -> Cell:
-        means = [
-            run.means().get((self.gallery, direction, measure))
-            for run in self.by_bits.get(bits, [])
-        ]
-        values = [mean for mean in means if mean is not None]
-        if not values or len(values) < len(means):  # a mean of some is of other seeds
-            return None
-        if not over_seeds:
-            return values[0]
-        deviation = statistics.stdev(values) if len(values) > 1 else None
-        return Spread(statistics.fmean(values), deviation)
+def _cell(runs: Sequence[Scores], key: Key, over_seeds: bool) -> Cell:
+    means = [run.means().get(key) for run in runs]
+    values = [mean for mean in means if mean is not None]
+    if not values or len(values) < len(means):  # a mean of some is of other seeds
+        return None
+    return Spread.of(values) if over_seeds else values[0]
 
 
-def _rows(
-    scores: Sequence[Scores],
-    galleries: Sequence[str],
-    over_seeds: bool,
-    allow_mixed: bool,
-) -> list[_Row]:
-    """Sort the runs into rows: by gallery, then in the order they were given."""
-    rows: dict[tuple[str, str, str], _Row] = {}
-    for gallery in galleries:
-        for run in scores:
-            if gallery not in run.scores:
-                continue
-            shown = run.protocol.describe(of_a_seed=not over_seeds)
-            key = run.method, gallery, shown if allow_mixed else ""
-            row = rows.setdefault(key, _Row(*key))
-            row.by_bits.setdefault(run.bits, []).append(run)
-    return list(rows.values())
+def _unknown(rows: Rows, measure: str) -> list[str]:
+    """Name the first run that was scored before there was this measure."""
+    for (_, gallery, _), by_bits in rows.items():
+        for run in (run for runs in by_bits.values() for run in runs):
+            if not any((gallery, way, measure) in run.means() for way in DIRECTIONS):
+                return [
+                    f"-: {run.method} at {run.bits} bits was scored without "
+                    f"{MEASURES[measure].title}; score it again with 'fdch evaluate'"
+                ]
+    return []
 
 
 def _check_protocols(scores: Sequence[Scores], besides: tuple[str, ...]) -> None:
@@ -174,39 +125,31 @@ def _check_protocols(scores: Sequence[Scores], besides: tuple[str, ...]) -> None
         )
 
 
-def _check_once(rows: Sequence[_Row]) -> None:
-    for row in rows:
-        for bits, runs in row.by_bits.items():
-            if len(set(_draws(runs))) < len(runs):
-                raise DataError(
-                    f"there are {len(runs)} scores of {row.method} at {bits} bits, "
-                    "some with the same seed and split; give each run once."
-                )
-
-
-def _check_seeds(rows: Sequence[_Row]) -> None:
-    cells = [(row, bits) for row in rows for bits in row.by_bits]
-    first, length = cells[0]
-    for row, bits in cells:
-        ours, theirs = first.by_bits[length], row.by_bits[bits]
-        if _draws(ours) != _draws(theirs):
+def _check_seeds(rows: Rows, is_same: bool) -> None:
+    """Refuse runs that occur twice and, if so wanted, cells of different seeds."""
+    cells = [
+        (method, bits, runs)
+        for (method, *_), by_bits in rows.items()
+        for bits, runs in by_bits.items()
+    ]
+    first, length, ours = cells[0]
+    for method, bits, runs in cells:
+        if len(set(_draws(runs))) < len(runs):
+            raise DataError(
+                f"there are {len(runs)} scores of {method} at {bits} bits, some with "
+                "the same seed and split; give each run once."
+            )
+        if is_same and _draws(ours) != _draws(runs):
             raise ProtocolMismatch(
-                f"{first.method} at {length} bits has seeds {_seeds(ours)}, "
-                f"{row.method} at {bits} bits {_seeds(theirs)}, or their splits "
-                "differ; such means are not comparable. Run both with the same "
-                "seeds, or pass allow_mixed=True."
+                f"{first} at {length} bits has seeds {_seeds(ours)}, {method} at "
+                f"{bits} bits {_seeds(runs)}, or their splits differ; such means are "
+                "not comparable. Run both with the same seeds, or pass "
+                "allow_mixed=True."
             )
 
 
 def _draws(runs: Iterable[Scores]) -> list[tuple[int, str]]:
     return sorted((run.protocol.seed, run.protocol.split) for run in runs)
-
-
-def _spread(scores: Sequence[Scores]) -> str:
-    seeds = _seeds(scores)
-    if "," not in seeds:
-        return f"seed {seeds} alone, so without a spread"
-    return f"mean ± standard deviation over seeds {seeds}"
 
 
 def _seeds(runs: Iterable[Scores]) -> str:

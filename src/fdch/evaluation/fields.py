@@ -1,6 +1,6 @@
 """Checked reading of JSON documents: each wrong value is named by its place."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from fdch.errors import DataError
@@ -24,6 +24,14 @@ class Fields:
     def inner(self, name: str) -> "Fields":
         """Take an object."""
         return Fields(self._take(name), f"{self.place}.{name}")
+
+    def optional(self, name: str) -> "Fields":
+        """Take an object; an empty one where it is missing."""
+        return self.inner(name) if self.has(name) else Fields({})
+
+    def members(self) -> Iterator[tuple[str, "Fields"]]:
+        """Take all members, each an object."""
+        return ((name, self.inner(name)) for name in self.document)
 
     def text(self, name: str) -> str:
         """Take a string."""
@@ -66,23 +74,24 @@ class Fields:
     def numbers_or_null(self, name: str) -> list[float | None]:
         """Take a list of numbers from 0 to 1, where some may be null."""
         values = self._take(name)
-        if not isinstance(values, list):
-            raise self._wrong(name, "a list of numbers", values)
-        filled = [0.0 if value is None else value for value in values]
-        numbers = Fields({name: filled}, self.place).numbers(name)
-        return [
-            None if value is None else number
-            for value, number in zip(values, numbers, strict=True)
-        ]
+        if isinstance(values, list):
+            filled = [0.0 if value is None else value for value in values]
+            Fields({name: filled}, self.place).numbers(name)
+            return [None if value is None else float(value) for value in values]
+        return [*self.numbers(name)]
 
     def by_rank(self, name: str) -> dict[int, float]:
         """Take an object of shares by rank; none where it is missing."""
-        given = self.inner(name) if self.has(name) else Fields({})
-        return {_rank(text, given.place): given.number(text) for text in given.document}
+        given = self.optional(name)
+        for text in given.document:
+            if not text.isdecimal() or len(text) > 12 or int(text) < 1:
+                place = f"{self.place}.{name}"
+                raise DataError(f"{place} is by ranks of 1 or more; got {text[:20]!r}.")
+        return {int(text): given.number(text) for text in given.document}
 
     def intervals(self) -> dict[str, tuple[float, float]]:
         """Take an object of intervals by measure; none where it is missing."""
-        given = self.inner("intervals") if self.has("intervals") else Fields({})
+        given = self.optional("intervals")
         found = {}
         for name in given.document:
             ends = given.numbers(name)
@@ -108,14 +117,8 @@ class Fields:
 
 def _is_within(value: object, least: float, most: float) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # Sums in floating point may end a hair outside.
+    # sums in floating point may end a hair outside
     return is_number and least - ROUNDING <= cast(float, value) <= most + ROUNDING
-
-
-def _rank(text: str, place: str) -> int:
-    if not text.isdecimal() or len(text) > 12 or int(text) < 1:
-        raise DataError(f"{place} is by ranks of 1 or more; got {text[:20]!r}.")
-    return int(text)
 
 
 def _short(value: object) -> str:

@@ -6,8 +6,7 @@ counts as precision 0 or is skipped. Radii run from 0 to the number of bits, so
 recall always reaches 1. Queries without relevant items take no part.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -22,21 +21,13 @@ Empty = Literal["zero", "skip"]
 
 @dataclass(frozen=True)
 class LookupCurve:
-    """Precision and recall at each radius.
+    """Precision and recall at each radius."""
 
-    Args:
-        radius: 0 up to the number of bits.
-        precision: None where no query retrieves anything.
-        recall: Share of the relevant items within the radius.
-        average: "micro" pools the queries, "macro" is their mean.
-        empty: What a query that retrieves nothing adds to a macro precision.
-    """
-
-    radius: tuple[int, ...]
-    precision: tuple[float | None, ...]
-    recall: tuple[float, ...]
-    average: Average = "micro"
-    empty: Empty = "zero"
+    radius: tuple[int, ...]  # 0 up to the number of bits
+    precision: tuple[float | None, ...]  # None where no query retrieves anything
+    recall: tuple[float, ...]  # share of the relevant items within the radius
+    average: Average = "micro"  # "micro" pools the queries, "macro" is their mean
+    empty: Empty = "zero"  # what an empty ball adds to a macro precision
 
     @property
     def chance(self) -> float | None:
@@ -46,54 +37,24 @@ class LookupCurve:
     def to_json(self) -> dict[str, Any]:
         """Give lists of numbers; a point without a precision is null."""
         return {
-            "radius": list(self.radius),
-            "precision": list(self.precision),
-            "recall": list(self.recall),
-            "average": self.average,
-            "empty": self.empty,
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
         }
 
     @classmethod
     def from_json(cls, given: Fields) -> "LookupCurve":
         """Read what `to_json` wrote; wrong values are named."""
-        precision = given.numbers_or_null("precision")
-        recall, radius = (
-            given.numbers("recall"),
-            given.numbers("radius", most=MAX_BITS),
-        )
+        precision, recall = given.numbers_or_null("precision"), given.numbers("recall")
+        radius = given.numbers("radius", most=MAX_BITS)
         expected = tuple(range(len(radius)))
         if radius != list(expected) or not len(radius) == len(precision) == len(recall):
             raise DataError(
                 f"{given.place} must have radius 0, 1, 2, ... with one precision and "
                 f"one recall each; got {len(radius)}, {len(precision)}, {len(recall)}."
             )
-        average = given.choice("average", "micro", "macro")
-        empty = given.choice("empty", "zero", "skip")
-        return cls(
-            expected,
-            tuple(precision),
-            tuple(recall),
-            cast(Average, average),
-            cast(Empty, empty),
-        )
-
-
-def lookup_curve(
-    blocks: Histograms | Iterable[Histograms],
-    average: Average = "micro",
-    empty: Empty = "zero",
-) -> LookupCurve:
-    """Draw the curve of all queries in one or several blocks of counts.
-
-    >>> counts = Histograms(np.array([[0, 2, 1]]), np.array([[0, 1, 1]]))
-    >>> curve = lookup_curve(counts)
-    >>> curve.recall, curve.precision[1]
-    ((0.0, 0.5, 1.0), 0.5)
-    """
-    totals = LookupTotals(average, empty)
-    for block in [blocks] if isinstance(blocks, Histograms) else blocks:
-        totals.add(block)
-    return totals.curve()
+        average = cast(Average, given.choice("average", "micro", "macro"))
+        empty = cast(Empty, given.choice("empty", "zero", "skip"))
+        return cls(expected, tuple(precision), tuple(recall), average, empty)
 
 
 class LookupTotals:
@@ -134,10 +95,5 @@ class LookupTotals:
             float(a / b) if b else None for a, b in zip(found, retrieved, strict=True)
         ]
         recall = self._recall[0] / self._recall[1]
-        return LookupCurve(
-            tuple(range(found.size)),
-            tuple(precision),
-            tuple(recall.tolist()),
-            self.average,
-            self.empty,
-        )
+        radius, recalls = tuple(range(found.size)), tuple(recall.tolist())
+        return LookupCurve(radius, tuple(precision), recalls, self.average, self.empty)

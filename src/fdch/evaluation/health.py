@@ -1,6 +1,6 @@
 """Code health: how well a set of codes uses its bits, whatever they mean."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,34 +11,22 @@ from fdch.errors import DataError
 from fdch.evaluation.fields import Fields
 
 ITEMS_PER_BLOCK = 65_536  # sums of so many products of signs are exact in float32
+LISTS = ("balance", "constant_bits")
 
 
 @dataclass(frozen=True)
 class CodeHealth:
-    """How evenly and independently the bits of a set of codes are used.
+    """How evenly and independently the bits of a set of codes are used."""
 
-    Args:
-        items: Codes looked at.
-        bits: Their length.
-        balance: Mean sign of each bit: 0 is even, 1 or -1 is constant.
-        constant_bits: Positions of bits that never change.
-        correlation: Mean absolute correlation between two bits that change; None
-            where fewer than two do.
-        bit_entropy: Mean entropy of a bit, at most 1.
-        code_entropy: Entropy of the distribution over whole codes, in bits.
-        distinct: Different codes in use.
-        largest_bucket: Items that share the most frequent code.
-    """
-
-    items: int
+    items: int  # codes looked at
     bits: int
-    balance: tuple[float, ...]
-    constant_bits: tuple[int, ...]
-    correlation: float | None
-    bit_entropy: float
-    code_entropy: float
-    distinct: int
-    largest_bucket: int
+    balance: tuple[float, ...]  # mean sign of each bit: 0 is even, 1 or -1 is constant
+    constant_bits: tuple[int, ...]  # positions of bits that never change
+    correlation: float | None  # mean absolute one of bits that change, where two do
+    bit_entropy: float  # mean entropy of a bit, at most 1
+    code_entropy: float  # entropy of the distribution over whole codes, in bits
+    distinct: int  # different codes in use
+    largest_bucket: int  # items that share the most frequent code
 
     @property
     def largest_share(self) -> float:
@@ -47,18 +35,8 @@ class CodeHealth:
 
     def to_json(self) -> dict[str, Any]:
         """Give plain numbers and lists."""
-        return {
-            "items": self.items,
-            "bits": self.bits,
-            "balance": list(self.balance),
-            "constant_bits": list(self.constant_bits),
-            "correlation": self.correlation,
-            "bit_entropy": self.bit_entropy,
-            "code_entropy": self.code_entropy,
-            "distinct": self.distinct,
-            "largest_bucket": self.largest_bucket,
-            "largest_share": self.largest_share,
-        }
+        lists = {name: list(getattr(self, name)) for name in LISTS}
+        return asdict(self) | lists | {"largest_share": self.largest_share}
 
     @classmethod
     def from_json(cls, given: Fields) -> "CodeHealth":

@@ -1,10 +1,13 @@
 """The names of directions, galleries and measures, and what tables call them."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from fdch.errors import SettingError, suggestion
 
 DIRECTIONS = {"image_to_text": "image → text", "text_to_image": "text → image"}
 GALLERIES = ("modality", "unified")
+_Part = TypeVar("_Part")
 PARTNER = "partner_"  # begins the names of measures that need no labels
 
 
@@ -31,3 +34,26 @@ MEASURES: Mapping[str, Measure] = {
 }
 # what a person looks at; the others say how far the order of ties could move mAP
 MAIN = tuple(name for name in MEASURES if not name.startswith("map_"))
+
+
+def require_measure(name: str) -> None:
+    """Refuse a measure that there is not."""
+    if name not in MEASURES:
+        raise SettingError(
+            f"unknown measure {name!r}{suggestion(name, MEASURES) or '.'}"
+        )
+
+
+def flatten(
+    parts: Mapping[str, Mapping[str, _Part]],
+) -> list[tuple[str, str, _Part]]:
+    """List what there is by gallery and direction.
+
+    >>> flatten({"modality": {"image_to_text": 0.5}})
+    [('modality', 'image_to_text', 0.5)]
+    """
+    return [
+        (gallery, direction, part)
+        for gallery, directions in parts.items()
+        for direction, part in directions.items()
+    ]

@@ -32,13 +32,11 @@ def count(
     counts = np.zeros((queries.codes.shape[1], bits + 1, grades), dtype=np.int64)
     keyed = counts.reshape(counts.shape[0], -1)
     keys = np.empty(ITEMS_PER_BLOCK, key_type(bits, grades))
-    _share(
-        lambda start, stop: _count(
-            *queries, *database, keyed, grades, keys.copy(), start, stop
-        ),
-        counts.shape[0],
-        threads,
-    )
+
+    def work(start: int, stop: int) -> None:
+        _count(queries, database, keyed, grades, keys.copy(), start, stop)
+
+    _share(work, counts.shape[0], threads)
     return counts
 
 
@@ -57,13 +55,11 @@ def stable_sums(
     places = np.cumsum(places, axis=1) - places
     sums, hits = np.zeros(number), np.zeros(number, dtype=np.int64)
     last = min(cutoff, database.codes.shape[1])
-    _share(
-        lambda start, stop: _place(
-            *queries, *database, places, last, sums, hits, start, stop
-        ),
-        number,
-        threads,
-    )
+
+    def work(start: int, stop: int) -> None:
+        _place(queries, database, places, last, sums, hits, start, stop)
+
+    _share(work, number, threads)
     return sums, hits
 
 
@@ -81,10 +77,8 @@ def _share(work: Callable[[int, int], None], number: int, threads: int | None) -
 
 @compiled
 def _fill_keys(
-    query_codes: Words,
-    query_labels: Words,
-    codes: Words,
-    labels: Words,
+    queries: Packed,
+    database: Packed,
     query: int,
     start: int,
     grades: int,
@@ -99,8 +93,9 @@ def _fill_keys(
     stop = start + keys.shape[0]
     step, largest = np.uint64(grades), np.uint64(grades - 1)
     # Slices, because an index that might be negative keeps a loop from vectorising.
-    code, code_block = query_codes[0, query], codes[0, start:stop]
-    label, label_block = query_labels[0, query], labels[0, start:stop]
+    codes, labels = database.codes, database.labels
+    code, code_block = queries.codes[0, query], codes[0, start:stop]
+    label, label_block = queries.labels[0, query], labels[0, start:stop]
     if codes.shape[0] == 1 and labels.shape[0] == 1:  # most often: in one go
         for i in range(keys.shape[0]):
             distance = set_bits(code ^ code_block[i])
@@ -109,12 +104,12 @@ def _fill_keys(
         return
     keys[:] = 0
     for word in range(codes.shape[0]):
-        code, code_block = query_codes[word, query], codes[word, start:stop]
+        code, code_block = queries.codes[word, query], codes[word, start:stop]
         for i in range(keys.shape[0]):
             keys[i] += set_bits(code ^ code_block[i]) * step
     shared[:] = 0
     for word in range(labels.shape[0]):
-        label, label_block = query_labels[word, query], labels[word, start:stop]
+        label, label_block = queries.labels[word, query], labels[word, start:stop]
         for i in range(keys.shape[0]):
             shared[i] += set_bits(label & label_block[i])
     for i in range(keys.shape[0]):
@@ -123,10 +118,8 @@ def _fill_keys(
 
 @compiled
 def _count(
-    query_codes: Words,
-    query_labels: Words,
-    codes: Words,
-    labels: Words,
+    queries: Packed,
+    database: Packed,
     counts: NDArray[np.int64],
     grades: int,
     all_keys: Keys,
@@ -135,22 +128,12 @@ def _count(
 ) -> None:
     """Count the keys of some queries, one block of the database at a time."""
     all_shared = np.empty(ITEMS_PER_BLOCK, np.uint64)
-    size = codes.shape[1]
+    size = database.codes.shape[1]
     for first in range(0, size, ITEMS_PER_BLOCK):
         width = min(ITEMS_PER_BLOCK, size - first)
         keys, shared = all_keys[:width], all_shared[:width]
         for query in range(start, stop):
-            _fill_keys(
-                query_codes,
-                query_labels,
-                codes,
-                labels,
-                query,
-                first,
-                grades,
-                keys,
-                shared,
-            )
+            _fill_keys(queries, database, query, first, grades, keys, shared)
             row = counts[query]
             for i in range(keys.shape[0]):
                 row[keys[i]] += 1
@@ -158,10 +141,8 @@ def _count(
 
 @compiled
 def _place(
-    query_codes: Words,
-    query_labels: Words,
-    codes: Words,
-    labels: Words,
+    queries: Packed,
+    database: Packed,
     places: Words,
     last: int,
     sums: NDArray[np.float64],
@@ -172,14 +153,12 @@ def _place(
     """Rank the items of some queries and sum precision at the relevant ones."""
     all_keys = np.empty(ITEMS_PER_BLOCK, np.uint16)
     all_placed = np.empty(ITEMS_PER_BLOCK, np.uint64)
-    size = codes.shape[1]
+    size = database.codes.shape[1]
     for first in range(0, size, ITEMS_PER_BLOCK):
         width = min(ITEMS_PER_BLOCK, size - first)
         keys, placed = all_keys[:width], all_placed[:width]
         for query in range(start, stop):
-            _fill_keys(
-                query_codes, query_labels, codes, labels, query, first, 2, keys, placed
-            )
+            _fill_keys(queries, database, query, first, 2, keys, placed)
             answers = _advance(places[query], keys, placed)
             total, found = _sum_precision(placed[:answers], last)
             sums[query] += total
@@ -188,11 +167,7 @@ def _place(
 
 @compiled
 def _advance(places: Words, keys: NDArray[np.uint16], placed: Words) -> int:
-    """Rank each item, and keep the places of the relevant ones.
-
-    Returns:
-        How many are relevant; so many places were written.
-    """
+    """Rank each item, write the places of the relevant ones; give their number."""
     one, half = np.uint64(1), np.uint64(32)
     answers = np.uint64(0)
     for i in range(keys.shape[0]):

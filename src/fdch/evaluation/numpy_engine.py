@@ -56,10 +56,7 @@ def stable_sums(
 
 
 def _place(
-    keys: Keys,
-    ranks: NDArray[np.int64],
-    found: NDArray[np.int64],
-    cutoff: int,
+    keys: Keys, ranks: NDArray[np.int64], found: NDArray[np.int64], cutoff: int
 ) -> NDArray[np.float64]:
     """Give precision at the relevant items of a slice of the database.
 

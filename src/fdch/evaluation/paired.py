@@ -7,16 +7,16 @@ the queries of all their splits together.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError, SettingError, suggestion
-from fdch.evaluation.measures import DIRECTIONS, GALLERIES, MEASURES
-from fdch.evaluation.query_scores import Key
+from fdch.errors import DataError
+from fdch.evaluation.measures import DIRECTIONS, GALLERIES, require_measure
 from fdch.evaluation.resampling import CONFIDENCE, bootstrap_intervals, sign_flip_p
-from fdch.evaluation.scores import Scores
+from fdch.evaluation.scores import Key, Scores
 from fdch.evaluation.tables import Table
 
 # what makes the queries of two runs, and what is right for them, the same
@@ -25,21 +25,7 @@ OF_QUERIES = ("data", "split", "queries", "database", "relevance", "ties", "cuto
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """How much better one method is than another on the same queries.
-
-    Args:
-        method: The method that is compared.
-        bits: Length of its codes.
-        reference: The method it is compared with.
-        reference_bits: Length of its codes.
-        gallery: The gallery searched.
-        direction: The direction of the queries.
-        difference: Mean of the method's score less the reference's.
-        low: Lower end of the difference's bootstrap interval over queries.
-        high: Its upper end.
-        p: Two-sided p-value of random sign flips, for this comparison alone.
-        queries: Queries that both have a score for.
-    """
+    """How much better one method is than another on the same queries."""
 
     method: str
     bits: int
@@ -47,11 +33,11 @@ class PairedDifference:
     reference_bits: int
     gallery: str
     direction: str
-    difference: float
-    low: float
+    difference: float  # mean of the method's score less the reference's
+    low: float  # lower end of the difference's bootstrap interval over queries
     high: float
-    p: float
-    queries: int
+    p: float  # two-sided p-value of random sign flips, for this comparison alone
+    queries: int  # queries that both have a score for
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values by name."""
@@ -64,8 +50,7 @@ def paired_difference(
 ) -> tuple[float, float, float, float]:
     """Compare two lists of scores of the same queries.
 
-    Returns:
-        The mean difference, both ends of its interval, and the p-value.
+    Gives the mean difference, both ends of its interval, and the p-value.
 
     >>> better = np.linspace(0.2, 0.9, 50)
     >>> mean, low, high, p = paired_difference(better, better - 0.1)
@@ -85,22 +70,12 @@ def paired_difference(
 def paired_differences(
     scores: Sequence[Scores], measure: str = "map"
 ) -> tuple[list[PairedDifference], list[str]]:
-    """Compare each method with the first, query by query.
+    """Compare each method with the first, query by query, by one of `MEASURES`.
 
     A method is compared with the first one at its own code length, or with the first
-    of all where there is none.
-
-    Args:
-        scores: With every query's own scores, in the order of the rows of a table.
-        measure: One of `MEASURES`.
-
-    Returns:
-        The differences, and why others could not be taken.
+    of all where there is none. Gives the differences, and why others are missing.
     """
-    if measure not in MEASURES:
-        raise SettingError(
-            f"unknown measure {measure!r}{suggestion(measure, MEASURES) or '.'}"
-        )
+    require_measure(measure)
     groups: dict[tuple[str, int], list[Scores]] = {}
     for run in scores:
         groups.setdefault((run.method, run.bits), []).append(run)
@@ -171,35 +146,21 @@ def _obstacle(runs: Sequence[Scores], others: Sequence[Scores]) -> str:
 def _compare(
     runs: Sequence[Scores], others: Sequence[Scores], measure: str
 ) -> Iterator[PairedDifference]:
-    run, other = runs[0], others[0]
-    for gallery in GALLERIES:
-        for direction in DIRECTIONS:
-            key = gallery, direction, measure
-            ours, theirs = _pool(runs, key), _pool(others, key)
-            if len(ours) != len(theirs):
-                continue  # one of them was scored before there was this measure
-            both = np.isfinite(ours) & np.isfinite(theirs)
-            if not both.any():
-                continue
-            mean, low, high, p = paired_difference(ours[both], theirs[both])
+    named = runs[0].method, runs[0].bits, others[0].method, others[0].bits
+    for gallery, direction in product(GALLERIES, DIRECTIONS):
+        key = gallery, direction, measure
+        ours, theirs = _pool(runs, key), _pool(others, key)
+        if len(ours) != len(theirs):
+            continue  # one of them was scored before there was this measure
+        both = np.isfinite(ours) & np.isfinite(theirs)
+        if both.any():
+            found = paired_difference(ours[both], theirs[both])
             yield PairedDifference(
-                method=run.method,
-                bits=run.bits,
-                reference=other.method,
-                reference_bits=other.bits,
-                gallery=gallery,
-                direction=direction,
-                difference=mean,
-                low=low,
-                high=high,
-                p=p,
-                queries=int(both.sum()),
+                *named, gallery, direction, *found, queries=int(both.sum())
             )
 
 
 def _pool(runs: Sequence[Scores], key: Key) -> NDArray[np.float32]:
     """Join the lists of several runs; those of a measure that is unknown are empty."""
     none = np.empty(0, dtype=np.float32)
-    return np.concatenate(
-        [run.queries.values.get(key, none) if run.queries else none for run in runs]
-    )
+    return np.concatenate([(run.queries or {}).get(key, none) for run in runs])

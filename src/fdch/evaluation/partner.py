@@ -7,7 +7,7 @@ a + n alike.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,18 +24,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PartnerScores:
-    """How well queries of one modality find their own other halves.
+    """How well queries of one modality find their own other halves."""
 
-    Args:
-        recall_at: Share of queries whose partner is among the first k, by k.
-        median_rank: Median over queries of the partner's expected rank.
-        queries: Pairs with both sides, each searched for among all of them.
-        intervals: Bootstrap intervals over queries, by measure.
-    """
+    recall_at: Mapping[int, float]  # share of partners among the first k, by k
+    median_rank: float  # median over queries of the partner's expected rank
+    queries: int  # pairs with both sides, each searched for among all of them
 
-    recall_at: Mapping[int, float]
-    median_rank: float
-    queries: int
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def means(self) -> dict[str, float]:
@@ -44,10 +38,8 @@ class PartnerScores:
 
     def to_json(self) -> dict[str, Any]:
         """Give plain numbers."""
-        return {
+        return asdict(self) | {
             "recall_at": {str(k): share for k, share in self.recall_at.items()},
-            "median_rank": self.median_rank,
-            "queries": self.queries,
             "intervals": {name: list(ends) for name, ends in self.intervals.items()},
         }
 
@@ -65,15 +57,10 @@ class PartnerScores:
 
 @dataclass(frozen=True, eq=False)
 class PartnerPlaces:
-    """Where each query's partner lies among all that are compared.
+    """Where each query's partner lies among all that are compared."""
 
-    Args:
-        nearer: Items nearer to the query than its partner.
-        tied: Items at the partner's distance, itself included.
-    """
-
-    nearer: Floats
-    tied: Floats
+    nearer: Floats  # items nearer to the query than its partner
+    tied: Floats  # items at the partner's distance, itself included
 
     def ranks(self) -> Floats:
         """Give the partner's expected rank, from 1."""
@@ -98,15 +85,8 @@ class PartnerPlaces:
         )
 
 
-def partner_places(
-    query_codes: Codes, partner_codes: Codes, threads: int | None = None
-) -> PartnerPlaces:
+def partner_places(query_codes: Codes, partner_codes: Codes) -> PartnerPlaces:
     """Place each query's partner, the same row of the others, among all of them.
-
-    Args:
-        query_codes: Codes of one modality.
-        partner_codes: Codes of the other, row by row of the same pairs.
-        threads: Threads to count with; None for one per core.
 
     >>> from fdch.codes import binarize
     >>> images, texts = binarize([[1, 1], [-1, -1]]), binarize([[1, 1], [1, -1]])
@@ -123,9 +103,7 @@ def partner_places(
     nearer, tied = np.zeros((2, len(own)))
     alike = np.ones((len(own), 1), dtype=np.uint8)  # every item is counted
     start = 0
-    for block in histogram_blocks(
-        query_codes, partner_codes, alike, alike, threads=threads
-    ):
+    for block in histogram_blocks(query_codes, partner_codes, alike, alike):
         rows = np.arange(len(block))
         stop, distance = start + len(block), own[start : start + len(block)]
         tied[start:stop] = block.items[rows, distance]

@@ -8,36 +8,20 @@ from fdch.evaluation.fields import Fields
 
 @dataclass(frozen=True)
 class Protocol:
-    """How scores were made; scores of different protocols are not comparable.
+    """How scores were made; scores of different protocols are not comparable."""
 
-    Args:
-        data: Fingerprint of the pairs.
-        split: Fingerprint of the split.
-        queries: Pairs that ask.
-        database: Pairs that are searched.
-        train: Pairs trained on, without the validation part.
-        validation: Pairs held out for choosing settings and for calibration.
-        relevance: When a database item answers a query.
-        ties: How tied items are ranked.
-        cutoff: Rank after which a ranking is cut, None for the whole database.
-        seed: Seed of the split and the training.
-        trained_on: Fingerprint of the pairs that training drew from; empty where
-            that is not known, as in scores of before it was kept.
-        groups: What pairs of one part of the split share with no pair of another:
-            "pictures", "texts", "both", or empty where nothing was kept together.
-    """
-
-    data: str
-    split: str
-    queries: int
-    database: int
-    train: int
-    validation: int = 0
-    relevance: str = "shared label"
-    ties: str = "expected"
-    cutoff: int | None = None
-    seed: int = 0
-    trained_on: str = ""
+    data: str  # fingerprint of the pairs
+    split: str  # fingerprint of the split
+    queries: int  # pairs that ask
+    database: int  # pairs that are searched
+    train: int  # pairs trained on, without the validation part
+    validation: int = 0  # pairs held out for choosing settings and for calibration
+    relevance: str = "shared label"  # when a database item answers a query
+    ties: str = "expected"  # how tied items are ranked
+    cutoff: int | None = None  # rank after which rankings are cut
+    seed: int = 0  # seed of the split and the training
+    trained_on: str = ""  # fingerprint of the pairs of the training, where known
+    # what no two parts of the split share: "pictures", "texts", "both" or nothing
     groups: str = ""
 
     def differences(

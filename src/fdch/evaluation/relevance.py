@@ -64,7 +64,7 @@ def label_words(labels: ArrayLike) -> NDArray[np.uint64]:
 
 
 def key_type(bits: int, grades: int) -> np.dtype[np.uint16] | np.dtype[np.uint32]:
-    """Give the smallest type that tells distances and grades apart in one number.
+    """Give the smallest type that keeps distances and grades apart in one number.
 
     >>> key_type(64, 2), key_type(512, 200)
     (dtype('uint16'), dtype('uint32'))

@@ -91,11 +91,6 @@ def sign_flip_p(
     other sign. The p-value is the share of random signs whose mean is at least as
     far from 0 as the observed one, which counts as one of them (two-sided).
 
-    Args:
-        differences: One number per query, all finite.
-        flips: How often signs are drawn.
-        seed: Of the draws.
-
     >>> sign_flip_p(np.full(20, 0.1)) < 0.001
     True
     >>> sign_flip_p(np.zeros(20))

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from fdch.evaluation.measures import DIRECTIONS, MAIN, MEASURES
+from fdch.evaluation.measures import DIRECTIONS, MAIN, MEASURES, flatten
 from fdch.evaluation.resampling import CONFIDENCE
 from fdch.evaluation.tables import Cell, Table
 
@@ -22,11 +22,9 @@ def score_tables(scores: "Scores") -> list[Table]:
 
 def means_table(scores: "Scores") -> Table:
     """Lay out the means, a row to each gallery and direction, and the protocol."""
-    parts = [
-        part for directions in scores.scores.values() for part in directions.values()
-    ]
-    precisions = sorted({k for part in parts for k in part.precision_at})
-    gains = sorted({k for part in parts for k in part.ndcg_at})
+    parts = flatten(scores.scores)
+    precisions = sorted({k for *_, part in parts for k in part.precision_at})
+    gains = sorted({k for *_, part in parts for k in part.ndcg_at})
     rows: list[tuple[Cell, ...]] = [
         (
             gallery,
@@ -38,8 +36,7 @@ def means_table(scores: "Scores") -> Table:
             *(part.precision_at.get(k) for k in precisions),
             *(part.ndcg_at.get(k) for k in gains),
         )
-        for gallery, directions in scores.scores.items()
-        for name, part in directions.items()
+        for gallery, name, part in parts
     ]
     ranked = (*(f"P@{k}" for k in precisions), *(f"NDCG@{k}" for k in gains))
     skipped = f"; {scores.skipped_queries} queries without an answer left out"
@@ -56,10 +53,8 @@ def means_table(scores: "Scores") -> Table:
 
 def partner_table(scores: "Scores") -> Table:
     """Lay out how often an item's own other half is found, and where."""
-    parts = [
-        part for directions in scores.partner.values() for part in directions.values()
-    ]
-    ranks = sorted({k for part in parts for k in part.recall_at})
+    parts = flatten(scores.partner)
+    ranks = sorted({k for *_, part in parts for k in part.recall_at})
     rows: list[tuple[Cell, ...]] = [
         (
             gallery,
@@ -67,10 +62,9 @@ def partner_table(scores: "Scores") -> Table:
             *(part.recall_at.get(k) for k in ranks),
             f"{part.median_rank:,.1f}",
         )
-        for gallery, directions in scores.partner.items()
-        for name, part in directions.items()
+        for gallery, name, part in parts
     ]
-    pairs = max(part.queries for part in parts)
+    pairs = max(part.queries for *_, part in parts)
     return Table(
         ("gallery", "own partner", *(f"first {k}" for k in ranks), "median rank"),
         tuple(rows),
@@ -87,13 +81,8 @@ def interval_table(scores: "Scores") -> Table:
         return "-" if low is None else f"{low:.4f}–{high:.4f}"  # noqa: RUF001
 
     rows = tuple(
-        (
-            gallery,
-            DIRECTIONS[name],
-            *(show(gallery, name, measure) for measure in MAIN),
-        )
-        for gallery, directions in scores.scores.items()
-        for name in directions
+        (gallery, DIRECTIONS[name], *(show(gallery, name, measure) for measure in MAIN))
+        for gallery, name, _ in flatten(scores.scores)
     )
     titles = (MEASURES[measure].title for measure in MAIN)
     return Table(

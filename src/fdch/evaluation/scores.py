@@ -4,60 +4,52 @@ A score is only as good as what is known of its making, so the two are one
 object, one JSON document and one printed table.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fdch.errors import DataError
 from fdch.evaluation.fields import Fields
 from fdch.evaluation.hash_lookup import LookupCurve
 from fdch.evaluation.health import CodeHealth
-from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER
+from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER, flatten
 from fdch.evaluation.partner import PartnerScores
 from fdch.evaluation.protocol import Protocol
-from fdch.evaluation.query_scores import Key, QueryScores
 from fdch.evaluation.resampling import CONFIDENCE
 from fdch.evaluation.score_tables import score_tables
 
+Key = tuple[str, str, str]  # gallery, direction, measure
+Values = NDArray[np.float32]
 _Part = TypeVar("_Part")
 _Made = TypeVar("_Made")
-_MAPS = ("map", "map_stable", "map_best", "map_worst")
+MAPS = ("map", "map_stable", "map_best", "map_worst")
 
 
 @dataclass(frozen=True)
 class DirectionScores:
-    """Scores of one direction against one gallery, means over valid queries.
+    """Scores of one direction against one gallery, means over valid queries."""
 
-    Args:
-        map: Mean average precision, expected over the orders of tied items.
-        map_stable: The same with tied items in database order.
-        map_best: The same in the best order of tied items.
-        map_worst: The same in the worst order.
-        precision_at: Expected precision among the first k, by k.
-        chance: What `map` is for random codes, with the same cut-off.
-        queries: Valid queries, which have a relevant item in the database.
-        skipped: Queries left out because they have none.
-        lookup: Precision and recall by radius.
-        ndcg_at: Expected NDCG of the first k, graded by shared labels, by k.
-        intervals: Bootstrap intervals over queries, by measure.
-    """
-
-    map: float
-    map_stable: float
-    map_best: float
-    map_worst: float
-    precision_at: Mapping[int, float]
-    chance: float
-    queries: int
-    skipped: int
+    map: float  # mean average precision, expected over the orders of tied items
+    map_stable: float  # the same with tied items in database order
+    map_best: float  # the same in the best order of tied items
+    map_worst: float  # the same in the worst order
+    precision_at: Mapping[int, float]  # expected precision among the first k, by k
+    chance: float  # what `map` is for random codes, with the same cut-off
+    queries: int  # valid queries, which have a relevant item in the database
+    skipped: int  # queries left out because they have none
     lookup: LookupCurve
+    # expected NDCG of the first k, graded by shared labels, by k
     ndcg_at: Mapping[int, float] = field(default_factory=dict)
+
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def means(self) -> dict[str, float]:
         """Give every mean over queries, by the name of its measure."""
         return {
-            **{name: getattr(self, name) for name in _MAPS},
+            **{name: getattr(self, name) for name in MAPS},
             **{f"precision_at_{k}": share for k, share in self.precision_at.items()},
             **{f"ndcg_at_{k}": share for k, share in self.ndcg_at.items()},
         }
@@ -65,7 +57,7 @@ class DirectionScores:
     def to_json(self) -> dict[str, Any]:
         """Give plain numbers, the lookup curve left apart."""
         return {
-            **{name: getattr(self, name) for name in _MAPS},
+            **{name: getattr(self, name) for name in MAPS},
             "precision_at": {str(k): v for k, v in self.precision_at.items()},
             "ndcg_at": {str(k): v for k, v in self.ndcg_at.items()},
             "intervals": {name: list(ends) for name, ends in self.intervals.items()},
@@ -78,7 +70,7 @@ class DirectionScores:
     def from_json(cls, scores: Fields, lookup: Fields) -> "DirectionScores":
         """Read what `to_json` wrote, with the curve that goes with it."""
         return cls(
-            **{name: scores.number(name) for name in (*_MAPS, "chance")},
+            **{name: scores.number(name) for name in (*MAPS, "chance")},
             precision_at=scores.by_rank("precision_at"),
             queries=scores.whole("queries", 1),
             skipped=scores.whole("skipped"),
@@ -90,26 +82,19 @@ class DirectionScores:
 
 @dataclass(frozen=True, repr=False)
 class Scores:
-    """All scores of a method's codes, by gallery and direction.
-
-    Args:
-        method: The method's name.
-        bits: Length of its codes.
-        protocol: How the scores were made.
-        scores: By gallery ("modality", "unified") and direction
-            ("image_to_text", "text_to_image").
-        health: How the codes use their bits, by the name of the set of codes.
-        partner: How well items find their own other halves, by gallery and direction.
-        queries: Every query's own scores, where they are kept.
-    """
+    """All scores of a method's codes, by gallery and direction."""
 
     method: str
     bits: int
     protocol: Protocol
+    # by gallery, of GALLERIES, and direction, of DIRECTIONS
     scores: Mapping[str, Mapping[str, DirectionScores]]
+    # how the codes use their bits, by the name of the set of codes
     health: Mapping[str, CodeHealth] = field(default_factory=dict)
+    # how well items find their own other halves, by gallery and direction
     partner: Mapping[str, Mapping[str, PartnerScores]] = field(default_factory=dict)
-    queries: QueryScores | None = field(default=None, compare=False, repr=False)
+    # every query's own scores, in the order of the queries; NaN where it has none
+    queries: Mapping[Key, Values] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not any(self.scores.values()):
@@ -144,19 +129,11 @@ class Scores:
 
     def means(self) -> dict[Key, float]:
         """Give every mean over queries, by gallery, direction and measure."""
-        return {
-            (gallery, direction, prefix + measure): mean
-            for prefix, gallery, direction, part in self._named_parts()
-            for measure, mean in part.means().items()
-        }
+        return self._collect(lambda part: part.means())
 
     def intervals(self) -> dict[Key, tuple[float, float]]:
         """Give the interval of each mean that has one, by the same names."""
-        return {
-            (gallery, direction, prefix + measure): ends
-            for prefix, gallery, direction, part in self._named_parts()
-            for measure, ends in part.intervals.items()
-        }
+        return self._collect(lambda part: part.intervals)
 
     def chance_of(self, gallery: str, direction: str, measure: str) -> float | None:
         """Give what random codes score by a measure, where that is known."""
@@ -212,9 +189,7 @@ class Scores:
     def from_json(cls, document: object) -> "Scores":
         """Read what `to_json` wrote; wrong values are named."""
         given = Fields(document)
-        scores, lookup = given.inner("scores"), given.inner("lookup")
-        health = given.inner("health") if given.has("health") else Fields({})
-        partner = given.inner("partner") if given.has("partner") else Fields({})
+        lookup = given.inner("lookup")
         return cls(
             method=given.text("method"),
             bits=given.whole("bits", 1),
@@ -222,23 +197,22 @@ class Scores:
             scores={
                 gallery: {
                     name: DirectionScores.from_json(
-                        scores.inner(gallery).inner(name),
-                        lookup.inner(gallery).inner(name),
+                        part, lookup.inner(gallery).inner(name)
                     )
-                    for name in scores.inner(gallery).document
+                    for name, part in directions.members()
                 }
-                for gallery in scores.document
+                for gallery, directions in given.inner("scores").members()
             },
             health={
-                name: CodeHealth.from_json(health.inner(name))
-                for name in health.document
+                name: CodeHealth.from_json(part)
+                for name, part in given.optional("health").members()
             },
             partner={
                 gallery: {
-                    name: PartnerScores.from_json(partner.inner(gallery).inner(name))
-                    for name in partner.inner(gallery).document
+                    name: PartnerScores.from_json(part)
+                    for name, part in directions.members()
                 }
-                for gallery in partner.document
+                for gallery, directions in given.optional("partner").members()
             },
         )
 
@@ -248,8 +222,7 @@ class Scores:
     def __repr__(self) -> str:
         maps = ", ".join(
             f"{gallery} {name} {part.map:.4f}"
-            for gallery, directions in self.scores.items()
-            for name, part in directions.items()
+            for gallery, name, part in flatten(self.scores)
         )
         return f"Scores('{self.method}', {self.bits} bits, mAP: {maps})"
 
@@ -257,18 +230,25 @@ class Scores:
         return "".join(table._repr_html_() for table in score_tables(self))
 
     def _parts(self) -> list[DirectionScores]:
-        return [part for parts in self.scores.values() for part in parts.values()]
+        return [part for _, _, part in flatten(self.scores)]
 
-    def _named_parts(
-        self,
-    ) -> Iterator[tuple[str, str, str, DirectionScores | PartnerScores]]:
-        """Give all parts that have means, with what the names of these begin with."""
-        for gallery, directions in self.scores.items():
-            for direction, part in directions.items():
-                yield "", gallery, direction, part
-        for gallery, partners in self.partner.items():
-            for direction, found in partners.items():
-                yield PARTNER, gallery, direction, found
+    def _collect(
+        self, take: Callable[[DirectionScores | PartnerScores], Mapping[str, _Part]]
+    ) -> dict[Key, _Part]:
+        """Gather what all parts have by measure; partners' measures have a prefix."""
+        found = {}
+        for gallery, direction, part in flatten(self.scores):
+            for measure, value in take(part).items():
+                found[gallery, direction, measure] = value
+        for gallery, direction, partners in flatten(self.partner):
+            for measure, value in take(partners).items():
+                found[gallery, direction, PARTNER + measure] = value
+        return found
+
+
+def without_nan(values: Values) -> Values:
+    """Leave out queries without a score."""
+    return values[~np.isnan(values)]
 
 
 def _convert(

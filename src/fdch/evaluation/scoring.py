@@ -1,74 +1,67 @@
 """Scoring: codes and labels in, both directions' scores out."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fdch.codes import Codes
 from fdch.errors import LabelError, SettingError
-from fdch.evaluation.coded import (
-    DEFAULT_MEASURES,
-    Coded,
-    CodedPairs,
-    Labels,
-    Measures,
-    require_sizes,
-)
-from fdch.evaluation.hash_lookup import LookupTotals
+from fdch.evaluation.hash_lookup import Average, Empty, LookupTotals
 from fdch.evaluation.health import code_health
 from fdch.evaluation.histograms import Histograms, histogram_blocks
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER
 from fdch.evaluation.metrics import average_precision, chance, ndcg_at, precision_at
-from fdch.evaluation.partner import PartnerScores, partner_places
+from fdch.evaluation.partner import RECALL_AT, PartnerScores, partner_places
 from fdch.evaluation.protocol import Protocol
-from fdch.evaluation.query_scores import Key, QueryScores, Values
 from fdch.evaluation.resampling import mean_intervals
-from fdch.evaluation.scores import DirectionScores, Scores
+from fdch.evaluation.scores import DirectionScores, Key, Scores, Values, without_nan
 from fdch.progress import Progress, Update, silent
 
 # the scores of single queries, (queries,) each, by measure
 Columns = dict[str, NDArray[np.float64]]
+Labels = NDArray[np.generic]
+Rows = NDArray[np.intp]
 CHANCE = "chance"
 
 
-def score(
-    query_codes: Codes,
-    database_codes: Codes,
-    query_labels: Labels,
-    database_labels: Labels,
-    *,
-    cutoff: int | None = None,
-    measures: Measures = DEFAULT_MEASURES,
-    threads: int | None = None,
-    progress: Progress = silent,
-) -> DirectionScores:
-    """Score one direction: queries of one modality against a gallery.
+@dataclass(frozen=True)
+class Measures:
+    """What is reported besides mean average precision."""
 
-    Args:
-        query_codes: Codes of the queries.
-        database_codes: Codes of the gallery.
-        query_labels: 0/1, (queries, classes).
-        database_labels: 0/1, (database, classes).
-        cutoff: Rank after which rankings are cut; None for the whole database.
-        measures: What is reported besides mean average precision.
-        threads: Threads to count with; None for one per core.
-        progress: Called after each block of queries.
+    precision_at: tuple[int, ...] = (1, 10, 100)
+    average: Average = "micro"  # lookup curves pool the queries, or average them
+    empty: Empty = "zero"  # what an empty ball adds to a macro precision
+    ndcg_at: tuple[int, ...] = (10,)
+    recall_at: tuple[int, ...] = RECALL_AT
 
-    Returns:
-        Means over the queries that have a relevant item in the gallery, without
-        intervals.
 
-    >>> from fdch.codes import binarize
-    >>> codes, labels = binarize([[1, 1], [-1, -1]]), np.eye(2)
-    >>> score(codes, codes, labels, labels).map
-    1.0
+DEFAULT_MEASURES = Measures()
+
+
+class Coded(NamedTuple):
+    """Codes with the labels of their items, 0/1, (items, classes)."""
+
+    codes: Codes
+    labels: Labels
+
+
+@dataclass(frozen=True, eq=False)
+class CodedPairs:
+    """The codes of pairs: of each modality, and of the pair where there are any.
+
+    Pairs without a picture have no row among the image codes, those without a
+    text none among the text codes.
     """
-    queries, gallery = (
-        Coded(query_codes, query_labels),
-        Coded(database_codes, database_labels),
-    )
-    return _score(queries, gallery, cutoff, measures, threads, progress)[0]
+
+    image: Coded
+    text: Coded
+    unified: Coded | None = None
+    # rows of pairs with both sides among the image codes and among the text codes;
+    # None where that is not known: partner recall is not scored then
+    both: tuple[Rows, Rows] | None = None
 
 
 def evaluate_codes(
@@ -79,8 +72,9 @@ def evaluate_codes(
     *,
     cutoff: int | None = None,
     measures: Measures = DEFAULT_MEASURES,
+    progress: Progress = silent,
 ) -> DirectionScores:
-    """Score codes of any program.
+    """Score codes of any program, in one direction.
 
     Args:
         query_codes: Codes of the queries: -1 and +1, (queries, bits), packed bits of
@@ -90,22 +84,22 @@ def evaluate_codes(
         database_labels: 0/1, (database, classes).
         cutoff: Rank after which rankings are cut; None for the whole database.
         measures: What is reported besides mean average precision.
+        progress: Called after each block of queries.
 
     Returns:
-        Means over the queries that have a relevant item in the database.
+        Means over the queries that have a relevant item in the database, without
+        intervals.
 
     >>> codes, labels = [[1, 1, -1], [-1, -1, 1]], [[1, 0], [0, 1]]
     >>> evaluate_codes(codes, codes, labels, labels).map
     1.0
     """
-    return score(
-        _as_codes(query_codes),
-        _as_codes(database_codes),
-        np.asarray(query_labels),
-        np.asarray(database_labels),
-        cutoff=cutoff,
-        measures=measures,
-    )
+    queries = Coded(_as_codes(query_codes), np.asarray(query_labels))
+    gallery = Coded(_as_codes(database_codes), np.asarray(database_labels))
+    return _score(queries, gallery, cutoff, measures, progress)[0]
+
+
+score = evaluate_codes
 
 
 def _as_codes(values: Codes | ArrayLike) -> Codes:
@@ -131,16 +125,8 @@ def score_galleries(
 
     The "modality" gallery holds codes of the other modality, the "unified" one
     codes of whole pairs; it is left out where there are none. With the modality
-    gallery, queries also look for their own other halves among all queries.
-
-    Args:
-        method: Name that the scores carry.
-        queries: Codes of the query pairs.
-        database: Codes of the database pairs.
-        protocol: How the codes were made; its cut-off is applied.
-        galleries: Galleries to score.
-        measures: What is reported besides mean average precision.
-        progress: Called after each block of queries.
+    gallery, queries also look for their own other halves among all queries. The
+    protocol's cut-off is applied.
 
     Returns:
         Means over queries with bootstrap intervals, and every query's own scores.
@@ -153,7 +139,7 @@ def score_galleries(
     >>> found.partner["modality"]["image_to_text"].recall_at[1]
     1.0
     """
-    require_sizes(queries, database, protocol)
+    _require_sizes(queries, database, protocol)
     held = {"modality": (database.text, database.image)}
     if database.unified is not None:
         held["unified"] = (database.unified, database.unified)
@@ -169,9 +155,7 @@ def score_galleries(
             DIRECTIONS, (queries.image, queries.text), held[gallery], strict=True
         )
         for direction, own, other in sides:
-            part, columns = _score(
-                own, other, protocol.cutoff, measures, None, progress
-            )
+            part, columns = _score(own, other, protocol.cutoff, measures, progress)
             scores.setdefault(gallery, {})[direction] = part
             for measure in part.means():
                 values[gallery, direction, measure] = columns[measure].astype("f4")
@@ -180,9 +164,28 @@ def score_galleries(
         partner = _score_partners(queries, measures, values)
     sets = {"image": database.image, "text": database.text, "unified": database.unified}
     health = {name: code_health(part.codes) for name, part in sets.items() if part}
-    bits, kept = queries.image.codes.bits, QueryScores(values)
-    found = Scores(method, bits, protocol, scores, health, partner, kept)
-    return found.with_intervals(mean_intervals(kept.known_scores()))
+    bits = queries.image.codes.bits
+    found = Scores(method, bits, protocol, scores, health, partner, values)
+    known = {key: without_nan(each) for key, each in values.items()}
+    return found.with_intervals(mean_intervals(known))
+
+
+def _require_sizes(
+    queries: CodedPairs, database: CodedPairs, protocol: Protocol
+) -> None:
+    """Refuse codes of other numbers of pairs than the protocol says."""
+    number = max(len(queries.image.codes), len(queries.text.codes))
+    if number != protocol.queries:
+        raise SettingError(
+            f"the protocol says {protocol.queries} queries; codes of {number} came."
+        )
+    parts = [database.image, database.text, database.unified]
+    most = max(len(part.codes) for part in parts if part)
+    if most > protocol.database:
+        raise SettingError(
+            f"the protocol says {protocol.database} pairs in the database; "
+            f"codes of {most} came."
+        )
 
 
 def _score(
@@ -190,7 +193,6 @@ def _score(
     gallery: Coded,
     cutoff: int | None,
     measures: Measures,
-    threads: int | None,
     progress: Progress,
 ) -> tuple[DirectionScores, Columns]:
     """Give the means over queries, and the scores of every query."""
@@ -205,7 +207,6 @@ def _score(
         stable=True,
         graded=bool(measures.ndcg_at),
         cutoff=cutoff,
-        threads=threads,
     ):
         blocks.append(_score_queries(counts, cutoff, measures))
         curve.add(counts)
@@ -248,8 +249,8 @@ def _means(
         map_stable=means["map_stable"],
         map_best=means["map_best"],
         map_worst=means["map_worst"],
-        precision_at={k: means[f"precision_at_{k}"] for k in measures.precision_at},
         chance=means[CHANCE],
+        precision_at={k: means[f"precision_at_{k}"] for k in measures.precision_at},
         queries=int(valid.sum()),
         skipped=int((~valid).sum()),
         lookup=curve.curve(),

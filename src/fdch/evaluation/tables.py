@@ -2,6 +2,7 @@
 
 import csv
 import io
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -17,19 +18,26 @@ _LATEX = {
 
 @dataclass(frozen=True)
 class Spread:
-    """A mean over several runs, with their standard deviation.
-
-    Args:
-        mean: Their mean.
-        deviation: Sample standard deviation; None for a single run.
-    """
+    """A mean over several runs, with their standard deviation."""
 
     mean: float
-    deviation: float | None
+    deviation: float | None  # sample standard deviation; None for a single run
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """Take mean and deviation of values."""
+        deviation = statistics.stdev(values) if len(values) > 1 else None
+        return cls(statistics.fmean(values), deviation)
 
     def __str__(self) -> str:
         shown = f"{self.mean:.4f}"
         return shown if self.deviation is None else f"{shown} ± {self.deviation:.4f}"
+
+
+def mean_known(values: Iterable[float | None]) -> float | None:
+    """Average the values that are known; None where there are none."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
 
 
 Cell = str | int | float | Spread | None
@@ -66,13 +74,14 @@ class Table:
 
     def csv(self) -> str:
         """Write figures in full; a spread takes two columns, mean and deviation."""
-        spread = [self._has_spreads(index) for index in range(len(self.header))]
+        columns = range(len(self.header))
+        wide = [any(isinstance(row[i], Spread) for row in self.rows) for i in columns]
         header = [(name, f"{name} std") for name in self.header]
         output = io.StringIO()
         writer = csv.writer(output, lineterminator="\n")
-        writer.writerow(_widen(header, spread))
-        for row in self.rows:
-            writer.writerow(_widen(map(_halves, row), spread))
+        for row in (header, *(map(_halves, row) for row in self.rows)):
+            pairs = zip(row, wide, strict=True)
+            writer.writerow([half for both, two in pairs for half in both[: 1 + two]])
         return output.getvalue()
 
     def latex(self) -> str:
@@ -108,9 +117,6 @@ class Table:
     def _has_names(self, index: int) -> bool:
         return any(isinstance(row[index], str) for row in self.rows)
 
-    def _has_spreads(self, index: int) -> bool:
-        return any(isinstance(row[index], Spread) for row in self.rows)
-
 
 def _format(cell: Cell) -> str:
     if cell is None:
@@ -120,15 +126,6 @@ def _format(cell: Cell) -> str:
 
 def _halves(cell: Cell) -> tuple[Cell, Cell]:
     return (cell.mean, cell.deviation) if isinstance(cell, Spread) else (cell, None)
-
-
-def _widen(row: Iterable[tuple[Cell, Cell]], spread: Sequence[bool]) -> list[Cell]:
-    """Keep the first half of each cell, and the second of cells with a spread."""
-    return [
-        half
-        for halves, is_spread in zip(row, spread, strict=True)
-        for half in halves[: 1 + is_spread]
-    ]
 
 
 def _latex_row(row: Sequence[Cell]) -> str:

@@ -1,7 +1,6 @@
 """Hash functions as nodes: image features and texts to outputs, fusion of both."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,106 +15,61 @@ from fdch.training.closed_form import LinearMap
 from fdch.training.kernel_logistic import KernelHash
 from fdch.training.median_hash import MedianHash
 
-WORDS, WEIGHTS, STATIC, VECTORS = "words", "weights", "static", "vectors"
 Function = ImageHead | TextNetwork | LinearMap | MedianHash | KernelHash
 
 
 @dataclass(frozen=True)
-class Dense:
-    """Rows with all their numbers, float32 (rows, width)."""
+class Rows:
+    """Rows by all their numbers, or by their words and perhaps further columns."""
 
-    name: str
-
-    def product(self, graph: Graph, weight: NDArray[Any]) -> str:
-        """Multiply the rows by a matrix, (width, outputs)."""
-        rows = graph.cast(self.name, weight.dtype)
-        return graph.add("MatMul", rows, graph.constant(weight))
-
-    def squares(self, graph: Graph, dtype: Any) -> str:
-        """Sum the squares of each row, (rows, 1)."""
-        return _squares(graph, graph.cast(self.name, dtype))
-
-
-@dataclass(frozen=True)
-class Words:
-    """Rows by the numbers of their words and the weights of these.
-
-    Args:
-        words: Columns that are not zero, int64 (rows, most words of a row).
-        weights: Their values, float32 of the same shape; 0 where a row has fewer.
-    """
-
-    words: str
-    weights: str
+    dense: str = ""  # all columns, or those after the words, float32 (rows, width)
+    words: str = ""  # columns that are not zero, int64 (rows, most words of a row)
+    weights: str = ""  # their values, float32; 0 where a row has fewer words
+    static: int = 0  # columns after the words
 
     def product(self, graph: Graph, weight: NDArray[Any]) -> str:
-        """Add up the rows of a matrix that belong to the words."""
-        taken = graph.add("Gather", graph.constant(weight), self.words)
+        """Multiply the rows by a matrix, (columns, outputs)."""
+        if not self.words:
+            rows = graph.cast(self.dense, weight.dtype)
+            return graph.add("MatMul", rows, graph.constant(weight))
+        known = len(weight) - self.static
+        taken = graph.add("Gather", graph.constant(weight[:known]), self.words)
         middle = graph.constant([1], np.int64)
         weights = graph.cast(self.weights, weight.dtype)
         weights = graph.add("Unsqueeze", weights, middle)
-        return graph.add("Squeeze", graph.add("MatMul", weights, taken), middle)
+        found = graph.add("Squeeze", graph.add("MatMul", weights, taken), middle)
+        if not self.static:
+            return found
+        return graph.add("Add", found, Rows(self.dense).product(graph, weight[known:]))
 
     def squares(self, graph: Graph, dtype: Any) -> str:
         """Sum the squares of each row, (rows, 1)."""
-        return _squares(graph, graph.cast(self.weights, dtype))
-
-
-@dataclass(frozen=True)
-class WordsAndStatic:
-    """Rows by their words and, in further columns, static features.
-
-    Args:
-        words: The words.
-        static: The static features, float32 (rows, width).
-        width: Their number.
-    """
-
-    words: Words
-    static: Dense
-    width: int
-
-    def product(self, graph: Graph, weight: NDArray[Any]) -> str:
-        """Multiply the rows by a matrix, (words + width, outputs)."""
-        words = self.words.product(graph, weight[: -self.width])
-        static = self.static.product(graph, weight[-self.width :])
-        return graph.add("Add", words, static)
-
-    def squares(self, graph: Graph, dtype: Any) -> str:
-        """Sum the squares of each row, (rows, 1)."""
-        parts = (part.squares(graph, dtype) for part in (self.words, self.static))
-        return graph.add("Add", *parts)
-
-
-Rows = Dense | Words | WordsAndStatic
+        sums = []
+        for name in filter(None, (self.weights, self.dense)):
+            values = graph.cast(name, dtype)
+            axes = graph.constant([1], np.int64)
+            values = graph.add("Mul", values, values)
+            sums.append(graph.add("ReduceSum", values, axes, keepdims=1))
+        return sums[0] if len(sums) == 1 else graph.add("Add", *sums)
 
 
 def text_input(graph: Graph, takes_words: bool, width: int, static: int = 0) -> Rows:
-    """Declare the inputs of a text side.
-
-    Args:
-        graph: Where to.
-        takes_words: Whether it takes words, not ready vectors.
-        width: Columns of its vectors.
-        static: How many of these are static features.
-    """
+    """Declare the inputs of a text side: words, with static features, or vectors."""
     if not takes_words:
-        return Dense(graph.input(VECTORS, np.float32, [ROWS, width]))
-    shape: Sequence[int | str] = [ROWS, "most"]
-    words = Words(
-        graph.input(WORDS, np.int64, shape), graph.input(WEIGHTS, np.float32, shape)
-    )
-    if not static:
-        return words
-    features = graph.input(STATIC, np.float32, [ROWS, static])
-    return WordsAndStatic(words, Dense(features), static)
+        return Rows(graph.input("vectors", np.float32, [ROWS, width]))
+    words = graph.input("words", np.int64, [ROWS, "most"])
+    weights = graph.input("weights", np.float32, [ROWS, "most"])
+    features = graph.input("static", np.float32, [ROWS, static]) if static else ""
+    return Rows(features, words, weights, static)
 
 
 def outputs(graph: Graph, function: Function, rows: Rows) -> str:
     """Add a hash function; give the name of its outputs, float32 (rows, bits)."""
     if isinstance(function, ImageHead):
-        assert isinstance(rows, Dense)
-        return _head(graph, function, rows)
+        seen = _standardize(graph, function.standardization, rows)
+        if function.hidden is not None:
+            seen = graph.add("Relu", linear(graph, function.hidden, seen))
+        return linear(graph, function.output, seen)
     if isinstance(function, TextNetwork):
         return _text_network(graph, function, rows)
     if isinstance(function, KernelHash):
@@ -137,19 +91,12 @@ def fusion(graph: Graph, network: FusionNetwork, image: str, text: str) -> str:
     return linear(graph, network.output, hidden)
 
 
-def _head(graph: Graph, head: ImageHead, rows: Dense) -> str:
-    seen = _standardize(graph, head.standardization, rows)
-    if head.hidden is not None:
-        seen = graph.add("Relu", linear(graph, head.hidden, seen))
-    return linear(graph, head.output, seen)
-
-
-def _standardize(graph: Graph, layer: Standardization, rows: Dense) -> str:
+def _standardize(graph: Graph, layer: Standardization, rows: Rows) -> str:
     mean, deviation = (
         graph.constant(part.detach().cpu().numpy())
         for part in (layer.mean, layer.deviation)
     )
-    values = rows.name
+    values = rows.dense
     if layer.floor > 0:
         floor = graph.constant(float(layer.floor) + TINY, np.float32)
         values = graph.add("Add", graph.add("Relu", values), floor)
@@ -161,9 +108,8 @@ def _text_network(graph: Graph, network: TextNetwork, rows: Rows) -> str:
     layer, words = network.words, rows
     bias = graph.constant(layer.bias.detach().cpu().numpy())
     if network.static is not None:
-        assert isinstance(rows, WordsAndStatic)
-        words, static = rows.words, network.static
-        seen = Dense(_standardize(graph, static.standardization, rows.static))
+        words, static = replace(rows, dense="", static=0), network.static
+        seen = Rows(_standardize(graph, static.standardization, rows))
         weight = STATIC_SCALE * static.weight.detach().cpu().numpy()
         bias = graph.add("Add", seen.product(graph, weight), bias)
     product = words.product(graph, layer.weight.detach().cpu().numpy())
@@ -176,14 +122,9 @@ def _kernel(graph: Graph, function: KernelHash, rows: Rows) -> str:
     anchors = function.kernel.anchors.astype(np.float64)
     near = rows.product(graph, np.ascontiguousarray(-2 * anchors.T))
     squares = graph.constant((anchors**2).sum(axis=1))
-    far = graph.add("Add", graph.add("Add", near, squares),
-                    rows.squares(graph, np.float64))  # fmt: skip
+    near = graph.add("Add", near, squares)
+    far = graph.add("Add", near, rows.squares(graph, np.float64))
     far = graph.add("Max", far, graph.constant(np.float64(0)))
     width = graph.constant(np.float64(-function.kernel.width))
     kernel = graph.add("Exp", graph.add("Div", far, width))
     return graph.add("MatMul", kernel, graph.constant(function.W, np.float64))
-
-
-def _squares(graph: Graph, values: str) -> str:
-    axes = graph.constant([1], np.int64)
-    return graph.add("ReduceSum", graph.add("Mul", values, values), axes, keepdims=1)

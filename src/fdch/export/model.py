@@ -1,8 +1,14 @@
 """ExportedModel: what `fdch export` wrote, encoding through ONNX Runtime.
 
+EXPORT/export.json    what the graphs take and give; vocabulary, checksums
+EXPORT/image.onnx     pixels, or ready features, to outputs
+EXPORT/text.onnx      words, or ready vectors, to outputs
+EXPORT/pair.onnx      both to outputs, where the method has unified codes
+
 Nothing here needs torch.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +24,15 @@ from fdch.data.fitting import fitting_vectors, require_fitting, split_static
 from fdch.data.pictures.images import ImageFeatures, Images, Pictures, decode_batches
 from fdch.data.static_words import restore_vocabulary
 from fdch.data.texts import Texts, Vocabulary
-from fdch.errors import DamagedRun, DataError, MissingExtra
-from fdch.export.files import read_graph, read_manifest
+from fdch.errors import DamagedRun, DataError, MissingExtra, RunError
 from fdch.machine import usable_cores
+from fdch.runs.run_files import read_versioned
 
+FORMAT = 1
+MANIFEST = "export.json"
+SIDES = ("image", "text", "pair")
+MAX_GRAPH_BYTES = 2**31
+AGAIN = "Export the run again."
 # so small that activations stay in a processor's cache
 PICTURES_AT_A_TIME = 4
 ROWS_AT_A_TIME = 1024
@@ -30,21 +41,13 @@ WORDS_AT_A_TIME = 2048  # a row of the hidden layer is fetched for each
 
 @dataclass(frozen=True)
 class ExportedInputs:
-    """How pictures and words become numbers; see fdch.training.inputs.Inputs.
+    """How pictures and words become numbers; see fdch.training.inputs.Inputs."""
 
-    Args:
-        image_network: Name of the image network, or "features" for ready ones.
-        image_width: Its features, or columns of ready ones.
-        size: Rows and columns of pictures; None for ready features.
-        vocabulary: The known words; None for ready vectors.
-        text_width: Columns of the text vectors, static ones included.
-    """
-
-    image_network: str
-    image_width: int
-    size: int | None
+    image_network: str  # name of the image network, or "features" for ready ones
+    image_width: int  # its features, or columns of ready ones
+    size: int | None  # rows and columns of pictures; None for ready features
     vocabulary: Vocabulary | None
-    text_width: int
+    text_width: int  # columns of the text vectors, static ones included
 
     @property
     def static_width(self) -> int:
@@ -87,7 +90,15 @@ class ExportedModel:
         self.method = str(manifest["method"])
         self.fingerprint = str(manifest["model"])
         self.bits = int(manifest["bits"])
-        self.inputs = _inputs(manifest)
+        image, text = manifest["image"], manifest["text"]
+        width = int(text["width"])
+        self.inputs = ExportedInputs(
+            image_network=str(image["network"]),
+            image_width=int(image["width"]),
+            size=int(image["size"]) if image["input"] == "pixels" else None,
+            vocabulary=restore_vocabulary(text.get("words"), text.get("static"), width),
+            text_width=width,
+        )
         cores = threads or usable_cores()
         # a text is a few microseconds of work: threads would only wait
         wanted = {"image": cores, "text": 1, "pair": cores}
@@ -102,16 +113,18 @@ class ExportedModel:
 
     @classmethod
     def open(cls, folder: str | Path, *, threads: int | None = None) -> "ExportedModel":
-        """Open an export under checks: version, names, checksums.
-
-        Raises:
-            RunError: Saying what is wrong with the folder and what to do.
-        """
+        """Open an export under checks: version, names, checksums."""
         folder = Path(folder)
-        facts = read_manifest(folder)
+        if not (folder / MANIFEST).is_file():
+            raise RunError(
+                f"there is no export in '{folder}'. Make one with 'fdch export RUN "
+                "--to onnx --out DIR', or check the path."
+            )
+        wrong = "does not describe an export"
+        facts = read_versioned(folder / MANIFEST, FORMAT, wrong, AGAIN)
         try:
             graphs = {
-                side: read_graph(folder, side, about)
+                side: _read_graph(folder, side, about)
                 for side, about in facts["sides"].items()
             }
             return cls(facts, graphs, threads)
@@ -119,7 +132,7 @@ class ExportedModel:
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise DamagedRun(
-                f"the export '{folder}' is damaged ({problem}). Export the run again."
+                f"the export '{folder}' is damaged ({problem}). {AGAIN}"
             ) from problem
 
     def encode_images(self, images: Any) -> Codes:
@@ -185,6 +198,21 @@ class ExportedModel:
             yield slice(start, start + at_a_time)
 
 
+def _read_graph(folder: Path, side: str, about: Mapping[str, Any]) -> bytes:
+    """Read a side's graph, if it is the one that was written."""
+    if side not in SIDES:
+        raise ValueError(f"it has an unknown side {side!r}")
+    path = folder / f"{side}.onnx"  # by its side: no name leads elsewhere
+    if not path.is_file():
+        raise DamagedRun(f"'{path}' is missing. {AGAIN}")
+    if path.stat().st_size != about["bytes"] or about["bytes"] > MAX_GRAPH_BYTES:
+        raise ValueError(f"{path.name} has another size")
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != about["sha256"]:
+        raise ValueError(f"{path.name} has another checksum")
+    return content
+
+
 def _text_parts(texts: csr_array) -> Iterator[slice]:
     """Cut rows so that few words are fetched at a time, however long a text is."""
     lengths = np.diff(texts.indptr)
@@ -214,15 +242,3 @@ def _session(graph: bytes, threads: int) -> Any:
         )
     except Exception as problem:  # ONNX Runtime raises many kinds
         raise ValueError(f"a graph cannot be loaded: {problem}") from problem
-
-
-def _inputs(manifest: Mapping[str, Any]) -> ExportedInputs:
-    image, text = manifest["image"], manifest["text"]
-    width = int(text["width"])
-    return ExportedInputs(
-        image_network=str(image["network"]),
-        image_width=int(image["width"]),
-        size=int(image["size"]) if image["input"] == "pixels" else None,
-        vocabulary=restore_vocabulary(text.get("words"), text.get("static"), width),
-        text_width=width,
-    )

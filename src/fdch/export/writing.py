@@ -8,7 +8,7 @@ from typing import Any
 from fdch import __version__
 from fdch.data.static_words import NAME, TOKENIZER, WEIGHTS
 from fdch.errors import RunError
-from fdch.export.files import FORMAT, MANIFEST
+from fdch.export.model import FORMAT, MANIFEST, SIDES
 from fdch.export.sides import graphs
 from fdch.files import make_folder, write_bytes, write_json
 from fdch.methods._base import HashMethod
@@ -39,19 +39,8 @@ STATIC_TEXTS = (
 )
 
 
-def export_run(
-    run: Run, out: Path, roles: Sequence[str] = ("image", "text", "pair")
-) -> dict[str, Any]:
-    """Write a run's sides as ONNX files, the manifest last.
-
-    Args:
-        run: What to export.
-        out: A folder to make; one with other files in it is refused.
-        roles: Which sides, of those that there are.
-
-    Returns:
-        The manifest.
-    """
+def export_run(run: Run, out: Path, roles: Sequence[str] = SIDES) -> dict[str, Any]:
+    """Write a run's sides as ONNX files into an empty folder, the manifest last."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(
             f"'{out}' is there and not an empty folder. Choose another folder."

@@ -1,63 +1,33 @@
 """Pairs and example queries as pages show them."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes, hamming_distances
+from fdch.data.pairs import PairedSet
 from fdch.evaluation import DIRECTIONS
+from fdch.report.render import picture_uri
 from fdch.runs.encoding import EncodedPairs
 from fdch.runs.method_scores import Evaluation
 
 
-@dataclass(frozen=True)
-class Found:
-    """One answer.
+class Found(NamedTuple):
+    """One answer."""
 
-    Args:
-        row: Its row in the database.
-        distance: Bits in which its code differs from the query's.
-        right: Whether it shares a label with the query.
-    """
-
-    row: int
+    row: int  # in the database
     distance: int
-    right: bool
+    right: bool  # whether it shares a label with the query
 
 
-@dataclass(frozen=True)
-class Card:
-    """A pair as the page shows it.
+class Example(NamedTuple):
+    """A query and its nearest answers."""
 
-    Args:
-        name: Its id.
-        text: Its text, where there is one to show.
-        labels: Names of its labels, each with whether the query has it too.
-        picture: Its picture as text, where there is one to show.
-        found: Distance and rightness, for an answer.
-    """
-
-    name: str
-    text: str | None
-    labels: tuple[tuple[str, bool], ...]
-    picture: str | None
-    found: Found | None = None
-
-
-@dataclass(frozen=True)
-class Example:
-    """A query and its nearest answers.
-
-    Args:
-        query: Row among the queries.
-        found: Answers, nearest first; equally near ones in database order.
-        relevant: Share of the whole gallery that would have been right.
-    """
-
-    query: int
-    found: tuple[Found, ...]
-    relevant: float
+    query: int  # row among the queries
+    found: tuple[Found, ...]  # nearest first; equally near ones in database order
+    relevant: float  # share of the whole gallery that would have been right
 
 
 def draw_examples(
@@ -69,16 +39,7 @@ def draw_examples(
     answers: int = 6,
     seed: int = 0,
 ) -> list[Example]:
-    """Draw queries at random and search the gallery with them.
-
-    Args:
-        evaluation: Pairs and their codes.
-        direction: "image_to_text" or "text_to_image".
-        gallery: "modality" or "unified".
-        number: Queries to draw, fewer where there are fewer.
-        answers: Answers to each.
-        seed: Equal seeds draw equal queries.
-    """
+    """Draw queries of a direction at random and search the gallery with them."""
     query_side, found_side = direction.split("_to_")
     codes, rows = _side(evaluation.query_codes, query_side)
     held, places = _side(
@@ -87,10 +48,17 @@ def draw_examples(
     salt = list(DIRECTIONS).index(direction)
     drawn = np.random.default_rng([seed, salt]).permutation(len(rows))[:number]
     distances = hamming_distances(codes[np.sort(drawn)], held)
-    return [
-        _example(evaluation, int(rows[place]), away, places, answers)
-        for place, away in zip(np.sort(drawn), distances, strict=True)
-    ]
+    examples = []
+    for query, away in zip(rows[np.sort(drawn)].tolist(), distances, strict=True):
+        wanted = np.flatnonzero(evaluation.query.labels[query])
+        labels = evaluation.database.labels[np.ix_(places, wanted)]
+        right = labels.max(axis=1, initial=0)
+        found = tuple(
+            Found(int(places[i]), int(away[i]), bool(right[i]))
+            for i in np.argsort(away, kind="stable")[:answers]
+        )
+        examples.append(Example(query, found, float(right.mean())))
+    return examples
 
 
 def _side(codes: EncodedPairs, side: str) -> tuple[Codes, NDArray[np.intp]]:
@@ -103,17 +71,22 @@ def _side(codes: EncodedPairs, side: str) -> tuple[Codes, NDArray[np.intp]]:
     return codes.unified, np.arange(len(codes.unified))
 
 
-def _example(
-    evaluation: Evaluation,
-    query: int,
-    distances: NDArray[np.uint16],
-    places: NDArray[np.intp],
-    answers: int,
-) -> Example:
-    wanted = np.flatnonzero(evaluation.query.labels[query])
-    right = evaluation.database.labels[np.ix_(places, wanted)].max(axis=1, initial=0)
-    nearest = np.argsort(distances, kind="stable")[:answers]
-    found = tuple(
-        Found(int(places[i]), int(distances[i]), bool(right[i])) for i in nearest
-    )
-    return Example(query, found, float(right.mean()))
+def show_pair(
+    pairs: PairedSet,
+    row: int,
+    size: int,
+    side: str = "",
+    wanted: Collection[str] = (),
+    found: Found | None = None,
+) -> dict[str, Any]:
+    """Give what a page shows of a pair: one side or both, and its labels.
+
+    Labels come with whether the query has them too.
+    """
+    return {
+        "name": str(pairs.ids[row]),
+        "text": pairs.texts.text(row) if side != "image" else None,
+        "labels": [(name, name in wanted) for name in pairs.labels_of(row)],
+        "picture": picture_uri(pairs, row, size) if side != "text" else None,
+        "found": found,
+    }

@@ -1,18 +1,17 @@
 """The report of an evaluation: scores, curves, health and example queries."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from fdch import __version__
-from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import Pictures
 from fdch.errors import DamagedRun
 from fdch.evaluation import DIRECTIONS
-from fdch.report.cards import Card, Example, Found, draw_examples
+from fdch.report.cards import draw_examples, show_pair
 from fdch.report.plots import balance_plot, lookup_plot, precision_plot
-from fdch.report.render import picture_uri, write_page
+from fdch.report.render import write_page
 from fdch.runs.encoding import lacks_known_words
 from fdch.runs.method_scores import Evaluation
 from fdch.runs.run import Run
@@ -20,20 +19,6 @@ from fdch.runs.run_files import DESCRIPTION
 
 QUERY_SIZE, ANSWER_SIZE = 240, 160
 EXAMPLES, ANSWERS = 4, 6
-
-
-@dataclass(frozen=True)
-class Shown:
-    """An example query as the page shows it."""
-
-    query: Card
-    answers: tuple[Card, ...]
-    relevant: float
-
-    @property
-    def right(self) -> int:
-        """How many of the answers are right."""
-        return sum(card.found is not None and card.found.right for card in self.answers)
 
 
 def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
@@ -99,52 +84,30 @@ def changed_settings(run: Run) -> Iterator[tuple[str, Any]]:
 
 def show_examples(
     evaluation: Evaluation, direction: str, gallery: str, seed: int
-) -> list[Shown]:
+) -> list[dict[str, Any]]:
     """Draw examples of a direction and gather what the page shows of them."""
-    examples = draw_examples(
+    query_side, side = direction.split("_to_")
+    shown = []
+    for example in draw_examples(
         evaluation,
         direction,
         gallery=gallery,
         number=EXAMPLES,
         answers=ANSWERS,
         seed=seed,
-    )
-    query_side, found_side = direction.split("_to_")
-    return [
-        Shown(
-            _card(evaluation.query, example.query, query_side, QUERY_SIZE),
-            tuple(_answers(evaluation, example, found_side)),
-            example.relevant,
+    ):
+        query, database = evaluation.query, evaluation.database
+        wanted = query.labels_of(example.query)
+        answers = [
+            show_pair(database, found.row, ANSWER_SIZE, side, wanted, found)
+            for found in example.found
+        ]
+        shown.append(
+            {
+                "query": show_pair(query, example.query, QUERY_SIZE, query_side),
+                "answers": answers,
+                "right": sum(found.right for found in example.found),
+                "relevant": example.relevant,
+            }
         )
-        for example in examples
-    ]
-
-
-def _answers(evaluation: Evaluation, example: Example, side: str) -> Iterator[Card]:
-    wanted = set(evaluation.query.labels_of(example.query))
-    for found in example.found:
-        yield _card(evaluation.database, found.row, side, ANSWER_SIZE, wanted, found)
-
-
-def _card(
-    pairs: PairedSet,
-    row: int,
-    side: str,
-    size: int,
-    wanted: set[str] | None = None,
-    found: Found | None = None,
-) -> Card:
-    """Show of a pair the side that counts, and its labels."""
-    return Card(
-        name=str(pairs.ids[row]),
-        text=_shorten(pairs.texts.text(row)) if side == "text" else None,
-        labels=tuple((name, name in (wanted or ())) for name in pairs.labels_of(row)),
-        picture=picture_uri(pairs, row, size) if side == "image" else None,
-        found=found,
-    )
-
-
-def _shorten(text: str | None, most: int = 280) -> str | None:
-    if text is None or len(text) <= most:
-        return text
-    return text[: most - 1] + "…"
+    return shown

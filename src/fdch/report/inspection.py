@@ -17,13 +17,14 @@ from fdch.data.pictures.decoding import FORMATS
 from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.evaluation import Histograms, chance
-from fdch.report.cards import Card
-from fdch.report.render import picture_uri, write_page
+from fdch.report.cards import show_pair
+from fdch.report.render import write_page
 
 MAX_PATTERNS = 4096
 SAMPLED_QUERIES = 2000
 SAMPLED_PICTURES = 200
-LISTED_WORDS = 30
+LISTED_WORDS, LISTED_LABELS, LISTED_SKIPPED = 30, 40, 200
+SAMPLES, SIZE = 24, 220  # of pairs on the page, and of their pictures
 
 
 @dataclass(frozen=True)
@@ -47,62 +48,35 @@ class Range:
 
 @dataclass(frozen=True)
 class Chance:
-    """What a random ranking scores where each labelled pair is a query for all others.
+    """What random rankings score where each labelled pair is a query for the others."""
 
-    Args:
-        map: Mean average precision of random rankings.
-        queries: Pairs that the mean is over: those that share a label with another.
-        exact: Whether these are all such pairs, not a sample.
-    """
-
-    map: float
-    queries: int
-    exact: bool
+    map: float  # mean average precision of random rankings
+    queries: int  # pairs that the mean is over: those that share a label with another
+    exact: bool  # whether these are all such pairs, not a sample
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """Counts and distributions of a PairedSet.
+    """Counts and distributions of a PairedSet."""
 
-    Args:
-        name: What the data is called.
-        fingerprint: Of the pairs that can be used.
-        pairs: How many these are.
-        with_image: Those with a picture or image features.
-        with_text: Those with a text.
-        with_label: Those with a label.
-        trainable: Those with all three.
-        skipped: Rows that cannot be used, each with its reason.
-        labels: How many pairs have each label, most frequent first.
-        labels_per_pair: Over all pairs.
-        chance: What a random ranking scores; None without labels.
-        words: Different words, or columns of ready vectors.
-        frequent_words: The most frequent ones, with the texts they occur in.
-        words_per_text: Over texts, of the words counted.
-        images: "pictures", or "features of n columns".
-        picture_sizes: Over a sample, each picture's longer side in pixels.
-        picture_bytes: Over the same sample.
-        duplicates: Pairs with the same content, by side: "pictures" and "texts".
-    """
-
-    name: str
-    fingerprint: str
-    pairs: int
-    with_image: int
-    with_text: int
-    with_label: int
-    trainable: int
-    skipped: tuple[tuple[str, str], ...]
-    labels: dict[str, int]
-    labels_per_pair: Range | None
-    chance: Chance | None
-    words: int
-    frequent_words: dict[str, int]
-    words_per_text: Range | None
-    images: str
-    picture_sizes: Range | None
-    picture_bytes: Range | None
-    duplicates: dict[str, Duplicates]
+    name: str  # what the data is called
+    fingerprint: str  # of the pairs that can be used
+    pairs: int  # how many these are
+    with_image: int  # those with a picture or image features
+    with_text: int  # those with a text
+    with_label: int  # those with a label
+    trainable: int  # those with all three
+    skipped: tuple[tuple[str, str], ...]  # rows left out, with their reasons
+    labels: dict[str, int]  # how many pairs have each label, most frequent first
+    labels_per_pair: Range | None  # over all pairs
+    chance: Chance | None  # what a random ranking scores; None without labels
+    words: int  # different words, or columns of ready vectors
+    frequent_words: dict[str, int]  # with the texts they occur in
+    words_per_text: Range | None  # over texts, of the words counted
+    images: str  # "pictures", or "features of n columns"
+    picture_sizes: Range | None  # over a sample, each picture's longer side in pixels
+    picture_bytes: Range | None  # over the same sample
+    duplicates: dict[str, Duplicates]  # by side: "pictures" and "texts"
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values by name."""
@@ -111,16 +85,16 @@ class Inspection:
 
 
 def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
-    """Count what a PairedSet holds.
-
-    Args:
-        pairs: Broken rows already left out.
-        seed: Of the samples that stand for the whole where it is large.
-    """
+    """Count what a PairedSet holds, large sets by samples drawn from the seed."""
     random = np.random.default_rng(seed)
+    counts = pairs.labels.sum(axis=0, dtype=np.int64)
+    order = np.argsort(-counts, kind="stable")
     image, text = pairs.images.present, pairs.texts.present
     labelled = pairs.labels.any(axis=1)
     words, frequent, lengths = _words(pairs)
+    kind = "pictures"
+    if isinstance(pairs.images, ImageFeatures):
+        kind = f"features of {pairs.images.values.shape[1]:,} columns"
     sizes, weights = _pictures(pairs, random)
     return Inspection(
         name=pairs.name,
@@ -131,13 +105,13 @@ def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
         with_label=int(labelled.sum()),
         trainable=int((image & text & labelled).sum()),
         skipped=tuple((row.name, row.reason) for row in pairs.skipped),
-        labels=_label_counts(pairs),
+        labels={pairs.label_names[i]: int(counts[i]) for i in order},
         labels_per_pair=Range.of(pairs.labels.sum(axis=1, dtype=np.int64)),
         chance=label_chance(pairs.labels[labelled], random),
         words=words,
         frequent_words=frequent,
         words_per_text=Range.of(lengths[text]),
-        images=_kind(pairs),
+        images=kind,
         picture_sizes=Range.of(sizes),
         picture_bytes=Range.of(weights),
         duplicates={
@@ -176,12 +150,6 @@ def label_chance(
     return Chance(float(weights @ scores / weights.sum()), int(weights.sum()), exact)
 
 
-def _label_counts(pairs: PairedSet) -> dict[str, int]:
-    counts = pairs.labels.sum(axis=0, dtype=np.int64)
-    order = np.argsort(-counts, kind="stable")
-    return {pairs.label_names[i]: int(counts[i]) for i in order}
-
-
 def _words(pairs: PairedSet) -> tuple[int, dict[str, int], NDArray[np.int64]]:
     """Count known words, texts with each of the most frequent, words per text."""
     if isinstance(pairs.texts, Sentences):
@@ -194,12 +162,6 @@ def _words(pairs: PairedSet) -> tuple[int, dict[str, int], NDArray[np.int64]]:
     order = np.argsort(-counts, kind="stable")[: LISTED_WORDS if names else 0]
     frequent = {names[i]: int(counts[i]) for i in order if counts[i]}
     return int(matrix.shape[1]), frequent, np.diff(matrix.indptr).astype(np.int64)
-
-
-def _kind(pairs: PairedSet) -> str:
-    if isinstance(pairs.images, ImageFeatures):
-        return f"features of {pairs.images.values.shape[1]:,} columns"
-    return "pictures"
 
 
 def _pictures(
@@ -222,11 +184,6 @@ def _pictures(
     return sides, weights
 
 
-SAMPLES, SIZE = 24, 220
-LISTED_LABELS = 40
-LISTED_SKIPPED = 200
-
-
 def write_inspection(
     path: Path, pairs: PairedSet, found: Inspection, seed: int = 0
 ) -> None:
@@ -237,7 +194,7 @@ def write_inspection(
         path,
         "inspection.html.j2",
         found=found,
-        cards=[_card(pairs, int(row)) for row in np.sort(rows)],
+        cards=[show_pair(pairs, int(row), SIZE) for row in np.sort(rows)],
         seed=seed,
         labels=labels[:LISTED_LABELS],
         more_labels=len(labels[LISTED_LABELS:]),
@@ -245,13 +202,4 @@ def write_inspection(
         more_skipped=len(found.skipped[LISTED_SKIPPED:]),
         notes=pairs.notes,
         version=__version__,
-    )
-
-
-def _card(pairs: PairedSet, row: int) -> Card:
-    return Card(
-        name=str(pairs.ids[row]),
-        text=pairs.texts.text(row),
-        labels=tuple((name, False) for name in pairs.labels_of(row)),
-        picture=picture_uri(pairs, row, SIZE),
     )

@@ -2,13 +2,14 @@
 
 import io
 import re
-import statistics
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fdch.errors import MissingExtra
 from fdch.evaluation import DIRECTIONS, CodeHealth, Scores
+from fdch.evaluation.measures import flatten
+from fdch.evaluation.tables import mean_known
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,14 +53,11 @@ def lookup_plot(scores: Scores) -> str:
 
     def draw(figure: "Figure") -> None:
         axes = figure.add_subplot()
-        for gallery, direction, colour in _curves(scores):
-            curve = scores.lookup[gallery][direction]
-            points = [
-                (recall, precision)
-                for recall, precision in zip(curve.recall, curve.precision, strict=True)
-                if precision is not None
-            ]
-            _line(axes, points, gallery, direction, colour)
+        for gallery, direction, part in flatten(scores.scores):
+            curve = part.lookup
+            points = zip(curve.recall, curve.precision, strict=True)
+            known = [point for point in points if point[1] is not None]
+            _line(axes, known, gallery, direction)
         _chance_line(axes, scores)
         axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1.01), ylim=(0, 1.02))
         axes.legend(loc="lower left", fontsize=9)
@@ -73,10 +71,9 @@ def precision_plot(scores: Scores) -> str:
     def draw(figure: "Figure") -> None:
         axes = figure.add_subplot()
         ranks: set[int] = set()
-        for gallery, direction, colour in _curves(scores):
-            shares = scores.scores[gallery][direction].precision_at
-            ranks |= set(shares)
-            _line(axes, sorted(shares.items()), gallery, direction, colour)
+        for gallery, direction, part in flatten(scores.scores):
+            ranks |= set(part.precision_at)
+            _line(axes, sorted(part.precision_at.items()), gallery, direction)
         _chance_line(axes, scores)
         axes.set(xscale="log", xlabel="first k answers", ylabel="precision at k")
         axes.set(ylim=(0, 1.02), xticks=sorted(ranks))
@@ -93,11 +90,11 @@ def balance_plot(health: Mapping[str, CodeHealth]) -> str:
     """Draw the mean sign of each bit, a panel to each set of codes."""
 
     def draw(figure: "Figure") -> None:
-        panels = figure.subplots(len(health), 1, sharex=True, sharey=True)
-        every = [panels] if len(health) == 1 else list(panels)
-        for axes, colour, (name, part) in zip(
-            every, SERIES, health.items(), strict=False
-        ):
+        every = figure.subplots(
+            len(health), 1, sharex=True, sharey=True, squeeze=False
+        )[:, 0]
+        parts = zip(every, SERIES, health.items(), strict=False)
+        for axes, colour, (name, part) in parts:
             axes.bar(range(1, part.bits + 1), part.balance, color=colour, width=0.7)
             axes.set(ylim=(-1, 1), yticks=[-1, 0, 1], xlim=(0.2, part.bits + 0.8))
             axes.set_ylabel(name, rotation=0, ha="right", va="center")
@@ -108,21 +105,12 @@ def balance_plot(health: Mapping[str, CodeHealth]) -> str:
     return page_svg("balance", label, (11.4, 0.7 + 1.0 * len(health)), draw)
 
 
-def _curves(scores: Scores) -> list[tuple[str, str, str]]:
-    """List galleries and directions, a colour to each direction."""
-    return [
-        (gallery, direction, SERIES[list(DIRECTIONS).index(direction)])
-        for gallery, directions in scores.scores.items()
-        for direction in directions
-    ]
-
-
-def _line(axes: "Axes", points: Any, gallery: str, direction: str, colour: str) -> None:
+def _line(axes: "Axes", points: Any, gallery: str, direction: str) -> None:
     x, y = zip(*points, strict=True)
     axes.plot(
         x,
         y,
-        color=colour,
+        color=SERIES[list(DIRECTIONS).index(direction)],
         linestyle=_DASHES[gallery],
         linewidth=1.8,
         marker="o",
@@ -133,14 +121,9 @@ def _line(axes: "Axes", points: Any, gallery: str, direction: str, colour: str) 
 
 def _chance_line(axes: "Axes", scores: Scores) -> None:
     """Draw the precision of random codes, the same at every rank and radius."""
-    known = [
-        curve.chance
-        for curves in scores.lookup.values()
-        for curve in curves.values()
-        if curve.chance is not None
-    ]
-    if known:
-        level = statistics.fmean(known)
+    curves = [part.lookup for _, _, part in flatten(scores.scores)]
+    level = mean_known(curve.chance for curve in curves)
+    if level is not None:
         axes.axhline(level, color=INK, linewidth=1, linestyle=":", label="chance")
 
 
@@ -168,12 +151,9 @@ def page_svg(
 ) -> str:
     """Draw a figure and make it part of a page: no fixed size, no fixed colours.
 
-    Args:
-        name: Tells this figure from others on the page.
-        label: What it shows, for those who cannot see it.
-        inches: Width and height, which give its shape and the size of its text.
-        draw: Draws it.
-        colours: The page's colour for each stand-in that `draw` uses.
+    The name is unique on the page, the label for those who cannot see the figure.
+    Inches give its shape and the size of its text; `colours` has the page's colour
+    for each stand-in that `draw` uses.
     """
     written = io.StringIO()
     with open_figure(name, inches, _STYLE) as figure:
@@ -182,8 +162,8 @@ def page_svg(
         figure.savefig(written, format="svg", metadata=metadata)
     svg = written.getvalue()
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    for size in ("width", "height"):
+        svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     for stand_in, colour in colours.items():
         svg = svg.replace(stand_in, colour)

@@ -32,21 +32,13 @@ State = Literal["begun", "done", "failed"]
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of a cell.
+    """What is known of a cell."""
 
-    Args:
-        fingerprint: Of method, settings, data, split and version together.
-        state: "begun", "done" or "failed".
-        task: What the fingerprint was made from.
-        figures: Times, memory and counts, once it is done.
-        reason: Why it failed.
-        scores: Its scores, once it is done.
-    """
+    fingerprint: str  # of method, settings, data, split and version together
+    state: State  # "begun", "done" or "failed"
 
-    fingerprint: str
-    state: State
     task: Mapping[str, Any] = field(default_factory=dict)
-    figures: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, Any] = field(default_factory=dict)  # times and memory
     reason: str = ""
     scores: Scores | None = None
 
@@ -68,14 +60,13 @@ class Record:
 
     @classmethod
     def read(cls, folder: Path) -> "Record | None":
-        """Read a cell's record; None if there is none.
-
-        Raises:
-            DataError: Something is there that is not a record.
-        """
+        """Read a cell's record; None if there is none."""
         if not (folder / RECORD).exists():
             return None
-        given = Fields(_document(folder / RECORD), RECORD)
+        try:
+            given = Fields(load_json(folder / RECORD, MAX_BYTES), RECORD)
+        except (OSError, ValueError) as problem:
+            raise DataError(f"'{folder / RECORD}' cannot be read: {problem}") from None
         state = cast(State, given.choice("state", *STATES))
         scores = None
         if state == "done":
@@ -91,11 +82,7 @@ class Record:
 
 
 def previous_record(folder: Path, fingerprint: str) -> tuple[Record | None, str]:
-    """Read the record of an earlier attempt at a cell.
-
-    Returns:
-        The record, if it is of this task; and what is wrong with it otherwise.
-    """
+    """Read the record of an earlier attempt at this task, or say what is wrong."""
     try:
         record = Record.read(folder)
     except FdchError as problem:
@@ -119,10 +106,3 @@ def drop_run(folder: Path) -> None:
     """Delete a cell's trained run or unfinished training."""
     if (folder / RUN).exists():
         shutil.rmtree(folder / RUN)
-
-
-def _document(path: Path) -> object:
-    try:
-        return load_json(path, MAX_BYTES)
-    except (OSError, ValueError) as problem:
-        raise DataError(f"'{path}' cannot be read: {problem}") from problem

@@ -1,12 +1,11 @@
 """What the cells cost, and how their codes use their bits: means over seeds."""
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fdch.evaluation import CodeHealth
-from fdch.evaluation.tables import Cell, Table
-from fdch.reproduction.cells import Record
+from fdch.evaluation.tables import Cell, Table, mean_known
 from fdch.reproduction.reproduce import Reproduction
 
 GIGABYTE = 10**9
@@ -16,20 +15,10 @@ RESUMED = "training was interrupted; only its last part is counted"
 
 def cost_table(found: Reproduction) -> Table:
     """Lay out training time, encoding rate and memory by method and length."""
-    rows: list[tuple[Cell, ...]] = []
-    for method, bits in _list_complete(found):
-        records = found.of(method, bits)
-        rows.append(
-            (
-                method,
-                bits,
-                round(_mean(records, "training_seconds"), 2),
-                round(_mean(records, "encoding_seconds"), 2),
-                round(_rate(records)),
-                _memory(records),
-                _remark(records),
-            )
-        )
+    rows = tuple(
+        (method, bits, *_costs([record.figures for record in found.of(method, bits)]))
+        for method, bits in _list_complete(found)
+    )
     header = (
         "method",
         "bits",
@@ -39,7 +28,7 @@ def cost_table(found: Reproduction) -> Table:
         "peak_memory_gb",
         "remark",
     )
-    return Table(header, tuple(rows))
+    return Table(header, rows)
 
 
 def health_table(found: Reproduction) -> Table:
@@ -48,8 +37,7 @@ def health_table(found: Reproduction) -> Table:
     for method, bits in _list_complete(found):
         runs = found.scores(method, bits)
         for name in runs[0].health:
-            health = [run.health[name] for run in runs]
-            rows.append((method, bits, name, *_health(health)))
+            rows.append((method, bits, name, *_health([r.health[name] for r in runs])))
     header = (
         "method",
         "bits",
@@ -83,46 +71,35 @@ def _list_complete(found: Reproduction) -> list[tuple[str, int]]:
     return [key for key in ordered if found.of(*key)]
 
 
-def _health(health: Sequence[CodeHealth]) -> tuple[Cell, ...]:
-    def mean(value: Callable[[CodeHealth], float | None]) -> float | None:
-        known = [number for part in health if (number := value(part)) is not None]
-        return statistics.fmean(known) if known else None
+def _costs(figures: Sequence[Mapping[str, Any]]) -> tuple[Cell, ...]:
+    """Give mean times, the rate of encoding, the largest peak, and remarks."""
 
+    def numbers(name: str) -> list[float]:
+        values = [each.get(name) for each in figures]
+        return [v if isinstance(v, int | float) else 0.0 for v in values]
+
+    training, encoding = numbers("training_seconds"), numbers("encoding_seconds")
+    memory = max(numbers("peak_memory_bytes"))
+    remarks = {
+        SHARED: any(each.get("stage_one_from") for each in figures),
+        RESUMED: any(each.get("resumed") for each in figures),
+    }
     return (
-        mean(lambda part: part.distinct),
-        mean(lambda part: part.largest_share),
-        mean(lambda part: statistics.fmean(map(abs, part.balance))),
-        mean(lambda part: part.correlation),
-        mean(lambda part: part.bit_entropy),
-        mean(lambda part: part.code_entropy),
-        max(len(part.constant_bits) for part in health),
+        round(statistics.fmean(training), 2),
+        round(statistics.fmean(encoding), 2),
+        round(sum(numbers("encoded_pairs")) / max(sum(encoding), 1e-3)),
+        round(memory / GIGABYTE, 2) if memory else None,
+        "; ".join(text for text, holds in remarks.items() if holds),
     )
 
 
-def _mean(records: Sequence[Record], name: str) -> float:
-    return statistics.fmean(_figure(record, name) for record in records)
-
-
-def _rate(records: Sequence[Record]) -> float:
-    seconds = sum(_figure(record, "encoding_seconds") for record in records)
-    pairs = sum(_figure(record, "encoded_pairs") for record in records)
-    return pairs / max(seconds, 1e-3)
-
-
-def _memory(records: Sequence[Record]) -> float | None:
-    peaks = [record.figures.get("peak_memory_bytes") for record in records]
-    known = [peak for peak in peaks if isinstance(peak, int)]
-    return round(max(known) / GIGABYTE, 2) if known else None
-
-
-def _remark(records: Sequence[Record]) -> str:
-    remarks = {
-        SHARED: any(record.figures.get("stage_one_from") for record in records),
-        RESUMED: any(record.figures.get("resumed") for record in records),
-    }
-    return "; ".join(text for text, holds in remarks.items() if holds)
-
-
-def _figure(record: Record, name: str) -> float:
-    value: Any = record.figures.get(name)
-    return float(value) if isinstance(value, int | float) else 0.0
+def _health(health: Sequence[CodeHealth]) -> tuple[Cell, ...]:
+    return (
+        statistics.fmean(part.distinct for part in health),
+        statistics.fmean(part.largest_share for part in health),
+        statistics.fmean(statistics.fmean(map(abs, p.balance)) for p in health),
+        mean_known(part.correlation for part in health),
+        statistics.fmean(part.bit_entropy for part in health),
+        statistics.fmean(part.code_entropy for part in health),
+        max(len(part.constant_bits) for part in health),
+    )

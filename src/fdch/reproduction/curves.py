@@ -2,8 +2,10 @@
 
 import statistics
 from dataclasses import dataclass
+from itertools import product
 
 from fdch.evaluation import DIRECTIONS, LookupCurve
+from fdch.evaluation.tables import mean_known
 from fdch.reproduction.grid import usual_gallery
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.reproduce import Reproduction
@@ -13,19 +15,12 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Panel:
-    """The curves of all methods at one length, for one task.
-
-    Args:
-        bits: Code length.
-        direction: The task, such as "image_to_text".
-        curves: Recall and precision at each radius, by method; means over seeds.
-        chance: Precision of random codes.
-    """
+    """The curves of all methods at one length, for one task."""
 
     bits: int
-    direction: str
-    curves: dict[str, tuple[Point, ...]]
-    chance: float | None
+    direction: str  # the task, such as "image_to_text"
+    curves: dict[str, tuple[Point, ...]]  # by method; means over seeds
+    chance: float | None  # precision of random codes
 
     @property
     def title(self) -> str:
@@ -36,32 +31,18 @@ class Panel:
 def panels_of(
     recipe: Recipe, found: Reproduction, gallery: str | None = None
 ) -> list[Panel]:
-    """Gather the curves of a figure, lengths down and tasks across.
-
-    Args:
-        recipe: Which methods and lengths.
-        found: Their scores.
-        gallery: What is searched; None for what each method's authors search.
-    """
-    return [
-        _panel(recipe, found, bits, direction, gallery)
-        for bits in recipe.bits
-        for direction in DIRECTIONS
-    ]
-
-
-def _panel(
-    recipe: Recipe, found: Reproduction, bits: int, direction: str, gallery: str | None
-) -> Panel:
-    curves, chances = {}, []
-    for method in recipe.methods:
-        searched = gallery or usual_gallery(method)
-        runs = [run.scores[searched] for run in found.scores(method, bits)]
-        if runs:
-            curves[method] = mean_curve([run[direction].lookup for run in runs])
-            chances += [run[direction].lookup.chance for run in runs]
-    known = [chance for chance in chances if chance is not None]
-    return Panel(bits, direction, curves, statistics.fmean(known) if known else None)
+    """Gather the curves of a figure; without a gallery, of that the authors search."""
+    panels = []
+    for bits, direction in product(recipe.bits, DIRECTIONS):
+        lookups = {}
+        for method in recipe.methods:
+            searched = gallery or usual_gallery(method)
+            runs = [run.scores[searched] for run in found.scores(method, bits)]
+            lookups[method] = [run[direction].lookup for run in runs]
+        curves = {name: mean_curve(each) for name, each in lookups.items() if each}
+        chance = mean_known(curve.chance for each in lookups.values() for curve in each)
+        panels.append(Panel(bits, direction, curves, chance))
+    return panels
 
 
 def mean_curve(curves: list[LookupCurve]) -> tuple[Point, ...]:

@@ -2,12 +2,11 @@
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fdch.report.plots import INK, PAGE_COLOURS, open_figure, page_svg
-from fdch.reproduction.curves import Panel
+from fdch.reproduction.curves import Panel, Point
 from fdch.reproduction.recipe import label
 
 if TYPE_CHECKING:
@@ -57,6 +56,7 @@ FORMATS: dict[str, dict[str, Any]] = {
     "pdf": {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}},
     "png": {"metadata": {"Software": None}, "dpi": 200},
 }
+ON_WHITE = "#222222"
 PANEL_INCHES = (3.7, 2.7)
 MIN_RECALL = 0.01
 FIRST_MARKER, MARKER_STEP, MARKER_TURNS = 0.06, 0.16, 8  # in recall
@@ -66,27 +66,16 @@ HANDLE = 3.0  # long enough for dashes to show on both sides of the marker
 ON_PAGE = 1.25  # a page is wider than a sheet of paper
 
 
-@dataclass(frozen=True)
-class Palette:
-    """The colours of a drawing."""
-
-    ink: str
-    curves: Callable[[str], str]
-
-
 def style_of(method: str) -> tuple[str, Any, str, bool]:
     """Give marker, dashes, colour and filling of a method's curve."""
     return STYLES.get(method, OTHERS)
-
-
-ON_WHITE = Palette("#222222", lambda method: style_of(method)[2])
 
 
 def figure_files(panels: Sequence[Panel]) -> dict[str, bytes]:
     """Draw a figure as the contents of an SVG, a PDF and a PNG file."""
     contents = {}
     with open_figure("figure", figure_inches(panels), FILE_STYLE) as figure:
-        draw_panels(figure, panels, ON_WHITE)
+        draw_panels(figure, panels)
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # places are found, once for all files
         for form, options in FORMATS.items():
@@ -97,27 +86,21 @@ def figure_files(panels: Sequence[Panel]) -> dict[str, bytes]:
 
 
 def figure_on_page(name: str, caption: str, panels: Sequence[Panel]) -> str:
-    """Draw a figure as part of a page, in the page's colours."""
+    """Draw a figure as part of a page, in the colours that the page has for methods."""
     methods = _methods(panels)
     stand_ins = {method: f"#0a0c{i:02x}" for i, method in enumerate(methods)}
-    colours = {
-        **PAGE_COLOURS,
-        **{stand_ins[method]: page_colour(method) for method in methods},
-    }
-    palette = Palette(INK, stand_ins.__getitem__)
+    colours = dict(PAGE_COLOURS)
+    for method, stand_in in stand_ins.items():
+        named = method if method in STYLES else "other"
+        colours[stand_in] = f"var(--method-{named})"
     width, height = figure_inches(panels)
     return page_svg(
         name,
         caption,
         (ON_PAGE * width, ON_PAGE * height),
-        lambda figure: draw_panels(figure, panels, palette),
+        lambda figure: draw_panels(figure, panels, stand_ins, INK),
         colours,
     )
-
-
-def page_colour(method: str) -> str:
-    """Name the page's colour of a method."""
-    return f"var(--method-{method if method in STYLES else 'other'})"
 
 
 def page_colours() -> dict[str, str]:
@@ -133,8 +116,13 @@ def figure_inches(panels: Sequence[Panel]) -> tuple[float, float]:
     return 2 * PANEL_INCHES[0], rows * PANEL_INCHES[1] + legend + 0.1
 
 
-def draw_panels(figure: "Figure", panels: Sequence[Panel], palette: Palette) -> None:
-    """Draw all panels with one legend for all."""
+def draw_panels(
+    figure: "Figure",
+    panels: Sequence[Panel],
+    colours: Mapping[str, str] | None = None,
+    ink: str = ON_WHITE,
+) -> None:
+    """Draw all panels with one legend for all, in other colours than on white."""
     rows = math.ceil(len(panels) / 2)
     axes = figure.subplots(
         rows, 2, sharex=True, sharey=True, squeeze=False, gridspec_kw=APART
@@ -142,11 +130,12 @@ def draw_panels(figure: "Figure", panels: Sequence[Panel], palette: Palette) -> 
     low, high = _range(panels)
     for part, panel in zip(axes, panels, strict=False):
         for number, (method, points) in enumerate(panel.curves.items()):
-            _draw_curve(part, method, points, number, palette)
+            colour = colours[method] if colours else style_of(method)[2]
+            _draw_curve(part, method, points, choose_markers(points, number), colour)
         if panel.chance is not None:
             part.axhline(
                 panel.chance,
-                color=palette.ink,
+                color=ink,
                 linewidth=0.9,
                 linestyle=(0, (2, 3)),
                 label="chance",
@@ -175,14 +164,9 @@ def draw_panels(figure: "Figure", panels: Sequence[Panel], palette: Palette) -> 
 
 
 def _draw_curve(
-    axes: "Axes",
-    method: str,
-    points: Sequence[tuple[float, float]],
-    number: int,
-    palette: Palette,
+    axes: "Axes", method: str, points: Sequence[Point], marked: list[int], colour: str
 ) -> None:
     marker, dashes, _, is_filled = style_of(method)
-    colour = palette.curves(method)
     leads = method == LEADING
     axes.plot(
         [recall for recall, _ in points],
@@ -195,21 +179,17 @@ def _draw_curve(
         markerfacecolor=colour if is_filled else "none",
         markeredgecolor=colour,
         markeredgewidth=1.0,
-        markevery=choose_markers(points, number),
+        markevery=marked,
         zorder=4 if leads else 3,
         label=label(method),
     )
 
 
-def choose_markers(points: Sequence[tuple[float, float]], number: int) -> list[int]:
+def choose_markers(points: Sequence[Point], number: int) -> list[int]:
     """Choose the points that get a marker: those nearest to every so much recall.
 
-    Each curve begins elsewhere, so that markers of curves that run together do not
-    hide each other; none stands where next to nothing is fetched, where all crowd.
-
-    Args:
-        points: Recall and precision.
-        number: Of the curve in its panel.
+    Each curve begins elsewhere, by its number, so that markers of curves that run
+    together do not hide each other; none stands where all crowd.
     """
     first = FIRST_MARKER + MARKER_STEP * (number % MARKER_TURNS) / MARKER_TURNS
     wanted = [first + MARKER_STEP * i for i in range(int(1 / MARKER_STEP) + 1)]

@@ -1,40 +1,50 @@
 """The scores of a table: methods down, tasks and code lengths across."""
 
-import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
 
 from fdch import methods
-from fdch.evaluation import DIRECTIONS, GALLERIES, MEASURES, Scores, comparison
-from fdch.reproduction.entries import Entry, Place, entries_of
+from fdch.evaluation import DIRECTIONS, MEASURES, Scores, comparison
+from fdch.evaluation.resampling import mean_intervals
+from fdch.evaluation.scores import Values, without_nan
+from fdch.evaluation.tables import Spread, mean_known
 from fdch.reproduction.recipe import Published, Recipe, label
 from fdch.reproduction.reproduce import Reproduction
 from fdch.reproduction.study import Cell
 
+SHOWN_PLACES = 4
 # unified codes first: they are what most of the compared papers report
 SECTIONS = {
     "unified": "Unified gallery: codes of whole pairs are searched",
     "modality": "Modality gallery: codes of the other side alone are searched",
 }
+Place = tuple[str, str, str, int]  # method, gallery, direction, bits
+Column = tuple[str, int]  # direction, bits
+Chances = dict[str, tuple[float | None, ...]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One score of a table, over all seeds."""
+
+    measures: Mapping[str, Spread]
+    best: frozenset[str]  # measures by which no other method is better here
+    # bootstrap intervals over the queries of all seeds, by measure
+    intervals: Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class Line:
-    """A method against one gallery; an entry is None where a cell has failed.
-
-    Args:
-        method: The method's name.
-        is_usual: Whether its authors search this gallery.
-        entries: A score to each column.
-        failures: Number of the note that says why, to each column that failed.
-        published: What the paper prints, to each column, where it does.
-    """
+    """A method against one gallery; an entry is None where a cell has failed."""
 
     method: str
-    is_usual: bool
-    entries: tuple[Entry | None, ...]
-    failures: tuple[int | None, ...]
-    published: tuple[float | None, ...]
+    is_usual: bool  # whether its authors search this gallery
+    entries: tuple[Entry | None, ...]  # a score to each column
+    failures: tuple[int | None, ...]  # number of the note that says why, to each column
+    published: tuple[float | None, ...]  # what the paper prints, to each column
 
     @property
     def label(self) -> str:
@@ -49,25 +59,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of the paper, made again.
-
-    Args:
-        recipe: Which methods and lengths.
-        columns: Direction and code length of each column.
-        sections: Lines by gallery.
-        chance: What random codes score, by gallery and measure, to each column;
-            None where that is not known.
-        failures: Why cells have no score; notes are numbered from 1.
-        notes: How the scores were made.
-        seeds: Of the runs that each score is the mean of.
-    """
+    """A table of the paper, made again."""
 
     recipe: Recipe
-    columns: tuple[tuple[str, int], ...]
-    sections: Mapping[str, tuple[Line, ...]]
-    chance: Mapping[str, Mapping[str, tuple[float | None, ...]]]
-    failures: tuple[str, ...]
-    notes: tuple[str, ...]
+    columns: tuple[Column, ...]
+    sections: Mapping[str, tuple[Line, ...]]  # lines by gallery
+    # what random codes score, by gallery and measure, to each column, where known
+    chance: Mapping[str, Chances]
+    failures: tuple[str, ...]  # why cells have no score; notes are numbered from 1
+    notes: tuple[str, ...]  # how the scores were made
     seeds: tuple[int, ...]
 
     @property
@@ -102,96 +102,126 @@ def usual_gallery(method: str) -> str:
 
 def build_grid(recipe: Recipe, found: Reproduction) -> Grid:
     """Put the scores of a recipe into rows and columns."""
-    columns = tuple((way, bits) for way in DIRECTIONS for bits in recipe.bits)
+    columns = tuple(product(DIRECTIONS, recipe.bits))
     scores = [
         run
-        for method in recipe.methods
-        for bits in recipe.bits
+        for method, bits in product(recipe.methods, recipe.bits)
         for run in found.scores(method, bits)
     ]
     published = Published.beside(found.pairs)
-    entries = entries_of(scores)
-    failures, marks = _failures(recipe, found)
-    sections = {}
-    for gallery in SECTIONS:
-        named = [m for m in recipe.methods if gallery in _galleries(m)]
-        sections[gallery] = tuple(
-            _line(method, gallery, columns, entries, published, marks)
-            for method in named
+    entries = _entries(scores)
+    failures = _failures(recipe, found)
+    numbers = {text: i for i, text in enumerate(dict.fromkeys(failures.values()), 1)}
+
+    def line(method: str, gallery: str) -> Line:
+        is_usual = gallery == usual_gallery(method)
+        values = published.values if is_usual else {}
+        return Line(
+            method,
+            is_usual,
+            tuple(entries.get((method, gallery, *column)) for column in columns),
+            tuple(numbers.get(failures.get((method, bits), "")) for _, bits in columns),
+            tuple(values.get((method, *column)) for column in columns),
         )
+
+    sections = {
+        gallery: tuple(
+            line(method, gallery)
+            for method in recipe.methods
+            if gallery in ("modality", usual_gallery(method))
+        )
+        for gallery in SECTIONS
+    }
     return Grid(
         recipe,
         columns,
         {gallery: lines for gallery, lines in sections.items() if lines},
         {gallery: _chances(scores, gallery, columns) for gallery in sections},
-        failures,
+        tuple(numbers),
         _notes(scores, recipe, published),
         found.seeds,
     )
 
 
-def _galleries(method: str) -> tuple[str, ...]:
-    return GALLERIES if methods.load(method).about.unified else ("modality",)
+def _entries(scores: Sequence[Scores]) -> dict[Place, Entry]:
+    """Take means and deviations as `comparison` gives them, and mark the best."""
+    found: dict[Place, dict[str, Spread]] = {}
+    best: dict[tuple[str, str, int, str], float] = {}
+    columns = list(product(DIRECTIONS, sorted({run.bits for run in scores})))
+    for measure in MEASURES if scores else ():
+        for method, gallery, *cells in comparison(
+            scores, over_seeds=True, measure=measure
+        ).rows:
+            for column, cell in zip(columns, cells, strict=False):
+                if isinstance(cell, Spread):
+                    place = str(method), str(gallery), *column
+                    found.setdefault(place, {})[measure] = cell
+                    key = *place[1:], measure
+                    best[key] = max(_round(cell), best.get(key, 0.0))
+    intervals = _intervals(scores)
+    return {
+        place: Entry(
+            spreads,
+            frozenset(m for m in spreads if _round(spreads[m]) == best[*place[1:], m]),
+            {m: intervals[*place, m] for m in spreads if (*place, m) in intervals},
+        )
+        for place, spreads in found.items()
+    }
 
 
-def _line(
-    method: str,
-    gallery: str,
-    columns: tuple[tuple[str, int], ...],
-    entries: Mapping[Place, Entry],
-    published: Published,
-    marks: Mapping[tuple[str, int], int],
-) -> Line:
-    is_usual = gallery == usual_gallery(method)
-    own = tuple(entries.get((method, gallery, *column)) for column in columns)
-    failures = tuple(marks.get((method, bits)) for _, bits in columns)
-    printed = tuple(published.value(method, *column) for column in columns)
-    nothing = (None,) * len(columns)
-    return Line(method, is_usual, own, failures, printed if is_usual else nothing)
+def _round(spread: Spread) -> float:
+    return round(spread.mean, SHOWN_PLACES)
+
+
+def _intervals(
+    scores: Sequence[Scores],
+) -> dict[tuple[str, str, str, int, str], tuple[float, float]]:
+    """Give intervals over the queries of all seeds, pooled."""
+    pooled: dict[tuple[str, str, str, int, str], list[Values]] = {}
+    for run in scores:
+        for (gallery, direction, measure), values in (run.queries or {}).items():
+            place = run.method, gallery, direction, run.bits, measure
+            if measure in MEASURES:
+                pooled.setdefault(place, []).append(without_nan(values))
+    return mean_intervals({k: np.concatenate(lists) for k, lists in pooled.items()})
 
 
 def _chances(
-    scores: list[Scores], gallery: str, columns: tuple[tuple[str, int], ...]
-) -> dict[str, tuple[float | None, ...]]:
+    scores: Sequence[Scores], gallery: str, columns: Sequence[Column]
+) -> Chances:
     """Give what random codes score; it follows from labels and split alone."""
-    found: dict[str, tuple[float | None, ...]] = {}
-    for measure in MEASURES:
-        by_direction: dict[str, float] = {}
-        for direction in DIRECTIONS:
-            chances = {
-                run.protocol.seed: run.chance_of(gallery, direction, measure)
-                for run in scores
-                if gallery in run.scores
-            }
-            known = [chance for chance in chances.values() if chance is not None]
-            if known:
-                by_direction[direction] = statistics.fmean(known)
-        found[measure] = tuple(by_direction.get(direction) for direction, _ in columns)
-    return found
+
+    def chance(direction: str, measure: str) -> float | None:
+        by_seed = {
+            run.protocol.seed: run.chance_of(gallery, direction, measure)
+            for run in scores
+            if gallery in run.scores
+        }
+        return mean_known(by_seed.values())
+
+    return {
+        measure: tuple(chance(direction, measure) for direction, _ in columns)
+        for measure in MEASURES
+    }
 
 
-def _failures(
-    recipe: Recipe, found: Reproduction
-) -> tuple[tuple[str, ...], dict[tuple[str, int], int]]:
-    """Number the reasons of failures; equal ones share a number."""
-    numbers: dict[str, int] = {}
-    marks: dict[tuple[str, int], int] = {}
+def _failures(recipe: Recipe, found: Reproduction) -> dict[tuple[str, int], str]:
+    """Say why methods at some length have no score."""
+    texts = {}
     failed = found.failures()
-    for method in recipe.methods:
-        for bits in recipe.bits:
-            cells = [Cell(method, bits, seed) for seed in found.seeds]
-            reasons = [(cell.seed, failed[cell]) for cell in cells if cell in failed]
-            if not reasons:
-                continue
-            seeds = ", ".join(str(seed) for seed, _ in reasons)
-            which = "" if len(reasons) == len(cells) else f", seed {seeds}"
-            text = f"{label(method)} at {bits} bits{which}: {reasons[0][1]}"
-            marks[method, bits] = numbers.setdefault(text, len(numbers) + 1)
-    return tuple(numbers), marks
+    for method, bits in product(recipe.methods, recipe.bits):
+        cells = [Cell(method, bits, seed) for seed in found.seeds]
+        bad = [cell for cell in cells if cell in failed]
+        if bad:
+            seeds = ", ".join(str(cell.seed) for cell in bad)
+            which = "" if bad == cells else f", seed {seeds}"
+            text = f"{label(method)} at {bits} bits{which}: {failed[bad[0]]}"
+            texts[method, bits] = text
+    return texts
 
 
 def _notes(
-    scores: list[Scores], recipe: Recipe, published: Published
+    scores: Sequence[Scores], recipe: Recipe, published: Published
 ) -> tuple[str, ...]:
     if not scores:
         return ()

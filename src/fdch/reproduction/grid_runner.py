@@ -16,13 +16,11 @@ from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, silent
 from fdch.reproduction.cells import RUN, Record, State, clear, drop_run, previous_record
 from fdch.reproduction.study import Cell, Job, Study
-from fdch.reproduction.tuned import cells_to_tune, is_tuned, tune_cell, tuning_task
 from fdch.runs.pipeline import fit_and_score, save_training
 from fdch.runs.preparation import TrainingData, require_ready
 from fdch.runs.run_files import CHECKPOINTS, is_finished
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
-from fdch.tuning.task import TuningTask
 
 # of what a cell keeps; cells of another are run again
 CELL_FORMAT = 2
@@ -31,11 +29,9 @@ _log = logging.getLogger(__name__)
 
 
 class GridRunner:
-    """Runs the cells of a study, each in its folder.
+    """Runs the cells of a study, each in its folder; the data is read at once.
 
-    Args:
-        study: What all cells share; its data is read at once.
-        progress: Called as pictures are checked and image features computed.
+    `progress` is called as pictures are checked and image features computed.
     """
 
     def __init__(self, study: Study, progress: Progress = silent) -> None:
@@ -93,32 +89,6 @@ class GridRunner:
         record, _ = self.record(cell)
         return record is not None and record.state == "done"
 
-    def list_untuned(self, cells: Sequence[Cell]) -> list[Cell]:
-        """List the methods and lengths, by their first seed, still to be tuned."""
-        if self.study.tune_minutes is None:
-            return []
-        tasks = {cell: self._tuning_task(cell) for cell in cells_to_tune(cells)}
-        return [
-            cell
-            for cell, task in tasks.items()
-            if task is not None and not is_tuned(self.study, cell, task)
-        ]
-
-    def tune_job(self, job: Job) -> Iterator[Cell]:
-        """Tune the methods of some cells; one that cannot be tuned has failed."""
-        for cell in job:
-            task, split = self._tuning_task(cell), self.split(cell.seed)
-            try:
-                if task is not None:
-                    pairs = self.data.pairs_for(task.method)
-                    tune_cell(self.study, cell, task, pairs, split)
-            except FdchError as problem:
-                self.fail(cell, f"tuning failed: {problem}")
-            yield cell
-
-    def _tuning_task(self, cell: Cell) -> TuningTask | None:
-        return tuning_task(self.study, cell, self.pairs, self.split(cell.seed))
-
     def run_job(self, job: Job) -> Iterator[Cell]:
         """Run the cells of a job, and yield each as it ends."""
         source_run = None
@@ -134,12 +104,9 @@ class GridRunner:
     def run(
         self, cell: Cell, source_run: Path | None = None, keep: bool = False
     ) -> Record:
-        """Train and score a cell, or continue its unfinished training.
+        """Train and score a cell, reusing the first stage of a source run.
 
-        Args:
-            cell: What to run.
-            source_run: A run whose first stage is reused.
-            keep: Leave the trained run in the cell's folder.
+        Unfinished training is continued. With `keep`, the trained run stays.
         """
         folder = self.study.folder(cell)
         previous, _ = self.record(cell)

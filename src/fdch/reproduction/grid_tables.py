@@ -1,12 +1,11 @@
 """The scores of a grid as tables: CSV for programs, text for a terminal, LaTeX."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
 from fdch.evaluation.measures import DIRECTIONS, MAIN, MEASURES
-from fdch.evaluation.tables import Cell, Spread, Table, latex_text
-from fdch.reproduction.entries import Entry
-from fdch.reproduction.grid import SECTIONS, Grid, Line
+from fdch.evaluation.tables import Cell, Table, latex_text
+from fdch.reproduction.grid import SECTIONS, Entry, Grid, Line
 from fdch.reproduction.recipe import SOURCE
 
 
@@ -16,6 +15,7 @@ def score_rows(grid: Grid) -> Table:
     for gallery, line in grid.lines():
         for number, (direction, bits) in enumerate(grid.columns):
             entry = line.entries[number]
+            ends = entry.intervals if entry else {}
             rows.append(
                 (
                     line.method,
@@ -27,12 +27,12 @@ def score_rows(grid: Grid) -> Table:
                     grid.chance[gallery]["map"][number],
                     line.published[number],
                     "yes" if entry and "map" in entry.best else "no",
-                    *(end for m in MEASURES for end in _ends(entry, m)),
+                    *(end for m in MEASURES for end in ends.get(m, (None, None))),
                 )
             )
     header = ("method", "gallery", "authors_gallery", "direction", "bits", *MEASURES)
-    ends = (f"{measure}_{end}" for measure in MEASURES for end in ("low", "high"))
-    return Table((*header, "chance", "published", "best", *ends), tuple(rows))
+    limits = (f"{measure}_{end}" for measure in MEASURES for end in ("low", "high"))
+    return Table((*header, "chance", "published", "best", *limits), tuple(rows))
 
 
 def text_tables(grid: Grid) -> list[Table]:
@@ -50,9 +50,8 @@ def text_table(grid: Grid, measure: str = "map") -> Table:
     rows: list[tuple[Cell, ...]] = []
     for gallery in grid.galleries(measure):
         for line in grid.sections[gallery]:
-            rows.append(
-                (line.label, _mark_gallery(gallery, line), *_scores(line, measure))
-            )
+            searched = f"{gallery} (own)" if line.is_usual else gallery
+            rows.append((line.label, searched, *_scores(line, measure)))
             if line.has_published and measure == "map":
                 rows.append(("", "published", *map(_format_score, line.published)))
         chances = grid.chance[gallery][measure]
@@ -66,10 +65,6 @@ def text_table(grid: Grid, measure: str = "map") -> Table:
     return Table(header, tuple(rows), tuple(notes))
 
 
-def _mark_gallery(gallery: str, line: Line) -> str:
-    return f"{gallery} (own)" if line.is_usual else gallery
-
-
 def _scores(line: Line, measure: str) -> list[str]:
     return [
         f"{entry.measures[measure]}{' *' if measure in entry.best else '  '}"
@@ -79,10 +74,6 @@ def _scores(line: Line, measure: str) -> list[str]:
         else "-"
         for entry, mark in zip(line.entries, line.failures, strict=True)
     ]
-
-
-def _ends(entry: Entry | None, measure: str) -> tuple[float | None, float | None]:
-    return entry.intervals.get(measure, (None, None)) if entry else (None, None)
 
 
 def _format_score(value: float | None) -> str:
@@ -96,58 +87,45 @@ NAMES["map"] = "Mean average precision"
 
 def latex_tables(grid: Grid) -> str:
     """Write a table to each main measure, and how far ties could move mAP."""
-    shown = [measure for measure in MAIN if grid.galleries(measure)]
-    scores = [line for measure in shown for line in (*_score_table(grid, measure), "")]
-    return "\n".join([*_comments(grid), *scores, *_ties(grid), ""])
-
-
-def _comments(grid: Grid) -> list[str]:
-    lines = [
-        f"{grid.recipe.title}, made by fdch; needs the package booktabs",
-        *grid.notes,
-    ]
-    return [f"% {line}" for line in lines]
-
-
-def _score_table(grid: Grid, measure: str) -> list[str]:
-    with_published = grid.has_published and measure == "map"
-    caption = (
-        f"{latex_text(grid.recipe.caption)}. {latex_text(NAMES[measure])}: "
-        f"{_over(grid, 'mean and standard deviation')}, best of a gallery in bold. "
-        r"$^\star$: the gallery that the method's authors search."
-    )
-    if with_published:
-        caption += f" Small: as published ({latex_text(SOURCE)})."
-    rows = []
-    for gallery in grid.galleries(measure):
-        rows += _section(grid, gallery)
-        for line in grid.sections[gallery]:
-            rows.append(
-                _latex_row(_latex_name(line), _latex_values(line, measure, _score))
+    title = f"{grid.recipe.title}, made by fdch; needs the package booktabs"
+    lines = [f"% {line}" for line in (title, *grid.notes)]
+    about = latex_text(grid.recipe.caption)
+    for measure in MAIN:
+        if grid.galleries(measure):
+            caption = (
+                f"{about}. {latex_text(NAMES[measure])}: "
+                f"{_over(grid, 'mean and standard deviation')}, best of a gallery in "
+                r"bold. $^\star$: the gallery that the method's authors search."
             )
-            if with_published and line.has_published:
-                printed = map(_latex_number, line.published)
-                rows.append(_latex_row(r"\quad\footnotesize published", printed))
-        chances = grid.chance[gallery][measure]
-        if any(chance is not None for chance in chances):
-            rows.append(_latex_row(r"\emph{chance}", map(_latex_number, chances)))
-    ending = "" if measure == "map" else f"-{measure.replace('_', '-')}"
-    return _table(grid, caption, grid.recipe.name + ending, rows)
-
-
-def _ties(grid: Grid) -> list[str]:
+            if grid.has_published and measure == "map":
+                caption += f" Small: as published ({latex_text(SOURCE)})."
+            ending = "" if measure == "map" else f"-{measure.replace('_', '-')}"
+            rows = _latex_rows(grid, measure)
+            lines += [*_table(grid, caption, ending, rows), ""]
     caption = (
-        f"{latex_text(grid.recipe.caption)}. mAP of the same codes in the worst and "
-        f"in the best order of items at equal distance, {_over(grid, 'means')}."
+        f"{about}. mAP of the same codes in the worst and in the best order of items "
+        f"at equal distance, {_over(grid, 'means')}."
     )
-    rows = []
-    for gallery, lines in grid.sections.items():
-        rows += _section(grid, gallery)
-        rows += [
-            _latex_row(_latex_name(line), _latex_values(line, "map", _bounds))
-            for line in lines
-        ]
-    return _table(grid, caption, f"{grid.recipe.name}-ties", rows)
+    rows = _latex_rows(grid, "map", of_ties=True)
+    return "\n".join([*lines, *_table(grid, caption, "-ties", rows), ""])
+
+
+def _latex_rows(grid: Grid, measure: str, of_ties: bool = False) -> Iterator[str]:
+    width = len(grid.columns) + 1
+    write = _bounds if of_ties else _score
+    for gallery in grid.galleries(measure):
+        title = latex_text(SECTIONS[gallery])
+        yield r"\midrule"
+        yield rf"\multicolumn{{{width}}}{{l}}{{\emph{{{title}}}}} \\"
+        for line in grid.sections[gallery]:
+            name = latex_text(line.label) + (r"$^\star$" if line.is_usual else "")
+            yield _latex_row(name, _latex_values(line, measure, write))
+            if line.has_published and measure == "map" and not of_ties:
+                printed = map(_latex_number, line.published)
+                yield _latex_row(r"\quad\footnotesize published", printed)
+        chances = grid.chance[gallery][measure]
+        if any(chance is not None for chance in chances) and not of_ties:
+            yield _latex_row(r"\emph{chance}", map(_latex_number, chances))
 
 
 def _over(grid: Grid, means: str) -> str:
@@ -157,12 +135,12 @@ def _over(grid: Grid, means: str) -> str:
     return f"{means} over {len(grid.seeds)} seeds"
 
 
-def _table(grid: Grid, caption: str, name: str, rows: Sequence[str]) -> list[str]:
+def _table(grid: Grid, caption: str, ending: str, rows: Iterable[str]) -> list[str]:
     return [
         r"\begin{table}",
         r"\centering\small",
         rf"\caption{{{caption}}}",
-        rf"\label{{tab:{name}}}",
+        rf"\label{{tab:{grid.recipe.name}{ending}}}",
         rf"\begin{{tabular}}{{l{'r' * len(grid.columns)}}}",
         r"\toprule",
         *_latex_header(grid),
@@ -190,16 +168,6 @@ def _latex_header(grid: Grid) -> list[str]:
     return [_latex_row("", over), "".join(rules), _latex_row("method", lengths)]
 
 
-def _section(grid: Grid, gallery: str) -> list[str]:
-    width = len(grid.columns) + 1
-    title = latex_text(SECTIONS[gallery])
-    return [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{\emph{{{title}}}}} \\"]
-
-
-def _latex_name(line: Line) -> str:
-    return latex_text(line.label) + (r"$^\star$" if line.is_usual else "")
-
-
 def _latex_row(name: str, cells: Iterable[str]) -> str:
     return " & ".join([name, *cells]) + r" \\"
 
@@ -216,13 +184,12 @@ def _latex_values(
 
 def _score(entry: Entry, measure: str) -> str:
     spread = entry.measures[measure]
-    shown = f"{spread.mean:.4f}"
-    mean = rf"\mathbf{{{shown}}}" if measure in entry.best else shown
-    return f"${mean}{_deviation(spread)}$"
-
-
-def _deviation(spread: Spread) -> str:
-    return "" if spread.deviation is None else rf" \pm {spread.deviation:.4f}"
+    mean, deviation = f"{spread.mean:.4f}", ""
+    if measure in entry.best:
+        mean = rf"\mathbf{{{mean}}}"
+    if spread.deviation is not None:
+        deviation = rf" \pm {spread.deviation:.4f}"
+    return f"${mean}{deviation}$"
 
 
 def _latex_number(value: float | None) -> str:

@@ -1,14 +1,13 @@
 """Everything a reproduction writes beside its cells: tables, figures, a page."""
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from fdch import __version__
 from fdch.evaluation import DIRECTIONS, MEASURES
-from fdch.evaluation.tables import Table
+from fdch.evaluation.tables import Table, mean_known
 from fdch.files import write_bytes
 from fdch.report.render import write_page
 from fdch.reproduction.costs import cost_table, health_table, warnings_of
@@ -39,12 +38,7 @@ def build_grids(found: Reproduction) -> dict[str, Grid]:
 def write_outputs(
     found: Reproduction, grids: Mapping[str, Grid] | None = None
 ) -> list[Path]:
-    """Write tables, figures and the report page; give their paths, page first.
-
-    Args:
-        found: What was reproduced.
-        grids: What `build_grids` gives, where it was called already.
-    """
+    """Write tables, figures and the report page; give their paths, page first."""
     grids = build_grids(found) if grids is None else grids
     written = []
     for name, content in _contents(found, grids):
@@ -62,45 +56,36 @@ def _contents(
     for name, grid in grids.items():
         yield f"{name}.csv", score_rows(grid).csv().encode()
         yield f"{name}.tex", latex_tables(grid).encode()
-    yield from _figures(found)
-    for name, table in {
-        "cost": cost_table(found),
-        "health": health_table(found),
-    }.items():
+    endings = {"": None, f"-{SAME_GALLERY}": SAME_GALLERY}
+    for alike in _list_figures(found):
+        drawn = {
+            ending: figure_files(panels_of(alike[0], found, gallery))
+            for ending, gallery in endings.items()
+        }
+        for recipe, ending in product(alike, endings):
+            for form, content in drawn[ending].items():
+                yield f"{recipe.name}{ending}.{form}", content
+    for name, table in (("cost", cost_table(found)), ("health", health_table(found))):
         yield f"{name}.csv", table.csv().encode()
         yield f"{name}.tex", (table.latex() + "\n").encode()
 
 
-def _figures(found: Reproduction) -> Iterator[tuple[str, bytes]]:
-    """Draw the figures; two that show the same are drawn once."""
-    drawn: dict[tuple[Any, ...], dict[str, bytes]] = {}
+def _list_figures(found: Reproduction) -> list[list[Recipe]]:
+    """List the figures, those that show the same together."""
+    alike: dict[tuple[Any, ...], list[Recipe]] = {}
     for recipe in found.recipes:
-        if recipe.kind != "figure":
-            continue
-        for ending, gallery in (("", None), (f"-{SAME_GALLERY}", SAME_GALLERY)):
-            shown = recipe.bits, recipe.methods, gallery
-            if shown not in drawn:
-                drawn[shown] = figure_files(panels_of(recipe, found, gallery))
-            for form, content in drawn[shown].items():
-                yield f"{recipe.name}{ending}.{form}", content
+        if recipe.kind == "figure":
+            alike.setdefault((recipe.bits, recipe.methods), []).append(recipe)
+    return list(alike.values())
 
 
 TUNED_FIGURES = ("default_score", "score", "trials", "folds", "minutes")
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A figure on the page: as the authors search, and with one gallery for all."""
-
-    title: str
-    caption: str
-    usual: str
-    alike: str
-
-
 def write_page_of(path: Path, found: Reproduction, grids: Sequence[Grid]) -> None:
     """Write the report page."""
     records = found.records.values()
+    health = _by_method(health_table(found))
     write_page(
         path,
         "reproduction.html.j2",
@@ -113,18 +98,22 @@ def write_page_of(path: Path, found: Reproduction, grids: Sequence[Grid]) -> Non
         directions=DIRECTIONS,
         label=label,
         overviews=[overview_plot(grid) for grid in grids],
-        drawings=_drawings(found),
+        drawings=[_draw(recipes, found) for recipes in _list_figures(found)],
         cost=_by_method(cost_table(found)),
         lengths=sorted({cell.bits for cell in found.records}),
-        health=_by_method(health_table(found)),
-        constant=_constant(health_table(found)),
+        health=health,
+        constant=_constant(health),
         colours=page_colours(),
         warnings=warnings_of(found),
         failures=found.failures(),
         source=SOURCE if Published.beside(found.pairs).values else None,
         protocol=next((r.scores.protocol for r in records if r.scores), None),
-        chance=_chance(found),
-        settings=_list_changes(found),
+        chance=mean_known(r.scores.chance for r in records if r.scores),
+        settings={
+            method: ", ".join(f"{key}={value}" for key, value in settings.items())
+            for method, settings in found.study.settings.items()
+            if settings
+        },
         tuned=tuned_rows(found),
         tuning_seed=SEED,
         version=__version__,
@@ -155,60 +144,41 @@ def _page_title(found: Reproduction) -> str:
     return f"{listed} on {found.pairs.name}"
 
 
-def _drawings(found: Reproduction) -> list[Drawing]:
-    """Draw the figures; those that show the same share a drawing."""
-    alike: dict[tuple[Any, ...], list[Recipe]] = {}
-    for recipe in found.recipes:
-        if recipe.kind == "figure":
-            alike.setdefault((recipe.bits, recipe.methods), []).append(recipe)
-    return [
-        Drawing(
-            " and ".join(recipe.title for recipe in recipes),
-            recipes[0].caption,
-            figure_on_page(
-                recipes[0].name,
-                f"{recipes[0].caption}, each method with its authors' gallery",
-                panels_of(recipes[0], found),
-            ),
-            figure_on_page(
-                f"{recipes[0].name} modality",
-                f"{recipes[0].caption}, all methods with the modality gallery",
-                panels_of(recipes[0], found, "modality"),
-            ),
-        )
-        for recipes in alike.values()
-    ]
-
-
-def _chance(found: Reproduction) -> float | None:
-    chances = [r.scores.chance for r in found.records.values() if r.scores]
-    return statistics.fmean(chances) if chances else None
+def _draw(recipes: Sequence[Recipe], found: Reproduction) -> dict[str, str]:
+    """Draw a figure as the authors search, and with one gallery for all methods."""
+    first = recipes[0]
+    return {
+        "title": " and ".join(recipe.title for recipe in recipes),
+        "caption": first.caption,
+        "usual": figure_on_page(
+            first.name,
+            f"{first.caption}, each method with its authors' gallery",
+            panels_of(first, found),
+        ),
+        "alike": figure_on_page(
+            f"{first.name} {SAME_GALLERY}",
+            f"{first.caption}, all methods with the {SAME_GALLERY} gallery",
+            panels_of(first, found, SAME_GALLERY),
+        ),
+    }
 
 
 def _by_method(table: Table) -> dict[str, dict[int, list[dict[str, Any]]]]:
     """Sort rows by method, then by code length, each with its columns' names."""
     found: dict[str, dict[int, list[dict[str, Any]]]] = {}
     for row in table.rows:
-        named = dict(zip(table.header, row, strict=True))
-        lengths = found.setdefault(str(row[0]), {})
-        lengths.setdefault(int(str(named["bits"])), []).append(named)
+        named: dict[str, Any] = dict(zip(table.header, row, strict=True))
+        lengths = found.setdefault(named["method"], {})
+        lengths.setdefault(named["bits"], []).append(named)
     return found
 
 
-def _constant(health: Table) -> list[str]:
+def _constant(health: dict[str, dict[int, list[dict[str, Any]]]]) -> list[str]:
     """List the sets of codes with bits that never change."""
-    rows = (dict(zip(health.header, row, strict=True)) for row in health.rows)
     return [
-        f"{label(str(row['method']))} at {row['bits']} bits, {row['codes']} codes: "
-        f"{row['constant_bits']}"
+        f"{label(method)} at {bits} bits, {row['codes']} codes: {row['constant_bits']}"
+        for method, lengths in health.items()
+        for bits, rows in lengths.items()
         for row in rows
         if row["constant_bits"]
     ]
-
-
-def _list_changes(found: Reproduction) -> dict[str, str]:
-    return {
-        method: ", ".join(f"{key}={value}" for key, value in settings.items())
-        for method, settings in found.study.settings.items()
-        if settings
-    }

@@ -1,8 +1,8 @@
 """All methods at a glance: the mean of both tasks, a row to each method."""
 
-import statistics
 from typing import TYPE_CHECKING
 
+from fdch.evaluation.tables import mean_known
 from fdch.report.plots import INK, SERIES, page_svg
 from fdch.reproduction.figures import APART
 from fdch.reproduction.grid import Grid, Line
@@ -67,10 +67,9 @@ def _draw_gallery(axes: "Axes", grid: Grid, gallery: str, order: list[str]) -> N
             color=colour,
             label=f"{bits} bits",
         )
-    chances = [chance for chance in grid.chance[gallery]["map"] if chance is not None]
-    if chances:
-        middle = statistics.fmean(chances)
-        axes.axvline(middle, color=INK, linewidth=1, linestyle=":", label="chance")
+    chance = mean_known(grid.chance[gallery]["map"])
+    if chance is not None:
+        axes.axvline(chance, color=INK, linewidth=1, linestyle=":", label="chance")
     axes.set_yticks(range(len(order)), [label(method) for method in order])
     axes.set_ylim(-0.6, len(order) - 0.4)
     axes.set_title(f"{gallery} gallery", fontsize=10, loc="left")
@@ -79,9 +78,8 @@ def _draw_gallery(axes: "Axes", grid: Grid, gallery: str, order: list[str]) -> N
 
 def _mean(grid: Grid, line: Line, bits: int | None) -> float | None:
     """Give the mean over tasks, and over lengths where none is named."""
-    values = [
-        entry.map.mean
+    return mean_known(
+        entry.measures["map"].mean
         for entry, (_, length) in zip(line.entries, grid.columns, strict=True)
         if entry is not None and bits in (None, length)
-    ]
-    return statistics.fmean(values) if values else None
+    )

@@ -3,9 +3,8 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib import resources
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from fdch.data.pairs import PairedSet
 from fdch.errors import SettingError, suggestion
@@ -24,26 +23,18 @@ LABELS = {
 class Recipe:
     """A table or figure of the paper.
 
-    Args:
-        name: Its file's name, such as "table1".
-        kind: Whether it is a table of scores or a figure of curves.
-        title: What it is called, such as "Table 1".
-        caption: What it shows.
-        paper_data: The data sets that the paper shows it for.
-        bits: Code lengths, as in the paper.
-        methods: Methods in the order of the rows.
-
     >>> load("table1").bits
     (16,)
     """
 
-    name: str
+    name: str  # its file's name, such as "table1"
+
     kind: Literal["table", "figure"]
     title: str
     caption: str
-    paper_data: tuple[str, ...]
-    bits: tuple[int, ...]
-    methods: tuple[str, ...]
+    paper_data: tuple[str, ...]  # the data sets that the paper shows it for
+    bits: tuple[int, ...]  # code lengths, as in the paper
+    methods: tuple[str, ...]  # methods in the order of the rows
 
 
 def names() -> list[str]:
@@ -61,29 +52,19 @@ def load(name: str) -> Recipe:
             f"there is no recipe '{name}'{hint} There are: {', '.join(names())}."
         )
     file = resources.files(__package__).joinpath("recipes", f"{name}.toml")
-    content = tomllib.loads(file.read_text("utf-8"))
-    return Recipe(
-        name=name,
-        kind=cast(Literal["table", "figure"], content["kind"]),
-        title=content["title"],
-        caption=content["caption"],
-        paper_data=tuple(content["paper_data"]),
-        bits=tuple(content["bits"]),
-        methods=tuple(content["methods"]),
-    )
+    content: dict[str, Any] = tomllib.loads(file.read_text("utf-8"))
+    for key in ("paper_data", "bits", "methods"):
+        content[key] = tuple(content[key])
+    return Recipe(name, **content)
 
 
 def choose(
     name: str, bits: Sequence[int] | None = None, methods: Sequence[str] | None = None
 ) -> list[Recipe]:
-    """Return one recipe, or all of them, for some lengths and methods.
+    """Return one recipe, or "all" of them, for some lengths and methods.
 
-    Args:
-        name: A recipe's name, or "all".
-        bits: Code lengths in place of the recipes' own.
-        methods: The only methods wanted. A recipe keeps those it names; one that
-            no chosen recipe names is added to each. A recipe left without any
-            is dropped.
+    A recipe keeps the wanted methods that it names; one that no chosen recipe names
+    is added to each. A recipe left without any is dropped.
     """
     recipes = [load(each) for each in (names() if name == ALL else [name])]
     if bits is not None:
@@ -91,10 +72,11 @@ def choose(
         recipes = [replace(recipe, bits=lengths) for recipe in recipes]
     if methods is not None:
         known = {method for recipe in recipes for method in recipe.methods}
-        recipes = [
-            replace(recipe, methods=_narrow(recipe, methods, known))
-            for recipe in recipes
-        ]
+        added = [method for method in methods if method not in known]
+        for number, recipe in enumerate(recipes):
+            kept = [method for method in recipe.methods if method in methods]
+            wanted = tuple(dict.fromkeys(kept + added))
+            recipes[number] = replace(recipe, methods=wanted)
     return [recipe for recipe in recipes if recipe.methods]
 
 
@@ -107,12 +89,6 @@ def label(method: str) -> str:
     return LABELS.get(method, method.upper())
 
 
-def _narrow(recipe: Recipe, methods: Sequence[str], known: set[str]) -> tuple[str, ...]:
-    kept = [method for method in recipe.methods if method in methods]
-    added = [method for method in methods if method not in known]
-    return tuple(dict.fromkeys(kept + added))
-
-
 SOURCE = (
     "Wang et al., Fusion-supervised Deep Cross-modal Hashing, 2019; "
     "later methods: their own papers"
@@ -123,7 +99,7 @@ SOURCE = (
 class Published:
     """Printed mAP by method, direction and code length; empty for other data.
 
-    >>> Published.of("mirflickr25k").value("fdch", "image_to_text", 16)
+    >>> Published.of("mirflickr25k").values["fdch", "image_to_text", 16]
     0.7762
     """
 
@@ -133,7 +109,8 @@ class Published:
     @classmethod
     def of(cls, data: str) -> "Published":
         """Give the numbers of a benchmark by the name its reader gives it."""
-        content = _content()
+        file = resources.files(__package__).joinpath("published.toml")
+        content: dict[str, Any] = tomllib.loads(file.read_text("utf-8"))
         by_direction = content.get(data, {}) if data != "notes" else {}
         values = {
             (method, direction, int(bits)): float(value)
@@ -150,13 +127,3 @@ class Published:
         Only the benchmark itself, with the benchmark's split sizes, has any.
         """
         return cls.of(pairs.name) if pairs.benchmark is not None else cls()
-
-    def value(self, method: str, direction: str, bits: int) -> float | None:
-        """Give a printed number, None where the paper has none."""
-        return self.values.get((method, direction, bits))
-
-
-@cache
-def _content() -> dict[str, Any]:
-    text = resources.files(__package__).joinpath("published.toml").read_text("utf-8")
-    return tomllib.loads(text)

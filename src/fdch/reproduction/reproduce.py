@@ -12,7 +12,8 @@ from fdch.reproduction.cells import Record, drop_run
 from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.study import CELLS, Cell, Job, Study, cells_of, jobs_of
-from fdch.reproduction.worker_pool import TUNE, WORKER, WorkerPool, usual_workers
+from fdch.reproduction.tuned import list_untuned, tune_job
+from fdch.reproduction.worker_pool import TUNE, WORKER, run_jobs, usual_workers
 from fdch.runs.preparation import require_writable
 from fdch.tuning.tune import require_packages
 
@@ -21,23 +22,14 @@ Announce = Callable[[PairedSet, Sequence[str]], None]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Everything that tables, figures and pages are made from.
+    """Everything that tables, figures and pages are made from."""
 
-    Args:
-        study: What all cells share.
-        recipes: The requested tables and figures.
-        seeds: The seeds of each mean.
-        pairs: The data.
-        records: What became of each cell.
-        ran: The cells that were run now; others were there.
-    """
-
-    study: Study
-    recipes: tuple[Recipe, ...]
-    seeds: tuple[int, ...]
+    study: Study  # what all cells share
+    recipes: tuple[Recipe, ...]  # the requested tables and figures
+    seeds: tuple[int, ...]  # the seeds of each mean
     pairs: PairedSet
-    records: Mapping[Cell, Record]
-    ran: tuple[Cell, ...] = ()
+    records: Mapping[Cell, Record]  # what became of each cell
+    ran: tuple[Cell, ...] = ()  # the cells that were run now; others were there
 
     def failures(self) -> dict[Cell, str]:
         """Return the cells without scores, and why they have none."""
@@ -73,13 +65,8 @@ def reproduce(
 ) -> Reproduction:
     """Run every cell that is not done, and gather all.
 
-    Args:
-        study: Data, folder and settings.
-        recipes: Tables and figures to make.
-        seeds: Of splits and of learning.
-        workers: Processes to share the cells; None for what the machine allows.
-        progress: Called for image features, then for cells.
-        announce: Called with the data, and notes on cells to run again, before work.
+    Without a number of workers, as many as the machine allows. `announce` is called
+    with the data, and notes on cells to run again, before work.
     """
     cells = cells_of(recipes, seeds)
     if not cells or (workers is not None and workers < 1):
@@ -116,7 +103,7 @@ def _tune(
     runner: GridRunner, cells: Sequence[Cell], workers: int, progress: Progress
 ) -> set[Cell]:
     """Tune what is not tuned yet; returns the cells of what could not be."""
-    to_do = runner.list_untuned(cells)
+    to_do = list_untuned(runner, cells)
     if not to_do:
         return set()
     runner.prepare(to_do)
@@ -126,7 +113,7 @@ def _tune(
     for done, _ in enumerate(_run(runner, jobs, workers, TUNE), start=1):
         progress(Update("tuning", done, len(jobs), "method"))
     failed = set()
-    for first in runner.list_untuned(cells):
+    for first in list_untuned(runner, cells):
         record, _ = runner.record(first)
         for cell in cells:
             if (cell.method, cell.bits) == (first.method, first.bits):
@@ -142,11 +129,9 @@ def _run(
     count = min(workers, len(jobs))
     if count <= 1:
         for job in jobs:
-            work = runner.tune_job if task else runner.run_job
-            yield from work(job)
+            yield from tune_job(runner, job) if task else runner.run_job(job)
         return
-    pool = WorkerPool(runner.study, count, (*WORKER, *task))
-    for cell, trouble in pool.work(jobs):
+    for cell, trouble in run_jobs(runner.study, jobs, count, (*WORKER, *task)):
         if trouble:
             runner.fail(cell, trouble)
         yield cell

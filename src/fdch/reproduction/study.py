@@ -43,26 +43,17 @@ Job = tuple[Cell, ...]
 
 @dataclass(frozen=True)
 class Study:
-    """What all cells share.
+    """What all cells share."""
 
-    Args:
-        source: Data as named on the command line.
-        out: Folder of the cells, tables and figures.
-        settings: Settings in text form by method, where not the defaults.
-        broken: Whether broken rows and pictures are refused or skipped.
-        device: Where networks run.
-        keep_runs: Keep each cell's trained run.
-        tune_minutes: Time to tune each method at each length; None tunes nothing.
-        sizes: Sizes of the splits; None for the usual ones of the data.
-    """
-
-    source: str
-    out: Path
+    source: str  # data as named on the command line
+    out: Path  # folder of the cells, tables and figures
+    # settings in text form by method, where not the defaults
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    broken: Broken = "refuse"
+    broken: Broken = "refuse"  # whether broken rows and pictures are refused or skipped
     device: str = "auto"
     keep_runs: bool = False
-    tune_minutes: float | None = None
+    tune_minutes: float | None = None  # for each method and length, to tune it
+
     sizes: SplitSizes | None = None
 
     def folder(self, cell: Cell) -> Path:
@@ -84,12 +75,7 @@ class Study:
             return None  # it is written again, from the trials beside it
 
     def method(self, cell: Cell, tuned: bool = True) -> HashMethod:
-        """Make a cell's method, unfitted.
-
-        Args:
-            cell: What it is for.
-            tuned: With its tuned settings, where there are any.
-        """
+        """Make a cell's method, unfitted, with its tuned settings if there are any."""
         file = self.tuned(cell) if tuned else None
         settings = file.as_text() if file else self.settings.get(cell.method, {})
         return configure(

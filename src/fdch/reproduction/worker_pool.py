@@ -1,23 +1,27 @@
 """Jobs shared between processes, each with its share of the cores.
 
-A process reads the study from its first line of input and a job from each further
-one; it prints the name of each cell as it ends. A process that is killed, as systems
-do for lack of memory, costs the one cell it was running.
+A process runs `main`: it reads the study from its first line of input and a job from
+each further one, and prints the name of each cell as it ends. A process that is
+killed, as systems do for lack of memory, costs the one cell it was running.
 """
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
-from threading import Lock, Thread
-from typing import Any
+from selectors import EVENT_READ, DefaultSelector
+from threading import Thread
+from typing import IO, Any
 
 from fdch.machine import available_memory, usable_cores
+from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.study import Cell, Job, Study
+from fdch.reproduction.tuned import tune_job
 
 MEMORY_EACH = 4 * 10**9
 MAX_WORKERS, MAX_ON_ACCELERATOR = 16, 4
@@ -28,150 +32,106 @@ THREADS = (
     "MKL_NUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
-WORKER = (sys.executable, "-m", "fdch.reproduction.worker")
+WORKER = (sys.executable, "-m", "fdch.reproduction.worker_pool")
 TUNE = "tune"  # the argument with which a process tunes cells instead
-Process = subprocess.Popen[str]
+Process = subprocess.Popen[bytes]
 
 
 def usual_workers(share_accelerator: bool = False) -> int:
-    """Return how many workers cores and memory allow.
-
-    Args:
-        share_accelerator: They run on one accelerator, whose memory is less.
-    """
+    """Return how many workers cores and memory allow, fewer on one accelerator."""
     most = MAX_ON_ACCELERATOR if share_accelerator else MAX_WORKERS
     memory = available_memory()
     by_memory = most if memory is None else memory // MEMORY_EACH
     return max(1, min(usable_cores(), by_memory, most))
 
 
-class WorkerPool:
-    """Processes that run jobs, and a thread for each.
+def run_jobs(
+    study: Study, jobs: Sequence[Job], workers: int, command: Sequence[str] = WORKER
+) -> Iterator[tuple[Cell, str]]:
+    """Run jobs in several processes; when this ends, however it does, none is left.
 
-    Args:
-        study: What the jobs belong to.
-        workers: How many processes.
-        command: What starts one.
+    Yields each cell as it ends, with the reason if its process ended before it.
     """
+    waiting = deque(jobs)
+    running: dict[Process, list[Cell]] = {}  # the cells left of each one's job
+    selector = DefaultSelector()
 
-    def __init__(
-        self, study: Study, workers: int, command: Sequence[str] = WORKER
-    ) -> None:
-        self._study = study
-        self._workers = workers
-        self._command = command
-        self._lock = Lock()
-        self._waiting: deque[Job] = deque()
-        self._running: list[Process] = []
-        self._is_open = True
-        self._reports: SimpleQueue[tuple[Cell, str] | Exception | None] = SimpleQueue()
-
-    def work(self, jobs: Sequence[Job]) -> Iterator[tuple[Cell, str]]:
-        """Run jobs; when this ends, however it does, no process is left.
-
-        Yields:
-            Each cell as it ends, with an empty text, or with the reason why its
-            process ended before it.
-        """
-        self._waiting.extend(jobs)
-        count = min(self._workers, len(jobs))
-        threads = [Thread(target=self._serve, daemon=True) for _ in range(count)]
-        for thread in threads:
-            thread.start()
-        try:
-            while count:
-                report = self._reports.get()
-                if isinstance(report, Exception):
-                    raise report
-                if report is None:
-                    count -= 1
-                else:
-                    yield report
-        finally:
-            self._close()
-            for thread in threads:
-                thread.join()
-
-    def _serve(self) -> None:
-        """Keep a process busy until no job is left."""
-        process: Process | None = None
-        try:
-            while (job := self._next()) is not None:
-                process = process or self._start()
-                if process is not None and not self._do(process, job):
-                    process = None
-        except Exception as problem:  # to be raised where the jobs were given
-            self._reports.put(problem)
-        finally:
-            if process is not None:
-                _end(process)
-            self._reports.put(None)
-
-    def _next(self) -> Job | None:
-        with self._lock:
-            return self._waiting.popleft() if self._waiting and self._is_open else None
-
-    def _start(self) -> Process | None:
-        threads = max(1, usable_cores() // self._workers)
-        environment = os.environ | {name: str(threads) for name in THREADS}
-        environment.setdefault("OMP_WAIT_POLICY", "passive")
-        with self._lock:
-            if not self._is_open:
-                return None
-            process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                encoding="utf-8",
-                env=environment,
-            )
-            self._running.append(process)
-        _send(process, self._study.to_json())
-        return process
-
-    def _do(self, process: Process, job: Job) -> bool:
-        """Send a job to a process; returns whether it survived."""
-        left = list(job)
+    def give_job(process: Process) -> None:
+        job = waiting.popleft()
+        running[process] = list(job)
         _send(process, [[cell.method, cell.bits, cell.seed] for cell in job])
-        assert process.stdout is not None  # it is a pipe
-        for line in process.stdout:
-            if line.strip() == JOB_ENDED:
-                return True
-            self._reports.put((left.pop(0), ""))
-        self._report_worker_death(process, left)
-        return False
 
-    def _report_worker_death(self, process: Process, left: list[Cell]) -> None:
-        """Report the cell that a process died at; others may do the rest."""
-        code = _end(process)
-        with self._lock:
-            if not self._is_open:
-                return
-            if left[1:]:
-                self._waiting.append(tuple(left[1:]))
-        if left:
-            self._reports.put((left[0], _why(code)))
+    def start() -> None:
+        process = _start(study, workers, command)
+        running[process] = []
+        selector.register(_output(process), EVENT_READ, process)
+        give_job(process)
 
-    def _close(self) -> None:
-        with self._lock:
-            self._is_open = False
-            for process in self._running:
-                process.kill()
+    def stop(process: Process) -> int:
+        selector.unregister(_output(process))
+        del running[process]
+        return _end(process)
+
+    try:
+        for _ in range(min(workers, len(jobs))):
+            start()
+        while running:
+            for key, _ in selector.select():
+                process: Process = key.data
+                line = _output(process).readline()
+                left = running[process]
+                if not line:
+                    code = stop(process)
+                    if left:
+                        yield left[0], _why(code)
+                    if left[1:]:
+                        waiting.append(tuple(left[1:]))
+                    if waiting:
+                        start()
+                elif line.strip().decode() != JOB_ENDED:
+                    yield left.pop(0), ""
+                elif waiting:
+                    give_job(process)
+                else:
+                    stop(process)
+    finally:
+        for process in running:
+            process.kill()
+            _end(process)
+        selector.close()
+
+
+def _start(study: Study, workers: int, command: Sequence[str]) -> Process:
+    threads = max(1, usable_cores() // workers)
+    environment = os.environ | {name: str(threads) for name in THREADS}
+    environment.setdefault("OMP_WAIT_POLICY", "passive")
+    process = subprocess.Popen(
+        command,
+        bufsize=0,  # so that no line is read ahead, where no event would show it
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    )
+    _send(process, study.to_json())
+    return process
 
 
 def _send(process: Process, document: Any) -> None:
     assert process.stdin is not None  # it is a pipe
     with suppress(OSError):  # a dead process is noticed when its output ends
-        process.stdin.write(json.dumps(document) + "\n")
-        process.stdin.flush()
+        process.stdin.write(f"{json.dumps(document)}\n".encode())
+
+
+def _output(process: Process) -> IO[bytes]:
+    assert process.stdout is not None  # it is a pipe
+    return process.stdout
 
 
 def _end(process: Process) -> int:
     """Close the pipes of a process, which ends it, and return its exit code."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            with suppress(OSError):  # unsent lines to a dead process
-                pipe.close()
+            pipe.close()
     return process.wait()
 
 
@@ -182,3 +142,29 @@ def _why(code: int) -> str:
             "try with fewer --workers."
         )
     return f"its process ended with exit code {code}; see its messages."
+
+
+def main() -> None:
+    """Work until the input ends."""
+    # Ctrl-C is for the parent, which then ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers, sys.stdout = sys.stdout, sys.stderr
+    lines: SimpleQueue[str] = SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            lines.put(line)
+        os._exit(0)  # the parent is gone, and another may start the same cells
+
+    Thread(target=read, daemon=True).start()
+    runner = GridRunner(Study.from_json(json.loads(lines.get())))
+    while True:
+        job = tuple(Cell(*parts) for parts in json.loads(lines.get()))
+        is_tuning = TUNE in sys.argv
+        for cell in tune_job(runner, job) if is_tuning else runner.run_job(job):
+            print(cell.name, file=answers, flush=True)
+        print(JOB_ENDED, file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -30,20 +30,12 @@ NEEDED = [name for name in ARRAYS if name != "unified"]
 
 @dataclass(frozen=True, eq=False)
 class EncodedFile:
-    """What a file of codes holds for an index.
+    """What a file of codes holds for an index."""
 
-    Args:
-        ids: Of the items.
-        codes: One to each item: the unified one of a pair where there is any, else
-            that of its picture, else that of its text.
-        kinds: What each code was made of.
-        model: Fingerprint of the model that made them.
-    """
-
-    ids: list[str]
-    codes: Codes
-    kinds: list[Kind]
-    model: str
+    ids: list[str]  # of the items
+    codes: Codes  # of the pair where there is one, else of its picture or text
+    kinds: list[Kind]  # what each code was made of
+    model: str  # fingerprint of the model that made them
 
 
 def holds_codes(path: Path) -> bool:
@@ -58,11 +50,7 @@ def holds_codes(path: Path) -> bool:
 
 
 def read_encoded(path: Path) -> EncodedFile:
-    """Read what `fdch encode` wrote.
-
-    Raises:
-        DataError: Saying what is wrong with the file.
-    """
+    """Read what `fdch encode` wrote."""
     if not path.is_file():
         raise MissingFile(f"there is no file of codes '{path}'; check the path.")
     try:

@@ -11,8 +11,7 @@ from scipy.sparse import csr_array
 from fdch.codes import Codes, binarize
 from fdch.data.pairs import PairedSet
 from fdch.evaluation import Coded, CodedPairs
-from fdch.evaluation.calibration import Calibration
-from fdch.evaluation.calibration_fit import fit_calibration
+from fdch.evaluation.calibration import Calibration, fit_calibration
 from fdch.index.store import choose_kinds
 from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
 from fdch.training.context import PLAIN, Context
@@ -20,22 +19,13 @@ from fdch.training.context import PLAIN, Context
 
 @dataclass(frozen=True, eq=False)
 class EncodedPairs:
-    """The codes of pairs, some of which may lack a picture or a text.
+    """The codes of pairs, some of which may lack a picture or a text."""
 
-    Args:
-        image: Codes of the rows with a picture.
-        text: Codes of the rows with a text.
-        unified: Codes of all rows, for methods with unified codes: the pair's
-            own where both sides are there, else that of the one side.
-        has_image: Which rows have a picture, (rows,).
-        has_text: Which rows have a text, (rows,).
-    """
-
-    image: Codes
-    text: Codes
-    unified: Codes | None
-    has_image: NDArray[np.bool_]
-    has_text: NDArray[np.bool_]
+    image: Codes  # codes of the rows with a picture
+    text: Codes  # codes of the rows with a text
+    unified: Codes | None  # of all rows: the pair's own, else of its one side
+    has_image: NDArray[np.bool_]  # which rows have a picture, (rows,)
+    has_text: NDArray[np.bool_]  # which rows have a text, (rows,)
 
     def with_labels(self, labels: NDArray[np.uint8]) -> CodedPairs:
         """Join the codes with their rows' labels, for scoring."""
@@ -76,11 +66,7 @@ def encode_pairs(
 def real_outputs(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
 ) -> dict[str, NDArray[np.float32]]:
-    """Give the real-valued outputs of whole pairs, (pairs, bits), by side.
-
-    Returns:
-        "image", "text" and, where the method has unified codes, "pair".
-    """
+    """Give the real outputs of whole pairs, (pairs, bits), by side."""
     found: dict[str, list[NDArray[np.float32]]] = {}
     for _, images, texts in _input_parts(method, pairs, context):
         found.setdefault("image", []).append(method.image_outputs(images))
@@ -107,13 +93,7 @@ def calibrate(
 ) -> Calibration | None:
     """Find how probable a result at a distance is, on pairs not trained on.
 
-    Args:
-        method: A fitted method.
-        pairs: Held-out pairs with both sides and labels.
-        context: Device and progress.
-
-    Returns:
-        None where no two of the pairs share a label.
+    None where no two of the pairs, which have both sides and labels, share a label.
     """
     if len(pairs) < 2:
         return None

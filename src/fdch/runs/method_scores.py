@@ -25,28 +25,19 @@ from fdch.runs.run import Run
 from fdch.runs.run_files import DESCRIPTION
 from fdch.training.context import PLAIN, Context
 
-KNOWN_DATA = ("source", "fingerprint")
 VALIDATED = ("map", "precision_at_10", "ndcg_at_10")
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores with the pairs and codes they were made from.
-
-    Args:
-        scores: Of the codes.
-        query: Pairs searched with.
-        database: Pairs searched.
-        query_codes: Codes of the queries.
-        database_codes: Codes of the database.
-        duplicates: What occurs more than once among the "pictures" and "texts".
-    """
+    """Scores with the pairs and codes they were made from."""
 
     scores: Scores
-    query: PairedSet
-    database: PairedSet
+    query: PairedSet  # pairs searched with
+    database: PairedSet  # pairs searched
     query_codes: EncodedPairs
     database_codes: EncodedPairs
+    # what occurs more than once among the "pictures" and "texts"
     duplicates: Mapping[str, QueryDuplicates] = field(default_factory=dict)
 
 
@@ -62,7 +53,12 @@ def evaluate(
         cutoff: Rank after which rankings are cut; None for the whole database.
     """
     require_pairs(query, database)
-    _require_apart(query, database)
+    if found := shared_pairs(query, database):
+        raise DataError(
+            f"{len(found):,} of the {len(query):,} queries lie in the database too, "
+            f"such as '{found[0]}': each would find itself. Take them out of one of "
+            "the two; PairedSet.split draws queries that are not in the database."
+        )
     protocol = _own_protocol(method, query, database, cutoff)
     return score_method(method, query, database, protocol).scores
 
@@ -111,34 +107,21 @@ def evaluate_run(
         trained_on=known["fingerprint"],
         groups=split.groups or "",
     )
-    found = score_method(
-        run.method,
-        pairs[rows.query],
-        pairs[rows.database],
-        protocol,
-        galleries,
-        context,
-    )
-    is_own = protocol.data == protocol.trained_on
-    duplicates = count_query_duplicates(
-        pairs,
-        rows.query,
-        rows.database,
-        np.concatenate([rows.train, rows.validation]) if is_own else None,
-        None if is_own else run.seen_images(),
-    )
+    sides = pairs[rows.query], pairs[rows.database]
+    found = score_method(run.method, *sides, protocol, galleries, context)
+    learned, seen = None, None
+    if protocol.data == protocol.trained_on:
+        learned = np.concatenate([rows.train, rows.validation])
+    else:
+        seen = run.seen_images()
+    duplicates = count_query_duplicates(pairs, rows.query, rows.database, learned, seen)
     return replace(found, duplicates=duplicates)
 
 
 def read_own_pairs(
     run: Run, broken: Broken | None = None, context: Context = PLAIN
 ) -> PairedSet:
-    """Read the data a run was trained on, from its location or by its name.
-
-    Raises:
-        MissingFile: It is gone.
-        RunError: It has changed.
-    """
+    """Read the data a run was trained on, from its location or by its name."""
     known = training_facts(run)
     # runs of before the location was kept have the name alone
     sources = [known.get("location", known["source"]), known["source"]]
@@ -180,11 +163,8 @@ def validate(
     """Score validation pairs, which settings are chosen by.
 
     One half of the pairs is searched with the other, then the other way round; the
-    two are averaged.
-
-    Returns:
-        "map", "precision_at_10" and "ndcg_at_10" by gallery and direction. Empty
-        where the pairs are too few to hold an answer.
+    two are averaged. Gives `VALIDATED` by gallery and direction; nothing where the
+    pairs are too few to hold an answer.
     """
     halves = pairs[0::2], pairs[1::2]
     occurring = [half.labels.any(axis=0) for half in halves]
@@ -192,13 +172,9 @@ def validate(
         return {}
     turns = [
         score_method(
-            method,
-            query,
-            database,
-            _own_protocol(method, query, database),
-            context=context,
+            method, *sides, _own_protocol(method, *sides), context=context
         ).scores.scores
-        for query, database in (halves, halves[::-1])
+        for sides in (halves, halves[::-1])
     ]
     found: dict[str, dict[str, dict[str, float]]] = {}
     for gallery, directions in turns[1].items():
@@ -234,16 +210,6 @@ def score_method(
     return Evaluation(scores, query, database, query_codes, database_codes)
 
 
-def _require_apart(query: PairedSet, database: PairedSet) -> None:
-    found = shared_pairs(query, database)
-    if found:
-        raise DataError(
-            f"{len(found):,} of the {len(query):,} queries lie in the database too, "
-            f"such as '{found[0]}': each would find itself. Take them out of one of "
-            "the two; PairedSet.split draws queries that are not in the database."
-        )
-
-
 def _require_labels(pairs: PairedSet, what: str) -> None:
     if not pairs.labels.any():
         raise LabelError(
@@ -256,15 +222,16 @@ def _require_labels(pairs: PairedSet, what: str) -> None:
 def training_facts(run: Run) -> dict[str, Any]:
     """Give what a run says of its data, once it is sure to be there."""
     known = run.facts.get("data")
-    counts = [run.facts.get(part) for part in ("train", "validation")]
-    texts = [known.get(k) for k in KNOWN_DATA] if isinstance(known, dict) else [None]
-    kinds = [isinstance(count, int) for count in counts]
-    if not all(kinds) or not all(isinstance(text, str) for text in texts):
+    known = known if isinstance(known, dict) else {}
+    texts = (known.get(name) for name in ("source", "fingerprint"))
+    counts = (run.facts.get(part) for part in ("train", "validation"))
+    if not all(isinstance(text, str) for text in texts) or not all(
+        isinstance(count, int) for count in counts
+    ):
         raise DamagedRun(
             f"'{run.folder / DESCRIPTION}' does not name the data it was trained on. "
             "Train the run again."
         )
-    assert isinstance(known, dict)
     return known
 
 

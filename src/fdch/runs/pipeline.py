@@ -38,33 +38,20 @@ from fdch.training.context import PLAIN, Context
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """What to train, and where to save it.
+    """What to train, and where to save it."""
 
-    Args:
-        source: Data as named on the command line.
-        out: The run's folder.
-        method: The method's name.
-        bits: Length of the codes.
-        seed: Of the split and of learning.
-        settings: Further settings in text form.
-        split: A saved split to use; None draws one.
-        sizes: Sizes of the split to draw; None takes the usual ones.
-        groups: What the split to draw keeps in one part; None for nothing.
-        broken: Whether broken rows and pictures are refused or skipped.
-        stage_one: A source run whose first stage is reused, for FDCH's variants.
-    """
-
-    source: str
-    out: Path
+    source: str  # data as named on the command line
+    out: Path  # the run's folder
     method: str = "fdch"
     bits: int = 64
-    seed: int = 0
+    seed: int = 0  # of the split and of learning
+
     settings: Mapping[str, str] = field(default_factory=dict)
-    split: Path | None = None
-    sizes: SplitSizes | None = None
-    groups: Grouping | None = None
-    broken: Broken = "refuse"
-    stage_one: Path | None = None
+    split: Path | None = None  # a saved split to use; None draws one
+    sizes: SplitSizes | None = None  # of the split to draw; None: the usual ones
+    groups: Grouping | None = None  # what the split keeps in one part
+    broken: Broken = "refuse"  # whether broken rows and pictures are refused or skipped
+    stage_one: Path | None = None  # a run whose first stage is reused
 
     def configure(self) -> HashMethod:
         """Make the method, unfitted."""
@@ -92,12 +79,9 @@ def train_run(
 ) -> Run:
     """Train a method and save it, checking first whatever can be checked.
 
-    Args:
-        task: What to train.
-        resume: Continue unfinished training in the task's folder; a finished run of
-            the same settings, data and split is opened and returned.
-        context: Device and progress; its checkpoints are the run's own.
-        announce: Called with the data and its split before training begins.
+    With `resume`, unfinished training in the task's folder is continued, and a
+    finished run of the same settings, data and split is opened and returned.
+    `announce` is called with the data and its split before training begins.
     """
     method = task.configure()
     if is_finished(task.out) and resume:
@@ -127,17 +111,10 @@ def fit_and_score(
     context: Context,
     source_run: Path | None = None,
 ) -> tuple[Scores, dict[str, Any]]:
-    """Fit a method and score it.
+    """Fit a method in place and score it, continuing from a checkpoint.
 
-    Args:
-        method: What to fit, in place.
-        parts: The pairs of a split.
-        protocol: How the scores are made.
-        context: Device and checkpoints; training continues from a checkpoint.
-        source_run: A run whose first stage is reused, where it fits.
-
-    Returns:
-        The scores; and seconds, memory and whatever else the work is judged by.
+    The first stage of a source run is reused, where it fits. Gives the scores; and
+    seconds, memory and whatever else the work is judged by.
     """
     resumed = context.checkpoints is not None and context.checkpoints.folder.exists()
     forget_peak_memory()
@@ -175,17 +152,7 @@ def save_training(
     seconds: float,
     context: Context,
 ) -> Run:
-    """Save a fitted method as a run, and delete its checkpoints.
-
-    Args:
-        folder: Where to write.
-        method: A fitted method.
-        data: What its pairs were taken from.
-        split: The split that it was trained under.
-        parts: The pairs of the split, as it learned from them.
-        seconds: What the training took.
-        context: Device and checkpoints.
-    """
+    """Save a fitted method as a run, and delete its checkpoints."""
     scores = validate(method, parts.validation, context)
     maps = {
         gallery: {direction: part["map"] for direction, part in directions.items()}
@@ -220,7 +187,7 @@ def share_stage_one(method: HashMethod, folder: Path, context: Context) -> None:
 def _fit(
     method: HashMethod, parts: Parts, context: Context, source_run: Path | None
 ) -> bool:
-    """Fit a method; tell whether it reused the first stage of the source run."""
+    """Fit a method; return whether it reused the first stage of the source run."""
     if source_run is not None:
         share_stage_one(method, source_run, context)
     try:

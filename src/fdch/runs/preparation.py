@@ -40,14 +40,7 @@ from fdch.training.inputs import READY, STATIC, Inputs, inputs_to_arrays
 
 
 class TrainingData:
-    """Data read once, for one training or for many.
-
-    Args:
-        source: Data as named on the command line.
-        broken: Whether broken rows and pictures are refused or skipped.
-        needs_labels: Refuse data without labels.
-        context: Device and progress.
-    """
+    """Data read once, for one training or for many; its source as users name it."""
 
     def __init__(
         self,

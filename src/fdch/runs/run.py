@@ -1,5 +1,6 @@
 """Runs: a trained method opened from a folder, or written to one."""
 
+import io
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
@@ -19,7 +19,14 @@ from fdch.data.splits import Split
 from fdch.data.static_words import PACKAGE
 from fdch.errors import DamagedRun, FdchError, RunError
 from fdch.evaluation.calibration import Calibration
-from fdch.files import checksum, fingerprint, make_folder, write_json, write_whole
+from fdch.files import (
+    checksum,
+    fingerprint,
+    make_folder,
+    write_bytes,
+    write_json,
+    write_whole,
+)
 from fdch.methods._base import HashMethod
 from fdch.runs.run_files import (
     CALIBRATION,
@@ -38,20 +45,12 @@ from fdch.training.context import PLAIN, Context
 
 @dataclass(frozen=True)
 class Run:
-    """A trained method opened from a folder.
-
-    Args:
-        folder: Where it lies.
-        method: Ready to encode.
-        facts: The content of run.json.
-        calibration: How probable a result at a distance is; None for runs that had
-            too few validation pairs, and for those of before there was any.
-    """
+    """A trained method opened from a folder."""
 
     folder: Path
     method: HashMethod
-    facts: Mapping[str, Any]
-    calibration: Calibration | None = None
+    facts: Mapping[str, Any]  # the content of run.json
+    calibration: Calibration | None = None  # if validation pairs sufficed
 
     @property
     def name(self) -> str:
@@ -103,14 +102,8 @@ def save_run(
 ) -> Run:
     """Write a run, its description last, so that a run is whole or absent.
 
-    Args:
-        folder: Where to write; made if needed.
-        name: The method's name.
-        method: A fitted method.
-        split: The split it was trained under; None for the model of an index.
-        facts: What else to keep, such as the data's name and fingerprint.
-        calibration: How probable a result at a distance is.
-        seen: Hashes of the images that it has learned from, 16 bytes each.
+    `split` is None for the model of an index; `facts` are kept beside what is known
+    here; `seen` has hashes of the images that it has learned from, 16 bytes each.
     """
     make_folder(folder)
     written = [STATE]
@@ -121,7 +114,9 @@ def save_run(
     if seen:
         written.append(SEEN)
         hashes = np.frombuffer(b"".join(seen), np.uint8).reshape(len(seen), -1)
-        write_whole(folder / SEEN, lambda path: _save_array(path, hashes))
+        content = io.BytesIO()
+        np.save(content, hashes, allow_pickle=False)
+        write_bytes(folder / SEEN, content.getvalue())
     if calibration is not None:
         written.append(CALIBRATION)
         write_json(folder / CALIBRATION, calibration.to_json())
@@ -159,11 +154,7 @@ def copy_model(run: Run, folder: Path) -> Run:
 
 
 def open_run(folder: str | Path, context: Context = PLAIN) -> Run:
-    """Open a run under checks: version, checksums, shapes.
-
-    Raises:
-        RunError: Saying what is wrong with the folder and what to do.
-    """
+    """Open a run under checks: version, checksums, shapes."""
     folder = Path(folder)
     facts = read_description(folder)
     for file, expected in facts["files"].items():
@@ -197,12 +188,6 @@ def _model_fingerprint(
     weights = checksums.get(settings["image_weights"])
     others = {key: settings[key] for key in settings if key != "image_weights"}
     return fingerprint([name, others, checksums[STATE], weights])
-
-
-def _save_array(path: Path, values: NDArray[np.uint8]) -> None:
-    # numpy would add an ending to the name of a file, not to an open one
-    with path.open("wb") as file:
-        np.save(file, values, allow_pickle=False)
 
 
 def _versions(method: HashMethod) -> dict[str, str]:

@@ -32,32 +32,23 @@ SEEN = "seen.npy"
 CALIBRATION = "calibration.json"
 CHECKPOINTS = "checkpoints"
 WEIGHTS = "image_weights"
-MAX_DESCRIPTION_BYTES = 16 * 2**20
+MAX_DESCRIPTION_BYTES = 64 * 2**20
 MAX_FILE_BYTES = 16 * 2**30
 FIELDS = {"method": str, "settings": dict, "files": dict, "fingerprint": str}
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a run says of itself, without what it has learned.
+    """What a run says of itself, without what it has learned."""
 
-    Args:
-        name: The method's name, such as "fdch".
-        fingerprint: Identifies the trained model.
-        calibration: How probable a result at a distance is, where that is known.
-    """
+    name: str  # the method's name, such as "fdch"
+    fingerprint: str  # identifies the trained model
 
-    name: str
-    fingerprint: str
     calibration: Calibration | None
 
 
 def read_facts(folder: str | Path) -> RunFacts:
-    """Read what a run says of itself; neither torch nor its weights are loaded.
-
-    Raises:
-        RunError: Saying what is wrong with the folder and what to do.
-    """
+    """Read what a run says of itself; neither torch nor its weights are loaded."""
     folder = Path(folder)
     facts = read_description(folder)
     if CALIBRATION in facts["files"]:
@@ -73,31 +64,13 @@ def is_finished(folder: Path) -> bool:
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """Read run.json under checks.
-
-    Raises:
-        RunError: There is none, or it is damaged, or of a later version.
-    """
+    """Read run.json under checks."""
     path = folder / DESCRIPTION
     if not path.is_file():
         raise _no_run(folder)
-    try:
-        facts = load_json(path, MAX_DESCRIPTION_BYTES)
-        found = facts["format"]
-        if type(found) is not int or found < 1:
-            raise ValueError(f"its format is {found!r}")
-    except (ValueError, KeyError, TypeError) as problem:
-        raise DamagedRun(
-            f"'{path}' is not a run's description ({problem}). Train the run again."
-        ) from problem
-    if found > FORMAT:
-        versions = facts.get("versions")
-        known = isinstance(versions, dict) and "fdch" in versions
-        writer = versions["fdch"] if known else "a later version"
-        raise NewerRun(
-            f"run '{folder}' has format {found} (written by fdch {writer}); fdch "
-            f"{__version__} reads formats up to {FORMAT}. Upgrade fdch to open it."
-        )
+    facts = read_versioned(
+        path, FORMAT, "is not a run's description", "Train the run again."
+    )
     wrong = [key for key, kind in FIELDS.items() if type(facts.get(key)) is not kind]
     if not wrong and not _known_files(facts["files"]):
         wrong = ["files"]
@@ -112,6 +85,23 @@ def read_description(folder: Path) -> dict[str, Any]:
             "Train the run again."
         )
     return facts
+
+
+def read_versioned(path: Path, newest: int, wrong: str, advice: str) -> dict[str, Any]:
+    """Read a JSON document that carries the number of its format, under checks."""
+    try:
+        document = load_json(path, MAX_DESCRIPTION_BYTES)
+        found = document["format"]
+        if type(found) is not int or found < 1:
+            raise ValueError(f"its format is {found!r}")
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise DamagedRun(f"'{path}' {wrong} ({problem}). {advice}") from problem
+    if found > newest:
+        raise NewerRun(
+            f"'{path}' has format {found}; fdch {__version__} reads formats up to "
+            f"{newest}. Upgrade fdch to open it."
+        )
+    return dict(document)
 
 
 def _no_run(folder: Path) -> MissingRun:

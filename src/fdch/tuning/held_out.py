@@ -32,12 +32,7 @@ class Fold(NamedTuple):
 
 
 class Folds:
-    """A training part in folds, each made when it is needed.
-
-    Args:
-        pairs: The training and validation pairs of a split, never its queries.
-        seed: Of the draw.
-    """
+    """The training part of a split, never its queries, in folds made when needed."""
 
     def __init__(self, pairs: PairedSet, seed: int) -> None:
         if not pairs.labels.any():
@@ -76,12 +71,7 @@ FIRST = 10  # ranks that a person looks at
 def score_held_out(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
 ) -> NDArray[np.float64]:
-    """Score every pair as a query against all the others.
-
-    Args:
-        method: Able to encode.
-        pairs: Held-out pairs with both sides and labels.
-        context: Device and progress.
+    """Score every held-out pair as a query against all the others.
 
     Returns:
         For each pair that shares a label with another one: (AP + precision at 10)

@@ -21,12 +21,7 @@ SHOWN_DIGITS = 3
 
 
 def propose(task: TuningTask, trials: Sequence[Trial]) -> dict[str, Any]:
-    """Choose the settings of the next trial.
-
-    Args:
-        task: What is searched.
-        trials: All trials so far, the defaults first.
-    """
+    """Choose the settings of the next trial, given all so far, the defaults first."""
     firsts = {name: each.first for name, each in task.space.items()}
     if len(trials) == 1 and any(value is not None for value in firsts.values()):
         return {
@@ -48,7 +43,11 @@ def propose(task: TuningTask, trials: Sequence[Trial]) -> dict[str, Any]:
         if trial.state in ("done", "stopped"):
             study.add_trial(_frozen(task, trial, trials[0], distributions))
     drawn = study.ask(distributions).params
-    return {name: _shorten(each, drawn[name]) for name, each in task.space.items()}
+    for name, value in drawn.items():
+        if isinstance(value, float):  # rounded to what people write, inside its range
+            shown = float(f"{value:.{SHOWN_DIGITS}g}")
+            drawn[name] = _clip(task.space[name], shown)
+    return {name: drawn[name] for name in task.space}
 
 
 def is_promising(trial: Trial, step: int, trials: Sequence[Trial]) -> bool:
@@ -56,11 +55,6 @@ def is_promising(trial: Trial, step: int, trials: Sequence[Trial]) -> bool:
 
     After a fold it must be in the better half of all that came as far. In the middle
     of one, where slow learners are still behind, in the better three quarters.
-
-    Args:
-        trial: The trial to judge.
-        step: Where it is.
-        trials: All trials, the defaults first.
     """
     defaults = trials[0]
     own = trial.gain_at(step, defaults)
@@ -123,10 +117,3 @@ def _clip(space: Range | Choice, value: Any) -> Any:
     if value is None:
         return space.middle
     return type(value)(min(max(value, space.low), space.high))
-
-
-def _shorten(space: Range | Choice, value: Any) -> Any:
-    """Round a drawn number to what people write, still inside its range."""
-    if not isinstance(value, float):
-        return value
-    return _clip(space, float(f"{value:.{SHOWN_DIGITS}g}"))

@@ -5,44 +5,38 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
-from fdch.errors import DamagedRun, NewerRun, RunError
-from fdch.files import load_json, make_folder, write_json
+from fdch.errors import DamagedRun, RunError
+from fdch.files import make_folder, write_json
+from fdch.runs.run_files import read_versioned
 
 FORMAT = 1
 FILE = "study.json"
-MAX_BYTES = 64 * 2**20
+WRONG, ADVICE = "cannot be read", "Delete its folder to search from the beginning."
 # Within a fold, networks are scored at these shares of their epochs; the last step
 # of a fold is the trained method.
 SHARES = (0.25, 0.5)
 STEPS = len(SHARES) + 1
+# The best of many trials is partly so by luck: it takes more than one standard
+# error to be called better.
+SURE = 2.0
 State = Literal["running", "done", "stopped", "failed"]
-STATES = ("running", "done", "stopped", "failed")
 
 
 @dataclass
 class Trial:
-    """One set of settings, and how well it has done so far.
+    """One set of settings, and how well it has done so far."""
 
-    Args:
-        number: 0 for the defaults.
-        settings: The searched settings.
-        state: "running"; "done", on all folds; "stopped", as not promising; or
-            "failed", by an error.
-        marks: Scores by step: `STEPS` to a fold, the last of them its result.
-        errors: For each finished fold, the standard error of its gain over the
-            defaults, taken over its pairs.
-        seconds: What each finished fold took.
-        reason: Why it failed.
-    """
-
-    number: int
+    number: int  # 0 for the defaults
     settings: dict[str, Any]
+    # "done" on all folds, "stopped" as not promising, or "failed" by an error
     state: State = "running"
+    # scores by step: `STEPS` to a fold, the last of them its result
     marks: dict[int, float] = field(default_factory=dict)
+    # for each finished fold, the standard error of its gain over its pairs
     errors: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)  # what each finished fold took
     reason: str = ""
 
     @property
@@ -68,21 +62,14 @@ def last_step(fold: int) -> int:
 
 @dataclass
 class Records:
-    """Everything a search knows, written whole after each fold.
-
-    Args:
-        folder: Where it lies.
-        task: Fingerprint of what is searched.
-        trials: All trials, the defaults first.
-        reference: The defaults' score of every held-out pair, by fold.
-        spent: Seconds that the search has taken.
-    """
+    """Everything a search knows, written whole after each fold."""
 
     folder: Path
-    task: str
-    trials: list[Trial]
+    task: str  # fingerprint of what is searched
+    trials: list[Trial]  # all trials, the defaults first
+    # the defaults' score of every held-out pair, by fold
     reference: list[list[float]] = field(default_factory=list)
-    spent: float = 0.0
+    spent: float = 0.0  # seconds that the search has taken
 
     @property
     def defaults(self) -> Trial:
@@ -92,28 +79,22 @@ class Records:
     def save(self) -> None:
         """Write everything, whole or not at all."""
         make_folder(self.folder)
-        write_json(
-            self.folder / FILE,
-            {
-                "format": FORMAT,
-                "task": self.task,
-                "spent": round(self.spent, 3),
-                "reference": self.reference,
-                "trials": [asdict(trial) for trial in self.trials],
-            },
-        )
+        document = {
+            "format": FORMAT,
+            "task": self.task,
+            "spent": round(self.spent, 3),
+            "reference": self.reference,
+            "trials": [asdict(trial) for trial in self.trials],
+        }
+        write_json(self.folder / FILE, document)
 
     @classmethod
     def open(cls, folder: Path, task: str, defaults: Mapping[str, Any]) -> Self:
-        """Read the records of a task, or begin them where there are none.
-
-        Raises:
-            RunError: They belong to another task, or are damaged.
-        """
+        """Read the records of a task, or begin them where there are none."""
         path = folder / FILE
         if not path.exists():
             return cls(folder, task, [Trial(0, dict(defaults))])
-        document = _read(path)
+        document = read_versioned(path, FORMAT, WRONG, ADVICE)
         if document.get("task") != task:
             raise RunError(
                 f"'{folder}' belongs to a search on other data, with another split, "
@@ -126,27 +107,11 @@ class Records:
             _require_sound(trials, reference)
             return cls(folder, task, trials, reference, float(document["spent"]))
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise _damaged(path, problem) from problem
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        document = load_json(path, MAX_BYTES)
-        found = document["format"]
-        if type(found) is not int or found < 1:
-            raise ValueError(f"its format is {found!r}")
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise _damaged(path, problem) from problem
-    if found > FORMAT:
-        raise NewerRun(
-            f"'{path}' has format {found}; this version of fdch reads formats up to "
-            f"{FORMAT}. Upgrade fdch to continue it."
-        )
-    return dict(document)
+            raise DamagedRun(f"'{path}' {WRONG} ({problem}). {ADVICE}") from problem
 
 
 def _trial(document: Mapping[str, Any]) -> Trial:
-    if document["state"] not in STATES:
+    if document["state"] not in get_args(State):
         raise ValueError(f"a trial's state is {document['state']!r}")
     return Trial(
         int(document["number"]),
@@ -171,32 +136,13 @@ def _require_sound(trials: Sequence[Trial], reference: Sequence[object]) -> None
         raise ValueError("the defaults are not whole")
 
 
-def _damaged(path: Path, problem: Exception) -> DamagedRun:
-    return DamagedRun(
-        f"'{path}' cannot be read ({problem}). Delete its folder to search from the "
-        "beginning."
-    )
-
-
-# The best of many trials is partly so by luck: it takes more than one standard
-# error to be called better.
-SURE = 2.0
-
-
 @dataclass(frozen=True)
 class Verdict:
-    """The best trial, compared with the defaults on the same folds.
+    """The best trial, compared with the defaults on the same folds."""
 
-    Args:
-        best: The best of all that were measured on all folds; the defaults
-            themselves where there was no other.
-        gain: Its mean gain over the defaults.
-        error: The standard error of that gain.
-    """
-
-    best: Trial
-    gain: float
-    error: float
+    best: Trial  # of all measured on all folds, or the defaults
+    gain: float  # its mean gain over the defaults
+    error: float  # the standard error of that gain
 
     @property
     def is_better(self) -> bool:
@@ -205,32 +151,21 @@ class Verdict:
 
 
 def choose(trials: Sequence[Trial]) -> Verdict:
-    """Compare all finished trials with the defaults, fold by fold.
-
-    Args:
-        trials: All trials, the defaults first; their folds are those that count.
-    """
+    """Compare all finished trials with the defaults, which come first, fold by fold."""
     defaults = trials[0]
     folds = len(defaults.seconds)
     finished = [
-        trial
+        (statistics.fmean(trial.gains(defaults)), -trial.number, trial)
         for trial in trials[1:]
         if trial.state == "done" and len(trial.seconds) == folds
     ]
     if not finished:
         return Verdict(defaults, 0.0, 0.0)
-    best = max(finished, key=lambda trial: statistics.fmean(trial.gains(defaults)))
-    gains = best.gains(defaults)
-    return Verdict(best, statistics.fmean(gains), _standard_error(gains, best.errors))
-
-
-def _standard_error(gains: Sequence[float], errors: Sequence[float]) -> float:
-    """Give the larger of two: as the folds differ, and as their pairs do.
-
-    Few folds may agree by chance, and one fold has no spread. Only folds, on the
-    other hand, show how much results vary from training to training.
-    """
-    over_pairs = math.sqrt(sum(error**2 for error in errors)) / len(errors)
-    if len(gains) < 2:
-        return over_pairs
-    return max(over_pairs, statistics.stdev(gains) / math.sqrt(len(gains)))
+    gain, _, best = max(finished, key=lambda each: each[:2])
+    # The larger error of two. Few folds may agree by chance, and one fold has no
+    # spread; only folds show how much results vary from training to training.
+    error = math.sqrt(sum(error**2 for error in best.errors)) / len(best.errors)
+    if folds > 1:
+        between = statistics.stdev(best.gains(defaults)) / math.sqrt(folds)
+        error = max(error, between)
+    return Verdict(best, gain, error)

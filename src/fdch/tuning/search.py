@@ -34,16 +34,10 @@ class OutOfTime(Exception):
 
 @dataclass
 class Budget:
-    """Wall-clock time, counted over all sessions of a search.
+    """Wall-clock time, counted over all sessions of a search."""
 
-    Args:
-        seconds: All there is.
-        before: What earlier sessions have spent.
-        clock: Gives the time in seconds.
-    """
-
-    seconds: float
-    before: float = 0.0
+    seconds: float  # all there is
+    before: float = 0.0  # what earlier sessions have spent
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
@@ -64,28 +58,16 @@ class Budget:
         return self.seconds - self.spent
 
 
+@dataclass
 class Search:
-    """Measures the defaults, then proposals, on folds of the training part.
+    """Measures the defaults, then proposals, on folds of the training part."""
 
-    Args:
-        task: What is searched.
-        folds: The pairs.
-        records: Trials so far; kept up to date.
-        budget: How long the search may take.
-        context: Device and progress.
-    """
-
-    def __init__(
-        self,
-        task: TuningTask,
-        folds: Folds,
-        records: Records,
-        budget: Budget,
-        context: Context,
-    ) -> None:
-        self._task, self._folds, self._records = task, folds, records
-        self._budget, self._context = budget, context
-        self._shown = -1
+    task: TuningTask
+    folds: Folds
+    records: Records  # trials so far; kept up to date
+    budget: Budget
+    context: Context
+    _shown: int = -1  # seconds that were reported last
 
     def run(self) -> None:
         """Search until the time or the proposals are used up.
@@ -105,40 +87,39 @@ class Search:
 
     def _measure_defaults(self) -> None:
         """Measure one fold whatever it takes, then as many as the budget is worth."""
-        defaults = self._records.defaults
+        defaults = self.records.defaults
         if not defaults.seconds:
             self._measure(defaults, 0)
-        while self._count < self._worthwhile_folds() and self._affords(1):
+        while self._count < FOLDS and self._affords(1):
+            # the quickest: a first fold may have waited for code to be compiled
+            quickest = max(min(defaults.seconds), 1e-3)
+            if self._count >= int(self.budget.seconds / quickest / SHARE):
+                break
             self._measure(defaults, self._count)
         defaults.state = "done"
 
-    def _worthwhile_folds(self) -> int:
-        # the quickest: a first fold may have waited for code to be compiled
-        quickest = max(min(self._records.defaults.seconds), 1e-3)
-        return min(FOLDS, max(1, int(self._budget.seconds / quickest / SHARE)))
-
     def _next(self) -> Trial | None:
         """Give a trial that was begun, or a new one; None where there is no time."""
-        trials, folds = self._records.trials, self._count
+        trials, folds = self.records.trials, self._count
         for trial in trials[1:]:
             is_open = trial.state in ("running", "done")
             if is_open and len(trial.seconds) < folds:
                 return trial if self._affords(folds - len(trial.seconds)) else None
-        most = TRIALS_PER_SETTING * len(self._task.space)
+        most = TRIALS_PER_SETTING * len(self.task.space)
         if len(trials) > most or not self._affords(folds):
             return None
-        trials.append(Trial(len(trials), propose(self._task, trials)))
+        trials.append(Trial(len(trials), propose(self.task, trials)))
         return trials[-1]
 
     @property
     def _count(self) -> int:
         """Folds that count: those the defaults were measured on."""
-        return len(self._records.defaults.seconds)
+        return len(self.records.defaults.seconds)
 
     def _affords(self, folds: int) -> bool:
         """Tell whether so many folds can be finished, at the slowest seen so far."""
-        slowest = max(max(trial.seconds, default=0) for trial in self._records.trials)
-        return folds * slowest <= self._budget.left
+        slowest = max(max(trial.seconds, default=0) for trial in self.records.trials)
+        return folds * slowest <= self.budget.left
 
     def _run(self, trial: Trial) -> None:
         """Measure a trial on all folds, unless it fails or others do better."""
@@ -156,60 +137,55 @@ class Search:
 
     def _measure(self, trial: Trial, number: int) -> None:
         """Train on a fold and score its held-out pairs."""
-        began = self._budget.spent
-        fold, method = self._folds[number], self._task.build(trial.settings)
+        began = self.budget.spent
+        fold, method = self.folds[number], self.task.build(trial.settings)
 
         def judge(done: int, total: int) -> None:
-            self._judge(trial, method, fold, STEPS * number, done / total)
+            """Score networks on the way, and end the training of hopeless ones."""
+            for step, due in enumerate(SHARES, STEPS * number):
+                if step not in trial.marks and done / total >= due:
+                    trial.marks[step] = float(self._score(method, fold).mean())
+                    if trial.number:
+                        self._require_promising(trial, step)
 
         def tick(update: Update) -> None:
-            if trial.number and self._budget.left < 0:
+            if trial.number and self.budget.left < 0:
                 raise OutOfTime
             self._report()
 
-        context = replace(self._context, progress=tick, judge=judge)
+        context = replace(self.context, progress=tick, judge=judge)
         method.fit(fold.train, context=context)
         scores = self._score(method, fold)
         if trial.number == 0:
-            self._records.reference.append(scores.tolist())
-        gains = scores - self._records.reference[number]
+            self.records.reference.append(scores.tolist())
+        gains = scores - self.records.reference[number]
         trial.marks[last_step(number)] = float(scores.mean())
         trial.errors.append(float(gains.std(ddof=1)) / math.sqrt(len(gains)))
-        trial.seconds.append(round(self._budget.spent - began, 3))
-        if self._budget.spent - self._records.spent >= BETWEEN_SAVES:
+        trial.seconds.append(round(self.budget.spent - began, 3))
+        if self.budget.spent - self.records.spent >= BETWEEN_SAVES:
             self._save()
         self._report()
 
-    def _judge(
-        self, trial: Trial, method: HashMethod, fold: Fold, step: int, share: float
-    ) -> None:
-        """Score networks on the way, and end the training of hopeless ones."""
-        for more, due in enumerate(SHARES):
-            if step + more not in trial.marks and share >= due:
-                trial.marks[step + more] = float(self._score(method, fold).mean())
-                if trial.number:
-                    self._require_promising(trial, step + more)
-
     def _require_promising(self, trial: Trial, step: int) -> None:
-        if not is_promising(trial, step, self._records.trials):
+        if not is_promising(trial, step, self.records.trials):
             raise Unpromising
 
     def _score(self, method: HashMethod, fold: Fold) -> NDArray[np.float64]:
-        context = replace(self._context, progress=lambda update: None)
+        context = replace(self.context, progress=lambda update: None)
         return np.round(score_held_out(method, fold.held_out, context), DECIMALS)
 
     def _save(self) -> None:
-        self._records.spent = self._budget.spent
-        self._records.save()
+        self.records.spent = self.budget.spent
+        self.records.save()
 
     def _report(self) -> None:
         """Report the time that has passed, and the best gain so far."""
-        total = max(1, round(self._budget.seconds))
-        passed = min(total, int(self._budget.spent))
+        total = max(1, round(self.budget.seconds))
+        passed = min(total, int(self.budget.spent))
         if passed <= self._shown:
             return
         self._shown = passed
-        trials = self._records.trials
+        trials = self.records.trials
         values = {"trials": float(len(trials))}
         if trials[0].seconds:
             values["defaults"] = statistics.fmean(trials[0].scores)
@@ -219,4 +195,4 @@ class Search:
                 if trial.state == "done"
             ]
             values["best gain"] = max(gains, default=0.0)
-        self._context.progress(Update("tuning", passed, total, "second", values))
+        self.context.progress(Update("tuning", passed, total, "second", values))

@@ -20,25 +20,15 @@ ADVICE = "Give a file that 'fdch tune' wrote."
 
 @dataclass(frozen=True)
 class SettingsFile:
-    """Settings of a method, and where they come from.
-
-    Args:
-        method: The method's name.
-        bits: Length of the codes that they were found for.
-        seed: Of the split, the folds and learning.
-        settings: Those that differ from the method's defaults.
-        data: Name and fingerprint of the data, and fingerprint of its split.
-        search: Scores, folds, trials and time.
-        remark: What came of the search, in words.
-    """
+    """Settings of a method, and where they come from."""
 
     method: str
-    bits: int
-    seed: int
-    settings: Mapping[str, Any]
-    data: Mapping[str, Any]
-    search: Mapping[str, Any]
-    remark: str = ""
+    bits: int  # length of the codes that they were found for
+    seed: int  # of the split, the folds and learning
+    settings: Mapping[str, Any]  # those that differ from the method's defaults
+    data: Mapping[str, Any]  # name and fingerprint, and the split's
+    search: Mapping[str, Any]  # scores, folds, trials and time
+    remark: str = ""  # what came of the search, in words
 
     def as_text(self) -> dict[str, str]:
         """Give the settings as they are written on a command line."""
@@ -68,12 +58,7 @@ class SettingsFile:
 
     @classmethod
     def read(cls, path: Path) -> "SettingsFile":
-        """Read a file under checks; its settings fit the method it names.
-
-        Raises:
-            SettingError: Saying what is wrong with it; unknown settings all at
-                once, each with the nearest known name.
-        """
+        """Read a file under checks; its settings fit the method it names."""
         document = _document(path)
         kinds = {"method": str, "bits": int, "seed": int, "settings": dict}
         wrong = [

@@ -13,24 +13,15 @@ from fdch.methods._settings import identifying, search_space
 from fdch.methods._space import Choice, Range
 from fdch.tuning.held_out import FOLDS
 
-GIVEN = ("bits", "seed")  # options of their own, not settings to be found
-
 
 @dataclass(frozen=True)
 class TuningTask:
-    """Everything that the scores of trials depend on, but their own settings.
+    """Everything that the scores of trials depend on, but their own settings."""
 
-    Args:
-        method: The defaults that trials are compared with, unfitted.
-        fixed: Settings that the user has chosen; they are not searched.
-        data: Fingerprint of the data.
-        split: Fingerprint of the split whose training part is used.
-    """
-
-    method: HashMethod
-    fixed: Collection[str]
+    method: HashMethod  # the defaults that trials are compared with, unfitted
+    fixed: Collection[str]  # settings that the user has chosen; they are not searched
     data: str
-    split: str
+    split: str  # fingerprint of the split whose training part is used
 
     @cached_property
     def space(self) -> dict[str, Range | Choice]:
@@ -46,30 +37,24 @@ class TuningTask:
         """Make the method with other settings, unfitted."""
         return replace(self.method, **settings)
 
-    def describe(self) -> dict[str, Any]:
-        """Give the task in plain values."""
-        return {
-            "method": self.method.name,
-            "settings": identifying(self.method),
-            "space": {name: asdict(each) for name, each in self.space.items()},
-            "folds": FOLDS,
-            "data": self.data,
-            "split": self.split,
-            "version": __version__,
-        }
-
     @property
     def fingerprint(self) -> str:
         """Tell one task from another, so that their trials are not mixed."""
-        return fingerprint(self.describe())
+        return fingerprint(
+            {
+                "method": self.method.name,
+                "settings": identifying(self.method),
+                "space": {name: asdict(each) for name, each in self.space.items()},
+                "folds": FOLDS,
+                "data": self.data,
+                "split": self.split,
+                "version": __version__,
+            }
+        )
 
 
 def find_space(method: HashMethod, fixed: Collection[str]) -> dict[str, Range | Choice]:
-    """Give what can be searched of a method, fixed settings aside.
-
-    Raises:
-        SettingError: There is nothing.
-    """
+    """Give what can be searched of a method, fixed settings aside."""
     declared = search_space(type(method))
     found = {name: each for name, each in declared.items() if name not in fixed}
     if not found:
@@ -80,9 +65,3 @@ def find_space(method: HashMethod, fixed: Collection[str]) -> dict[str, Range | 
             f"there is nothing to tune in {method.name}: {reason}. Train it as it is."
         )
     return found
-
-
-def changed_settings(method: HashMethod) -> dict[str, Any]:
-    """Give the settings that are not a method's defaults, bits and seed aside."""
-    changed = method.changed_settings()
-    return {name: changed[name] for name in changed if name not in GIVEN}

@@ -19,34 +19,24 @@ from fdch.tuning.held_out import Folds, training_part
 from fdch.tuning.records import SURE, Records, Trial, Verdict, choose
 from fdch.tuning.search import Budget, Search
 from fdch.tuning.settings_file import SettingsFile
-from fdch.tuning.task import TuningTask, changed_settings, find_space
+from fdch.tuning.task import TuningTask, find_space
 
 Clock = Callable[[], float]
+GIVEN = ("bits", "seed")  # options of their own, not settings to be found
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a search has found.
-
-    Args:
-        task: What was searched.
-        pairs: The training part.
-        held_out: Pairs that each fold was scored on.
-        trials: All trials, the defaults first.
-        verdict: The best of them, compared with the defaults.
-        minutes: What the search has taken, earlier sessions included.
-        budget: Minutes that it was given.
-        warnings: What the method warned of, each once.
-    """
+    """What a search has found."""
 
     task: TuningTask
-    pairs: PairedSet
-    held_out: int
-    trials: tuple[Trial, ...]
-    verdict: Verdict
-    minutes: float
-    budget: float
-    warnings: tuple[str, ...] = ()
+    pairs: PairedSet  # the training part
+    held_out: int  # pairs that each fold was scored on
+    trials: tuple[Trial, ...]  # all trials, the defaults first
+    verdict: Verdict  # the best of them, compared with the defaults
+    minutes: float  # what the search has taken, earlier sessions included
+    budget: float  # minutes that it was given
+    warnings: tuple[str, ...] = ()  # what the method warned of, each once
 
     @property
     def chosen(self) -> Trial:
@@ -56,7 +46,8 @@ class Tuning:
     @property
     def settings(self) -> dict[str, Any]:
         """All settings to train with that are not the method's defaults."""
-        return changed_settings(self.task.build(self.chosen.settings))
+        changed = self.task.build(self.chosen.settings).changed_settings()
+        return {name: changed[name] for name in changed if name not in GIVEN}
 
     @property
     def remark(self) -> str:
@@ -79,11 +70,7 @@ class Tuning:
         )
 
     def to_file(self, data: Mapping[str, Any]) -> SettingsFile:
-        """Give the content of settings.toml.
-
-        Args:
-            data: Name and source of the data.
-        """
+        """Give the content of settings.toml; `data` has the data's name and source."""
         method, defaults = self.task.method, self.trials[0]
         return SettingsFile(
             method=method.name,
@@ -144,16 +131,9 @@ def tune_settings(
 ) -> tuple[Tuning, PairedSet]:
     """Read data and search settings on its training part.
 
-    Args:
-        training: What would be trained; `out` is the settings file. Its settings are
-            fixed. An unfinished search there is resumed.
-        minutes: For the search; reading data and computing image features is extra.
-        context: Device and progress.
-        announce: Called with the data and its split before the search.
-        clock: Gives the time in seconds.
-
-    Returns:
-        What was found, and the data.
+    Its `out` is the settings file, its settings are fixed, and an unfinished search is
+    resumed. The minutes are for the search; reading data and computing image features
+    is extra. `announce` is called with the data and its split before the search.
     """
     require_packages()
     method = training.configure()
@@ -179,14 +159,8 @@ def tune(
 ) -> Tuning:
     """Search settings on a training part, resuming an unfinished search.
 
-    Args:
-        task: What is searched.
-        part: Training and validation pairs, features in the place of pictures
-            where the method takes them.
-        out: The settings file; trials are kept in a folder beside it.
-        minutes: For the search.
-        context: Device and progress.
-        clock: Gives the time in seconds.
+    The part has features in the place of pictures where the method takes them.
+    Trials are kept in a folder beside `out`, the settings file.
     """
     folds = Folds(part, task.method.seed)
     records = Records.open(study_folder(out), task.fingerprint, task.defaults)

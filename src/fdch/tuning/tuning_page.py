@@ -1,7 +1,6 @@
 """The page of a search: one file that needs no network."""
 
 import statistics
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LISTED_TRIALS = 200
-
-
-@dataclass(frozen=True)
-class Row:
-    """A trial as the page lists it."""
-
-    trial: Trial
-    score: float | None
-    gain: float | None
-    seconds: float
 
 
 def write_tuning_page(path: Path, found: Tuning, file: SettingsFile) -> None:
@@ -66,24 +55,23 @@ def shown_value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else write_setting(value)
 
 
-def _rows(found: Tuning) -> list[Row]:
+def _rows(found: Tuning) -> list[dict[str, Any]]:
     """List trials, those on all folds first, the best on top."""
-    defaults = found.trials[0]
-    rows = [
-        Row(
-            trial,
-            statistics.fmean(trial.scores) if trial.seconds else None,
-            last_gain(trial, defaults),
-            sum(trial.seconds),
-        )
-        for trial in found.trials
-    ]
     order = {"done": 0, "running": 1, "stopped": 1, "failed": 2}
 
-    def key(row: Row) -> tuple[int, int, float]:
-        gain = -1.0 if row.gain is None else row.gain
-        return order[row.trial.state], -len(row.trial.seconds), -gain
+    def key(row: dict[str, Any]) -> tuple[int, int, float]:
+        trial, gain = row["trial"], -1.0 if row["gain"] is None else row["gain"]
+        return order[trial.state], -len(trial.seconds), -gain
 
+    rows = [
+        {
+            "trial": trial,
+            "score": statistics.fmean(trial.scores) if trial.seconds else None,
+            "gain": last_gain(trial, found.trials[0]),
+            "seconds": sum(trial.seconds),
+        }
+        for trial in found.trials
+    ]
     return sorted(rows, key=key)
 
 

@@ -10,12 +10,12 @@ from fdch.evaluation import (
     Coded,
     CodedPairs,
     Protocol,
-    QueryScores,
     distance_histograms,
     ndcg_at,
-    query_scores,
+    score_files,
     score_galleries,
 )
+from fdch.evaluation.score_files import save_scores, with_queries
 
 KEY = "modality", "image_to_text", "ndcg_at_10"
 
@@ -41,9 +41,8 @@ def scores(sets):
 
 @pytest.fixture
 def file(scores, tmp_path):
-    path = tmp_path / "queries.safetensors"
-    scores.queries.save(path)
-    return path
+    save_scores(tmp_path, scores)
+    return tmp_path / "queries.safetensors"
 
 
 def test_a_query_without_an_answer_is_not_a_number(sets, scores):
@@ -53,12 +52,12 @@ def test_a_query_without_an_answer_is_not_a_number(sets, scores):
     )
     expected = ndcg_at(counts, 10)
     assert np.isnan(expected).any()
-    assert scores.queries.values[KEY] == pytest.approx(expected, nan_ok=True)
-    assert scores.queries.known(KEY).mean() == pytest.approx(scores.means()[KEY])
+    assert scores.queries[KEY] == pytest.approx(expected, nan_ok=True)
+    assert np.nanmean(scores.queries[KEY]) == pytest.approx(scores.means()[KEY])
 
 
 def test_every_mean_has_its_list_and_its_interval(scores):
-    assert set(scores.queries.values) == set(scores.means()) == set(scores.intervals())
+    assert set(scores.queries) == set(scores.means()) == set(scores.intervals())
     assert ("modality", "text_to_image", "partner_recall_at_10") in scores.means()
     for key, (low, high) in scores.intervals().items():
         assert low <= scores.means()[key] + 1e-6
@@ -66,10 +65,11 @@ def test_every_mean_has_its_list_and_its_interval(scores):
 
 
 def test_scores_come_back_as_they_were(scores, file):
-    again = QueryScores.read(file, scores)
-    assert again.values.keys() == scores.queries.values.keys()
-    for key, values in again.values.items():
-        assert np.array_equal(values, scores.queries.values[key], equal_nan=True)
+    again = with_queries(scores, file.parent).queries
+    assert again is not None
+    assert again.keys() == scores.queries.keys()
+    for key, values in again.items():
+        assert np.array_equal(values, scores.queries[key], equal_nan=True)
 
 
 def test_scores_of_another_run_are_refused(sets, scores, file):
@@ -77,7 +77,7 @@ def test_scores_of_another_run_are_refused(sets, scores, file):
     turned = CodedPairs(queries.text, queries.image, both=queries.both)
     other = score_galleries("other", turned, database, scores.protocol)
     with pytest.raises(DataError, match="does not belong to the scores beside it"):
-        QueryScores.read(file, other)
+        with_queries(other, file.parent)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_scores_of_another_run_are_refused(sets, scores, file):
 def test_anything_but_lists_of_known_scores_is_refused(scores, file, name, array):
     save_file({**load_file(file), name: array}, file)
     with pytest.raises(DataError, match="must hold lists of float32"):
-        QueryScores.read(file, scores)
+        with_queries(scores, file.parent)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 7])
@@ -100,22 +100,22 @@ def test_values_that_are_no_scores_are_refused(scores, file, value):
     name, strange = "/".join(KEY), np.full(25, value, dtype=np.float32)
     save_file({**load_file(file), name: strange}, file)
     with pytest.raises(DataError, match="ndcg_at_10 is"):
-        QueryScores.read(file, scores)
+        with_queries(scores, file.parent)
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 100, b"\xff" * 8 + b"{}"])
 def test_a_damaged_file_is_refused(scores, file, content):
     file.write_bytes(content)
     with pytest.raises(DataError, match="cannot be read"):
-        QueryScores.read(file, scores)
+        with_queries(scores, file.parent)
 
 
 def test_a_large_file_is_not_loaded(scores, file, monkeypatch):
-    monkeypatch.setattr(query_scores, "MAX_BYTES", 10)
+    monkeypatch.setattr(score_files, "MAX_QUERIES_BYTES", 10)
     with pytest.raises(DataError, match="over 10 bytes"):
-        QueryScores.read(file, scores)
+        with_queries(scores, file.parent)
 
 
 def test_a_missing_file_is_named(scores, tmp_path):
     with pytest.raises(DataError, match="cannot be read"):
-        QueryScores.read(tmp_path / "no", scores)
+        with_queries(scores, tmp_path / "no")
