@@ -3,7 +3,7 @@
 import pytest
 
 from fdch.bench.search_quality import search_quality
-from fdch.cli.bench_rerank import table
+from fdch.cli.bench.rerank import table
 from fdch.data.splits import SplitSizes
 from fdch.errors import DataError, RunError, SettingError
 from fdch.runs.pipeline import TrainingTask, train_run

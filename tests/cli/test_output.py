@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdch.cli.output import count, plain, require_place, say
+from fdch.cli.shared.output import count, plain, require_place, say
 from fdch.errors import RunError
 
 

@@ -4,7 +4,7 @@ import click
 import pytest
 
 from fdch.cli import cli
-from fdch.cli.values import Addresses, Count
+from fdch.cli.shared.values import Addresses, Count
 
 
 def counts():

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import click
 
 from fdch import __version__
-from fdch.cli.groups import LazyGroup, RootGroup
-from fdch.cli.options import example
+from fdch.cli.shared.groups import LazyGroup, RootGroup
+from fdch.cli.shared.options import example
 
 COMMANDS = {
     "demo": "Train, evaluate, index and search generated pictures, in minutes.",

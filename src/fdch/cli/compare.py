@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.options import (
+from fdch.cli.shared.options import (
     PathName,
     example,
     json_option,
 )
-from fdch.cli.output import note, say, say_json
+from fdch.cli.shared.output import note, say, say_json
 from fdch.errors import DataError, MissingFile, ProtocolMismatch
 
 if TYPE_CHECKING:

@@ -11,18 +11,18 @@ import click
 
 from fdch.cli.demo_search import PICTURES, index_and_search, say_searches
 from fdch.cli.demo_serve import serve_demo
-from fdch.cli.groups import Interrupted
-from fdch.cli.options import (
+from fdch.cli.serve import require_packages
+from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.options import (
     DataName,
     PathName,
     device_option,
     example,
     json_option,
 )
-from fdch.cli.output import note, plain, say, say_json
-from fdch.cli.progress_lines import ProgressPrinter
-from fdch.cli.serve import require_packages
-from fdch.cli.values import seed_option
+from fdch.cli.shared.output import note, plain, say, say_json
+from fdch.cli.shared.progress_lines import ProgressPrinter
+from fdch.cli.shared.values import seed_option
 from fdch.errors import RunError
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def require_own(out: Path) -> None:
 def _train_and_score(
     task: "TrainingTask", context: "Context"
 ) -> tuple["Run", "Evaluation"]:
-    from fdch.cli.data_notes import tell_parts
+    from fdch.cli.shared.data_notes import tell_parts
     from fdch.data.pairs import PairedSet
     from fdch.data.splits import Split
     from fdch.runs.method_scores import evaluate_run

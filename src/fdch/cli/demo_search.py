@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fdch.cli.output import plain, say
 from fdch.cli.search import table
+from fdch.cli.shared.output import plain, say
 
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet

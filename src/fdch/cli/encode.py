@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.options import (
+from fdch.cli.shared.options import (
     DataName,
     PathName,
     device_option,
@@ -15,8 +15,8 @@ from fdch.cli.options import (
     json_option,
     refuse_broken,
 )
-from fdch.cli.output import count, plain, require_place, say, say_json
-from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.shared.output import count, plain, require_place, say, say_json
+from fdch.cli.shared.progress_lines import ProgressPrinter
 from fdch.errors import DataError, UnknownWords
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def command(
     text, but a text must have a word that the run knows.
     """
     target = require_place(out, ".npz", inputs=[data])
-    from fdch.cli.data_notes import tell_data
+    from fdch.cli.shared.data_notes import tell_data
     from fdch.files import write_whole
     from fdch.runs.encoding import encode_pairs
     from fdch.runs.preparation import read_pairs

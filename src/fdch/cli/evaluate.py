@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.options import (
+from fdch.cli.shared.options import (
     DataName,
     PathName,
     broken_option,
@@ -14,8 +14,8 @@ from fdch.cli.options import (
     file_option,
     json_option,
 )
-from fdch.cli.output import count, note, require_place, say, say_json
-from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.shared.output import count, note, require_place, say, say_json
+from fdch.cli.shared.progress_lines import ProgressPrinter
 from fdch.errors import RunError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def command(
     """
     if report is not None:
         report = require_place(report, ".html", ".htm", inputs=[data or ""])
-    from fdch.cli.data_notes import tell_data
+    from fdch.cli.shared.data_notes import tell_data
     from fdch.runs.method_scores import evaluate_run
     from fdch.runs.run import open_run
     from fdch.training.context import Context

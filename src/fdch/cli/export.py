@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from fdch.cli.options import PathName, example, file_option, json_option
-from fdch.cli.output import say, say_json
+from fdch.cli.shared.options import PathName, example, file_option, json_option
+from fdch.cli.shared.output import say, say_json
 
 
 @click.command(

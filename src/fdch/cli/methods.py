@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.options import example, json_option
-from fdch.cli.output import say, say_json
+from fdch.cli.shared.options import example, json_option
+from fdch.cli.shared.output import say, say_json
 
 if TYPE_CHECKING:
     from fdch.methods._base import HashMethod

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.groups import Interrupted
-from fdch.cli.lists import listed, numbers
-from fdch.cli.options import device_option, example, json_option, refuse_broken
-from fdch.cli.output import count, note, say, say_json
-from fdch.cli.progress_lines import ProgressPrinter
-from fdch.cli.split_options import size_options, split_sizes
-from fdch.cli.values import Minutes
+from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.lists import listed, numbers
+from fdch.cli.shared.options import device_option, example, json_option, refuse_broken
+from fdch.cli.shared.output import count, note, say, say_json
+from fdch.cli.shared.progress_lines import ProgressPrinter
+from fdch.cli.shared.split_options import size_options, split_sizes
+from fdch.cli.shared.values import Minutes
 from fdch.errors import RunError, SettingError
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def say_tables(
 
 
 def _announce(pairs: "PairedSet", notes: Sequence[str]) -> None:
-    from fdch.cli.data_notes import tell_data
+    from fdch.cli.shared.data_notes import tell_data
 
     tell_data(pairs)
     for text in notes:

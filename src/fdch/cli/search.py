@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fdch.cli.options import (
+from fdch.cli.shared.options import (
     PathName,
     device_option,
     encoder_option,
@@ -13,8 +13,8 @@ from fdch.cli.options import (
     index_argument,
     json_option,
 )
-from fdch.cli.output import count, note, plain, say, say_json
-from fdch.cli.values import Count, Probability, Where
+from fdch.cli.shared.output import count, note, plain, say, say_json
+from fdch.cli.shared.values import Count, Probability, Where
 
 if TYPE_CHECKING:
     from fdch.evaluation.calibration import Calibration

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import click
 
-from fdch.cli.options import (
+from fdch.cli.shared.options import (
     PathName,
     device_option,
     encoder_option,
     example,
     index_argument,
 )
-from fdch.cli.output import count, note, say
-from fdch.cli.values import Addresses
+from fdch.cli.shared.output import count, note, say
+from fdch.cli.shared.values import Addresses
 
 MEBIBYTE = 2**20
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.groups import Interrupted
-from fdch.cli.options import PathName, example, json_option
-from fdch.cli.output import note, say, say_json
-from fdch.cli.progress_lines import ProgressPrinter, duration
-from fdch.cli.training_options import build_task, read_settings, training_options
+from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.options import PathName, example, json_option
+from fdch.cli.shared.output import note, say, say_json
+from fdch.cli.shared.progress_lines import ProgressPrinter, duration
+from fdch.cli.shared.training_options import build_task, read_settings, training_options
 
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
@@ -59,7 +59,7 @@ def command(
     """
     file = read_settings(settings_file, options) if settings_file else None
     task = build_task(file=file, **options)
-    from fdch.cli.data_notes import tell_parts
+    from fdch.cli.shared.data_notes import tell_parts
     from fdch.index.search.rows import MAX_BITS
     from fdch.runs.pipeline import train_run
     from fdch.runs.run_files import is_finished

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.groups import Interrupted
-from fdch.cli.options import example, file_option, json_option
-from fdch.cli.output import note, require_place, say, say_json
-from fdch.cli.progress_lines import ProgressPrinter
-from fdch.cli.training_options import build_task, training_options
-from fdch.cli.values import Minutes
+from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.options import example, file_option, json_option
+from fdch.cli.shared.output import note, require_place, say, say_json
+from fdch.cli.shared.progress_lines import ProgressPrinter
+from fdch.cli.shared.training_options import build_task, training_options
+from fdch.cli.shared.values import Minutes
 
 if TYPE_CHECKING:
     from fdch.runs.pipeline import TrainingTask
@@ -47,7 +47,7 @@ def command(
     'fdch train DATA --settings FILE', unless the defaults are as good; a page
     beside it shows all trials. Settings given by --set are fixed.
     """
-    from fdch.cli.data_notes import tell_parts
+    from fdch.cli.shared.data_notes import tell_parts
     from fdch.training.context import Context
     from fdch.tuning.tune import (
         page_path,
