@@ -22,12 +22,8 @@ WORDS_AT_A_TIME = 1 << 22
 class Source:
     """Where codes come from.
 
-    Args:
-        kind: "random"; "clustered", around 1,000 centres, a tenth of the bits
-            flipped; "given", some codes over and over, a fiftieth flipped.
-        bits: Length of the codes.
-        seed: Of centres and codes.
-        given: Codes to repeat.
+    "random" codes; "clustered" ones around 1,000 centres, a tenth of the bits
+    flipped; "given" ones over and over, a fiftieth flipped.
     """
 
     kind: Kind
@@ -38,9 +34,8 @@ class Source:
     def __post_init__(self) -> None:
         if self.bits % 8:
             raise SettingError(f"codes of {self.bits} bits are not whole bytes.")
-        if self.kind == "given" and (
-            self.given is None or self.given.bits != self.bits
-        ):
+        has_given = self.given is not None and self.given.bits == self.bits
+        if self.kind == "given" and not has_given:
             raise SettingError(f"no codes of {self.bits} bits were given.")
 
     def draw(self, number: int, purpose: int) -> Codes:

@@ -27,13 +27,7 @@ Settings = Mapping[str, Any]
 
 
 class PlainNetwork(nn.Module):
-    """Image, text and fusion network of stage 1.
-
-    Args:
-        features: Number of image features.
-        words: Number of words.
-        settings: Those of FDCH.
-    """
+    """Image, text and fusion network of stage 1, with the settings of FDCH."""
 
     def __init__(self, features: int, words: int, settings: Settings) -> None:
         super().__init__()
@@ -76,7 +70,14 @@ def plain_stage_one(
     T = torch.from_numpy(texts.toarray().astype(np.float32)).to(device)
     Y = torch.from_numpy(labels.astype(np.float32)).to(device)
     network = _first_network(X.shape[1], T.shape[1], settings).to(device)
-    schedule = _schedule(settings)
+    schedule = Schedule(
+        settings["stage_one_epochs"],
+        settings["batch_size"],
+        settings["learning_rate"],
+        settings["final_learning_rate"],
+        settings["weight_decay"],
+        settings["optimizer"],
+    )
     optimizer = torch.optim.AdamW(
         network.parameters(),
         lr=settings["learning_rate"],
@@ -128,17 +129,6 @@ def _run_epoch(
         optimizer.step()
         total += loss.detach() * b / n
     return total
-
-
-def _schedule(settings: Settings) -> Schedule:
-    return Schedule(
-        settings["stage_one_epochs"],
-        settings["batch_size"],
-        settings["learning_rate"],
-        settings["final_learning_rate"],
-        settings["weight_decay"],
-        settings["optimizer"],
-    )
 
 
 def _first_network(features: int, words: int, settings: Settings) -> PlainNetwork:

@@ -5,44 +5,31 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fdch.cli.shared.options import (
-    PathName,
-    device_option,
-    encoder_option,
-    example,
-    index_argument,
-    json_option,
-)
-from fdch.cli.shared.output import count, note, plain, say, say_json
-from fdch.cli.shared.values import Count, Probability, Where
+from fdch.cli.shared import options
+from fdch.cli.shared.output import count, lay_out, note, plain, say, say_json
 
 if TYPE_CHECKING:
     from fdch.evaluation.calibration import Calibration
-    from fdch.evaluation.tables import Table
-    from fdch.index.store import Condition
     from fdch.retrieval.params import QueryKind
     from fdch.retrieval.results import Results
 
 QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")
 
 
-@click.command(
-    "search",
-    epilog=example("fdch search scenes.index --text beach -k 5 --where scene=beach"),
+@options.command(
+    "search", "fdch search scenes.index --text beach -k 5 --where scene=beach"
 )
-@index_argument
+@options.index
 @click.option("--text", metavar="WORDS", help="Find what fits these words.")
-@click.option("--image", type=PathName(), metavar="FILE", help="... this picture.")
+@options.path("--image", metavar="FILE", help="... this picture.")
 @click.option("--id", "name", metavar="ID", help="... an item of the index.")
+@options.count("-k", help="Results at most: 10, or all of them within a radius.")
 @click.option(
-    "-k", type=Count(), help="Results at most: 10, or all of them within a radius."
-)
-@click.option(
-    "--radius", type=Count(0), metavar="R", help="Results within R bits only."
+    "--radius", type=options.Count(0), metavar="R", help="Results within R bits only."
 )
 @click.option(
     "--where",
-    type=Where(),
+    type=options.condition,
     multiple=True,
     metavar="CONDITION",
     help="'column=value', also != < <= > >=, or 'column in a,b'; 'label' stands for "
@@ -54,13 +41,13 @@ QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")
 )
 @click.option(
     "--min-probability",
-    type=Probability(),
+    type=options.PROBABILITY,
     metavar="P",
     help="Only results that are relevant with at least this probability.",
 )
-@encoder_option
-@device_option
-@json_option
+@options.encoder
+@options.device
+@options.json
 def command(
     index: str,
     text: str | None,
@@ -71,7 +58,7 @@ def command(
     as_json: bool,
     k: int | None,
     radius: int | None,
-    where: "tuple[Condition, ...]",
+    where: "tuple[options.Condition, ...]",
     rerank: bool,
     min_probability: float | None,
 ) -> None:
@@ -100,8 +87,14 @@ def command(
         return
     if unknown := found.query.get("unknown_words"):
         note(f"words not known to the model: {plain(' '.join(unknown), 200)}")
-    say_results(found)
-    if not found.results and min_probability is not None and calibration:
+    took = f"{count(found.scanned, 'code')} in {found.milliseconds:.1f} ms"
+    if found.results:
+        say(table(found))
+        note(f"{count(len(found), 'result')} from {took}")
+        return
+    say("nothing fits")
+    note(f"searched {took}")
+    if min_probability is not None and calibration:
         kind = "pair" if kinds[0] == "id" else kinds[0]
         note(_advise_less(calibration, kind, min_probability))
 
@@ -115,22 +108,9 @@ def _advise_less(calibration: "Calibration", kind: str, least: float) -> str:
     return f"{reason}; give a lower --min-probability, or train with more pairs"
 
 
-def say_results(found: "Results") -> None:
-    """Print results as a table, and what it took."""
-    took = f"{count(found.scanned, 'code')} in {found.milliseconds:.1f} ms"
-    if found.results:
-        say(table(found))
-        note(f"{count(len(found), 'result')} from {took}")
-    else:
-        say("nothing fits")
-        note(f"searched {took}")
-
-
-def table(found: "Results") -> "Table":
+def table(found: "Results") -> str:
     """Lay results out for a terminal."""
-    from fdch.evaluation.tables import Table
-
-    rows = tuple(
+    rows = (
         (
             each.distance,
             "" if each.probability is None else f"{each.probability:.2f}",
@@ -140,4 +120,4 @@ def table(found: "Results") -> "Table":
         )
         for each in found
     )
-    return Table(("bits", "probable", "id", "text", "labels"), rows)
+    return lay_out(("bits", "probable", "id", "text", "labels"), rows)

@@ -1,23 +1,18 @@
 """`fdch bench encode`: one text and one picture, by torch and by ONNX Runtime."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import click
-
-from fdch.cli.shared.options import PathName, device_option, example, json_option
-from fdch.cli.shared.output import say, say_json
-from fdch.cli.shared.values import count_option
-
-if TYPE_CHECKING:
-    from fdch.evaluation.tables import Table
+from fdch.cli.bench._figures import show_spread
+from fdch.cli.shared import options
+from fdch.cli.shared.output import lay_out, report
 
 
-@click.command("encode", epilog=example("fdch bench encode runs/first --repeats 1"))
-@click.argument("run", type=PathName())
-@count_option("--repeats", default=5, help="Turns of each side.")
-@device_option
-@json_option
+@options.command("encode", "fdch bench encode runs/first --repeats 1")
+@options.run
+@options.count("--repeats", default=5, help="Turns of each side.")
+@options.device
+@options.json
 def command(run: Path, repeats: int, device: str, as_json: bool) -> None:
     """Time the encoding of one text and one picture, torch and ONNX.
 
@@ -29,27 +24,20 @@ def command(run: Path, repeats: int, device: str, as_json: bool) -> None:
     from fdch.training.context import Context
 
     context = Context(device=device)
-    result = {"benchmark": "encode", **encoder_speed(open_run(run, context), repeats,
-                                                     context)}  # fmt: skip
-    if as_json:
-        say_json(result)
-    else:
-        say(table(result))
+    found = encoder_speed(open_run(run, context), repeats, context)
+    report({"benchmark": "encode", **found}, as_json, table(found))
 
 
-def table(result: dict[str, Any]) -> "Table":
+def table(result: dict[str, Any]) -> str:
     """Lay the result out for a terminal."""
-    from fdch.evaluation.tables import Table
-
-    rows = tuple(
+    rows = (
         (
             f"one {side}",
             f"{result[side]['torch_milliseconds']:.3f}",
             f"{result[side]['onnx_milliseconds']:.3f}",
-            f"{result[side]['ratio']['median']:.2f} "
-            f"({result[side]['ratio']['min']:.2f}-{result[side]['ratio']['max']:.2f})",
+            show_spread(result[side]["ratio"]),
         )
         for side in ("text", "picture")
         if side in result
     )
-    return Table(("", "torch ms", "ONNX ms", "times faster"), rows)
+    return lay_out(("", "torch ms", "ONNX ms", "times faster"), rows)

@@ -1,32 +1,26 @@
 """`fdch bench evaluate`: the evaluation beside the loop that this field copies."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import click
-
-from fdch.cli.shared.options import example, json_option
-from fdch.cli.shared.output import count, say, say_json
+from fdch.cli.bench._figures import show_agreement, show_mebibytes, show_three
+from fdch.cli.shared import options
+from fdch.cli.shared.output import count, lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
-from fdch.cli.shared.values import count_option
-
-if TYPE_CHECKING:
-    from fdch.evaluation.tables import Table
 
 
-@click.command(
-    "evaluate",
-    epilog=example("fdch bench evaluate --queries 100 --database 5000 --repeats 1"),
+@options.command(
+    "evaluate", "fdch bench evaluate --queries 100 --database 5000 --repeats 1"
 )
-@count_option("--queries", default=2000)
-@count_option("--database", default=184_577, help="Items searched.")
-@count_option("--bits", default=64, help="Length of the codes.")
-@count_option("--repeats", default=3, help="Turns of each side.")
-@count_option(
+@options.count("--queries", default=2000)
+@options.count("--database", default=184_577, help="Items searched.")
+@options.count("--bits", default=64, help="Length of the codes.")
+@options.count("--repeats", default=3, help="Turns of each side.")
+@options.count(
     "--loop-queries",
     metavar="N",
     help="Time the loop on N queries only and scale its time up.",
 )
-@json_option
+@options.json
 def command(as_json: bool, **sizes: Any) -> None:
     """Time the evaluation beside a loop of sorts.
 
@@ -37,42 +31,28 @@ def command(as_json: bool, **sizes: Any) -> None:
 
     with ProgressPrinter() as progress:
         result = evaluate_benchmark(**sizes, progress=progress)
-    if as_json:
-        say_json(result)
-    else:
-        say(table(result))
+    report(result, as_json, _table(result))
 
 
-def table(result: dict[str, Any]) -> "Table":
-    """Lay the result out for a terminal."""
-    from fdch.evaluation.tables import Table
-
+def _table(result: dict[str, Any]) -> str:
     sides = {
         "fdch, seconds": "ours_seconds",
         "loop of sorts, seconds": "loop_seconds",
         "times faster": "ratio",
     }
-    rows = tuple(
-        (name, *(f"{result[key][part]:.3g}" for part in ("median", "min", "max")))
-        for name, key in sides.items()
-    )
-    return Table(("", "median", "least", "most"), rows, _notes(result))
-
-
-def _notes(result: dict[str, Any]) -> tuple[str, ...]:
-    agreement, memory = result["agreement"], result["peak_memory_bytes"]
+    rows = ((name, *show_three(result[key])) for name, key in sides.items())
+    agreement, memory = result["agreement"], result["peak_memory_bytes"]["after_ours"]
     agrees = agreement["stable_agrees"] and agreement["untied_agrees"]
-    answers = "the same" if agrees else "DIFFERENT"
     notes = [
         f"{result['queries']:,} queries, {result['database']:,} items, "
         f"{result['bits']} bits, {result['labels']} labels; "
         f"{count(result['repeats'], 'turn')} each; engine {result['engine']}",
-        f"answers where they must agree (no ties, or database order): {answers}",
+        "answers where they must agree (no ties, or database order): "
+        f"{show_agreement(agrees)}",
     ]
     if result["loop_scaled"]:
-        notes.append(
-            f"the loop ran {result['loop_queries']:,} queries; its time is scaled up"
-        )
-    if memory["after_ours"] is not None:
-        notes.append(f"peak memory of our side: {memory['after_ours'] / 2**20:,.0f} MB")
-    return tuple(notes)
+        some = f"{result['loop_queries']:,} queries"
+        notes.append(f"the loop ran {some}; its time is scaled up")
+    if memory is not None:
+        notes.append(f"peak memory of our side: {show_mebibytes(memory)[0]} MB")
+    return lay_out(("", "median", "least", "most"), rows, notes)

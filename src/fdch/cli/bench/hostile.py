@@ -1,22 +1,18 @@
 """`fdch bench hostile`: how soon the service rejects hostile requests."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import click
-
+from fdch.cli.bench._figures import show_mebibytes
+from fdch.cli.serve import require_packages
+from fdch.cli.shared import options
 from fdch.cli.shared.groups import Failure
-from fdch.cli.shared.options import example, json_option
-from fdch.cli.shared.output import count, say, say_json
+from fdch.cli.shared.output import count, lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
-from fdch.cli.shared.values import count_option
-
-if TYPE_CHECKING:
-    from fdch.evaluation.tables import Table
 
 
-@click.command("hostile", epilog=example("fdch bench hostile --repeats 1"))
-@count_option("--repeats", default=3, help="Turns of all requests.")
-@json_option
+@options.command("hostile", "fdch bench hostile --repeats 1")
+@options.count("--repeats", default=3, help="Turns of all requests.")
+@options.json
 def command(repeats: int, as_json: bool) -> None:
     """Time how the service rejects hostile requests.
 
@@ -27,26 +23,19 @@ def command(repeats: int, as_json: bool) -> None:
     last byte of the reply and include waiting for slow bodies. The exit code is 1
     if a status is wrong, a request takes more than a second, or a search fails.
     """
-    from fdch.cli.serve import require_packages
-
     require_packages()
-    from fdch.bench.refusals import refusal_benchmark
+    from fdch.bench.hostile.refusals import refusal_benchmark
 
     with ProgressPrinter() as progress:
         result = refusal_benchmark(repeats, progress)
-    if as_json:
-        say_json(result)
-    else:
-        say(table(result))
+    report(result, as_json, table(result))
     require_refused(result)
 
 
-def table(result: dict[str, Any]) -> "Table":
+def table(result: dict[str, Any]) -> str:
     """Lay the result out for a terminal, the slowest first."""
-    from fdch.evaluation.tables import Table
-
     requests = sorted(result["requests"], key=lambda each: -each["milliseconds"])
-    rows = tuple(
+    rows = [
         (
             each["name"],
             "/".join(map(str, each["statuses"])),
@@ -54,10 +43,8 @@ def table(result: dict[str, Any]) -> "Table":
             f"{each['milliseconds']:.1f}",
         )
         for each in requests
-    )
-    right = result["right_requests"]
-    held = " and ".join(f"{each / 2**20:,.0f}" for each in result["memory_bytes"])
-    slowest = requests[0]
+    ]
+    right, slowest = result["right_requests"], requests[0]
     notes = (
         f"{count(len(rows), 'request')}, {count(result['repeats'], 'time')} each: "
         f"{len(result['wrong'])} with a wrong status, {len(result['slow'])} over a "
@@ -65,10 +52,11 @@ def table(result: dict[str, Any]) -> "Table":
         f"bodies are waited for {1000 * result['body_seconds']:.0f} ms",
         f"{count(right['sent'], 'search', 'searches')} in between: {right['failed']} "
         f"failed, the slowest in {right['milliseconds']:.0f} ms",
-        f"memory before and after, in MiB: {held}",
-        "the service goes on" if result["goes_on"] else "the service does NOT go on",
+        "memory before and after, in MiB: "
+        f"{' and '.join(show_mebibytes(*result['memory_bytes']))}",
+        f"the service {'goes on' if result['goes_on'] else 'does NOT go on'}",
     )
-    return Table(("request", "status", "due", "ms"), rows, notes)
+    return lay_out(("request", "status", "due", "ms"), rows, notes)
 
 
 def require_refused(result: dict[str, Any]) -> None:

@@ -1,35 +1,29 @@
 """`fdch bench index`: what an index folder costs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from fdch.cli.shared.options import example, json_option
-from fdch.cli.shared.output import say, say_json
+from fdch.cli.shared import options
+from fdch.cli.shared.output import lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
-from fdch.cli.shared.values import count_option, seed_option
-
-if TYPE_CHECKING:
-    from fdch.evaluation.tables import Table
 
 
-@click.command(
-    "index", epilog=example("fdch bench index --codes 20000 --items 500 --repeats 1")
-)
-@count_option("--codes", default=10_000_000, metavar="N")
-@count_option("--items", default=100_000, metavar="N")
-@count_option("--bits", default=64, help="Length of the codes.")
-@count_option("-k", default=100, help="Answers to a query.")
-@count_option("--repeats", default=5, help="Turns of short measurements.")
+@options.command("index", "fdch bench index --codes 20000 --items 500 --repeats 1")
+@options.count("--codes", default=10_000_000, metavar="N")
+@options.count("--items", default=100_000, metavar="N")
+@options.count("--bits", default=64, help="Length of the codes.")
+@options.count("-k", default=100, help="Answers to a query.")
+@options.count("--repeats", default=5, help="Turns of short measurements.")
 @click.option(
     "--place",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
     help="Where to create the indexes; they are deleted at the end.",
 )
-@seed_option()
-@json_option
+@options.seed()
+@options.json
 def command(as_json: bool, place: Path | None, **sizes: Any) -> None:
     """Measure an index folder: making, opening, searching, filtering.
 
@@ -40,15 +34,13 @@ def command(as_json: bool, place: Path | None, **sizes: Any) -> None:
 
     with ProgressPrinter() as progress:
         result = folder_benchmark(FolderSizes(**sizes), place, progress)
-    say_json({"benchmark": "index", **result}) if as_json else say(table(result))
+    report({"benchmark": "index", **result}, as_json, _table(result))
 
 
-def table(result: dict[str, Any]) -> "Table":
-    """Lay the result out for a terminal."""
-    from fdch.evaluation.tables import Table
-
+def _table(result: dict[str, Any]) -> str:
     codes, items = result["codes"], result["items"]
     memory = codes["memory_over_codes"]
+    again = items["filtered_again_seconds"]
     rows = [
         ("create", f"{codes['create_seconds']:.1f} s"),
         ("open", _milliseconds(codes["open_seconds"]["median"])),
@@ -60,24 +52,17 @@ def table(result: dict[str, Any]) -> "Table":
         ("items added a second", f"{items['added_a_second']:,.0f}"),
         ("on disk, bytes an item", f"{items['disk_bytes_an_item']:.0f}"),
     ]
-    rows += [
-        (
-            f"one query where {condition}; again",
-            f"{_milliseconds(times['median'])}; {_milliseconds(again['median'])}",
-        )
-        for (condition, times), again in zip(
-            items["filtered_search_seconds"].items(),
-            items["filtered_again_seconds"].values(),
-            strict=True,
-        )
-    ]
+    for condition, times in items["filtered_search_seconds"].items():
+        first, second = times["median"], again[condition]["median"]
+        shown = f"{_milliseconds(first)}; {_milliseconds(second)}"
+        rows.append((f"one query where {condition}; again", shown))
     notes = (
         f"{codes['number']:,} codes with running numbers; {items['number']:,} items "
         f"with columns; {result['bits']} bits, k = {result['k']}",
         "memory is the most this process held while it searched, Python included",
     )
-    return Table(("", ""), tuple(rows), notes)
+    return lay_out(("", ""), rows, notes)
 
 
-def _milliseconds(taken: float) -> str:
-    return f"{1000 * taken:.1f} ms"
+def _milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:.1f} ms"

@@ -1,36 +1,29 @@
 """`fdch bench methods`: time and memory of the shallow methods."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from fdch.cli.shared.lists import listed, numbers
-from fdch.cli.shared.options import example, file_option, json_option
-from fdch.cli.shared.output import note, require_place, say, say_json
+from fdch.cli.shared import options
+from fdch.cli.shared.output import lay_out, note, report, require_place
 from fdch.cli.shared.progress_lines import ProgressPrinter
-from fdch.cli.shared.values import count_option
-
-if TYPE_CHECKING:
-    from fdch.evaluation.tables import Table
 
 USUAL_SCALING = "1000,2000,5000,10000"
 GIGABYTE = 10**9
 
 
-@click.command(
+@options.command(
     "methods",
-    epilog=example(
-        "fdch bench methods --methods dch --pairs 200 --image-width 64 --words 50 "
-        "--bits 16"
-    ),
+    "fdch bench methods --methods dch --pairs 200 --image-width 64 --words 50 "
+    "--bits 16",
 )
-@count_option("--pairs", default=5000, help="Pairs to fit on.")
-@count_option("--image-width", default=4096, help="Image features.")
-@count_option("--words", default=1386, help="Columns of the texts.")
-@count_option("--bits", default=64, help="Length of the codes.")
+@options.count("--pairs", default=5000, help="Pairs to fit on.")
+@options.count("--image-width", default=4096, help="Image features.")
+@options.count("--words", default=1386, help="Columns of the texts.")
+@options.count("--bits", default=64, help="Length of the codes.")
 @click.option("--methods", metavar="A,B", help="All shallow ones if not given.")
-@count_option(
+@options.count(
     "--encode-pairs",
     default=184_577,
     help="Pairs to encode; only LSSH does all, other times are scaled.",
@@ -40,12 +33,14 @@ GIGABYTE = 10**9
     metavar="N,N",
     help=f"Fit on so many pairs, too; with --plot {USUAL_SCALING} if not given.",
 )
-@file_option("--plot", help="Draw cost against pairs, as .svg, .pdf or .png.")
-@json_option
+@options.path("--plot", help="Draw cost against pairs, as .svg, .pdf or .png.")
+@options.json
 def command(
     plot: Path | None,
     methods: str | None,
     scaling: str | None,
+    image_width: int,
+    words: int,
     as_json: bool,
     **sizes: int,
 ) -> None:
@@ -55,61 +50,37 @@ def command(
     is measured in a process of its own; its memory counts Python, its libraries
     and the data.
     """
-    from fdch.bench.methods import (
-        Sizes,
-        methods_benchmark,
-        plot_format,
-        write_scaling_plot,
-    )
+    from fdch.bench import methods as benchmark
     from fdch.bench.workload import Workload
 
     if plot is not None:
         plot = require_place(plot)
-        plot_format(plot)
+        benchmark.plot_format(plot)
         scaling = scaling or USUAL_SCALING
-    chosen_sizes = Sizes(
-        sizes["pairs"],
-        sizes["bits"],
-        sizes["encode_pairs"],
-        tuple(numbers("--scaling", scaling)) if scaling else (),
-        Workload(sizes["image_width"], sizes["words"]),
-    )
+    numbers = options.split_numbers(scaling, "--scaling") if scaling else []
+    workload = Workload(image_width, words)
+    chosen = None if methods is None else options.split_names(methods, "--methods")
     with ProgressPrinter() as progress:
-        chosen = listed(methods, "--methods") if methods is not None else None
-        result = methods_benchmark(chosen_sizes, chosen, progress)
+        wanted = benchmark.Sizes(**sizes, scaling=numbers, workload=workload)
+        result = benchmark.methods_benchmark(wanted, chosen, progress)
     if plot is not None:
-        write_scaling_plot(plot, result)
+        benchmark.write_scaling_plot(plot, result)
         note(f"plot: {plot}")
-    say_json(result) if as_json else say(table(result))
+    report(result, as_json, _table(result))
 
 
-def table(result: dict[str, Any]) -> "Table":
-    """Lay the result out for a terminal."""
-    from fdch.evaluation.tables import Table
-
-    header = (
-        "method",
-        "fit, s",
-        "memory, GB",
-        "image/s",
-        "text/s",
-        "unified/s",
-        f"{result['encode_pairs']:,} pairs, s",
-        "grows as",
-    )
-    rows = tuple(_row(name, found) for name, found in result["methods"].items())
-    failed = [
-        f"{name}: {found['failed']}"
-        for name, found in result["methods"].items()
-        if "failed" in found
-    ]
+def _table(result: dict[str, Any]) -> str:
+    header = ("method", "fit, s", "memory, GB", "image/s", "text/s", "unified/s")
+    found = result["methods"]
     notes = (
         f"{result['pairs']:,} pairs of {result['image_width']:,} image features and "
         f"{result['words']:,} words, {result['bits']} bits",
         "~ scaled from fewer pairs; growth of the time to fit with the number of pairs",
-        *failed,
+        *(f"{name}: {one['failed']}" for name, one in found.items() if "failed" in one),
     )
-    return Table(header, rows, notes)
+    rows = (_row(name, one) for name, one in found.items())
+    encoded = f"{result['encode_pairs']:,} pairs, s"
+    return lay_out((*header, encoded, "grows as"), rows, notes)
 
 
 def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
@@ -118,18 +89,12 @@ def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
     if "failed" in found:
         return name, *["-"] * 6, growth
     peak, encoding = found["peak_memory_bytes"], found["encoding"]
-    rates = [
-        f"{encoding['sides'][side]['pairs_per_second']:,.0f}"
-        if side in encoding["sides"]
-        else "-"
-        for side in ("image", "text", "unified")
-    ]
-    about = "~" if encoding["is_scaled"] else ""
+    sides = (encoding["sides"].get(side) for side in ("image", "text", "unified"))
     return (
         name,
         f"{found['fit_seconds']:.1f}",
         "-" if peak is None else f"{peak / GIGABYTE:.2f}",
-        *rates,
-        f"{about}{encoding['seconds_for_all']:,.1f}",
+        *(f"{side['pairs_per_second']:,.0f}" if side else "-" for side in sides),
+        f"{'~' if encoding['is_scaled'] else ''}{encoding['seconds_for_all']:,.1f}",
         growth,
     )

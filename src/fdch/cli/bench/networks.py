@@ -1,16 +1,11 @@
 """`fdch bench networks`: layers written here beside those they stand in for."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import click
-
-from fdch.cli.shared.options import example, json_option
-from fdch.cli.shared.output import say, say_json
+from fdch.cli.bench._figures import show_three
+from fdch.cli.shared import options
+from fdch.cli.shared.output import lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
-from fdch.cli.shared.values import count_option
-
-if TYPE_CHECKING:
-    from fdch.evaluation.tables import Table
 
 TITLES = {
     "response_norm": "response normalisation of CNN-F, forward and backward",
@@ -19,9 +14,9 @@ TITLES = {
 }
 
 
-@click.command("networks", epilog=example("fdch bench networks --repeats 1"))
-@count_option("--repeats", default=5, help="Turns of each side.")
-@json_option
+@options.command("networks", "fdch bench networks --repeats 1")
+@options.count("--repeats", default=5, help="Turns of each side.")
+@options.json
 def command(repeats: int, as_json: bool) -> None:
     """Time our layers beside torch's own.
 
@@ -32,23 +27,18 @@ def command(repeats: int, as_json: bool) -> None:
 
     with ProgressPrinter() as progress:
         result = networks_benchmark(repeats, progress=progress)
-    say_json(result) if as_json else say(table(result))
+    report(result, as_json, _table(result))
 
 
-def table(result: dict[str, Any]) -> "Table":
-    """Lay the result out for a terminal."""
-    from fdch.evaluation.tables import Table
-
-    rows = tuple(
+def _table(result: dict[str, Any]) -> str:
+    rows = (
         (
             TITLES[name],
-            *(
-                f"{1000 * part[side]['median']:.3g}"
-                for side in ("ours_seconds", "peer_seconds")
-            ),
-            *(f"{part['ratio'][which]:.3g}" for which in ("median", "min", "max")),
+            f"{1000 * part['ours_seconds']['median']:.3g}",
+            f"{1000 * part['peer_seconds']['median']:.3g}",
+            *show_three(part["ratio"]),
         )
         for name, part in result["parts"].items()
     )
     header = ("", "ours, ms", "peer, ms", "times faster", "least", "most")
-    return Table(header, rows, (f"{result['repeats']} turns each, medians",))
+    return lay_out(header, rows, (f"{result['repeats']} turns each, medians",))

@@ -1,25 +1,19 @@
 """`fdch bench rerank`: what re-ranking adds, and whether probabilities hold."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import click
-
-from fdch.cli.shared.options import PathName, device_option, example, json_option
-from fdch.cli.shared.output import say, say_json
-from fdch.cli.shared.progress_lines import ProgressPrinter
-from fdch.cli.shared.values import count_option, seed_option
-
-if TYPE_CHECKING:
-    from fdch.evaluation.tables import Table
+from fdch.cli.shared import options
+from fdch.cli.shared.output import lay_out, report
+from fdch.cli.shared.progress_lines import show_progress
 
 
-@click.command("rerank", epilog=example("fdch bench rerank runs/first"))
-@click.argument("run", type=PathName())
-@count_option("--queries", default=500, help="Pairs used as queries.")
-@seed_option("Of their choice.")
-@device_option
-@json_option
+@options.command("rerank", "fdch bench rerank runs/first")
+@options.run
+@options.count("--queries", default=500, help="Pairs used as queries.")
+@options.seed("Of their choice.")
+@options.device
+@options.json
 def command(run: Path, queries: int, seed: int, device: str, as_json: bool) -> None:
     """Measure what re-ranking adds, and whether probabilities hold.
 
@@ -28,33 +22,24 @@ def command(run: Path, queries: int, seed: int, device: str, as_json: bool) -> N
     """
     from fdch.bench.search_quality import search_quality
     from fdch.runs.run import open_run
-    from fdch.training.context import Context
 
-    with ProgressPrinter() as progress:
-        context = Context(progress, device)
+    with show_progress(device) as context:
         result = search_quality(open_run(run, context), queries, seed, context)
-    if as_json:
-        say_json(result)
-    else:
-        say(table(result))
+    report(result, as_json, table(result))
 
 
-def table(result: dict[str, Any]) -> "Table":
+def table(result: dict[str, Any]) -> str:
     """Lay the result out for a terminal."""
-    from fdch.evaluation.tables import Table
-
-    names = {"plain": "", "reranked": "re-ranked"}
-    rows = tuple(
-        (turn.replace("_to_", " → ") if way == "plain" else "", name, *found.values())
-        for turn, ways in result["turns"].items()
-        for (way, name), found in zip(names.items(), ways.values(), strict=True)
-    )
-    chances = result["chance"].values()
+    rows = []
+    for turn, ways in result["turns"].items():
+        rows.append((turn.replace("_to_", " → "), "", *ways["plain"].values()))
+        rows.append(("", "re-ranked", *ways["reranked"].values()))
+    chances = " and ".join(map("{:.4f}".format, result["chance"].values()))
     notes = (
         f"{result['method']}, {result['bits']} bits, model {result['model'][:12]}; "
         f"{result['queries']:,} queries, {result['gallery']:,} items, none of them "
-        f"seen in training; chance {' and '.join(map('{:.4f}'.format, chances))}",
+        f"seen in training; chance {chances}",
         "said: mean probability of the first 10, to be compared with their precision",
     )
     header = ("", "", "precision@10", "mAP@100", "said", "calibration error")
-    return Table(header, rows, notes)
+    return lay_out(header, rows, notes)

@@ -1,62 +1,57 @@
 """`fdch bench search`: exact search beside FAISS."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.shared.lists import listed, numbers
-from fdch.cli.shared.options import example, file_option, json_option
-from fdch.cli.shared.output import say, say_json
+from fdch.cli.bench._figures import show_agreement, show_spread
+from fdch.cli.shared import options
+from fdch.cli.shared.output import lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
+from fdch.errors import DataError, SettingError, suggestion
 
 if TYPE_CHECKING:
     from fdch.codes import Codes
-    from fdch.evaluation.tables import Table
 
+KINDS = ("random", "clustered")
 PARTS = ("scan", "compacted")
 
 
-@click.command(
-    "search",
-    epilog=example(
-        "fdch bench search --sizes 20000 --batches 1,10 --threads 1 --repeats 1"
-    ),
+@options.command(
+    "search", "fdch bench search --sizes 20000 --batches 1,10 --threads 1 --repeats 1"
 )
-@click.option("--sizes", default="1000000", show_default=True, metavar="N,N")
-@click.option("--bits", default="64", show_default=True, metavar="N,N")
-@click.option("--batches", default="1,100,2000", show_default=True, metavar="N,N")
-@click.option("--threads", default="1,2", show_default=True, metavar="N,N")
+@click.option("--sizes", default="1000000", metavar="N,N")
+@click.option("--bits", default="64", metavar="N,N")
+@click.option("--batches", default="1,100,2000", metavar="N,N")
+@click.option("--threads", default="1,2", metavar="N,N")
 @click.option(
     "--kinds",
-    default="random,clustered",
-    show_default=True,
+    default=",".join(KINDS),
     metavar="A,B",
     help="Codes: random, clustered (1,000 centres, a tenth of the bits flipped).",
 )
 @click.option(
     "--parts",
-    default="scan,compacted",
-    show_default=True,
+    default=",".join(PARTS),
     metavar="A,B",
     help="The scan, and what compaction adds: groups and buckets.",
 )
-@click.option("-k", default=100, show_default=True, help="Answers to a query.")
-@click.option("--repeats", default=3, show_default=True, help="Turns of each side.")
-@click.option(
+@options.count("-k", default=100, help="Answers to a query.")
+@options.count("--repeats", default=3, help="Turns of each side.")
+@options.count(
     "--peer-queries",
     default=200,
-    show_default=True,
     metavar="N",
     help="Time FAISS on N queries of a batch at most and scale its time up.",
 )
-@file_option(
+@options.path(
     "--codes", help="Codes from 'fdch encode'; they are repeated with noise instead."
 )
-@click.option("--seed", default=0, show_default=True)
-@json_option
+@options.seed()
+@options.json
 def command(
-    as_json: bool, parts: str, kinds: str, codes: Path | None, **sizes: Any
+    as_json: bool, parts: str, kinds: str, codes: Path | None, **given: Any
 ) -> None:
     """Time exact search beside FAISS.
 
@@ -66,53 +61,45 @@ def command(
     After compaction: groups beside IndexBinaryIVF with as many probes as exact
     answers need, buckets beside IndexBinaryMultiHash. Answers are checked.
     """
-    from fdch.bench.compacted import compacted_benchmark
-    from fdch.bench.scan import Sizes, scan_benchmark
+    from fdch.bench.search.compacted import compacted_benchmark
+    from fdch.bench.search.scan import Sizes, scan_benchmark
 
-    wanted, given = _known("--parts", listed(parts), PARTS), None
+    measures = {"scan": scan_benchmark, "compacted": compacted_benchmark}
+    wanted = _split_known(parts, "--parts", PARTS)
     for name in ("sizes", "bits", "batches", "threads"):
-        sizes[name] = numbers(f"--{name}", sizes[name])
-    sizes["kinds"] = _known("--kinds", listed(kinds), ("random", "clustered"))
-    if codes is not None:
-        given = _read_codes(codes)
-        sizes.update(kinds=("given",), bits=(given.bits,))
+        given[name] = options.split_numbers(given[name], f"--{name}")
+    given["kinds"] = _split_known(kinds, "--kinds", KINDS)
+    own = None if codes is None else _read_codes(codes)
+    if own is not None:
+        given |= {"kinds": ("given",), "bits": (own.bits,)}
     result: dict[str, Any] = {"benchmark": "search"}
     with ProgressPrinter() as progress:
-        if "scan" in wanted:
-            result["scan"] = scan_benchmark(Sizes(**sizes), given, progress)
-        if "compacted" in wanted:
-            result["compacted"] = compacted_benchmark(Sizes(**sizes), given, progress)
-    if as_json:
-        say_json(result)
-        return
-    say("\n\n".join(str(table) for table in tables(result)))
+        for name in PARTS:
+            if name in wanted:
+                result[name] = measures[name](Sizes(**given), own, progress)
+    report(result, as_json, "\n\n".join(_tables(result)))
 
 
-def tables(result: dict[str, Any]) -> "list[Table]":
-    """Lay the result out for a terminal."""
+def _tables(result: dict[str, Any]) -> list[str]:
     found = []
     if "scan" in result:
         found.append(_scan_table(result["scan"]))
     if "compacted" in result:
-        found += [
-            _nearest_table(result["compacted"]),
-            _within_table(result["compacted"]),
-        ]
+        cases = result["compacted"]["cases"]
+        found += [_nearest_table(cases), _within_table(cases)]
     return found
 
 
-def _scan_table(result: dict[str, Any]) -> "Table":
-    from fdch.evaluation.tables import Table
-
-    rows = tuple(
+def _scan_table(result: dict[str, Any]) -> str:
+    rows = (
         (
             _gallery(case),
             f"{case['batch']:,}",
             str(case["threads"]),
             f"{case['queries_per_second']:,.0f}",
-            _spread(case["ratio"]),
-            _spread(case["of_bound"]),
-            _agreement(case),
+            show_spread(case["ratio"]),
+            show_spread(case["of_bound"]),
+            show_agreement(case["answers_agree"]),
         )
         for case in result["cases"]
     )
@@ -123,36 +110,31 @@ def _scan_table(result: dict[str, Any]) -> "Table":
         f"of the counting loop's speed: median {bound['median']:.2f}, "
         f"least {bound['min']:.2f}",
     )
-    heads = ("scan", "batch", "threads", "queries/s", "x FAISS", "of bound", "answers")
-    return Table(heads, rows, notes)
+    header = ("scan", "batch", "threads", "queries/s", "x FAISS", "of bound", "answers")
+    return lay_out(header, rows, notes)
 
 
-def _nearest_table(result: dict[str, Any]) -> "Table":
-    from fdch.evaluation.tables import Table
-
-    rows = tuple(
+def _nearest_table(cases: list[dict[str, Any]]) -> str:
+    rows = (
         (
             _gallery(case),
             f"{case['groups']:,}",
-            f"{case['nearest']['queries_per_second']['median']:,.0f}",
-            f"{case['nearest']['ivf_queries_per_second']['median']:,.0f}",
-            str(case["nearest"]["ivf_probes"] or "not exact"),
-            _spread(case["nearest"]["ratio"]),
-            _spread(case["nearest"]["scan_ratio"]),
-            _agreement(case["nearest"]),
+            f"{found['queries_per_second']['median']:,.0f}",
+            f"{found['ivf_queries_per_second']['median']:,.0f}",
+            str(found["ivf_probes"] or "not exact"),
+            show_spread(found["ratio"]),
+            show_spread(found["scan_ratio"]),
+            show_agreement(found["answers_agree"]),
         )
-        for case in result["cases"]
+        for case, found in ((case, case["nearest"]) for case in cases)
     )
-    heads = ("groups", "number", "queries/s", "IVF", "probes", "x IVF", "x scan",
-             "answers")  # fmt: skip
+    header = ("groups", "number", "queries/s", "IVF", "probes", "x IVF", "x scan")
     notes = ("batches of 1,000, one thread; x scan in batches of 100",)
-    return Table(heads, rows, notes)
+    return lay_out((*header, "answers"), rows, notes)
 
 
-def _within_table(result: dict[str, Any]) -> "Table":
-    from fdch.evaluation.tables import Table
-
-    rows = tuple(
+def _within_table(cases: list[dict[str, Any]]) -> str:
+    rows = (
         (
             _gallery(case),
             str(one["radius"]),
@@ -160,41 +142,32 @@ def _within_table(result: dict[str, Any]) -> "Table":
             one["peer"],
             f"{one['peer_microseconds']['median']:,.1f}",
             f"{one['ratio']:.2f}",
-            _agreement(one),
+            show_agreement(one["answers_agree"]),
         )
-        for case in result["cases"]
+        for case in cases
         for one in case["within"]
     )
-    notes = tuple(
+    notes = (
         f"{_gallery(case)}: {case['bytes_per_code']:.1f} bytes a code in memory"
-        for case in result["cases"]
+        for case in cases
     )
-    heads = ("radius", "R", "us", "beside", "us", "times faster", "answers")
-    return Table(heads, rows, notes)
+    header = ("radius", "R", "us", "beside", "us", "times faster", "answers")
+    return lay_out(header, rows, notes)
 
 
 def _gallery(case: dict[str, Any]) -> str:
     return f"{case['size']:,} {case['kind']}, {case['bits']} bits"
 
 
-def _spread(values: dict[str, Any]) -> str:
-    return f"{values['median']:.2f} ({values['min']:.2f}-{values['max']:.2f})"
-
-
-def _agreement(case: dict[str, Any]) -> str:
-    return "the same" if case["answers_agree"] else "DIFFERENT"
-
-
-def _known(option: str, found: list[str], known: tuple[str, ...]) -> tuple[str, ...]:
-    from fdch.errors import SettingError, suggestion
-
+def _split_known(text: str, option: str, known: tuple[str, ...]) -> list[str]:
+    found = options.split_names(text)
     for name in found:
         if name not in known:
             raise SettingError(
                 f"{option} takes {', '.join(known)}; got '{name}'"
                 f"{suggestion(name, known)}"
             )
-    return tuple(found)
+    return found
 
 
 def _read_codes(path: Path) -> "Codes":
@@ -204,14 +177,12 @@ def _read_codes(path: Path) -> "Codes":
     import numpy as np
 
     from fdch.codes import Codes
-    from fdch.errors import DataError
 
     try:
         with np.load(path, allow_pickle=False) as arrays:
             side = "unified" if "unified" in arrays else "image"
-            packed, bits = arrays[side], int(arrays["bits"])
+            return Codes(arrays[side], int(arrays["bits"]))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as problem:
         raise DataError(
             f"'{path}' has no codes ({problem}). Write some with 'fdch encode'."
         ) from problem
-    return Codes(cast(Any, packed), bits)

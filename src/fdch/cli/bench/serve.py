@@ -1,60 +1,52 @@
 """`fdch bench serve`: the service beside FAISS behind FastAPI."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from fdch.cli.shared.lists import numbers
-from fdch.cli.shared.options import example, json_option
-from fdch.cli.shared.output import say, say_json
+from fdch.cli.bench._figures import show_agreement, show_mebibytes, show_spread
+from fdch.cli.serve import require_packages
+from fdch.cli.shared import options
+from fdch.cli.shared.output import lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
-from fdch.cli.shared.values import Count, Seconds, count_option, seed_option
-
-if TYPE_CHECKING:
-    from fdch.evaluation.tables import Table
 
 NAMES = {"fdch": "fdch serve", "threads": "FAISS, in threads", "loop": "FAISS, in turn"}
 
 
-@click.command(
-    "serve",
-    epilog=example("fdch bench serve --sizes 20000 --seconds 1 --repeats 1"),
-)
-@click.option("--sizes", default="1000000", show_default=True, metavar="N,N")
+@options.command("serve", "fdch bench serve --sizes 20000 --seconds 1 --repeats 1")
+@click.option("--sizes", default="1000000", metavar="N,N")
 @click.option(
     "--kind",
     default="random",
-    show_default=True,
     type=click.Choice(["random", "clustered"]),
     help="Codes: random, or around 1,000 centres.",
 )
-@count_option("--clients", default=64, help="Concurrent clients.")
+@options.count("--clients", default=64, help="Concurrent clients.")
 @click.option(
     "--seconds",
-    type=Seconds(),
+    type=options.duration("seconds"),
     default=10.0,
-    show_default=True,
     help="Length of each side's turn.",
 )
-@count_option("--repeats", default=3, help="Turns of each side.")
+@options.count("--repeats", default=3, help="Turns of each side.")
 @click.option(
     "--requests",
-    type=Count(0),
+    type=options.Count(0),
     default=0,
+    show_default=False,
     metavar="N",
     help="Then send N requests to the service and watch its memory.",
 )
-@count_option("-k", default=20, help="Results to a query.")
-@count_option("--bits", default=64, help="Length of the codes.")
+@options.count("-k", default=20, help="Results to a query.")
+@options.count("--bits", default=64, help="Length of the codes.")
 @click.option(
     "--encoder",
     default="torch",
-    show_default=True,
     type=click.Choice(["torch", "onnx"]),
     help="What encodes the service's queries; the peer's are by torch.",
 )
-@seed_option()
-@json_option
+@options.seed()
+@options.json
 def command(as_json: bool, sizes: str, **more: Any) -> None:
     """Time the service beside FAISS behind FastAPI.
 
@@ -63,57 +55,40 @@ def command(as_json: bool, sizes: str, **more: Any) -> None:
     two variants of which the faster counts. A second process runs many clients,
     each waiting for its answer; the sides take turns.
     """
-    from fdch.cli.serve import require_packages
-
     require_packages()
-    from fdch.bench.service import Sizes, serve_benchmark
+    from fdch.bench.serving.throughput import Sizes, serve_benchmark
 
-    wanted = Sizes(numbers("--sizes", sizes), **more)
+    wanted = Sizes(options.split_numbers(sizes, "--sizes"), **more)
     with ProgressPrinter() as progress:
         result = serve_benchmark(wanted, progress)
-    if as_json:
-        say_json(result)
-        return
-    say("\n\n".join(str(table(case, result)) for case in result["cases"]))
+    tables = (table(case, result) for case in result["cases"])
+    report(result, as_json, "\n\n".join(tables))
 
 
-def table(case: dict[str, Any], result: dict[str, Any]) -> "Table":
+def table(case: dict[str, Any], result: dict[str, Any]) -> str:
     """Lay one case out for a terminal."""
-    from fdch.evaluation.tables import Table
-
-    rows = tuple(
+    rows = (
         (
             NAMES[name],
-            _spread(side["per_second"], 0),
-            *(
-                f"{side['milliseconds'][p]['median']:.1f}"
-                for p in ("p50", "p95", "p99")
-            ),
+            show_spread(side["per_second"], 0),
+            *(f"{each['median']:.1f}" for each in side["milliseconds"].values()),
             f"{side['processor_milliseconds']['median']:.2f}",
             str(side["errors"]),
-            f"{side['memory_bytes'][-1] / 2**20:,.0f}",
+            *show_mebibytes(side["memory_bytes"][-1]),
         )
         for name, side in case["sides"].items()
     )
-    heads = (
-        f"{case['size']:,} {case['kind']}", "queries/s", "p50 ms", "p95", "p99",
-        "CPU ms", "errors", "MiB",
-    )  # fmt: skip
-    answers = "the same" if case["answers_agree"] else "DIFFERENT"
+    header = ("queries/s", "p50 ms", "p95", "p99", "CPU ms", "errors", "MiB")
     notes = [
         f"{result['clients']} clients, k = {result['k']}, {result['bits']} bits, "
-        f"encoder {result['encoder']}; {_spread(case['ratio'], 2)} times the faster "
-        f"one of FAISS {result['faiss']}; answers {answers}"
+        f"encoder {result['encoder']}; {show_spread(case['ratio'])} times the faster "
+        f"one of FAISS {result['faiss']}; answers "
+        f"{show_agreement(case['answers_agree'])}"
     ]
     if watched := case["watched"]:
-        held = ", ".join(f"{each / 2**20:,.0f}" for each in watched["memory_bytes"])
+        held = ", ".join(show_mebibytes(*watched["memory_bytes"]))
         notes.append(
             f"memory over {watched['requests']:,} requests, in MiB: {held}; "
             f"{watched['errors']} errors"
         )
-    return Table(heads, rows, tuple(notes))
-
-
-def _spread(values: dict[str, Any], digits: int) -> str:
-    low, middle, high = (values[name] for name in ("min", "median", "max"))
-    return f"{middle:,.{digits}f} ({low:,.{digits}f}-{high:,.{digits}f})"
+    return lay_out((f"{case['size']:,} {case['kind']}", *header), rows, notes)

@@ -3,41 +3,33 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from fdch.cli.shared.options import (
-    DataName,
-    broken_option,
-    example,
-    file_option,
-    json_option,
-)
+from fdch.cli.shared import options
 from fdch.cli.shared.output import (
-    NAMED,
     count,
+    lay_out,
     note,
     plain,
+    report,
     require_place,
-    say,
-    say_json,
+    show_reason,
+    show_some,
 )
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 if TYPE_CHECKING:
-    from fdch.data.pairs import Broken
     from fdch.report.inspection import Inspection
 
 LISTED_LABELS = 20
 
 
-@click.command(
-    "inspect", epilog=example("fdch data inspect scenes:100 --page samples.html")
-)
-@click.argument("data", type=DataName())
-@file_option("--page", help="Write a page of samples with pictures.")
-@broken_option("skip", "List broken rows and pictures, or refuse at the first.")
-@json_option
-def command(data: str, page: Path | None, broken: "Broken", as_json: bool) -> None:
+@options.command("inspect", "fdch data inspect scenes:100 --page samples.html")
+@options.data
+@options.path("--page", help="Write a page of samples with pictures.")
+@options.broken("skip", "List broken rows and pictures, or refuse at the first.")
+@options.json
+def command(
+    data: str, page: Path | None, broken: "options.Broken", as_json: bool
+) -> None:
     """Count pairs, labels and words; find broken files.
 
     Chance mAP is the score of a random ranking; a method is worth what it scores
@@ -46,7 +38,7 @@ def command(data: str, page: Path | None, broken: "Broken", as_json: bool) -> No
     if page is not None:
         page = require_place(page, ".html", ".htm", inputs=[data])
     from fdch.data.pairs import PairedSet
-    from fdch.report.inspection import inspect_pairs
+    from fdch.report.inspection import inspect_pairs, write_inspection
 
     with ProgressPrinter() as progress:
         pairs = PairedSet.read(data, broken=broken)
@@ -55,45 +47,41 @@ def command(data: str, page: Path | None, broken: "Broken", as_json: bool) -> No
         note(f"note: {text}")
     found = inspect_pairs(pairs)
     if page is not None:
-        from fdch.report.inspection import write_inspection
-
         write_inspection(page, pairs, found)
         note(f"page: {page}")
-    if as_json:
-        say_json(found.to_json() | {"notes": list(pairs.notes)})
-    else:
-        say_inspection(found)
+    document = found.to_json() | {"notes": list(pairs.notes)}
+    report(
+        document,
+        as_json,
+        f"{found.name}, fingerprint {found.fingerprint}",
+        *(f"{name:<18} {value}" for name, value in _facts(found)),
+        f"\n{_label_table(found)}",
+        *_broken_rows(found),
+    )
 
 
-def say_inspection(found: "Inspection") -> None:
-    """Print counts, then labels, then broken rows."""
-    from fdch.evaluation.tables import Table
-
-    say(f"{found.name}, fingerprint {found.fingerprint}")
-    for name, value in _facts(found):
-        say(f"{name:<18} {value}")
-    say()
+def _label_table(found: "Inspection") -> str:
     whole = max(found.pairs, 1)
     labels = list(found.labels.items())
-    rows = tuple(
+    rows = (
         (plain(name, 40), f"{number:>9,}", f"{number / whole:>6.1%}")
         for name, number in labels[:LISTED_LABELS]
     )
     more = len(labels) - LISTED_LABELS
     notes = (f"and {more:,} more labels",) if more > 0 else ()
-    say(Table(("label", f"{'pairs':>9}", " share"), rows, notes))
-    say_skipped(found.skipped)
+    return lay_out(("label", f"{'pairs':>9}", " share"), rows, notes)
 
 
-def say_skipped(skipped: tuple[tuple[str, str], ...]) -> None:
-    """Print broken rows, the first few by name."""
-    if not skipped:
-        return
-    say("\nbroken rows, left out of all counts above:")
-    for row, reason in skipped[:NAMED]:
-        say(f"  {plain(row, 60)}: {plain(reason, 300)}")
-    if len(skipped) > NAMED:
-        say(f"  and {len(skipped) - NAMED:,} more; --json lists all")
+def _broken_rows(found: "Inspection") -> list[str]:
+    if not found.skipped:
+        return []
+    lines = show_some(
+        found.skipped, lambda row: show_reason(*row), "more; --json lists all"
+    )
+    return [
+        "\nbroken rows, left out of all counts above:",
+        *(f"  {line}" for line in lines),
+    ]
 
 
 def _facts(found: "Inspection") -> list[tuple[str, str]]:
@@ -108,14 +96,13 @@ def _facts(found: "Inspection") -> list[tuple[str, str]]:
         facts.append(("labels per pair", str(found.labels_per_pair)))
     if found.chance is not None:
         sample = "" if found.chance.exact else ", from a sample"
-        facts.append(
-            ("chance mAP", f"{found.chance.map:.4f}, a random ranking's{sample}")
-        )
+        shown = f"{found.chance.map:.4f}, a random ranking's{sample}"
+        facts.append(("chance mAP", shown))
     facts.append(("different words", f"{found.words:,}"))
     if found.words_per_text is not None:
         facts.append(("words per text", str(found.words_per_text)))
     if found.frequent_words:
-        words = ", ".join(plain(word) for word in found.frequent_words)
+        words = ", ".join(map(plain, found.frequent_words))
         facts.append(("frequent words", plain(words, 100)))
     if found.picture_sizes is not None:
         facts.append(("longer side", f"{found.picture_sizes} pixels (sample)"))
@@ -124,9 +111,7 @@ def _facts(found: "Inspection") -> list[tuple[str, str]]:
     for side, part in found.duplicates.items():
         shown = "none"
         if part.groups:
-            shown = (
-                f"{part.pairs:,} pairs in {count(part.groups, 'group')}, "
-                f"the largest of {part.largest:,}"
-            )
+            groups = count(part.groups, "group")
+            shown = f"{part.pairs:,} pairs in {groups}, the largest of {part.largest:,}"
         facts.append((f"identical {side}", shown))
     return facts

@@ -1,11 +1,11 @@
-"""What the commands that change an index print."""
+"""What the commands that fill an index print."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fdch.cli.shared.groups import Failure, Interrupted
-from fdch.cli.shared.output import count, note, say
+from fdch.cli.shared.output import count, note, note_skipped, say, say_json
 from fdch.errors import FdchError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def interruptible(index: "Index") -> Iterator[None]:
+def explain_interruption(index: "Index") -> Iterator[None]:
     """Say at Ctrl-C what the index keeps."""
     try:
         yield
@@ -25,7 +25,7 @@ def interruptible(index: "Index") -> Iterator[None]:
 
 
 @contextmanager
-def filling(index: "Index") -> Iterator[None]:
+def explain_filling(index: "Index") -> Iterator[None]:
     """Say of an index just made, where filling it ends early, that it is there."""
     try:
         yield
@@ -51,15 +51,19 @@ def describe_added(name: str, index: "Index", added: "AddedPairs") -> dict[str, 
     }
 
 
-def say_added(
-    document: dict[str, Any], pairs: "PairedSet | None", added: "AddedPairs"
+def report_added(
+    document: dict[str, Any],
+    added: "AddedPairs",
+    pairs: "PairedSet | None",
+    as_json: bool,
 ) -> None:
     """Print what is in the index now, and what was skipped on the way."""
-    from fdch.cli.shared.data_notes import tell_skipped
-
+    if as_json:
+        say_json(document)
+        return
     for text in () if pairs is None else pairs.notes:
         note(f"note: {text}")
-    tell_skipped(added.skipped)
+    note_skipped(added.skipped)
     joined = f", {added.joined:,} of them joined halves" if added.joined else ""
     done = f"{added.new:,} new, {added.replaced:,} replaced{joined}"
     say(f"index   {document['index']}")

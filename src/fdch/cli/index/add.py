@@ -1,34 +1,20 @@
 """`fdch index add`: pairs or ready codes into an index."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import click
-
-from fdch.cli.index._added import describe_added, interruptible, say_added
-from fdch.cli.shared.options import (
-    DataName,
-    device_option,
-    example,
-    index_argument,
-    json_option,
-    refuse_broken,
-)
-from fdch.cli.shared.output import say_json
-from fdch.cli.shared.progress_lines import ProgressPrinter
-
-if TYPE_CHECKING:
-    from fdch.data.pairs import Broken
+from fdch.cli.index._added import describe_added, explain_interruption, report_added
+from fdch.cli.shared import options
+from fdch.cli.shared.progress_lines import show_progress
 
 
-@click.command("add", epilog=example("fdch index add scenes.index scenes:320"))
-@index_argument
-@click.argument("data", type=DataName())
-@refuse_broken
-@device_option
-@json_option
+@options.command("add", "fdch index add scenes.index scenes:320")
+@options.index
+@options.data
+@options.refuse_broken
+@options.device
+@options.json
 def command(
-    index: str, data: str, broken: "Broken", device: str, as_json: bool
+    index: str, data: str, broken: "options.Broken", device: str, as_json: bool
 ) -> None:
     """Encode pairs and add them to an index.
 
@@ -40,20 +26,17 @@ def command(
     from fdch.retrieval.index import Index
     from fdch.runs.code_files import holds_codes
     from fdch.runs.preparation import read_pairs
-    from fdch.training.context import Context
 
-    with ProgressPrinter() as progress:
-        context = Context(progress, device)
-        with Index.open(index, writable=True, context=context) as opened:
-            pairs = None
-            with interruptible(opened):
-                if holds_codes(Path(data)):
-                    added = opened.add_encoded(data)
-                else:
-                    pairs = read_pairs(data, broken, context)
-                    added = opened.add(pairs, broken=broken, progress=progress)
-            document = describe_added(index, opened, added)
-    if as_json:
-        say_json(document)
-    else:
-        say_added(document, pairs, added)
+    pairs = None
+    with (
+        show_progress(device) as context,
+        Index.open(index, writable=True, context=context) as opened,
+    ):
+        with explain_interruption(opened):
+            if holds_codes(Path(data)):
+                added = opened.add_encoded(data)
+            else:
+                pairs = read_pairs(data, broken, context)
+                added = opened.add(pairs, broken=broken, progress=context.progress)
+        document = describe_added(index, opened, added)
+    report_added(document, added, pairs, as_json)

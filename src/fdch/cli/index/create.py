@@ -2,44 +2,27 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from fdch.cli.index._added import describe_added, filling, say_added
-from fdch.cli.shared.options import (
-    DataName,
-    PathName,
-    device_option,
-    example,
-    index_argument,
-    json_option,
-    refuse_broken,
-)
-from fdch.cli.shared.output import say, say_json
-from fdch.cli.shared.progress_lines import ProgressPrinter
-
-if TYPE_CHECKING:
-    from fdch.data.pairs import Broken
+from fdch.cli.index._added import describe_added, explain_filling, report_added
+from fdch.cli.shared import options
+from fdch.cli.shared.output import say
+from fdch.cli.shared.progress_lines import show_progress
 
 
-@click.command(
-    "create",
-    epilog=example("fdch index create scenes.index --run runs/first scenes:300"),
-)
-@index_argument
-@click.option(
-    "--run", required=True, type=PathName(), help="The trained run that encodes."
-)
-@click.argument("data", type=DataName(), required=False)
-@refuse_broken
-@device_option
-@json_option
+@options.command("create", "fdch index create scenes.index --run runs/first scenes:300")
+@options.index
+@options.path("--run", required=True, help="The trained run that encodes.")
+@click.argument("data", type=options.DataName(), required=False)
+@options.refuse_broken
+@options.device
+@options.json
 def command(
     index: str,
     run: Path,
     data: str | None,
-    broken: "Broken",
+    broken: "options.Broken",
     device: str,
     as_json: bool,
 ) -> None:
@@ -54,25 +37,19 @@ def command(
     from fdch.retrieval.index import Index
     from fdch.runs.preparation import read_pairs
     from fdch.runs.run import open_run
-    from fdch.training.context import Context
 
     require_free(index)  # before pictures are read for it
-    with ProgressPrinter() as progress:
-        context = Context(progress, device)
+    with show_progress(device) as context:
         opened = open_run(run, context)
         pairs = None if data is None else read_pairs(data, broken, context)
         with Index.create(index, opened, context=context) as made:
             added = AddedPairs()
             if pairs is not None:
-                with filling(made):
-                    added = made.add(pairs, broken=broken, progress=progress)
+                with explain_filling(made):
+                    added = made.add(pairs, broken=broken, progress=context.progress)
             document = describe_added(index, made, added)
-    if as_json:
-        say_json(document)
-        return
-    say_added(document, pairs, added)
-    quoted = shlex.quote(index)
-    if data is None:
-        say(f"next    fdch index add {quoted} pairs.csv")
-    else:
-        say(f"next    fdch search {quoted} --text WORDS")
+    report_added(document, added, pairs, as_json)
+    if not as_json:
+        name = shlex.quote(index)
+        add, search = f"index add {name} pairs.csv", f"search {name} --text WORDS"
+        say(f"next    fdch {add if data is None else search}")

@@ -2,27 +2,23 @@
 
 import click
 
-from fdch.cli.shared.options import example, index_argument, index_folder, json_option
-from fdch.cli.shared.output import NAMED, count, note, plain, say, say_json
+from fdch.cli.shared import options
+from fdch.cli.shared.output import count, note, plain, report, show_some
 from fdch.cli.shared.progress_lines import ProgressPrinter
-from fdch.cli.shared.values import Count
 
 SHOWN = 20
 
 
-@click.command(
-    "duplicates", epilog=example("fdch index duplicates scenes.index --radius 0")
-)
-@index_argument
+@options.command("duplicates", "fdch index duplicates scenes.index --radius 0")
+@options.index
 @click.option(
     "--radius",
-    type=Count(0),
+    type=options.Count(0),
     default=0,
-    show_default=True,
     metavar="R",
     help="Bits in which neighbours may differ.",
 )
-@json_option
+@options.json
 def command(index: str, radius: int, as_json: bool) -> None:
     """Find items that are nearly the same.
 
@@ -30,19 +26,26 @@ def command(index: str, radius: int, as_json: bool) -> None:
     largest groups are printed; --json gives all. Similarity is the model's: the
     longer the codes, the more alike are items with equal ones.
     """
+    from fdch.index.opening import require_folder
     from fdch.index.storage.folder import CodeFolder
 
-    with ProgressPrinter() as progress, CodeFolder.open(index_folder(index)) as folder:
+    path = require_folder(index)
+    with ProgressPrinter() as progress, CodeFolder.open(path) as folder:
         found = folder.duplicates(radius, progress)
     groups = sorted(found, key=len, reverse=True)
-    if as_json:
-        say_json({"index": index, "radius": radius, "groups": groups})
-        return
-    for group in groups[:SHOWN]:
-        named = ", ".join(plain(name, 60) for name in group[:NAMED])
-        more = f" and {len(group) - NAMED:,} more" if len(group) > NAMED else ""
-        say(f"{len(group):6,}  {named}{more}")
-    if len(groups) > SHOWN:
+    if not as_json and len(groups) > SHOWN:
         note(f"and {len(groups) - SHOWN:,} smaller groups; --json gives all")
     held = count(sum(map(len, groups)), "item")
-    say(f"{count(len(groups), 'group')} of {held} within {count(radius, 'bit')}")
+    report(
+        {"index": index, "radius": radius, "groups": groups},
+        as_json,
+        *(
+            f"{len(group):6,}  {', '.join(show_some(group, _show_name))}"
+            for group in groups[:SHOWN]
+        ),
+        f"{count(len(groups), 'group')} of {held} within {count(radius, 'bit')}",
+    )
+
+
+def _show_name(name: str) -> str:
+    return plain(name, 60)

@@ -2,21 +2,15 @@
 
 from pathlib import Path
 
-import click
-
-from fdch.cli.shared.options import PathName, example, index_argument, json_option
-from fdch.cli.shared.output import count, say, say_json
+from fdch.cli.shared import options
+from fdch.cli.shared.output import count, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
-@click.command(
-    "export", epilog=example("fdch index export scenes.index --out items.jsonl")
-)
-@index_argument
-@click.option(
-    "--out", required=True, type=PathName(), help="File to make: one item a line."
-)
-@json_option
+@options.command("export", "fdch index export scenes.index --out items.jsonl")
+@options.index
+@options.path("--out", required=True, help="File to make: one item a line.")
+@options.json
 def command(index: str, out: Path, as_json: bool) -> None:
     """Write all items as lines of JSON, with their codes.
 
@@ -27,7 +21,5 @@ def command(index: str, out: Path, as_json: bool) -> None:
 
     with ProgressPrinter() as progress:
         items = export_items(index, out, progress)
-    if as_json:
-        say_json({"index": index, "out": str(out), "items": items})
-    else:
-        say(f"{out}: {count(items, 'item')}")
+    document = {"index": index, "out": str(out), "items": items}
+    report(document, as_json, f"{out}: {count(items, 'item')}")

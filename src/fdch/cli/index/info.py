@@ -1,14 +1,14 @@
 """`fdch index info`: what an index holds."""
 
-import click
+from contextlib import closing
 
-from fdch.cli.shared.options import example, index_argument, json_option
-from fdch.cli.shared.output import plain, say, say_json
+from fdch.cli.shared import options
+from fdch.cli.shared.output import plain, report
 
 
-@click.command("info", epilog=example("fdch index info scenes.index"))
-@index_argument
-@json_option
+@options.command("info", "fdch index info scenes.index")
+@options.index
+@options.json
 def command(index: str, as_json: bool) -> None:
     """Show what an index holds.
 
@@ -17,17 +17,13 @@ def command(index: str, as_json: bool) -> None:
     """
     from fdch.index.opening import open_store, store_info
 
-    store = open_store(index)
-    try:
+    with closing(open_store(index)) as store:
         known = {"index": index, **store_info(store)}
-    finally:
-        store.close()
-    if as_json:
-        say_json(known)
-        return
     width = max(map(len, known)) + 2
-    for name, value in known.items():
-        say(f"{name:{width}}{plain(shown(value), 500)}")
+    lines = (
+        f"{name:{width}}{plain(shown(value), 500)}" for name, value in known.items()
+    )
+    report(known, as_json, *lines)
 
 
 def shown(value: object) -> str:

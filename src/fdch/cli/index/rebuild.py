@@ -2,30 +2,19 @@
 
 from pathlib import Path
 
-import click
-
-from fdch.cli.shared.options import (
-    PathName,
-    device_option,
-    example,
-    index_argument,
-    json_option,
-)
-from fdch.cli.shared.output import NAMED, count, note, plain, say, say_json
-from fdch.cli.shared.progress_lines import ProgressPrinter
+from fdch.cli.shared import options
+from fdch.cli.shared.output import count, note, plain, report, show_some
+from fdch.cli.shared.progress_lines import show_progress
 
 
-@click.command(
-    "rebuild",
-    epilog=example("fdch index rebuild scenes.index --run runs/first --out new.index"),
+@options.command(
+    "rebuild", "fdch index rebuild scenes.index --run runs/first --out new.index"
 )
-@index_argument
-@click.option(
-    "--run", required=True, type=PathName(), help="The trained run that encodes now."
-)
-@click.option("--out", required=True, type=PathName(), help="Folder of the new index.")
-@device_option
-@json_option
+@options.index
+@options.path("--run", required=True, help="The trained run that encodes now.")
+@options.path("--out", required=True, help="Folder of the new index.")
+@options.device
+@options.json
 def command(index: str, run: Path, out: Path, device: str, as_json: bool) -> None:
     """Encode all items again with another run.
 
@@ -35,18 +24,21 @@ def command(index: str, run: Path, out: Path, device: str, as_json: bool) -> Non
     """
     from fdch.retrieval.rebuilding import rebuild_index
     from fdch.runs.run import open_run
-    from fdch.training.context import Context
 
-    with ProgressPrinter() as progress:
-        context = Context(progress, device)
-        done = rebuild_index(index, open_run(run, context), out, context, progress)
+    with show_progress(device) as context:
+        opened = open_run(run, context)
+        done = rebuild_index(index, opened, out, context, context.progress)
+    if not as_json:
+        for line in show_some(list(done.skipped.items()), _show_skipped):
+            note(line)
     document = {"index": index, "out": str(out), "items": done.items}
-    document |= {"encoded": done.encoded, "skipped": done.skipped}
-    if as_json:
-        say_json(document)
-        return
-    for name, why in list(done.skipped.items())[:NAMED]:
-        note(f"left out '{plain(name, 60)}': {plain(why, 200)}")
-    if len(done.skipped) > NAMED:
-        note(f"and {len(done.skipped) - NAMED:,} more")
-    say(f"{out}: {count(done.items, 'item')}, {done.encoded:,} encoded now")
+    report(
+        document | {"encoded": done.encoded, "skipped": done.skipped},
+        as_json,
+        f"{out}: {count(done.items, 'item')}, {done.encoded:,} encoded now",
+    )
+
+
+def _show_skipped(item: tuple[str, str]) -> str:
+    name, why = item
+    return f"left out '{plain(name, 60)}': {plain(why, 200)}"

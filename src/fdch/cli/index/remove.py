@@ -1,15 +1,17 @@
 """`fdch index remove`: items out of an index."""
 
+from contextlib import closing
+
 import click
 
-from fdch.cli.shared.options import example, index_argument, json_option
-from fdch.cli.shared.output import NAMED, count, note, plain, say, say_json
+from fdch.cli.shared import options
+from fdch.cli.shared.output import count, note, plain, report, show_some
 
 
-@click.command("remove", epilog=example("fdch index remove scenes.index scene0 scene1"))
-@index_argument
+@options.command("remove", "fdch index remove scenes.index scene0 scene1")
+@options.index
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@json_option
+@options.json
 def command(index: str, ids: tuple[str, ...], as_json: bool) -> None:
     """Remove items from an index by their ids.
 
@@ -19,19 +21,14 @@ def command(index: str, ids: tuple[str, ...], as_json: bool) -> None:
     from fdch.index.opening import open_store
 
     names = list(dict.fromkeys(ids))
-    store = open_store(index, writable=True)
-    try:
-        missing = store.remove(names)
-        left = len(store)
-    finally:
-        store.close()
+    with closing(open_store(index, writable=True)) as store:
+        missing, left = store.remove(names), len(store)
     removed = len(names) - len(missing)
-    if as_json:
-        document = {"index": index, "removed": removed, "missing": missing}
-        say_json({**document, "items": left})
-        return
-    if missing:
-        named = ", ".join(f"'{plain(name, 60)}'" for name in missing[:NAMED])
-        more = f" and {len(missing) - NAMED:,} more" if len(missing) > NAMED else ""
-        note(f"not there: {named}{more}")
-    say(f"removed {count(removed, 'item')}; {left:,} left")
+    if missing and not as_json:
+        named = show_some(missing, lambda name: f"'{plain(name, 60)}'")
+        note(f"not there: {', '.join(named)}")
+    report(
+        {"index": index, "removed": removed, "missing": missing, "items": left},
+        as_json,
+        f"removed {count(removed, 'item')}; {left:,} left",
+    )

@@ -1,25 +1,24 @@
 """`fdch index verify`: check every byte of an index."""
 
-import click
-
+from fdch.cli.shared import options
 from fdch.cli.shared.groups import Failure
-from fdch.cli.shared.options import example, index_argument, index_folder, json_option
 from fdch.cli.shared.output import count, plain, say, say_json
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
-@click.command("verify", epilog=example("fdch index verify scenes.index"))
-@index_argument
-@json_option
+@options.command("verify", "fdch index verify scenes.index")
+@options.index
+@options.json
 def command(index: str, as_json: bool) -> None:
     """Read a whole index and find what is damaged.
 
     Nothing is changed. The exit code is 1 if there is damage; 'fdch index repair'
     then restores what it can.
     """
+    from fdch.index.opening import require_folder
     from fdch.index.storage.verification import verify_folder
 
-    folder = index_folder(index)
+    folder = require_folder(index)
     with ProgressPrinter() as progress:
         found = verify_folder(folder, progress)
     if as_json:
@@ -27,8 +26,7 @@ def command(index: str, as_json: bool) -> None:
             {"file": each.file, "where": each.where, "what": each.what}
             for each in found.problems
         ]
-        document = {"index": index, "clean": found.is_clean, "problems": problems}
-        say_json(document)
+        say_json({"index": index, "clean": found.is_clean, "problems": problems})
     else:
         for each in found.problems:
             say(plain(str(each), 500))

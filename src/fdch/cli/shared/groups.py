@@ -1,6 +1,5 @@
 """Groups of commands that load a command's file only when it is used."""
 
-import difflib
 import importlib
 import os
 import re
@@ -13,7 +12,7 @@ from typing import IO, Any, NoReturn
 import click
 
 from fdch.cli.shared.output import plain
-from fdch.errors import FdchError, MissingExtra
+from fdch.errors import FdchError, MissingExtra, suggestion
 
 OF_TRAINING = ("torch", "sklearn")
 # what torch says on each kind of device; not all of it has a class of its own
@@ -28,21 +27,19 @@ SHORTAGE = (
 class Failure(click.ClickException):
     """One of our own errors on its way to the user."""
 
-    exit_code = 1
+    beginning = "error: "
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message alone: no trace, no usage."""
-        click.echo(f"error: {plain(self.message, lines=True)}", file=file, err=True)
+        shown = self.beginning + plain(self.message, lines=True)
+        click.echo(shown, file=file, err=True)
 
 
-class Interrupted(click.ClickException):
+class Interrupted(Failure):
     """Ctrl-C; the message says what remains usable."""
 
+    beginning = "interrupted; "
     exit_code = 130
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        """Print one line."""
-        click.echo(f"interrupted; {self.message}", file=file, err=True)
 
 
 class LazyGroup(click.Group):
@@ -50,7 +47,7 @@ class LazyGroup(click.Group):
 
     Args:
         modules: What stands before a command's name in its module's.
-        summaries: First line of each command's help, by name.
+        summaries: First line of each command's help, by name, in their usual order.
     """
 
     def __init__(
@@ -60,16 +57,15 @@ class LazyGroup(click.Group):
         self.modules, self.summaries = modules, summaries
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names in the order in which they are used."""
+        """List the names without loading any command."""
         return list(self.summaries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command."""
         if cmd_name not in self.summaries:
             return None
-        command: click.Command = importlib.import_module(
-            self.modules + cmd_name
-        ).command
+        module: Any = importlib.import_module(self.modules + cmd_name)
+        command: click.Command = module.command
         return command
 
     def resolve_command(
@@ -77,9 +73,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; for an unknown one, name the nearest."""
         if args[0] not in self.summaries and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], self.summaries, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else "see --help for all."
-            ctx.fail(f"there is no command '{args[0]}'; {hint}")
+            hint = suggestion(args[0], self.summaries) or "; see --help for all."
+            ctx.fail(f"there is no command '{args[0]}'{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(
@@ -98,8 +93,9 @@ class RootGroup(LazyGroup):
         try:
             return super().main(*args, **more)
         except OSError as problem:
-            if not _is_of_output(problem):
-                raise
+            frames = traceback.walk_tb(problem.__traceback__)
+            if all(frame.f_code is not click.echo.__code__ for frame, _ in frames):
+                raise  # not of printing: other files have messages of their own
             _end_unheard(problem)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -113,31 +109,21 @@ class RootGroup(LazyGroup):
                 raise
             raise Failure(str(MissingExtra("this command", "train"))) from problem
         except (MemoryError, RuntimeError) as problem:
-            if not _is_of_memory(problem):
+            is_of_memory = any(text in str(problem) for text in SHORTAGE)
+            if not is_of_memory and not isinstance(problem, MemoryError):
                 raise
-            raise Failure(_too_much(str(problem))) from problem
+            raise Failure(_describe_shortage(str(problem))) from problem
         except KeyboardInterrupt:
             raise Interrupted("nothing was changed.") from None
 
 
-def _is_of_memory(problem: MemoryError | RuntimeError) -> bool:
-    said = str(problem)
-    return isinstance(problem, MemoryError) or any(text in said for text in SHORTAGE)
-
-
-def _too_much(said: str) -> str:
-    size = re.search(r"allocate ([\d.]+ \w+)", said)
+def _describe_shortage(message: str) -> str:
+    size = re.search(r"allocate ([\d.]+ \w+)", message)
     requested = f"; {size[1]} were requested at once" if size else ""
     return (
         f"there is not enough memory{requested}. Lower batch_size or the widths among "
         "the settings, take fewer pairs or shorter codes, or free memory."
     )
-
-
-def _is_of_output(problem: OSError) -> bool:
-    """Tell whether printing failed; other files have messages of their own."""
-    frames = traceback.walk_tb(problem.__traceback__)
-    return any(frame.f_code is click.echo.__code__ for frame, _ in frames)
 
 
 def _end_unheard(problem: OSError) -> NoReturn:

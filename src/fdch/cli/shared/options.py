@@ -1,113 +1,249 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and the values they take.
+
+Used as `options.json`, `options.count(...)`; the first name a decorator, the
+second a function that makes one.
+"""
 
 import errno
+import functools
+import ipaddress
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from fdch.errors import SettingError
+
+if TYPE_CHECKING:
+    from fdch.data.pairs import Broken as Broken
+    from fdch.data.splits import SplitSizes as SplitSizes
+    from fdch.index.store import Condition as Condition
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+MAX_NUMBER = 10**9
 
 
-class PathName(click.Path):
-    """A path; whether it leads somewhere is for the command to say.
-
-    Args:
-        is_folder: A file is refused.
-    """
-
-    def __init__(self, is_folder: bool = False) -> None:
-        super().__init__(path_type=Path, file_okay=not is_folder)
+class _Name(click.ParamType[Any]):
+    """Refuses a name that no file can have; others are for the command to judge."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """Refuse a name that no file can have."""
-        _refuse_unfit(value, param, ctx)
+        if not str(value).strip():
+            message = "the name is empty; was a variable of the shell not set?"
+            self.fail(message, param, ctx)
+        try:
+            os.lstat(value)
+        except OSError as problem:
+            if problem.errno == errno.ENAMETOOLONG:
+                self.fail(f"'{str(value)[:40]}...' is too long for a name.", param, ctx)
         return super().convert(value, param, ctx)
 
 
-class DataName(click.types.StringParamType):
-    """Data as named on a command line."""
+class PathName(_Name, click.Path):
+    """A path, whether or not it leads somewhere."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(path_type=Path, **more)
+
+
+class DataName(_Name, click.types.StringParamType):
+    """Data or an index, as named on a command line."""
+
+
+class Count(click.types.IntParamType):
+    """A whole number, from some number on."""
+
+    def __init__(self, least: int = 1) -> None:
+        self.least = least
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """Refuse a name that no file can have."""
-        _refuse_unfit(value, param, ctx)
-        return super().convert(value, param, ctx)
+        """Refuse what is too small."""
+        number = super().convert(value, param, ctx)
+        if number < self.least:
+            self.fail(f"{number} is too small; give {self.least} or more.", param, ctx)
+        return number
 
 
-class IndexName(DataName):
-    """A folder, or milvus://host:port/collection."""
+class Number(click.types.FloatParamType):
+    """A number that meets a condition; `advice` is for those that do not."""
 
-    name = "index"
+    def __init__(self, is_right: Callable[[float], bool], advice: str) -> None:
+        self.is_right, self.advice = is_right, advice
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Refuse what does not meet the condition."""
+        number = super().convert(value, param, ctx)
+        if not self.is_right(number):
+            self.fail(f"{number:g} is {self.advice}", param, ctx)
+        return number
 
 
-def _refuse_unfit(
-    value: Any, param: click.Parameter | None, ctx: click.Context | None
-) -> None:
-    if not str(value).strip():
-        message = "the name is empty; was a variable of the shell not set?"
-        raise click.BadParameter(message, ctx=ctx, param=param)
+def duration(unit: str) -> Number:
+    """Take a time that begins and ends, in seconds or minutes."""
+    advice = f"no time; give {unit} above 0."
+    return Number(lambda number: 0 < number < math.inf, advice)
+
+
+PROBABILITY = Number(
+    lambda number: 0 <= number <= 1, "no probability; give one from 0 to 1."
+)
+
+
+def condition(text: str) -> "Condition":
+    """Read a condition on items."""
+    from fdch.index.conditions import parse_condition
+
     try:
-        os.lstat(value)
-    except OSError as problem:
-        if problem.errno == errno.ENAMETOOLONG:
-            message = f"'{str(value)[:40]}...' is too long for a name."
-            raise click.BadParameter(message, ctx=ctx, param=param) from None
+        return parse_condition(text)
+    except SettingError as problem:
+        raise click.BadParameter(str(problem)) from problem
 
 
-index_argument: Decorator = click.argument("index", type=IndexName())
-json_option: Decorator = click.option(
+def addresses(text: str) -> str:
+    """Refuse what is no IP address or network: it would be heeded nowhere."""
+    for part in text.split(","):
+        try:
+            ipaddress.ip_network(part.strip())
+        except ValueError as problem:
+            raise click.BadParameter(
+                f"'{part}' is no IP address; give one such as 127.0.0.1, or a network "
+                "such as 10.0.0.0/8."
+            ) from problem
+    return text
+
+
+def split_names(text: str, option: str = "the list") -> list[str]:
+    """Split at commas, each value once.
+
+    >>> split_names("cmfh, dch,cmfh")
+    ['cmfh', 'dch']
+    """
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise SettingError(
+            f"{option} names nothing; got '{text}'. Write one value or more, with "
+            "commas in between."
+        )
+    return list(dict.fromkeys(found))
+
+
+def split_numbers(text: str, option: str) -> list[int]:
+    """Split at commas into numbers of 1 or more.
+
+    >>> split_numbers("16,32", "--bits")
+    [16, 32]
+    """
+    found = split_names(text, option)
+    for part in found:
+        is_short = part.isascii() and part.isdigit() and len(part) <= 10
+        if not is_short or not 1 <= int(part) <= MAX_NUMBER:
+            raise SettingError(
+                f"{option} takes numbers of 1 or more, such as 16,32; got '{part}'."
+            )
+    return [int(part) for part in found]
+
+
+def example(words: str) -> str:
+    """Lay out the example that ends a command's help."""
+    return f"\b\nExample:\n  {words}"
+
+
+def command(name: str, words: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command of a function, with an example that ends its help."""
+    return click.command(name, epilog=example(words))
+
+
+def combine(*decorators: Decorator) -> Decorator:
+    """Make one decorator of several, the first one's option the first in the help."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for each in reversed(decorators):
+            command = each(command)
+        return command
+
+    return add
+
+
+def path(*names: str, **more: Any) -> Decorator:
+    """Name a file or folder; commands check the place themselves."""
+    return click.option(*names, type=PathName(), **more)
+
+
+def count(*names: str, **more: Any) -> Decorator:
+    """Take a whole number of 1 or more."""
+    return click.option(*names, type=Count(), **more)
+
+
+def seed(help: str | None = None) -> Decorator:
+    """Take the seed of what is drawn at random."""
+    return click.option("--seed", type=Count(0), default=0, help=help)
+
+
+def broken(default: str | None, help: str) -> Decorator:
+    """Say what to do about broken rows and pictures."""
+    choices = click.Choice(["refuse", "skip"])
+    return click.option("--broken", type=choices, default=default, help=help)
+
+
+refuse_broken = broken(
+    "refuse", "Refuse broken rows and pictures, or skip and count them."
+)
+index: Decorator = click.argument("index", type=DataName())
+run: Decorator = click.argument("run", type=PathName())
+data: Decorator = click.argument("data", type=DataName())
+json: Decorator = click.option(
     "--json", "as_json", is_flag=True, help="Write one JSON document and nothing else."
 )
-device_option: Decorator = click.option(
-    "--device",
-    default="auto",
-    show_default=True,
-    help="Where networks run: auto, cpu, cuda or cuda:1.",
+device: Decorator = click.option(
+    "--device", default="auto", help="Where networks run: auto, cpu, cuda or cuda:1."
 )
-
-
-encoder_option: Decorator = click.option(
+encoder: Decorator = click.option(
     "--encoder",
     default="torch",
-    show_default=True,
     metavar="NAME",
     help="What encodes queries: torch, onnx (ONNX Runtime), or a folder that 'fdch "
     "export' wrote.",
 )
-
-
-def index_folder(name: str) -> Path:
-    """Refuse a server where only a folder can be looked after."""
-    from fdch.index.opening import require_folder
-
-    return require_folder(name)
-
-
-def broken_option(default: str | None, help: str) -> Decorator:
-    """Say what to do about broken rows and pictures."""
-    choices = click.Choice(["refuse", "skip"])
-    shown = default is not None
-    return click.option(
-        "--broken", type=choices, default=default, show_default=shown, help=help
-    )
-
-
-refuse_broken: Decorator = broken_option(
-    "refuse", "Refuse broken rows and pictures, or skip and count them."
+_sizes = combine(
+    click.option(
+        "--query-pairs", type=int, help="Queries to draw, with --train-pairs."
+    ),
+    click.option(
+        "--train-pairs", type=int, help="Training pairs, validation included."
+    ),
+    click.option(
+        "--validation-pairs",
+        type=int,
+        help="How many of these are held out; a tenth if not given.",
+    ),
 )
 
 
-def file_option(*names: str, help: str, **more: Any) -> Decorator:
-    """Name a file to write; commands check the place themselves."""
-    return click.option(*names, type=PathName(), help=help, **more)
+def sizes(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add options for the sizes of a split; the command gets them as `sizes`."""
 
+    @functools.wraps(command)
+    def run_with_sizes(
+        query_pairs: int | None,
+        train_pairs: int | None,
+        validation_pairs: int | None,
+        **options: Any,
+    ) -> Any:
+        from fdch.data.splits import SplitSizes
 
-def example(command: str) -> str:
-    """Lay out the example that ends a command's help."""
-    return f"\b\nExample:\n  {command}"
+        found = None
+        if (query_pairs, train_pairs, validation_pairs) != (None, None, None):
+            if query_pairs is None or train_pairs is None:
+                raise click.UsageError("give --query-pairs and --train-pairs together.")
+            found = SplitSizes(query_pairs, train_pairs, validation_pairs)
+        return command(sizes=found, **options)
+
+    return _sizes(run_with_sizes)

@@ -3,11 +3,14 @@
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Self, TextIO
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from fdch.progress import Update
+
+if TYPE_CHECKING:
+    from fdch.training.context import Context
 
 BETWEEN_LINES = 5.0  # seconds
 LINED = ("case",)  # units that always have their line
@@ -15,6 +18,15 @@ SHOWN = (*LINED, "epoch")  # units of which the first has one, were it the only 
 SIDES = ("image ", "text ")
 OF_OUTPUTS = re.compile(r"^(mean|imbalance) \|?[A-Z]\|?$")
 SHORT = {"mean": "|output|", "imbalance": "imbalance"}
+
+
+@contextmanager
+def show_progress(device: str) -> "Iterator[Context]":
+    """Give the context of work on a device whose progress is printed."""
+    from fdch.training.context import Context
+
+    with ProgressPrinter() as progress:
+        yield Context(progress, device)
 
 
 class ProgressPrinter:
@@ -34,31 +46,22 @@ class ProgressPrinter:
 
     def __call__(self, update: Update) -> None:
         """Take an update."""
-        if self._is_new(update):
+        last, self._last = self._last, update
+        if (
+            last is None
+            or (last.task, last.total) != (update.task, update.total)
+            or last.done >= update.done
+        ):
             self._shown.close()
             if update.done < update.total or update.unit in SHOWN:
                 self._shown.begin(update)
-        self._last = update
         self._shown.step(update)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self._shown.close()
-
-    def _is_new(self, update: Update) -> bool:
-        last = self._last
-        return (
-            last is None
-            or (last.task, last.total) != (update.task, update.total)
-            or last.done >= update.done
-        )
 
 
 class _Bar:
@@ -72,23 +75,17 @@ class _Bar:
     def begin(self, update: Update) -> None:
         from tqdm import tqdm
 
+        same = {"file": self._stream, "dynamic_ncols": True}
         self._bar = tqdm(
             desc=update.task,
             initial=update.done,
             total=update.total,
             unit=f" {update.unit}",
-            file=self._stream,
-            dynamic_ncols=True,
             smoothing=0.1,
+            **same,
         )
         if update.values:
-            self._below = tqdm(
-                bar_format="  {desc}",
-                file=self._stream,
-                dynamic_ncols=True,
-                position=1,
-                leave=False,
-            )
+            self._below = tqdm(bar_format="  {desc}", position=1, leave=False, **same)
 
     def step(self, update: Update) -> None:
         if self._bar is None:
@@ -100,13 +97,13 @@ class _Bar:
             self.close()
 
     def close(self) -> None:
+        if self._bar is None:
+            return
         if self._below is not None:
-            last = self._below.desc
             self._below.close()
-            self._bar.close()
-            self._stream.write(f"  {last}\n")
-        elif self._bar is not None:
-            self._bar.close()
+        self._bar.close()
+        if self._below is not None:
+            self._stream.write(f"  {self._below.desc}\n")
         self._bar = self._below = None
 
 
@@ -116,22 +113,20 @@ class _Lines:
     def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
         self._stream, self._clock = stream, clock
         self._begun: tuple[float, int] | None = None
-        self._written = 0.0
-        self._is_due = False
+        self._due = 0.0
 
     def begin(self, update: Update) -> None:
-        self._begun = self._clock(), update.done
-        self._written = self._clock()
-        self._is_due = update.unit in SHOWN
+        now = self._clock()
+        self._begun = now, update.done
+        self._due = now if update.unit in SHOWN else now + BETWEEN_LINES
 
     def step(self, update: Update) -> None:
         if self._begun is None:
             return
         now, is_last = self._clock(), update.done >= update.total
-        is_due = self._is_due or now - self._written >= BETWEEN_LINES
-        if is_due or is_last or update.unit in LINED:
-            self._written, self._is_due = now, False
-            self._stream.write(self._line(update, now) + "\n")
+        if now >= self._due or is_last or update.unit in LINED:
+            self._due = now + BETWEEN_LINES
+            self._stream.write(_line(update, now - self._begun[0], self._begun[1]))
             self._stream.flush()
         if is_last:
             self.close()
@@ -139,19 +134,19 @@ class _Lines:
     def close(self) -> None:
         self._begun = None
 
-    def _line(self, update: Update, now: float) -> str:
-        assert self._begun is not None  # steps are written of begun tasks alone
-        began, first = self._begun
-        counted = f"{update.done:,}/{update.total:,} {_several(update.unit)}"
-        parts = [f"{update.task}: {counted}"]
-        seconds, steps = now - began, update.done - first
-        if seconds > 0 and steps > 0:
-            if update.unit != "second":  # time itself has no pace
-                parts.append(pace(steps / seconds, update.unit))
-            left = (update.total - update.done) * seconds / steps
-            parts.append(f"{duration(left)} left")
-        line = ", ".join(parts)
-        return f"{line}; {figures(update.values)}" if update.values else line
+
+def _line(update: Update, seconds: float, first: int) -> str:
+    """Write how far a task has come that began so many seconds ago."""
+    counted = f"{update.done:,}/{update.total:,} {_several(update.unit)}"
+    parts = [f"{update.task}: {counted}"]
+    steps = update.done - first
+    if seconds > 0 and steps > 0:
+        if update.unit != "second":  # time itself has no pace
+            parts.append(pace(steps / seconds, update.unit))
+        left = (update.total - update.done) * seconds / steps
+        parts.append(f"{duration(left)} left")
+    shown = f"; {figures(update.values)}" if update.values else ""
+    return f"{', '.join(parts)}{shown}\n"
 
 
 def pace(rate: float, unit: str) -> str:

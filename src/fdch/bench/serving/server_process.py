@@ -4,20 +4,17 @@ import json
 import os
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+from fdch.bench.serving.raw_requests import get, request, send
 from fdch.errors import FdchError
 
 STARTING_SECONDS = 300
 STOPPING_SECONDS = 30
-ASKING_SECONDS = 60
-_WAIT = 0.1
 
 
 class ServerProcess:
@@ -25,7 +22,7 @@ class ServerProcess:
 
     Args:
         words: Its command; the first line it prints ends with its address.
-        path: What it is asked for by POST.
+        path: Where it takes queries, by POST.
         log: File for what it prints besides; None to let it through.
     """
 
@@ -62,53 +59,40 @@ class ServerProcess:
 
     def memory(self) -> int:
         """Give the bytes of memory that the process holds."""
-        with suppress(OSError):
-            for line in (
-                Path(f"/proc/{self.process.pid}/status").read_text().split("\n")
-            ):
-                if line.startswith("VmRSS:"):
-                    return int(line.split()[1]) * 1024
-        return 0
+        _, _, after = self._read("status").partition("VmRSS:")
+        return int(after.split()[0]) * 1024 if after else 0
 
     def processor_seconds(self) -> float:
         """Give the time that its threads have spent on cores."""
+        ticks = self._read("stat").rpartition(")")[2].split()[11:13]  # user and system
+        return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+    def _read(self, name: str) -> str:
+        """Read what Linux knows of the process; nothing elsewhere."""
         with suppress(OSError):
-            text = Path(f"/proc/{self.process.pid}/stat").read_text()
-            ticks = text.rpartition(")")[2].split()[11:13]  # of user and system
-            return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-        return 0.0
+            return Path(f"/proc/{self.process.pid}/{name}").read_text()
+        return ""
 
     def distances(self, body: str) -> list[int]:
-        """Ask once; give the distances of what was found."""
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}{self.path}",
-            body.encode(),
-            {"content-type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=ASKING_SECONDS) as reply:
-            return [each["distance"] for each in json.load(reply)["results"]]
+        """Send one query; give the distances of what was found."""
+        content = request(path=self.path, body=body.encode(), token=None)
+        found = json.loads(send(self.port, content).body)
+        return [each["distance"] for each in found["results"]]
 
     def _wait(self) -> None:
-        """Wait until it answers a search."""
+        """Wait until it answers."""
         end = time.monotonic() + STARTING_SECONDS
         while time.monotonic() < end and self.process.poll() is None:
-            try:
-                url = f"http://127.0.0.1:{self.port}/ready"
-                urllib.request.urlopen(url, timeout=ASKING_SECONDS).close()
-                return
-            except urllib.error.HTTPError as answer:
-                answer.close()
-                if answer.code == 404:  # it has no such address, but it answers
+            with suppress(OSError):
+                # 404: it has no such address, but it answers
+                if send(self.port, get("/ready")).status in (200, 404):
                     return
-            except OSError:
-                pass
-            time.sleep(_WAIT)
-        printed = "above." if self.log is None else f"last: {_end(self.log)}"
+            time.sleep(0.1)
+        printed = "above."
+        if self.log is not None:
+            end_of_log = self.log.read_text("utf-8", "replace")[-500:].strip()
+            printed = f"last: {end_of_log or 'nothing.'}"
         raise FdchError(
             f"a server to be measured did not start: {' '.join(self.words)}. "
             f"Look at what it printed {printed}"
         )
-
-
-def _end(log: Path) -> str:
-    return log.read_text("utf-8", "replace")[-500:].strip() or "nothing."

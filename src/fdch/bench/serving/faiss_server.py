@@ -1,6 +1,6 @@
 """What the service is measured against: FAISS behind FastAPI, as short as can be.
 
-Run as `python -m fdch.bench.faiss_server INDEX CODES WAY`. It has the index's
+Run as `python -m fdch.bench.serving.faiss_server INDEX CODES WAY`. It has the index's
 own encoder; WAY is "threads", a plain function for each request with FAISS on one
 thread, or "loop", one request at a time with FAISS on all cores.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fdch.bench.scan import load_faiss
+from fdch.bench.search.scan import load_faiss
 from fdch.machine import usable_cores
 from fdch.retrieval.index import Index
 from fdch.retrieval.queries import encode_text_queries
@@ -25,27 +25,24 @@ def make_app(index: Index, peer: Any, way: str) -> Any:
     from fastapi import FastAPI
     from pydantic import BaseModel
 
-    class Asked(BaseModel):
+    class Query(BaseModel):
         text: str
         k: int = 20
 
     app = FastAPI()
     method = index.method
 
-    def answer(asked: Asked) -> dict[str, Any]:
-        codes = encode_text_queries(method, [asked.text]).codes
-        distances, numbers = peer.search(codes.packed, asked.k)
+    def answer(query: Query) -> dict[str, Any]:
+        codes = encode_text_queries(method, [query.text]).codes
+        distances, numbers = peer.search(codes.packed, query.k)
         found = zip(numbers[0].tolist(), distances[0].tolist(), strict=True)
         return {"results": [{"id": str(n), "distance": d} for n, d in found]}
 
-    async def answer_alone(asked: Asked) -> dict[str, Any]:
-        return answer(asked)
+    async def answer_alone(query: Query) -> dict[str, Any]:
+        return answer(query)
 
     # fastapi runs a plain function in one of its threads
-    route = answer if way == "threads" else answer_alone
-    for endpoint in (answer, answer_alone):
-        endpoint.__annotations__["asked"] = Asked
-    app.post("/search")(route)
+    app.post("/search")(answer if way == "threads" else answer_alone)
     return app
 
 

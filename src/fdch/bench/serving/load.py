@@ -1,47 +1,34 @@
 """A load of many clients from one process, light enough not to be the bottleneck.
 
-Run as `python -m fdch.bench.load`: what to do as JSON on standard
-input, what was measured as JSON on standard output.
+Run as `python -m fdch.bench.serving.load`: what to do as JSON on standard input,
+what was measured as JSON on standard output.
 """
 
 import asyncio
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length:"
-_OK = b" 200 "
 PERCENTILES = (50, 95, 99)
 
 
 @dataclass(frozen=True)
 class Load:
-    """What to send, to whom and for how long.
-
-    Args:
-        port: Of a server on this machine.
-        path: What is asked for, by POST.
-        bodies: JSON documents, sent in turn.
-        clients: Connections, each waiting for its answer before it asks again.
-        seconds: When to stop asking.
-        requests: Stop after so many, too; None for any number.
-    """
+    """What to send to a server on this machine, and for how long."""
 
     port: int
     path: str
-    bodies: Sequence[str]
-    clients: int = 64
+    bodies: Sequence[str]  # JSON documents, sent in turn by POST
+    clients: int = 64  # connections, each waiting for its answer
     seconds: float = 10.0
-    requests: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Give plain values."""
-        return asdict(self)
+    requests: int | None = None  # stop after so many, too
 
 
 class _Work:
@@ -57,36 +44,32 @@ class _Work:
             f"{head}{len(body.encode())}\r\n\r\n{body}".encode() for body in load.bodies
         ]
         self.times: list[float] = []
-        self.errors: dict[str, int] = {}
-        self.asked = 0
+        self.errors: Counter[str] = Counter()
+        self.sent = 0
         self.began = time.perf_counter()
 
     def next_request(self) -> bytes | None:
         """Give the next request, None when it is time to stop."""
-        is_late = time.perf_counter() - self.began >= self.load.seconds
-        most = self.load.requests
-        if is_late or (most is not None and self.asked >= most):
+        if time.perf_counter() - self.began >= self.load.seconds:
             return None
-        self.asked += 1
-        return self.requests[self.asked % len(self.requests)]
-
-    def fail(self, what: str) -> None:
-        """Count something that went wrong."""
-        self.errors[what] = self.errors.get(what, 0) + 1
+        if self.sent == self.load.requests:
+            return None
+        self.sent += 1
+        return self.requests[self.sent % len(self.requests)]
 
 
 class _Client(asyncio.Protocol):
-    """One connection that asks, waits, and asks again."""
+    """One connection that sends a request, waits, and sends the next."""
 
     def __init__(self, work: _Work, done: "asyncio.Future[None]") -> None:
         self.work, self.done = work, done
         self.received = b""
-        self.asked_at: float | None = None
+        self.sent_at: float | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        self._ask()
+        self._send()
 
     def data_received(self, data: bytes) -> None:
         self.received += data
@@ -98,43 +81,38 @@ class _Client(asyncio.Protocol):
         length = int(head[place + len(_LENGTH) :].split(b"\r\n", 1)[0])
         if len(self.received) < end + len(_HEAD_END) + length:
             return
-        assert self.asked_at is not None
-        self.work.times.append(time.perf_counter() - self.asked_at)
-        if _OK not in head[:16]:
-            self.work.fail(head[9:12].decode("latin-1"))
-        self.received, self.asked_at = b"", None
-        self._ask()
+        assert self.sent_at is not None
+        self.work.times.append(time.perf_counter() - self.sent_at)
+        if b" 200 " not in head[:16]:
+            self.work.errors[head[9:12].decode("latin-1")] += 1
+        self.received, self.sent_at = b"", None
+        self._send()
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self.asked_at is not None:
-            self.work.fail("connection lost")
+        if self.sent_at is not None:
+            self.work.errors["connection lost"] += 1
         if not self.done.done():
             self.done.set_result(None)
 
-    def _ask(self) -> None:
+    def _send(self) -> None:
         request = self.work.next_request()
         if request is None:
             self.transport.close()
             return
-        self.asked_at = time.perf_counter()
+        self.sent_at = time.perf_counter()
         self.transport.write(request)
 
 
 async def drive(load: Load) -> dict[str, Any]:
-    """Ask with all clients at a time; give what was measured."""
+    """Send with all clients at a time; give what was measured."""
     loop = asyncio.get_running_loop()
     work = _Work(load)
-    waits = []
-    for _ in range(load.clients):
-        done = loop.create_future()
+    waits = [loop.create_future() for _ in range(load.clients)]
+    for done in waits:
         client = partial(_Client, work, done)
         await loop.create_connection(client, "127.0.0.1", load.port)
-        waits.append(done)
     await asyncio.gather(*waits)
-    return _measured(work, time.perf_counter() - work.began)
-
-
-def _measured(work: _Work, seconds: float) -> dict[str, Any]:
+    seconds = time.perf_counter() - work.began
     times = sorted(work.times)
     return {
         "requests": len(times),
@@ -151,11 +129,5 @@ def _measured(work: _Work, seconds: float) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Read a load, drive it, write what was measured."""
-    load = Load(**json.load(sys.stdin))
-    json.dump(asyncio.run(drive(load)), sys.stdout)
-
-
 if __name__ == "__main__":
-    main()
+    json.dump(asyncio.run(drive(Load(**json.load(sys.stdin)))), sys.stdout)

@@ -12,35 +12,26 @@ from PIL import Image
 
 READ, WRITE = "a-token-for-reading", "a-token-for-writing"
 BOUNDARY = "----fdch"
-Requests = dict[str, tuple[bytes, int]]
-_PATIENCE = 60.0
+Requests = dict[str, bytes]
 
 
 @dataclass(frozen=True)
 class Received:
-    """What came back.
+    """What came back."""
 
-    Args:
-        status: Of the reply; 0 where the connection was closed without one.
-        body: Of the reply.
-        seconds: From the wish to connect to the last byte of the reply.
-    """
-
-    status: int
+    status: int  # 0 where the connection was closed without a reply
     body: bytes
-    seconds: float
+    seconds: float  # from the wish to connect to the last byte of the reply
 
 
-def send(
-    port: int, content: bytes, *pieces: bytes, patience: float = _PATIENCE
-) -> Received:
-    """Send raw bytes to this machine, perhaps some more, and wait for the reply."""
+def send(port: int, *pieces: bytes, patience: float = 60.0) -> Received:
+    """Send raw bytes to this machine, in one piece or several; wait for the reply."""
     began = time.perf_counter()
     received = b""
     with socket.create_connection(("127.0.0.1", port), patience) as connection:
         # a server that refuses early may close before all was sent
         with contextlib.suppress(ConnectionError):
-            for piece in (content, *pieces):
+            for piece in pieces:
                 connection.sendall(piece)
         with contextlib.suppress(ConnectionError):
             while part := connection.recv(65536):
@@ -83,6 +74,21 @@ def request(
         lines.append(f"Content-Length: {len(body)}".encode())
     lines += [each if isinstance(each, bytes) else each.encode() for each in headers]
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+def get(path: str, *headers: str | bytes) -> bytes:
+    """Write a request for a page."""
+    return request("GET", path, headers=headers)
+
+
+def put(path: str, body: bytes) -> bytes:
+    """Write a request to store an item, with the right to do so."""
+    return request("PUT", path, body, token=WRITE)
+
+
+def unsized(*headers: str, body: bytes = b"") -> bytes:
+    """Write a search whose headers say how long the body is, rightly or not."""
+    return request(length=False, headers=headers, body=body)
 
 
 def search(**content: object) -> bytes:
