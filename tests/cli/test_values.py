@@ -4,7 +4,7 @@ import click
 import pytest
 
 from fdch.cli import cli
-from fdch.cli.shared.options import Count, addresses
+from fdch.cli.shared.options import Count, check_addresses
 
 
 def counts():
@@ -71,7 +71,7 @@ def test_a_proxy_is_named_by_its_address(fdch, address):
 
 def test_addresses_and_networks_are_taken():
     for given in ("127.0.0.1", "::1", "10.0.0.0/8, 192.168.1.2"):
-        assert addresses(given) == given
+        assert check_addresses(given) == given
 
 
 def test_pictures_are_not_kept_in_a_file(fdch):

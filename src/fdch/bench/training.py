@@ -76,7 +76,7 @@ def training_benchmark(
         on_device = torch.cuda.max_memory_allocated(place) if has_memory else None
         peaks.append((peak_memory(), on_device))
         progress(Update("training benchmark", 2 * turn + 1, total, "training"))
-        plain.append(_peer(method, pairs, place)[1])
+        plain.append(_peer(method, pairs, place).seconds["stage 1"])
         progress(Update("training benchmark", 2 * turn + 2, total, "training"))
     stages = {
         stage: _rates([clock.seconds[stage] for clock in clocks], sizes.pairs)
@@ -124,21 +124,13 @@ def _ours(method: FDCH, pairs: PairedSet, device: str) -> EpochClock:
     return clock
 
 
-def _peer(
-    method: FDCH, pairs: PairedSet, place: torch.device
-) -> tuple[list[float], list[float]]:
-    """Give the losses of the plain loop's epochs, and the seconds that each took."""
+def _peer(method: FDCH, pairs: PairedSet, place: torch.device) -> EpochClock:
     images, texts = pairs.images, pairs.texts
     assert isinstance(images, ImageFeatures) and isinstance(texts, WordVectors)
-    losses, took, last = [], [], time.perf_counter()
-    for loss in plain_stage_one(
-        images.values, texts.matrix, pairs.labels, asdict(method), place
-    ):
-        now = time.perf_counter()
-        losses.append(loss)
-        took.append(now - last)
-        last = now
-    return losses, took
+    clock, settings = EpochClock(), asdict(method)
+    arrays = images.values, texts.matrix, pairs.labels
+    plain_stage_one(*arrays, settings, place, clock)
+    return clock
 
 
 def _compare_losses(
@@ -148,7 +140,7 @@ def _compare_losses(
     method = _method(bits, COMPARED_EPOCHS, 1, dropout=0.0)
     values = _ours(method, pairs, device).values["stage 1"]
     own = [sum(terms[term] for term in TERMS) for terms in values]
-    other, _ = _peer(method, pairs, place)
+    other = [each["loss"] for each in _peer(method, pairs, place).values["stage 1"]]
     apart = [abs(a - b) / abs(b) for a, b in zip(own, other, strict=True)]
     return {"losses": {"ours": own, "peer": other}, "loss_difference": max(apart)}
 

@@ -1,7 +1,7 @@
 """`fdch search`: words, a picture or an id in, what is near it out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,7 +29,7 @@ QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")
 )
 @click.option(
     "--where",
-    type=options.condition,
+    type=options.parse_where,
     multiple=True,
     metavar="CONDITION",
     help="'column=value', also != < <= > >=, or 'column in a,b'; 'label' stands for "
@@ -56,19 +56,15 @@ def command(
     encoder: str,
     device: str,
     as_json: bool,
-    k: int | None,
-    radius: int | None,
-    where: "tuple[options.Condition, ...]",
-    rerank: bool,
-    min_probability: float | None,
+    **given: Any,
 ) -> None:
     """Find what fits some words, a picture, or an item of an index.
 
     Results come nearest first, ties in the order of insertion. INDEX is a
     folder or milvus://host:port/collection.
     """
-    given = {"text": text, "image": image, "id": name}
-    kinds = [kind for kind in QUERY_KINDS if given[kind] is not None]
+    queries = {"text": text, "image": image, "id": name}
+    kinds = [kind for kind in QUERY_KINDS if queries[kind] is not None]
     if len(kinds) != 1:
         raise click.UsageError("give one of --text, --image and --id.")
     from fdch.retrieval.encoders import open_encoder
@@ -77,10 +73,10 @@ def command(
     from fdch.retrieval.searcher import Searcher
     from fdch.training.context import Context
 
-    params = SearchParams(k, radius, where, rerank, min_probability)
+    params = SearchParams(**given)
     with Index.open(index, context=Context(device=device)) as opened:
         searcher = Searcher(opened, open_encoder(opened, encoder))
-        [found] = searcher.search(kinds[0], [given[kinds[0]]], params)
+        [found] = searcher.search(kinds[0], [queries[kinds[0]]], params)
         calibration = searcher.calibration
     if as_json:
         say_json(found.to_json())
@@ -94,9 +90,9 @@ def command(
         return
     say("nothing fits")
     note(f"searched {took}")
-    if min_probability is not None and calibration:
+    if params.min_probability is not None and calibration:
         kind = "pair" if kinds[0] == "id" else kinds[0]
-        note(_advise_less(calibration, kind, min_probability))
+        note(_advise_less(calibration, kind, params.min_probability))
 
 
 def _advise_less(calibration: "Calibration", kind: str, least: float) -> str:

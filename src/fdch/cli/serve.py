@@ -74,7 +74,7 @@ STARTING_SECONDS = 60
 )
 @click.option(
     "--proxy",
-    type=options.addresses,
+    type=options.check_addresses,
     metavar="ADDRESS",
     help="Trust this proxy's word on clients' addresses.",
 )

@@ -1,8 +1,4 @@
-"""Arguments and options that several commands share, and the values they take.
-
-Used as `options.json`, `options.count(...)`; the first name a decorator, the
-second a function that makes one.
-"""
+"""Arguments and options that several commands share, and the values they take."""
 
 import errno
 import functools
@@ -20,38 +16,43 @@ from fdch.errors import SettingError
 if TYPE_CHECKING:
     from fdch.data.pairs import Broken as Broken
     from fdch.data.splits import SplitSizes as SplitSizes
-    from fdch.index.store import Condition as Condition
+    from fdch.index.store import Condition
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 MAX_NUMBER = 10**9
 
 
-class _Name(click.ParamType[Any]):
-    """Refuses a name that no file can have; others are for the command to judge."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
-        if not str(value).strip():
-            message = "the name is empty; was a variable of the shell not set?"
-            self.fail(message, param, ctx)
-        try:
-            os.lstat(value)
-        except OSError as problem:
-            if problem.errno == errno.ENAMETOOLONG:
-                self.fail(f"'{str(value)[:40]}...' is too long for a name.", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-class PathName(_Name, click.Path):
-    """A path, whether or not it leads somewhere."""
+class PathName(click.Path):
+    """A path that a file can have; whether there is one is for the command to say."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(path_type=Path, **more)
 
+    def convert(self, value: Any, *about: Any) -> Any:
+        """Refuse a name that no file can have."""
+        _refuse_unfit(value)
+        return super().convert(value, *about)
 
-class DataName(_Name, click.types.StringParamType):
+
+class DataName(click.types.StringParamType):
     """Data or an index, as named on a command line."""
+
+    def convert(self, value: Any, *about: Any) -> Any:
+        """Refuse a name that no file can have."""
+        _refuse_unfit(value)
+        return super().convert(value, *about)
+
+
+def _refuse_unfit(value: Any) -> None:
+    if not str(value).strip():
+        message = "the name is empty; was a variable of the shell not set?"
+        raise click.BadParameter(message)
+    try:
+        os.lstat(value)
+    except OSError as problem:
+        if problem.errno == errno.ENAMETOOLONG:
+            message = f"'{str(value)[:40]}...' is too long for a name."
+            raise click.BadParameter(message) from None
 
 
 class Count(click.types.IntParamType):
@@ -60,13 +61,11 @@ class Count(click.types.IntParamType):
     def __init__(self, least: int = 1) -> None:
         self.least = least
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
+    def convert(self, value: Any, *about: Any) -> Any:
         """Refuse what is too small."""
-        number = super().convert(value, param, ctx)
+        number = super().convert(value, *about)
         if number < self.least:
-            self.fail(f"{number} is too small; give {self.least} or more.", param, ctx)
+            self.fail(f"{number} is too small; give {self.least} or more.", *about)
         return number
 
 
@@ -76,13 +75,11 @@ class Number(click.types.FloatParamType):
     def __init__(self, is_right: Callable[[float], bool], advice: str) -> None:
         self.is_right, self.advice = is_right, advice
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
+    def convert(self, value: Any, *about: Any) -> Any:
         """Refuse what does not meet the condition."""
-        number = super().convert(value, param, ctx)
+        number = super().convert(value, *about)
         if not self.is_right(number):
-            self.fail(f"{number:g} is {self.advice}", param, ctx)
+            self.fail(f"{number:g} is {self.advice}", *about)
         return number
 
 
@@ -97,7 +94,7 @@ PROBABILITY = Number(
 )
 
 
-def condition(text: str) -> "Condition":
+def parse_where(text: str) -> "Condition":
     """Read a condition on items."""
     from fdch.index.conditions import parse_condition
 
@@ -107,7 +104,7 @@ def condition(text: str) -> "Condition":
         raise click.BadParameter(str(problem)) from problem
 
 
-def addresses(text: str) -> str:
+def check_addresses(text: str) -> str:
     """Refuse what is no IP address or network: it would be heeded nowhere."""
     for part in text.split(","):
         try:
