@@ -10,7 +10,7 @@ import click
 
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Interrupted
-from fdch.cli.shared.output import count, note, note_data, report
+from fdch.cli.shared.output import count, note, note_data, say, say_json
 from fdch.cli.shared.progress_lines import ProgressPrinter
 from fdch.errors import RunError, SettingError
 
@@ -95,8 +95,10 @@ def command(
     except KeyboardInterrupt:
         advice = f"finished cells are kept in '{study.out}'; the same command goes on."
         raise Interrupted(advice) from None
-    lines = _show_tables(found, grids, files)
-    report(_describe(found, grids, files), as_json, *lines)
+    if as_json:
+        say_json(_describe(found, grids, files))
+    else:
+        say("\n".join(_show_tables(found, grids, files)))
     if failures := found.failures():
         raise RunError(
             f"{count(len(failures), 'cell')} of {len(found.records)} failed; "

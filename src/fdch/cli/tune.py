@@ -9,7 +9,7 @@ import click
 
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Interrupted
-from fdch.cli.shared.output import note, note_parts, report, require_place
+from fdch.cli.shared.output import note, note_parts, require_place, say, say_json
 from fdch.cli.shared.progress_lines import show_progress
 from fdch.cli.shared.training import build_task, training_options
 
@@ -64,8 +64,11 @@ def command(
         raise Interrupted(_explain_rest(tune.study_folder(out))) from None
     for text in found.warnings:
         note(f"warning: {text}")
-    lines = *_show_found(found, file, page), f"next      {_next_command(task)}"
-    report(_describe(found, file, out, page), as_json, *lines)
+    if as_json:
+        say_json(_describe(found, file, out, page))
+    else:
+        say("\n".join(_show_found(found, file, page)))
+        say(f"next      {_next_command(task)}")
 
 
 def _describe(

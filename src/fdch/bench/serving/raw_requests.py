@@ -1,22 +1,23 @@
 """Requests written byte by byte, so that they can be wrong in any way."""
 
-import contextlib
 import io
 import json
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from http.client import HTTPException, HTTPResponse
+from typing import NamedTuple
 
 from PIL import Image
 
 READ, WRITE = "a-token-for-reading", "a-token-for-writing"
 BOUNDARY = "----fdch"
+TIMEOUT = 60.0
 Requests = dict[str, bytes]
 
 
-@dataclass(frozen=True)
-class Received:
+class Received(NamedTuple):
     """What came back."""
 
     status: int  # 0 where the connection was closed without a reply
@@ -24,35 +25,22 @@ class Received:
     seconds: float  # from the wish to connect to the last byte of the reply
 
 
-def send(port: int, *pieces: bytes, patience: float = 60.0) -> Received:
-    """Send raw bytes to this machine, in one piece or several; wait for the reply."""
+def send(port: int, content: bytes) -> Received:
+    """Send raw bytes to this machine and wait for the reply."""
     began = time.perf_counter()
-    received = b""
-    with socket.create_connection(("127.0.0.1", port), patience) as connection:
+    status, body = 0, b""
+    with socket.create_connection(("127.0.0.1", port), TIMEOUT) as connection:
         # a server that refuses early may close before all was sent
-        with contextlib.suppress(ConnectionError):
-            for piece in pieces:
-                connection.sendall(piece)
-        with contextlib.suppress(ConnectionError):
-            while part := connection.recv(65536):
-                received += part
-                if _is_whole(received):
-                    break
-    seconds = time.perf_counter() - began
-    if not received:
-        return Received(0, b"", seconds)
-    head, _, body = received.partition(b"\r\n\r\n")
-    return Received(int(head.split()[1]), body, seconds)
-
-
-def _is_whole(received: bytes) -> bool:
-    head, found, body = received.partition(b"\r\n\r\n")
-    lengths = [
-        int(line.split(b":")[1])
-        for line in head.split(b"\r\n")
-        if line.lower().startswith(b"content-length")
-    ]
-    return bool(found) and (not lengths or len(body) >= lengths[0])
+        with suppress(ConnectionError):
+            connection.sendall(content)
+        with (
+            suppress(ConnectionError, HTTPException),
+            HTTPResponse(connection) as reply,
+        ):
+            reply.begin()
+            status = reply.status
+            body = reply.read()
+    return Received(status, body, time.perf_counter() - began)
 
 
 def request(
@@ -108,11 +96,11 @@ def part(name: str, content: bytes, filename: str | None = None) -> bytes:
     return head.encode() + b"\r\n\r\n" + content + b"\r\n"
 
 
-def form(*parts: bytes, path: str = "/v1/search/image", end: bool = True) -> bytes:
-    """Write a request whose body is a form."""
+def form(*parts: bytes, end: bool = True) -> bytes:
+    """Write a search whose body is a form."""
     body = b"".join(parts) + (f"--{BOUNDARY}--\r\n".encode() if end else b"")
     kind = f"multipart/form-data; boundary={BOUNDARY}"
-    return request(path=path, body=body, kind=kind)
+    return request(path="/v1/search/image", body=body, kind=kind)
 
 
 def image(content: bytes, **fields: bytes) -> bytes:

@@ -26,7 +26,7 @@ def command(repeats: int, as_json: bool) -> None:
     from fdch.bench.networks import networks_benchmark
 
     with ProgressPrinter() as progress:
-        result = networks_benchmark(repeats, progress=progress)
+        result = networks_benchmark(repeats, progress)
     report(result, as_json, _table(result))
 
 

@@ -1,7 +1,7 @@
 """`fdch bench search`: exact search beside FAISS."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -9,10 +9,7 @@ from fdch.cli.bench._figures import show_agreement, show_spread
 from fdch.cli.shared import options
 from fdch.cli.shared.output import lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
-from fdch.errors import DataError, SettingError, suggestion
-
-if TYPE_CHECKING:
-    from fdch.codes import Codes
+from fdch.errors import SettingError, suggestion
 
 KINDS = ("random", "clustered")
 PARTS = ("scan", "compacted")
@@ -63,13 +60,14 @@ def command(
     """
     from fdch.bench.search.compacted import compacted_benchmark
     from fdch.bench.search.scan import Sizes, scan_benchmark
+    from fdch.runs.code_files import read_encoded
 
     measures = {"scan": scan_benchmark, "compacted": compacted_benchmark}
     wanted = _split_known(parts, "--parts", PARTS)
     for name in ("sizes", "bits", "batches", "threads"):
         given[name] = options.split_numbers(given[name], f"--{name}")
     given["kinds"] = _split_known(kinds, "--kinds", KINDS)
-    own = None if codes is None else _read_codes(codes)
+    own = None if codes is None else read_encoded(codes).codes
     if own is not None:
         given |= {"kinds": ("given",), "bits": (own.bits,)}
     result: dict[str, Any] = {"benchmark": "search"}
@@ -168,21 +166,3 @@ def _split_known(text: str, option: str, known: tuple[str, ...]) -> list[str]:
                 f"{suggestion(name, known)}"
             )
     return found
-
-
-def _read_codes(path: Path) -> "Codes":
-    """Read codes that `fdch encode` wrote: of pairs where there are any."""
-    import zipfile
-
-    import numpy as np
-
-    from fdch.codes import Codes
-
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            side = "unified" if "unified" in arrays else "image"
-            return Codes(arrays[side], int(arrays["bits"]))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as problem:
-        raise DataError(
-            f"'{path}' has no codes ({problem}). Write some with 'fdch encode'."
-        ) from problem
