@@ -133,7 +133,7 @@ def found(hits):
 
 def test_all_within_a_radius_is_all_or_an_error(canned, client):
     canned.reply = (200, {}, found(999))
-    results = client.by_text("a dog", k=None, radius=8)
+    results = client.by_text("a dog", radius=8)
     assert len(results) == 999
     assert results.query["k"] is None
     assert json.loads(canned.asked) == {"text": "a dog", "radius": 8, "k": 1000}

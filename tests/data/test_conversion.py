@@ -6,9 +6,12 @@ from scipy import sparse
 
 from fdch import PairedSet
 from fdch.data.conversion import as_images, as_labels, as_texts
-from fdch.data.pictures.image_rows import PictureArray
-from fdch.data.pictures.images import ImageFeatures
-from fdch.data.pictures.picture_files import PictureContents, PictureFiles
+from fdch.data.pictures.images import (
+    ImageFeatures,
+    PictureArray,
+    PictureContents,
+    PictureFiles,
+)
 from fdch.data.texts import Sentences, WordVectors
 from fdch.errors import DataError, LabelError
 

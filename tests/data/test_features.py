@@ -147,7 +147,7 @@ def test_a_header_that_declares_more_than_there_is_is_refused(tmp_path):
 def test_arrays_over_the_limit_are_refused_before_loading(tmp_path, monkeypatch):
     monkeypatch.setattr(features, "MAX_BYTES", 100)
     monkeypatch.setattr(np, "load", None)
-    with pytest.raises(DataError, match="at most 100 are read"):
+    with pytest.raises(DataError, match="100 bytes are read"):
         PairedSet.read(saved(tmp_path))
 
 
@@ -161,7 +161,7 @@ def packed_zeros(folder, image, text, labels):
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ([(10_000_001, 1)] * 3, "10,000,001 rows; at most 10,000,000 are read. Split"),
+        ([(10_000_001, 1)] * 3, "10,000,001 rows .*at most 10,000,000 rows .*Split"),
         ([(1, 1), (1, 1), (1, 100_001)], "100,001 columns of labels; at most 100,000"),
     ],
 )

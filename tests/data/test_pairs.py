@@ -12,7 +12,7 @@ from scipy import sparse
 
 from fdch.data.pairs import PairedSet, Skipped
 from fdch.data.pictures.images import ImageFeatures, PictureArray, PictureFiles
-from fdch.data.rows import Digest, chosen
+from fdch.data.rows import Digest, choose
 from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.errors import BrokenPicture, DataError, LabelError, SettingError
@@ -81,7 +81,7 @@ def test_rows_outside_are_refused():
 @given(st.lists(st.integers(-9, 8), max_size=9))
 def test_rows_are_chosen_as_numpy_does(rows):
     expected = np.arange(9)[np.array(rows, dtype=int)]
-    assert np.array_equal(chosen(rows, 9), expected)
+    assert np.array_equal(choose(rows, 9), expected)
 
 
 def test_parts_of_unlike_length_are_refused():

@@ -1,7 +1,7 @@
 import pytest
 
 from fdch.data.pairs import Skipped
-from fdch.data.readers.text_files import read_bytes, read_lines, refuse_or_skip
+from fdch.data.readers.text_files import read_lines, refuse_or_skip
 from fdch.errors import BrokenRow, DataError, MissingFile
 
 
@@ -14,9 +14,9 @@ def test_lines_come_without_blanks_marks_and_outer_spaces(tmp_path):
 def test_a_file_is_read_up_to_the_limit(tmp_path):
     path = tmp_path / "tags.txt"
     path.write_bytes(b"12345")
-    assert read_bytes(path, 5) == b"12345"
+    assert read_lines(path, 5) == ["12345"]
     with pytest.raises(DataError, match="longer than the 4 bytes"):
-        read_bytes(path, 4)
+        read_lines(path, 4)
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path):

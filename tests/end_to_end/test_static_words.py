@@ -14,7 +14,7 @@ from fdch.data.texts import Sentences
 from fdch.errors import UnknownWords
 from fdch.methods.dcmh import DCMH
 from fdch.runs.run import save_run
-from fdch.service.answering import Answers, NoKnownWord, Query
+from fdch.service.answering import NoKnownWord, Query, answer_queries
 
 pytest.importorskip("tokenizers")
 
@@ -72,10 +72,8 @@ def test_onnx_runtime_finds_the_same(index, run):
 
 
 def test_the_service_answers_unknown_words(index):
-    answers = Answers(Searcher(index))
-    known, unknown, empty = answers.work(
-        [Query("text", [text], None) for text in ("dog", "animal", "?!")]
-    )
+    queries = [Query("text", [text], None) for text in ("dog", "animal", "?!")]
+    known, unknown, empty = answer_queries(Searcher(index), queries)
     assert known == index.method.encode_texts(Sentences(["dog"]))
     assert unknown == index.method.encode_texts(Sentences(["animal"]))
     assert isinstance(empty, NoKnownWord)

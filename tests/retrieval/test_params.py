@@ -16,10 +16,10 @@ NOWHERE: Any = None  # a store that must not be read
 SEARCHES = ["by_text", "by_image", "by_id", "by_texts", "by_images", "by_ids"]
 
 
-def test_ten_results_and_all_within_a_radius_only_by_request():
+def test_ten_results_or_all_within_a_radius_unless_k_is_given():
     assert SearchParams().k == SearchParams(k=None).k == DEFAULT_K == 10
-    assert SearchParams(radius=2).k == 10
-    assert SearchParams(k=None, radius=2).k is None
+    assert SearchParams(radius=2).k is None
+    assert SearchParams(k=10, radius=2).k == 10
 
 
 def test_re_ranking_looks_at_more_candidates():

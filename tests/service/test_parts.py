@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdch.service.http.multipart import MAX_PARTS, Part, read_parts
+from fdch.service.http.uploads import MAX_PARTS, Part, read_parts
 
 KIND = "multipart/form-data; boundary=XYZ"
 NAMES = st.text("abcdefgh_", min_size=1, max_size=10)

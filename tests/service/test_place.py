@@ -10,7 +10,7 @@ from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.layout import CATALOGUE
 from fdch.service import service
 from fdch.service.http.tokens import Right, Tokens
-from fdch.service.place import Place
+from fdch.service.place import identify
 
 
 def test_a_service_without_its_index_is_not_ready(own_index, monkeypatch, caplog):
@@ -31,14 +31,14 @@ def test_a_service_without_its_index_is_not_ready(own_index, monkeypatch, caplog
 
 @pytest.mark.parametrize("part", ["", CATALOGUE])
 def test_another_in_the_same_place_is_not_the_same(own_index, part):
-    place = Place(own_index)
-    assert place.is_same()
+    before = identify(own_index)
+    assert identify(own_index) == before
     path = own_index / part
     aside = path.with_name("aside")
     path.rename(aside)
-    assert not place.is_same()
+    assert identify(own_index) != before
     (shutil.copytree if aside.is_dir() else shutil.copy)(aside, path)
-    assert not place.is_same()
+    assert identify(own_index) != before
 
 
 @pytest.fixture

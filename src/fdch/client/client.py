@@ -23,16 +23,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True)
 class IndexFacts:
-    """What a service's index holds; see `GET /v1/index`.
-
-    Args:
-        items: How many.
-        bits: Length of the codes.
-        model: Fingerprint of the model that makes them.
-        method: Name of the method that was trained.
-        can_write: Whether the service has a write token.
-        reply: The whole reply.
-    """
+    """What a service's index holds; `reply` is all of `GET /v1/index`."""
 
     items: int
     bits: int
@@ -93,13 +84,13 @@ class Client(SearchMethods[str, Picture]):
             replies = self._search_texts(content.texts(queries), params)
         elif kind == "id":
             fields = content.search_fields(params)
-            bodies = ({"id": content.text("an id", name)} for name in queries)
-            replies = [self._search({**body, **fields}) for body in bodies]
+            ids = [content.text("an id", name) for name in queries]
+            replies = [self._search({"id": name, **fields}) for name in ids]
         else:
-            fields = content.form_fields(params)
+            sent = {"data": content.form_fields(params)}
             files = ({"image": content.file(image)} for image in queries)
             replies = [
-                self._send("POST", "/v1/search/image", data=fields, files=file)
+                self._send("POST", "/v1/search/image", files=file, **sent)
                 for file in files
             ]
         return [_read_results(reply, params) for reply in replies]
@@ -174,16 +165,11 @@ class Client(SearchMethods[str, Picture]):
             Whether it is new; else it replaced the one of its id.
         """
         known = content.item(text, labels, columns)
-        if image is None:
-            reply = self._send("PUT", content.path(name), json=known)
-        else:
-            reply = self._send(
-                "PUT",
-                content.path(name),
-                data={"item": json.dumps(known)},
-                files={"image": content.file(image)},
-            )
-        return bool(reply["created"])
+        sent: dict[str, Any] = {"json": known}
+        if image is not None:
+            files = {"image": content.file(image)}
+            sent = {"data": {"item": json.dumps(known)}, "files": files}
+        return bool(self._send("PUT", content.path(name), **sent)["created"])
 
     def remove(self, name: str) -> bool:
         """Remove an item; return whether it was there."""
@@ -198,14 +184,8 @@ class Client(SearchMethods[str, Picture]):
     def index(self) -> IndexFacts:
         """Say what the index holds."""
         reply = self._send("GET", "/v1/index")
-        return IndexFacts(
-            reply["items"],
-            reply["bits"],
-            reply["model"],
-            reply["method"],
-            reply["can_write"],
-            reply,
-        )
+        names = ("items", "bits", "model", "method", "can_write")
+        return IndexFacts(reply=reply, **{name: reply[name] for name in names})
 
     def overview(self) -> Mapping[str, Any]:
         """Say how the index's codes lie."""
@@ -273,19 +253,17 @@ def _failure(status: int, content: bytes) -> ServiceError:
 
 
 def _read_item(reply: Mapping[str, Any]) -> Item:
-    return Item(
-        reply["id"],
-        reply["text"],
-        reply["image"],
-        tuple(reply["labels"]),
-        reply["columns"],
-        reply["kind"],
-    )
+    names = ("id", "text", "image", "columns", "kind")
+    return Item(labels=tuple(reply["labels"]), **{name: reply[name] for name in names})
 
 
 def _read_results(reply: Mapping[str, Any], params: SearchParams) -> Results:
-    if params.k is None:
-        content.require_all(len(reply["results"]))
+    if params.k is None and len(reply["results"]) >= content.MAX_RESULTS:
+        raise SettingError(  # it may have been cut
+            f"there are {content.MAX_RESULTS:,} results or more within the radius, and "
+            "a service gives no more. Say how many are wanted with k, or give a "
+            "smaller radius."
+        )
     found = tuple(
         Result(_read_item(each), each["distance"], each["probability"])
         for each in reply["results"]

@@ -35,16 +35,6 @@ def form_fields(params: SearchParams) -> dict[str, Any]:
     }
 
 
-def require_all(found: int) -> None:
-    """Refuse a reply that may have been cut, where all results were requested."""
-    if found >= MAX_RESULTS:
-        raise SettingError(
-            f"there are {MAX_RESULTS:,} results or more within the radius, and a "
-            f"service gives no more than {MAX_RESULTS:,}. Say how many are wanted "
-            "with k, or give a smaller radius."
-        )
-
-
 def address(url: str) -> str:
     """Check the address of a service."""
     scheme, mark, rest = str(url).strip().partition("://")
@@ -107,12 +97,9 @@ def item(
         content["labels"] = [text("a label", label) for label in labels]
     if columns is not None:
         if not isinstance(columns, Mapping):
-            raise SettingError(
-                "columns are names with their cells, such as {'price': 20}; got "
-                f"{type(columns).__name__}."
-            )
+            raise SettingError("columns are names with their cells: {'price': 20}.")
         content["columns"] = {
-            text("the name of a column", name): _cell(name, cell)
+            text("the name of a column", name): _cell(f"column '{name}'", cell)
             for name, cell in columns.items()
         }
     return content
@@ -129,25 +116,20 @@ def file(image: Picture) -> bytes:
         )
     try:
         return Path(image).read_bytes()
-    except OSError as problem:
-        reason = problem.strerror or problem
-        raise DataError(f"picture '{image}': {reason}.") from problem
-    except ValueError as problem:
-        raise DataError(f"{str(image)!r} is not a path: {problem}.") from problem
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise DataError(f"picture {str(image)!r}: {reason}.") from problem
 
 
-def _cell(name: str, given: object) -> Cell:
+def _cell(what: str, given: object) -> Cell:
     cell = given.item() if isinstance(given, np.generic) else given
     if isinstance(cell, str):
-        return text(f"column '{name}'", cell)
+        return text(what, cell)
     if isinstance(cell, float) and not math.isfinite(cell):
-        raise SettingError(
-            f"column '{name}' is {cell}; give a finite number, or None where there is "
-            "none."
-        )
+        raise SettingError(f"{what} is {cell}; give a finite number, or None.")
     if cell is None or isinstance(cell, bool | int | float):
         return cell
     raise SettingError(
-        f"column '{name}' must be a text, a number, True, False or None; got "
+        f"{what} must be a text, a number, True, False or None; got "
         f"{type(given).__name__}."
     )

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -49,9 +49,8 @@ def default_folder() -> Path:
 class ResultCache:
     """Values by key in one SQLite file, shared by threads and processes.
 
-    Args:
-        folder: Where the file lies; the user's cache folder when not given.
-            Nothing is written before the first `put_many`.
+    It lies in the user's cache folder unless another is given. Nothing is written
+    before the first `put_many`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -81,15 +80,18 @@ class ResultCache:
                 found.update(connection.execute(query, some))
             return found
 
-        sealed = self._try(ask) or {}
-        opened = {key: _remove_check(key, value) for key, value in sealed.items()}
-        return {key: value for key, value in opened.items() if value is not None}
+        return {
+            key: value[_CHECK_BYTES:]
+            for key, value in (self._try(ask) or {}).items()
+            if isinstance(value, bytes)
+            and value[:_CHECK_BYTES] == _check(key, value[_CHECK_BYTES:])
+        }
 
     def put_many(self, items: Mapping[bytes, bytes]) -> None:
         """Keep values, all or none of them; an earlier one is replaced."""
         if not items:
             return
-        rows = [(key, _add_check(key, value)) for key, value in items.items()]
+        rows = [(key, _check(key, value) + value) for key, value in items.items()]
 
         def keep(connection: sqlite3.Connection) -> None:
             with connection:
@@ -108,21 +110,20 @@ class ResultCache:
                 with closing(self._connect()) as connection:
                     return action(connection)
             except (sqlite3.OperationalError, OSError) as error:
-                if not _is_busy(error) or time.monotonic() > deadline:
-                    self._go_without(error)
-                    return None
-                time.sleep(_PAUSE_SECONDS)
+                problem: Exception = error
+                if _is_busy(error) and time.monotonic() <= deadline:
+                    time.sleep(_PAUSE_SECONDS)
+                    continue
             except sqlite3.DatabaseError as error:
-                if is_new:
-                    self._go_without(error)
-                    return None
-                self._set_aside(error)
-                is_new = True
-
-    def _go_without(self, error: Exception) -> None:
-        level = logging.DEBUG if self._is_quiet else logging.WARNING
-        _log.log(level, "going on without the cache '%s': %s", self.path, error)
-        self._is_quiet = True
+                problem = error
+                if not is_new:
+                    self._set_aside(error)
+                    is_new = True
+                    continue
+            level = logging.DEBUG if self._is_quiet else logging.WARNING
+            _log.log(level, "going on without the cache '%s': %s", self.path, problem)
+            self._is_quiet = True
+            return None
 
     def _connect(self) -> sqlite3.Connection:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -142,28 +143,14 @@ class ResultCache:
         _log.warning("the cache '%s' is damaged (%s); it is rebuilt", self.path, error)
         for ending in ("", "-wal", "-shm"):
             path = self.path.with_name(self.path.name + ending)
-            try:
+            with suppress(OSError):  # not there, or another process was first
                 path.rename(path.with_name(f"{path.name}.{mark}"))
-            except OSError:
-                continue  # not there, or another process was first
 
 
 def _is_busy(error: Exception) -> bool:
     # SQLite waits by itself, but not while another begins or ends the journal
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-def _add_check(key: bytes, value: bytes) -> bytes:
-    return _check(key, value) + value
-
-
-def _remove_check(key: bytes, sealed: object) -> bytes | None:
-    """Take the check off a value; none when it was damaged on disk."""
-    if not isinstance(sealed, bytes):
-        return None
-    value = sealed[_CHECK_BYTES:]
-    return value if sealed[:_CHECK_BYTES] == _check(key, value) else None
 
 
 def _check(key: bytes, value: bytes) -> bytes:
@@ -189,34 +176,43 @@ def pixel_store(
 ) -> NDArray[np.uint8]:
     """Decode all pictures once and give their pixels, read-only.
 
-    The pixels lie in the cache folder under a name made from every picture's
-    content and the size. Where that folder cannot be written they are kept in
-    memory instead.
-
-    Args:
-        pictures: Rows that all have a picture.
-        size: Side of the squares, in pixels.
-        progress: Called after each batch of pictures.
-        folder: Where to keep them; the user's cache folder when not given.
+    The pixels lie in the folder, by default the user's cache, under a name made from
+    every picture's content and the size. Where that folder cannot be written they
+    are kept in memory instead. All rows must have a picture.
 
     Returns:
         RGB values 0 to 255, (n, size, size, 3).
     """
+    shape = (len(pictures), size, size, 3)
     if not len(pictures):
-        return np.empty((0, size, size, 3), dtype=np.uint8)
+        return np.empty(shape, dtype=np.uint8)
     place = default_folder() if folder is None else Path(folder)
     path = place / f"pixels-{_key(pictures, size)}.npy"
-    shape = (len(pictures), size, size, 3)
     kept = _map(path, shape)
     if kept is not None:
         return kept
+
+    def write(partial: Path) -> None:
+        partial.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+        # written, not mapped: a full disk is then an error and not a crash
+        with partial.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for batch in _decode(pictures, size, progress):
+                file.write(batch.data)
+
     try:
-        _write(path, pictures, shape, progress)
+        write_whole(path, write)
+        kept = _map(path, shape)
     except RunError as error:
         _log.warning("going on without the cache '%s': %s", path, error)
-        return _in_memory(pictures, shape, progress)
-    written = _map(path, shape)
-    return _in_memory(pictures, shape, progress) if written is None else written
+    if kept is not None:
+        return kept
+    pixels, done = np.empty(shape, dtype=np.uint8), 0
+    for batch in _decode(pictures, size, progress):
+        pixels[done : done + len(batch)] = batch
+        done += len(batch)
+    return pixels
 
 
 def _key(pictures: Pictures, size: int) -> str:
@@ -232,33 +228,7 @@ def _map(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8] | None:
         pixels = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    whole = pixels.shape == shape and pixels.dtype == np.uint8
-    return pixels if whole else None
-
-
-def _write(
-    path: Path, pictures: Pictures, shape: tuple[int, ...], progress: Progress
-) -> None:
-    # written, not mapped: a full disk is then an error and not a crash
-    def write(partial: Path) -> None:
-        partial.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        header = {"descr": "|u1", "fortran_order": False, "shape": shape}
-        with partial.open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            for batch in _decode(pictures, shape[1], progress):
-                file.write(batch.data)
-
-    write_whole(path, write)
-
-
-def _in_memory(
-    pictures: Pictures, shape: tuple[int, ...], progress: Progress
-) -> NDArray[np.uint8]:
-    pixels, done = np.empty(shape, dtype=np.uint8), 0
-    for batch in _decode(pictures, shape[1], progress):
-        pixels[done : done + len(batch)] = batch
-        done += len(batch)
-    return pixels
+    return pixels if pixels.shape == shape and pixels.dtype == np.uint8 else None
 
 
 def _decode(

@@ -8,9 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.data.pictures.image_rows import PictureArray
-from fdch.data.pictures.images import ImageFeatures, Images
-from fdch.data.pictures.picture_files import PictureContents, PictureFiles
+from fdch.data.pictures.images import (
+    ImageFeatures,
+    Images,
+    PictureArray,
+    PictureContents,
+    PictureFiles,
+)
 from fdch.data.rows import objects
 from fdch.data.texts import Sentences, Texts, WordVectors
 from fdch.errors import DataError, LabelError
@@ -19,9 +23,8 @@ from fdch.errors import DataError, LabelError
 def as_images(values: Any) -> Images:
     """Take the image side of pairs as a user has it.
 
-    Args:
-        values: Paths or contents of picture files; pixels, (n, height, width, 3)
-            uint8; features, (n, width) numbers, dense or sparse; or Images.
+    That is paths or contents of picture files; pixels, (n, height, width, 3) uint8;
+    features, (n, width) numbers, dense or sparse; or Images.
 
     >>> as_images([[0.5, 1.0], [0.0, 2.0]]).values.shape
     (2, 2)
@@ -49,9 +52,8 @@ def as_images(values: Any) -> Images:
 def as_texts(values: Any) -> Texts:
     """Take the text side of pairs as a user has it.
 
-    Args:
-        values: Texts, None where there is none; vectors, (n, words) numbers, dense
-            or sparse; or Texts.
+    That is texts, None where there is none; vectors, (n, words) numbers, dense or
+    sparse; or Texts.
 
     >>> as_texts(["a dog", None]).present.tolist()
     [True, False]
@@ -74,15 +76,12 @@ def as_texts(values: Any) -> Texts:
 def as_labels(
     values: Any, names: Sequence[str] | None = None
 ) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
-    """Take labels as a user has them.
+    """Take labels as a user has them; give 0 or 1, (n, classes), and the names.
 
     Args:
         values: 0 and 1, (n, classes), dense or sparse; or for each pair its label,
             a list of them, or None.
         names: What the classes are called, in order; made up or sorted by default.
-
-    Returns:
-        0 or 1, (n, classes), and the names.
 
     >>> as_labels(["dog", ["cat", "dog"], None])[1]
     ('cat', 'dog')
@@ -124,12 +123,13 @@ def _rows(values: Any, what: str) -> list[Any]:
 def _numbers(rows: list[Any], values: Any) -> NDArray[Any] | None:
     """Give rows as an array of numbers; None where they are none."""
     if isinstance(values, np.ndarray):
-        return values if values.dtype.kind in "fiub" else None
-    if not rows or not all(isinstance(row, (np.ndarray, list, tuple)) for row in rows):
-        return None
-    try:
-        array = np.asarray(rows)
-    except ValueError:  # rows of different lengths
+        array = values
+    elif rows and all(isinstance(row, (np.ndarray, list, tuple)) for row in rows):
+        try:
+            array = np.asarray(rows)
+        except ValueError:  # rows of different lengths
+            return None
+    else:
         return None
     return array if array.dtype.kind in "fiub" else None
 

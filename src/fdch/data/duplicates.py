@@ -1,7 +1,7 @@
 """Pairs with the same picture or text, found by hashes: counted, put into groups."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -28,7 +28,7 @@ def image_digests(images: Images) -> list[bytes]:
     (True, False)
     """
     if isinstance(images, ImageFeatures):
-        return [_numbers(row) for row in images.values]
+        return [_hash_numbers(row) for row in images.values]
     assert isinstance(images, Pictures)
     present = images.present
     return list(
@@ -39,31 +39,27 @@ def image_digests(images: Images) -> list[bytes]:
 def text_digests(texts: Texts) -> list[bytes]:
     """Hash each row's text or word vector, 16 bytes; no bytes where there is none."""
     if isinstance(texts, Sentences):
-        return [b"" if text is None else _text(text) for text in texts.values]
+        return [_hash_text(text) for text in texts.values]
     assert isinstance(texts, WordVectors)
     plain = texts.matrix.copy()
     plain.sum_duplicates()
     plain.eliminate_zeros()
     edges = zip(plain.indptr[:-1], plain.indptr[1:], strict=True)
     return [
-        _numbers(plain.indices[a:b].astype(np.int64), plain.data[a:b]) for a, b in edges
+        _hash_numbers(plain.indices[a:b].astype(np.int64), plain.data[a:b])
+        for a, b in edges
     ]
 
 
 def learned_from(
     pairs: PairedSet, ids: Collection[str], images: Collection[bytes] | None
 ) -> NDArray[np.bool_]:
-    """Tell which pairs a model has learned from.
+    """Tell which pairs a model has learned from, by their ids and image hashes.
 
     These are pairs with an image that it has learned from, whatever they are called,
     and pairs with an id that it knows, whatever was changed in them. An id is
-    no sign where it is a mere row number, which other data has too.
-
-    Args:
-        pairs: Perhaps other data than the model's.
-        ids: Ids of the pairs it has learned from.
-        images: Hashes of their images; None where they are not known, so that ids
-            alone decide.
+    no sign where it is a mere row number, which other data has too. Where no hashes
+    are known, ids alone decide.
     """
     by_id = np.array([name in ids for name in pairs.ids], dtype=np.bool_)
     if images is None:
@@ -78,15 +74,12 @@ def shared_pairs(one: PairedSet, other: PairedSet) -> list[str]:
     where = {name: row for row, name in enumerate(other.ids)}
     rows = [row for row, name in enumerate(one.ids) if name in where]
     mine, theirs = one[rows], other[[where[name] for name in one.ids[rows]]]
-    same = [
-        a == b for a, b in zip(_pair_digests(mine), _pair_digests(theirs), strict=True)
-    ]
-    return [str(name) for name in mine.ids[np.array(same, dtype=np.bool_)]]
+    same = zip(mine.ids, _pair_digests(mine), _pair_digests(theirs), strict=True)
+    return [str(name) for name, own, other_one in same if own == other_one]
 
 
-def _pair_digests(pairs: PairedSet) -> list[tuple[bytes, bytes]]:
-    images, texts = image_digests(pairs.images), text_digests(pairs.texts)
-    return list(zip(images, texts, strict=True))
+def _pair_digests(pairs: PairedSet) -> Iterable[tuple[bytes, bytes]]:
+    return zip(image_digests(pairs.images), text_digests(pairs.texts), strict=True)
 
 
 def _is_numbered(pairs: PairedSet) -> bool:
@@ -97,13 +90,15 @@ def _is_numbered(pairs: PairedSet) -> bool:
     )
 
 
-def _text(text: str) -> bytes:
+def _hash_text(text: str | None) -> bytes:
+    if text is None:
+        return b""
     digest = Digest()
     digest.add_text(text)
     return digest.bytes()
 
 
-def _numbers(*arrays: NDArray[np.float32] | NDArray[np.int64]) -> bytes:
+def _hash_numbers(*arrays: NDArray[np.float32] | NDArray[np.int64]) -> bytes:
     digest = Digest()
     for values in arrays:
         digest.add_array(values)
@@ -117,17 +112,11 @@ SIDES = ("pictures", "texts")
 
 @dataclass(frozen=True)
 class Duplicates:
-    """How often the same content occurs in a set of pairs.
+    """How often the same content occurs in a set of pairs."""
 
-    Args:
-        groups: Contents that several pairs have.
-        pairs: Pairs that have one of them.
-        largest: Pairs of the largest group.
-    """
-
-    groups: int
-    pairs: int
-    largest: int
+    groups: int  # contents that several pairs have
+    pairs: int  # that have one of them
+    largest: int  # pairs of the largest group
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values by name."""
@@ -138,10 +127,8 @@ class Duplicates:
 class QueryDuplicates(Duplicates):
     """How often the same content occurs, and how many queries it concerns.
 
-    Args:
-        queries_in_training: Queries with the content of a pair that was learned
-            from; None where that is not known.
-        queries_in_database: Queries with the content of a pair of the database.
+    Those are queries with the content of a pair that was learned from (None where
+    that is not known), and with that of a pair of the database.
     """
 
     queries_in_training: int | None
@@ -173,7 +160,7 @@ def count_query_duplicates(
     learning: NDArray[np.intp] | None = None,
     seen_images: Collection[bytes] | None = None,
 ) -> dict[str, QueryDuplicates]:
-    """Count what occurs more than once, and the queries that this concerns.
+    """Count what occurs more than once, and the queries that this concerns, by side.
 
     Args:
         pairs: Queries and database.
@@ -181,9 +168,6 @@ def count_query_duplicates(
         database: Rows of the database.
         learning: Rows that were learned from; None where training had other data.
         seen_images: Hashes of the images of that other data, where they are known.
-
-    Returns:
-        Counts by side, "pictures" and "texts".
     """
     found: dict[str, QueryDuplicates] = {}
     for side in SIDES:
@@ -193,12 +177,12 @@ def count_query_duplicates(
             learned = {digests[row] for row in learning}
         own = [digests[row] for row in query if digests[row]]
         held = {digests[row] for row in database}
+        in_training = None if learned is None else sum(map(learned.__contains__, own))
+        in_database = sum(each in held for each in own)
         found[side] = QueryDuplicates(
-            **asdict(count_duplicates(digests)),
-            queries_in_training=(
-                None if learned is None else sum(each in learned for each in own)
-            ),
-            queries_in_database=sum(each in held for each in own),
+            **count_duplicates(digests).to_json(),
+            queries_in_training=in_training,
+            queries_in_database=in_database,
         )
     return found
 
@@ -206,10 +190,8 @@ def count_query_duplicates(
 def number_groups(pairs: PairedSet, by: Grouping) -> NDArray[np.intp]:
     """Number the groups of pairs that belong together, one number per row.
 
-    Args:
-        pairs: What to group.
-        by: "pictures" or "texts" that are the same, or "both": pairs that are linked
-            by either, through other pairs too.
+    They have the same "pictures" or "texts", or for "both" are linked by either,
+    through other pairs too.
     """
     if by not in GROUPINGS:
         hint = suggestion(by, GROUPINGS) or f"; use {', '.join(GROUPINGS)}."

@@ -12,11 +12,7 @@ from fdch.errors import DataError
 def require_fitting(images: Images, network: str, width: int, is_ready: bool) -> None:
     """Refuse images of another kind than a model learned from.
 
-    Args:
-        images: Pictures or ready features.
-        network: Name of the model's image network.
-        width: Columns of its features.
-        is_ready: Whether it learned from ready ones.
+    It learned from ready features of this width, or through this image network.
     """
     if isinstance(images, ImageFeatures) != is_ready:
         given = "pictures" if is_ready else "ready features"
@@ -33,10 +29,7 @@ def fitting_vectors(
 ) -> csr_array:
     """Give text vectors, (n, width). A text without a known word is all zero.
 
-    Args:
-        texts: Sentences, or ready vectors.
-        vocabulary: The words that a model knows; None for ready vectors.
-        width: Columns of its vectors.
+    The vocabulary has the words that a model knows; it is None for ready vectors.
     """
     if isinstance(texts, Sentences):
         if vocabulary is None:
@@ -53,11 +46,7 @@ def fitting_vectors(
 def split_static(
     texts: csr_array, static_width: int
 ) -> tuple[csr_array, NDArray[np.float32] | None]:
-    """Split text vectors into words, sparse, and static features, dense.
-
-    Args:
-        texts: Vectors as `fitting_vectors` gives them, (n, words + static_width).
-        static_width: How many of the last columns are static features.
+    """Split the vectors of `fitting_vectors`: words, sparse, and the rest, dense.
 
     Returns:
         Words, (n, words), and static features, (n, static_width), or None.

@@ -1,6 +1,6 @@
 """PairedSet: pictures, texts, labels and ids, row by row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pictures.images import Images, PictureLimits, Pictures
-from fdch.data.rows import Digest, chosen, objects
+from fdch.data.rows import Digest, choose, objects
 from fdch.data.texts import Texts
 from fdch.errors import DataError, LabelError, SettingError
 from fdch.progress import Progress, silent
@@ -49,8 +49,7 @@ class PairedSet:
         skipped: Rows left out while reading.
         notes: What a reader should tell the user about the data.
 
-    >>> pairs = PairedSet.read("scenes:100")
-    >>> len(pairs[:10])
+    >>> len(PairedSet.read("scenes:100")[:10])
     10
     """
 
@@ -67,12 +66,13 @@ class PairedSet:
 
     def __post_init__(self) -> None:
         rows = len(self.ids)
-        lengths = {"images": len(self.images), "texts": len(self.texts)}
-        lengths |= {"labels": len(self.labels)}
-        lengths |= {f"column '{key}'": len(self.columns[key]) for key in self.columns}
-        for what, length in lengths.items():
-            if length != rows:
-                raise DataError(f"{length} rows of {what} were given for {rows} ids.")
+        sides: dict[str, Sized] = {"images": self.images, "texts": self.texts}
+        columns = {f"column '{key}'": self.columns[key] for key in self.columns}
+        for what, values in {**sides, "labels": self.labels, **columns}.items():
+            if len(values) != rows:
+                raise DataError(
+                    f"{len(values)} rows of {what} were given for {rows} ids."
+                )
         shape = (rows, len(self.label_names))
         if self.labels.dtype != np.uint8 or self.labels.shape != shape:
             raise LabelError(
@@ -175,7 +175,7 @@ class PairedSet:
         return tuple(self.label_names[i] for i in np.flatnonzero(self.labels[row]))
 
     def __getitem__(self, rows: Any) -> "PairedSet":
-        wanted = chosen(rows, len(self))
+        wanted = choose(rows, len(self))
         return replace(
             self,
             ids=self.ids[wanted],
@@ -195,13 +195,7 @@ class PairedSet:
         """Draw a split and give its training, query and database pairs.
 
         The training pairs lie inside the database and include those that a
-        `Split` keeps apart for validation.
-
-        Args:
-            seed: Equal seeds draw equal splits.
-            sizes: How many; the usual sizes when not given.
-            groups: Keep pairs with the same "pictures", "texts" or either ("both")
-                in one part.
+        `Split` keeps apart for validation; `Split.draw` has the arguments.
         """
         from fdch.data.splits import Split
 
@@ -249,12 +243,7 @@ class PairedSet:
         )
 
     def require_training(self, least: int = 1, needs_labels: bool = True) -> None:
-        """Refuse pairs that a method cannot learn from, saying why.
-
-        Args:
-            least: The fewest pairs that the method can learn from.
-            needs_labels: Whether the method learns from labels.
-        """
+        """Refuse pairs that a method cannot learn from; it needs so many at least."""
         from fdch.data.requirements import require_training
 
         require_training(self, least, needs_labels)
@@ -276,15 +265,19 @@ def require_pairs(*given: object) -> None:
             )
 
 
-def repeated(ids: Sequence[str] | NDArray[np.object_]) -> str:
-    """Name the first few ids that occur twice, with their rows from 1; count others."""
+def repeated(
+    ids: Sequence[str] | NDArray[np.object_], places: Sequence[str] | None = None
+) -> str:
+    """Name the first few ids that occur twice, with their places; count the others.
+
+    Places are rows from 1 unless others are given.
+    """
     first: dict[str, int] = {}
     found: list[str] = []
-    more = 0
-    for row, name in enumerate(ids, start=1):
-        if name in first and len(found) < _NAMED:
-            found.append(f"'{name}' in rows {first[name]} and {row}")
-        elif name in first:
-            more += 1
-        first.setdefault(name, row)
-    return ", ".join(found) + (f" and {more:,} more" if more else "")
+    for row, name in enumerate(ids):
+        if (before := first.setdefault(name, row)) != row:
+            rows = f"rows {before + 1} and {row + 1}"
+            where = f"{places[before]} and {places[row]}" if places else rows
+            found.append(f"'{name}' in {where}")
+    more = len(found) - _NAMED
+    return ", ".join(found[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")

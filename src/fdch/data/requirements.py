@@ -66,18 +66,18 @@ def _require_labels(pairs: PairedSet) -> None:
 
 
 def _require_finite(pairs: PairedSet) -> None:
+    wrong: dict[str, NDArray[np.intp]] = {}
     if isinstance(pairs.images, ImageFeatures):
-        wrong = ~np.isfinite(pairs.images.values).all(axis=1)
-        _require_numbers(pairs, "image", np.flatnonzero(wrong))
+        finite = np.isfinite(pairs.images.values).all(axis=1)
+        wrong["image"] = np.flatnonzero(~finite)
     if isinstance(pairs.texts, WordVectors):
         matrix = pairs.texts.matrix
         rows = np.repeat(np.arange(len(pairs)), np.diff(matrix.indptr))
-        _require_numbers(pairs, "text", np.unique(rows[~np.isfinite(matrix.data)]))
-
-
-def _require_numbers(pairs: PairedSet, what: str, wrong: NDArray[np.intp]) -> None:
-    if len(wrong):
-        raise DataError(
-            f"the {what} features of {len(wrong)} pairs have values that are not "
-            f"finite numbers: {list_names(pairs.ids[wrong])}. Repair or remove them."
-        )
+        wrong["text"] = np.unique(rows[~np.isfinite(matrix.data)])
+    for what, found in wrong.items():
+        if len(found):
+            raise DataError(
+                f"the {what} features of {len(found)} pairs have values that are "
+                "no finite numbers: "
+                f"{list_names(pairs.ids[found])}. Repair or remove them."
+            )

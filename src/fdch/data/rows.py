@@ -16,6 +16,9 @@ from fdch.machine import usable_cores
 # of one file
 MAX_ROWS = 10_000_000
 MAX_LABELS = 100_000
+_T = TypeVar("_T")
+_MAX_THREADS = 32
+_AHEAD = 4
 
 
 class Rows(ABC):
@@ -37,13 +40,11 @@ class Rows(ABC):
         return np.ones(len(self), dtype=np.bool_)
 
 
-def chosen(rows: Any, count: int) -> NDArray[np.intp]:
+def choose(rows: Any, count: int) -> NDArray[np.intp]:
     """Turn an index, a slice, an index array or a mask into row numbers.
 
-    >>> chosen(slice(1, None), 3).tolist()
-    [1, 2]
-    >>> chosen(-1, 3).tolist()
-    [2]
+    >>> choose(slice(1, None), 3).tolist(), choose(-1, 3).tolist()
+    ([1, 2], [2])
     """
     if isinstance(rows, slice):
         return np.arange(count, dtype=np.intp)[rows]
@@ -72,6 +73,11 @@ def objects(values: Sequence[Any] | NDArray[np.object_]) -> NDArray[np.object_]:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def find_present(values: NDArray[np.object_]) -> NDArray[np.bool_]:
+    """Tell which values are not None."""
+    return np.array([value is not None for value in values], dtype=np.bool_)
 
 
 def list_names(names: Sequence[Any] | NDArray[np.object_], most: int = 5) -> str:
@@ -122,11 +128,6 @@ class Digest:
     def hex(self) -> str:
         """Give the hash as 32 hexadecimal digits."""
         return self._hash.hexdigest()
-
-
-_T = TypeVar("_T")
-_MAX_THREADS = 32
-_AHEAD = 4
 
 
 def in_threads(

@@ -6,7 +6,7 @@ is left for the next.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,32 +24,17 @@ _NAMED = 3
 _SAME = {"pictures": "picture", "texts": "text", "both": "picture or text"}
 
 Units = Mapping[str, Sequence[str]]  # ids by the smallest of them
-
-
-class DrawnIds(NamedTuple):
-    """The ids of each part."""
-
-    query: tuple[str, ...]
-    train: tuple[str, ...]
-    validation: tuple[str, ...]
+Ids = tuple[str, ...]
 
 
 def draw_ids(
     pairs: PairedSet,
     seed: int,
-    sizes: "SplitSizes | None" = None,
-    barred: Collection[str] = (),
-    groups: Grouping | None = None,
-) -> DrawnIds:
-    """Draw the ids of a split; the order of the rows does not matter.
-
-    Args:
-        pairs: What to draw from.
-        seed: Equal seeds draw equal splits.
-        sizes: How many; None for the usual sizes.
-        barred: Ids that are not drawn as queries.
-        groups: Keep pairs with the same pictures, texts or either in one part.
-    """
+    sizes: "SplitSizes | None",
+    barred: Collection[str],
+    groups: Grouping | None,
+) -> tuple[Ids, Ids, Ids]:
+    """Draw the ids of queries, training and validation; see `Split.draw`."""
     from fdch.data.splits import SplitSizes
 
     complete = pairs.images.present & pairs.texts.present
@@ -57,21 +42,19 @@ def draw_ids(
         complete &= pairs.labels.any(axis=1)
     usable = int(complete.sum())
     wanted = sizes or pairs.benchmark or SplitSizes.usual(usable)
-    _require_enough(wanted, usable, len(pairs))
     units = _units(pairs, complete, groups)
-    if groups:
-        _require_drawable(wanted, units, usable, groups)
+    _require_enough(wanted, usable, _count(units, units), len(pairs), groups)
     names = np.array(sorted(units), dtype=object)
     np.random.default_rng(seed).shuffle(names)
     kept_back = {name for name in units if any(each in barred for each in units[name])}
     free = [name for name in names if name not in kept_back]
-    _require_queries(wanted, _count(units, free), _count(units, names), pairs.name)
+    _require_queries(wanted.query, _count(units, free), _count(units, names), pairs)
     query, left = _fill("queries", wanted.query, free, units, groups)
     left += [name for name in names if name in kept_back]
     learning = wanted.train - wanted.held_out
     train, left = _fill("training pairs", learning, left, units, groups)
-    held_out = _fill("validation pairs", wanted.held_out, left, units, groups)[0]
-    return DrawnIds(query, train, held_out)
+    held_out, _ = _fill("validation pairs", wanted.held_out, left, units, groups)
+    return query, train, held_out
 
 
 def _units(
@@ -91,7 +74,7 @@ def _units(
 
 def _fill(
     part: str, size: int, names: Sequence[str], units: Units, groups: Grouping | None
-) -> tuple[tuple[str, ...], list[str]]:
+) -> tuple[Ids, list[str]]:
     """Take units in their order where they fit; give their ids, and the units left."""
     taken: list[str] = []
     left: list[str] = []
@@ -116,34 +99,31 @@ def _count(units: Units, names: Iterable[str]) -> int:
     return sum(len(units[name]) for name in names)
 
 
-def _require_enough(wanted: "SplitSizes", usable: int, there: int) -> None:
-    if wanted.query + wanted.train > usable:
-        raise DataError(
-            f"the split needs {wanted.query + wanted.train:,} pairs with image, text "
-            f"and label ({wanted.query:,} queries and {wanted.train:,} for training); "
-            f"of {there:,} pairs {usable:,} have all three. Give more pairs, or "
-            "smaller sizes."
-        )
-
-
-def _require_drawable(
-    wanted: "SplitSizes", units: Units, usable: int, groups: Grouping
+def _require_enough(
+    wanted: "SplitSizes", usable: int, drawable: int, there: int, groups: str | None
 ) -> None:
-    drawable = _count(units, units)
-    if wanted.query + wanted.train > drawable:
+    needed = wanted.query + wanted.train
+    if needed > usable:
         raise DataError(
-            f"the split needs {wanted.query + wanted.train:,} pairs; of {usable:,} "
-            f"with image, text and label {usable - drawable:,} have the same "
-            f"{_SAME[groups]} as pairs that lack one of these, and stay in the "
-            "database with them. Give smaller sizes, or choose another grouping."
+            f"the split needs {needed:,} pairs with image, text and label "
+            f"({wanted.query:,} queries and {wanted.train:,} for training); of "
+            f"{there:,} pairs {usable:,} have all three. Give more pairs, or smaller "
+            "sizes."
+        )
+    if groups and needed > drawable:
+        raise DataError(
+            f"the split needs {needed:,} pairs; of {usable:,} with image, text and "
+            f"label {usable - drawable:,} have the same {_SAME[groups]} as pairs that "
+            "lack one of these, and stay in the database with them. Give smaller "
+            "sizes, or choose another grouping."
         )
 
 
-def _require_queries(wanted: "SplitSizes", free: int, usable: int, name: str) -> None:
-    if wanted.query > free:
+def _require_queries(wanted: int, free: int, usable: int, pairs: PairedSet) -> None:
+    if wanted > free:
         raise DataError(
-            f"of the {usable:,} pairs of '{name}' with image, text and label "
+            f"of the {usable:,} pairs of '{pairs.name}' with image, text and label "
             f"{usable - free:,} were learned from and cannot be queries; {free:,} "
-            f"are left, and the split needs {wanted.query:,} queries. Give data with "
-            "more pairs that are new."
+            f"are left, and the split needs {wanted:,} queries. Give data with more "
+            "pairs that are new."
         )

@@ -6,20 +6,23 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.duplicates import GROUPINGS, Grouping
 from fdch.data.pairs import PairedSet
+from fdch.data.readers.text_files import unreadable
 from fdch.data.rows import Digest, list_names
 from fdch.data.split_drawing import draw_ids
-from fdch.data.split_files import ADVICE, FORMAT, document, ids, text, whole
 from fdch.errors import DataError, SettingError
-from fdch.files import write_bytes
+from fdch.files import load_json, write_bytes
 
+FORMAT = 1
+_MAX_BYTES = 2**30
 _ID_LISTS = ("query", "train", "validation")
+_ADVICE = "Give the split.json of a run, or draw a new split."
 
 
 @dataclass(frozen=True)
@@ -109,9 +112,8 @@ class Split:
             raise DataError(
                 f"a split is grouped by {', '.join(GROUPINGS)}; got {self.groups!r}."
             )
-        together = [*self.query, *self.train, *self.validation]
-        if len(set(together)) != len(together):
-            twice = [name for name, count in Counter(together).items() if count > 1]
+        twice = [name for name, count in Counter(self._ids).items() if count > 1]
+        if twice:
             raise DataError(
                 f"a split must not hold an id twice: {list_names(twice)}. Queries, "
                 "training and validation pairs must not overlap."
@@ -144,7 +146,11 @@ class Split:
         if not isinstance(seed, Integral) or seed < 0:
             raise SettingError(f"a seed is a whole number, 0 or more; got {seed!r}.")
         drawn = draw_ids(pairs, seed, sizes, barred, groups)
-        return cls(seed=seed, data=pairs.fingerprint, groups=groups, **drawn._asdict())
+        return cls(seed, pairs.fingerprint, *drawn, groups)
+
+    @property
+    def _ids(self) -> tuple[str, ...]:
+        return (*self.query, *self.train, *self.validation)
 
     @property
     def fingerprint(self) -> str:
@@ -164,8 +170,7 @@ class Split:
             pairs: The data the split was drawn from.
             check: Refuse data with another fingerprint than that.
         """
-        rows = self.rows(pairs, check)
-        return Parts(*(pairs[part] for part in rows))
+        return Parts(*(pairs[part] for part in self.rows(pairs, check)))
 
     def rows(self, pairs: PairedSet, check: bool = True) -> Rows:
         """Give the row numbers of each part, with the checks of `parts`."""
@@ -181,11 +186,7 @@ class Split:
     def require_match(self, pairs: PairedSet, check: bool = True) -> None:
         """Refuse pairs that this split was not drawn from."""
         known = set(pairs.ids)
-        unknown = [
-            name
-            for name in (*self.query, *self.train, *self.validation)
-            if name not in known
-        ]
+        unknown = [name for name in self._ids if name not in known]
         if unknown:
             raise DataError(
                 f"{len(unknown)} ids of the split are not in '{pairs.name}': "
@@ -206,31 +207,48 @@ class Split:
     def read(
         cls, path: str | Path, pairs: PairedSet | None = None, check: bool = True
     ) -> "Split":
-        """Read a saved split, and check it against the data where given.
-
-        Args:
-            path: A file written by `save`.
-            pairs: The data it is meant for.
-            check: Refuse data with another fingerprint than the split's.
-        """
-        content = document(Path(path))
+        """Read a file of `save`; check it against the data where given, as `parts`."""
+        content = _load_document(Path(path))
         try:
-            split = cls(
-                seed=whole(content["seed"]),
-                data=text(content["data"]),
-                groups=content.get("groups"),
-                **{name: ids(content[name]) for name in _ID_LISTS},
-            )
+            if type(content["seed"]) is not int or not isinstance(content["data"], str):
+                raise TypeError("its seed or its data is of the wrong kind.")
+            lists = {name: _take_ids(content[name]) for name in _ID_LISTS}
+            groups = content.get("groups")
+            split = cls(content["seed"], content["data"], groups=groups, **lists)
         except KeyError as error:
-            raise DataError(f"split '{path}' has no entry {error}. {ADVICE}") from None
+            raise DataError(f"split '{path}' has no entry {error}. {_ADVICE}") from None
         except (DataError, TypeError) as error:
-            raise DataError(f"split '{path}' is damaged: {error} {ADVICE}") from None
+            raise DataError(f"split '{path}' is damaged: {error} {_ADVICE}") from None
         if content.get("fingerprint") != split.fingerprint:
             raise DataError(
                 f"split '{path}' was changed: its ids have the fingerprint "
-                f"{split.fingerprint}, it says {content.get('fingerprint')}. "
-                f"{ADVICE}"
+                f"{split.fingerprint}, it says {content.get('fingerprint')}. {_ADVICE}"
             )
         if pairs is not None:
             split.require_match(pairs, check)
         return split
+
+
+def _load_document(path: Path) -> dict[str, Any]:
+    try:
+        content = load_json(path, _MAX_BYTES)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except ValueError as error:
+        raise DataError(f"'{path}' is not a split: {error}. {_ADVICE}") from None
+    if not isinstance(content, dict) or not isinstance(content.get("format"), int):
+        raise DataError(
+            f"'{path}' is not a split: it has no number for 'format'. {_ADVICE}"
+        )
+    if content["format"] != FORMAT:
+        raise DataError(
+            f"split '{path}' has format {content['format']}; this version of fdch "
+            f"reads format {FORMAT}. Update fdch, or draw a new split."
+        )
+    return content
+
+
+def _take_ids(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise TypeError("its ids are not lists of texts.")
+    return tuple(value)

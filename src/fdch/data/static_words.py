@@ -52,11 +52,9 @@ TOKENIZER = PackagedFile(
 
 
 class StaticEmbeddings:
-    """Word pieces and their embeddings, in memory.
+    """A tokenizer that cuts words into pieces, and a table of their embeddings.
 
-    Args:
-        table: An embedding for each piece, float16 (pieces, width).
-        tokenizer: Cuts a word into pieces.
+    The table is float16, (pieces, width).
     """
 
     def __init__(self, table: NDArray[np.float16], tokenizer: "Tokenizer") -> None:
@@ -126,7 +124,7 @@ def append_columns(
 def restore_vocabulary(
     words: Sequence[str] | None, static: str | None, width: int
 ) -> Vocabulary | None:
-    """Make the vocabulary that a saved model names.
+    """Make the vocabulary that a saved model names; None for ready vectors.
 
     Args:
         words: The known words; None for ready vectors.
@@ -135,7 +133,6 @@ def restore_vocabulary(
 
     Raises:
         ValueError: The three do not fit together.
-        MissingExtra: The embeddings are not installed.
     """
     if static not in (None, NAME):
         raise ValueError(f"it needs the unknown static embeddings {static!r}")
@@ -166,19 +163,12 @@ def is_installed() -> bool:
 
 @lru_cache(maxsize=1)
 def load_embeddings() -> StaticEmbeddings:
-    """Read the embeddings from their package, once a process, and check them.
-
-    Raises:
-        MissingExtra: The package is not installed.
-        DataError: Its files are not the published ones.
-    """
+    """Read the embeddings from their package, once a process, and check them."""
     spec = find_spec(PACKAGE)  # which does not import it
-    try:
-        from tokenizers import Tokenizer
-    except ModuleNotFoundError as error:
-        raise _missing() from error
-    if spec is None or not spec.submodule_search_locations:
-        raise _missing()
+    if not is_installed() or spec is None or not spec.submodule_search_locations:
+        raise MissingExtra("text_features 'words+static'", "static")
+    from tokenizers import Tokenizer
+
     folder = Path(spec.submodule_search_locations[0])
     try:
         tensors = load(_read(folder, WEIGHTS))
@@ -201,7 +191,3 @@ def _read(folder: Path, file: PackagedFile) -> bytes:
             f"expected {file.sha256}). Reinstall the package {PACKAGE}."
         )
     return content
-
-
-def _missing() -> MissingExtra:
-    return MissingExtra("text_features 'words+static'", "static")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.data.rows import Digest, Rows, chosen, objects
+from fdch.data.rows import Digest, Rows, choose, find_present, objects
 from fdch.errors import DataError
 
 _SHOWN_WORDS = 12
@@ -33,11 +33,9 @@ class Texts(Rows):
 
 
 class Sentences(Texts):
-    """Texts as they were written.
+    """Texts as they were written, None where there is none.
 
-    Args:
-        values: Each row's text, None where there is none.
-        vocabulary: The data set's own words, where it has them.
+    `vocabulary` has the data set's own words, where it has them.
 
     >>> Sentences(["a dog", None]).present.tolist()
     [True, False]
@@ -55,12 +53,12 @@ class Sentences(Texts):
         return len(self.values)
 
     def __getitem__(self, rows: Any) -> Self:
-        return type(self)(self.values[chosen(rows, len(self))], self.vocabulary)
+        return type(self)(self.values[choose(rows, len(self))], self.vocabulary)
 
     @property
     def present(self) -> NDArray[np.bool_]:
         """Tell for each row whether it has a text."""
-        return np.array([text is not None for text in self.values], dtype=np.bool_)
+        return find_present(self.values)
 
     def text(self, row: int) -> str | None:
         """Return a row's text as it was written."""
@@ -97,7 +95,7 @@ class WordVectors(Texts):
         return int(self.matrix.shape[0])
 
     def __getitem__(self, rows: Any) -> Self:
-        return type(self)(self.matrix[chosen(rows, len(self))], self.words)
+        return type(self)(self.matrix[choose(rows, len(self))], self.words)
 
     def text(self, row: int) -> str | None:
         """Return the first words of a row, if the columns have names."""
@@ -136,10 +134,7 @@ class Vocabulary:
     ) -> "Vocabulary":
         """Take the words that occur in most texts, ties in alphabetical order.
 
-        Args:
-            texts: Where to count; each text counts a word once.
-            min_count: Texts a word must occur in.
-            most: Words to keep.
+        Each text counts a word once; a word must occur in `min_count` texts.
         """
         counts: Counter[str] = Counter()
         for text in texts.values:
@@ -171,12 +166,8 @@ class Vocabulary:
         """
         found: set[int] = set()
         for chunk in fold_case(text).split():
-            whole = self._numbers.get(chunk)
-            if whole is not None:
-                found.add(whole)
-                continue
-            parts = (self._numbers.get(word) for word in _WORD.findall(chunk))
-            found.update(number for number in parts if number is not None)
+            words = [chunk] if chunk in self._numbers else _WORD.findall(chunk)
+            found.update(self._numbers[word] for word in words if word in self._numbers)
         return sorted(found)
 
     def unknown(self, text: str) -> list[str]:
@@ -185,13 +176,7 @@ class Vocabulary:
         >>> Vocabulary(("dog",)).unknown("a dog-house, by")
         ['a', 'by']
         """
-        numbers = self._numbers
-        return [
-            chunk
-            for chunk in text.split()
-            if (plain := fold_case(chunk)) not in numbers
-            and not any(word in numbers for word in _WORD.findall(plain))
-        ]
+        return [chunk for chunk in text.split() if not self.known(chunk)]
 
     def vectors(self, texts: Sentences) -> sparse.csr_array:
         """Make 0/1 vectors, float32 (texts, words); zero where there is no text."""
@@ -206,11 +191,9 @@ class Vocabulary:
     def nearest(self, text: str) -> list[str]:
         """Suggest known words that look like those of a text, at most five."""
         words = _WORD.findall(fold_case(text[:1000]))[:_COMPARED_WORDS]
-        suggested: dict[str, None] = {}
-        for word in words:
-            likes = difflib.get_close_matches(word[:_COMPARED_LETTERS], self.words)
-            suggested.update(dict.fromkeys(likes))
-        return list(suggested)[:5]
+        short = (word[:_COMPARED_LETTERS] for word in words)
+        likes = (difflib.get_close_matches(word, self.words) for word in short)
+        return list(dict.fromkeys(like for some in likes for like in some))[:5]
 
     def hint(self, text: str) -> str:
         """Name known words in place of a text without any: near ones, or frequent.
@@ -232,10 +215,9 @@ class Vocabulary:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        numbers: dict[str, int] = {}
-        for number, word in enumerate(self.words):
-            numbers.setdefault(fold_case(word), number)
-        return numbers
+        # of words that are the same without case, the first counts
+        words = reversed(list(enumerate(self.words)))
+        return {fold_case(word): number for number, word in words}
 
 
 def fold_case(text: str) -> str:

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from fdch.errors import IndexFolderError
-from fdch.index.store import CodeStore, Contents
+from fdch.index.store import CodeStore
 
 if TYPE_CHECKING:
     from fdch.index.storage.creating import WriteModel
@@ -13,30 +13,20 @@ if TYPE_CHECKING:
 MILVUS = "milvus://"
 
 
-class IndexStore(CodeStore, Protocol):
-    """A store that also has the files of the model, and tells what it holds."""
-
-    def contents(self, most: int = 20) -> Contents:
-        """Tell what filters can ask for: so many values of each column."""
-
-    def model_folder(self) -> Path:
-        """Give a folder with the files kept.
-
-        Raises:
-            DamagedIndex: There are none.
-        """
-
-
 def create_store(
     name: str | Path,
     bits: int,
     model: "str | WriteModel",
     facts: Mapping[str, object] | None = None,
-) -> IndexStore:
-    """Make an empty store where there is none yet, whole or not at all.
+) -> CodeStore:
+    """Make an empty store, a folder or milvus://host:port/collection, or none at all.
 
-    It is a folder, or milvus://host:port/collection. The rest is as `create_folder`
-    takes it.
+    Args:
+        name: Where there is none yet.
+        bits: Length of the codes.
+        model: Fingerprint of the model that makes the codes; or what writes the
+            model's files into a folder and returns the fingerprint.
+        facts: What else to say about the index; plain values for JSON.
     """
     if is_server(name):
         from fdch.index.milvus import MilvusStore
@@ -59,13 +49,8 @@ def require_free(name: str | Path) -> None:
         free_place(Path(name))
 
 
-def open_store(name: str | Path, writable: bool = False) -> IndexStore:
-    """Open a store that was created before.
-
-    Args:
-        name: A folder, or milvus://host:port/collection.
-        writable: Whether items are to be added or removed.
-    """
+def open_store(name: str | Path, writable: bool = False) -> CodeStore:
+    """Open a store by its name: a folder, or milvus://host:port/collection."""
     if is_server(name):
         from fdch.index.milvus import MilvusStore
 
@@ -75,13 +60,10 @@ def open_store(name: str | Path, writable: bool = False) -> IndexStore:
     return CodeFolder.open(Path(name), writable=writable)
 
 
-def store_info(store: IndexStore) -> dict[str, object]:
-    """Say what a store holds; plain values, the most wanted first."""
-    known: dict[str, object] = {
-        "items": len(store),
-        "bits": store.bits,
-        "model": store.model,
-    }
+def store_info(store: CodeStore) -> dict[str, object]:
+    """Return what a store holds; plain values, the most wanted first."""
+    known: dict[str, object] = {"items": len(store), "bits": store.bits}
+    known["model"] = store.model
     return known | {k: v for k, v in store.describe().items() if k not in known}
 
 

@@ -7,6 +7,7 @@ with what is shown and filtered by. It sees codes and never a method.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol, get_args
 
 import numpy as np
@@ -105,8 +106,8 @@ class Answer:
         distances: Hamming distances, (found,).
         codes: Codes of the items found.
         scanned: How many codes were compared or ruled out by bounds.
-        items: What was known of them when they were found; None where the store must
-            be asked for that afterwards, and then for an item that is gone since.
+        items: What was known of them when they were found; None where the store's
+            `items` must be read afterwards.
     """
 
     ids: tuple[str, ...]
@@ -146,24 +147,16 @@ class CodeStore(Protocol):
         """Add items, all or none; an item with a known id replaces that one."""
 
     def remove(self, ids: Iterable[str]) -> list[str]:
-        """Remove items; give those of the ids that were not there."""
+        """Remove items; return those of the ids that were not there."""
 
     def items(self, ids: Sequence[str]) -> list[Item | None]:
-        """Give what is known of items, None for an unknown id."""
+        """Return what is known of items, None for an unknown id."""
 
     def codes(self, ids: Sequence[str]) -> Codes:
-        """Give the codes of items.
-
-        Raises:
-            DataError: Naming the ids that are not there.
-        """
+        """Return the codes of items; DataError names ids that are not there."""
 
     def known(self, ids: Sequence[str]) -> tuple[list[Item], Codes]:
-        """Give items and their codes, both as of one moment.
-
-        Raises:
-            DataError: Naming the ids that are not there.
-        """
+        """Return items and their codes as of one moment; all must be there."""
 
     def nearest(
         self, queries: Codes, k: int, where: Sequence[Condition] = ()
@@ -177,17 +170,16 @@ class CodeStore(Protocol):
         where: Sequence[Condition] = (),
         most: int | None = None,
     ) -> list[Answer]:
-        """Find for each query all items no farther than the radius.
+        """Find for each query all items within the radius, or the nearest of them."""
 
-        Args:
-            queries: Codes to search with.
-            radius: The largest distance.
-            where: Conditions that items must fulfil.
-            most: Give only so many of the nearest.
-        """
+    def contents(self, most: int = 20) -> Contents:
+        """Count what filters can use, up to so many values of each column."""
+
+    def model_folder(self) -> Path:
+        """Return a folder with the model's files; DamagedIndex if there are none."""
 
     def describe(self) -> dict[str, object]:
-        """Say what there is: items, bytes, parts; plain values for JSON."""
+        """Return items, bytes, parts and the like; plain values for JSON."""
 
     def close(self) -> None:
         """Let go of files or connections."""
@@ -196,16 +188,10 @@ class CodeStore(Protocol):
 def choose_kinds(
     has_image: NDArray[np.bool_], has_text: NDArray[np.bool_], is_unified: bool
 ) -> NDArray[np.object_]:
-    """Say which code each item gets: of the pair, of its picture or of its text.
+    """Choose which code each item gets: of the pair, of its picture or of its text.
 
-    Args:
-        has_image: Which items have a picture, (items,).
-        has_text: Which items have a text that can be encoded, (items,).
-        is_unified: Whether the model makes one code of a pair.
-
-    Returns:
-        The kind of each; "code" for an item with neither side, which has only a code
-        that it is given.
+    "code" is for an item with neither, which has only a code that it is given.
+    `is_unified`: the model makes one code of a pair.
 
     >>> has_image, has_text = np.array([[1, 1, 0, 0], [1, 0, 1, 0]], dtype=bool)
     >>> choose_kinds(has_image, has_text, True).tolist()
@@ -223,10 +209,6 @@ def is_whole(text: str) -> bool:
 
 
 def require_several(what: str, given: object) -> None:
-    """Refuse one text where several are wanted: its letters are not meant.
-
-    Raises:
-        DataError: Saying how to write a list of one.
-    """
+    """Refuse one text where several are wanted: its letters are not meant."""
     if isinstance(given, str | bytes):
         raise DataError(f"several {what} are a list, such as [{given[:40]!r}].")

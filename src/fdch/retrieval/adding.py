@@ -1,6 +1,8 @@
 """Add pairs to a store: join them with known halves, encode them, write them."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,19 +10,21 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.data.pairs import Broken, PairedSet, Skipped
-from fdch.data.texts import Sentences
-from fdch.errors import UnknownWords
-from fdch.index.store import CodeStore, Item, choose_kinds
-from fdch.methods._base import HashMethod
-from fdch.retrieval.items import (
-    fill_halves,
-    find_lost_halves,
-    join,
-    lacks_half,
-    make_items,
+from fdch.data.pictures.images import (
+    PictureArray,
+    PictureFiles,
+    Pictures,
+    check_pictures,
 )
+from fdch.data.texts import Sentences, WordVectors
+from fdch.errors import BrokenPicture, DataError, UnknownWords
+from fdch.index.store import Cell, CodeStore, Item, Kind, choose_kinds
+from fdch.methods._base import HashMethod
 from fdch.runs.encoding import lacks_known_words
 from fdch.training.context import PLAIN, Context
+
+WORDS_SHOWN = 20
+NOTHING_TO_ENCODE = "it has no picture and no known word"
 
 
 @dataclass(frozen=True)
@@ -61,52 +65,39 @@ def add_pairs(
     merge: bool,
     context: Context,
 ) -> AddedPairs:
-    """Encode pairs and add them, all at once; see `Index.add`.
-
-    Args:
-        store: Where to.
-        method: What encodes them.
-        pairs: As many as fit into memory.
-        broken: Whether a row without anything to encode is refused or skipped.
-        merge: Whether a row that is joined keeps what it lacks itself.
-        context: Device and progress of encoding.
-    """
-    is_half = lacks_half(pairs)
+    """Encode pairs that fit into memory and add them, all at once; see `Index.add`."""
+    is_half = _lacks_half(pairs)
     known: dict[str, Item] = {}
     for item in store.items([str(name) for name in pairs.ids[is_half]]):
         if item is not None:
             known[item.id] = item
-    pairs = fill_halves(pairs, known)
-    is_joined = is_half & ~lacks_half(pairs)
-    lost = find_lost_halves(pairs, known, is_joined)
-    if lost and broken == "refuse":
-        raise next(iter(lost.values()))
+    pairs = _fill_halves(pairs, known)
+    is_joined = is_half & ~_lacks_half(pairs)
     kinds = gallery_kinds(method, pairs)
-    is_unknown = kinds == "code"
-    is_unknown[list(lost)] = False
-    if is_unknown.any() and broken == "refuse":
-        raise UnknownWords(_explain_unusable(method, pairs, int(is_unknown.argmax())))
-    skipped = [Skipped(str(pairs.ids[i]), str(why)) for i, why in lost.items()]
-    skipped += [
-        Skipped(str(name), "it has no picture and no known word")
-        for name in pairs.ids[is_unknown]
-    ]
-    is_kept = ~is_unknown
-    is_kept[list(lost)] = False
-    if not is_kept.any():
-        return AddedPairs(skipped=tuple(skipped))
-    pairs, kinds, is_joined = pairs[is_kept], kinds[is_kept], is_joined[is_kept]
+    problems = _find_lost_halves(pairs, known, is_joined)
+    for row in np.flatnonzero(kinds == "code").tolist():
+        problems.setdefault(row, UnknownWords(NOTHING_TO_ENCODE))
+    if problems and broken == "refuse":
+        first, problem = next(iter(problems.items()))
+        if isinstance(problem, UnknownWords):
+            raise UnknownWords(_explain_unusable(method, pairs, first))
+        raise problem
+    skipped = tuple(Skipped(str(pairs.ids[i]), str(why)) for i, why in problems.items())
+    kept = [row for row in range(len(pairs)) if row not in problems]
+    if not kept:
+        return AddedPairs(skipped=skipped)
+    pairs, kinds, is_joined = pairs[kept], kinds[kept], is_joined[kept]
     codes = encode_gallery(method, pairs, kinds, context)
-    items = make_items(pairs, kinds)
+    items = _make_items(pairs, kinds)
     if merge:
-        for row in np.flatnonzero(is_joined):
-            items[row] = join(items[row], known[items[row].id])
+        for row in np.flatnonzero(is_joined).tolist():
+            items[row] = _join(items[row], known[items[row].id])
     added = store.add(items, codes)
-    return AddedPairs(added.new, added.replaced, int(is_joined.sum()), tuple(skipped))
+    return AddedPairs(added.new, added.replaced, int(is_joined.sum()), skipped)
 
 
 def gallery_kinds(method: HashMethod, pairs: PairedSet) -> NDArray[np.object_]:
-    """Say which code each row gets; "code" where there is nothing to encode.
+    """Choose which code each row gets; "code" where there is nothing to encode.
 
     A text without a known word says nothing: such a pair gets its picture's code.
     """
@@ -132,6 +123,128 @@ def encode_gallery(
             codes = method.encode_texts(pairs.texts[rows], context)
         packed[rows] = codes.packed
     return Codes(packed, method.bits)
+
+
+def _make_items(pairs: PairedSet, kinds: Iterable[Kind]) -> list[Item]:
+    """Return what an index keeps of each row besides its code."""
+    columns = list(pairs.columns.items())
+    return [
+        Item(
+            id=str(pairs.ids[row]),
+            text=_text(pairs, row),
+            image=_image(pairs, row),
+            labels=tuple(
+                pairs.label_names[i] for i in np.flatnonzero(pairs.labels[row])
+            ),
+            columns={
+                name: _cell(values[row])
+                for name, values in columns
+                if values[row] is not None
+            },
+            kind=kind,
+        )
+        for row, kind in enumerate(kinds)
+    ]
+
+
+def _lacks_half(pairs: PairedSet) -> NDArray[np.bool_]:
+    """Return which rows have one side only."""
+    return pairs.images.present != pairs.texts.present
+
+
+def _fill_halves(pairs: PairedSet, known: Mapping[str, Item]) -> PairedSet:
+    """Fill the sides that rows lack with those of the items known by their ids."""
+    items = [known.get(str(name)) for name in pairs.ids]
+    texts, images = pairs.texts, pairs.images
+    if isinstance(texts, Sentences):
+        sentences = texts.values.copy()
+        for row, item in enumerate(items):
+            if item is not None and sentences[row] is None:
+                sentences[row] = item.text
+        texts = Sentences(sentences, texts.vocabulary)
+    if isinstance(images, PictureFiles):
+        paths = images.paths.copy()
+        for row, item in enumerate(items):
+            if item is not None and item.image is not None and paths[row] is None:
+                paths[row] = Path(item.image)
+        images = PictureFiles(paths, images.limits)
+    return replace(pairs, texts=texts, images=images)
+
+
+def _find_lost_halves(
+    pairs: PairedSet, known: Mapping[str, Item], is_joined: NDArray[np.bool_]
+) -> dict[int, DataError]:
+    """Find the rows that would cost their items a half, and why.
+
+    `pairs` have the halves that could be filled; `is_joined` says which rows got one.
+    """
+    lost: dict[int, DataError] = {}
+    for row in np.flatnonzero(_lacks_half(pairs)):
+        item = known.get(str(pairs.ids[row]))
+        if item is None:
+            continue
+        has_picture = item.image is not None or item.kind in ("pair", "image")
+        has_text = item.text is not None or item.kind in ("pair", "text")
+        if has_picture and not pairs.images.present[row]:
+            lost[int(row)] = BrokenPicture(_unreadable(item, "picture"))
+        elif has_text and not pairs.texts.present[row]:
+            lost[int(row)] = DataError(_unreadable(item, "text"))
+    if isinstance(pairs.images, Pictures):
+        rows = np.flatnonzero(is_joined)
+        for place, problem in check_pictures(pairs.images[rows]):
+            item = known[str(pairs.ids[rows[place]])]
+            if item.image == _image(pairs, int(rows[place])):
+                lost[int(rows[place])] = BrokenPicture(
+                    f"{problem} It is the picture that the index has of '{item.id}', "
+                    "and without it the pair would be only a text. Give picture and "
+                    "text together, or remove the item first."
+                )
+    return lost
+
+
+def _unreadable(item: Item, what: str) -> str:
+    return (
+        f"the index has a {what} of '{item.id}' that cannot be read again, so it "
+        "cannot be joined with this half. Give picture and text together, or remove "
+        "the item first."
+    )
+
+
+def _join(item: Item, known: Item) -> Item:
+    """Give a new half the labels and cells that it lacks and the known half has."""
+    return replace(
+        item,
+        labels=item.labels or known.labels,
+        columns={**known.columns, **item.columns},
+    )
+
+
+def _text(pairs: PairedSet, row: int) -> str | None:
+    texts = pairs.texts
+    if isinstance(texts, Sentences):
+        text: str | None = texts.values[row]
+        return text
+    if isinstance(texts, WordVectors) and texts.words is not None:
+        numbers = texts.matrix.indices[
+            texts.matrix.indptr[row] : texts.matrix.indptr[row + 1]
+        ]
+        return " ".join(texts.words[number] for number in numbers[:WORDS_SHOWN]) or None
+    return None
+
+
+def _image(pairs: PairedSet, row: int) -> str | None:
+    images, path = pairs.images, None
+    if isinstance(images, PictureFiles):
+        path = images.paths[row]
+    elif isinstance(images, PictureArray) and images.paths is not None:
+        path = images.paths[int(images.rows[row])]
+    return None if path is None else str(Path(path).absolute())
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, str | int | float | bool) else str(value)
 
 
 def _explain_unusable(method: HashMethod, pairs: PairedSet, row: int) -> str:

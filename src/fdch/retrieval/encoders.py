@@ -22,16 +22,11 @@ EXPORTS = "exports"
 
 
 def open_encoder(index: Index, name: str | Path) -> ExportedModel | None:
-    """Open the encoder of an index's queries.
+    """Open what a Searcher takes as its encoder of an index's queries.
 
-    Args:
-        index: Whose model is to encode.
-        name: "torch" for the index's own method, "onnx" for its export, made by
-            another process and kept in the cache, or the folder of an export that
-            `fdch export` wrote.
-
-    Returns:
-        What a Searcher takes as its encoder; None for the method itself.
+    "torch" is the index's own method, hence None; "onnx" is its export, made by
+    another process and kept in the cache; any other name is the folder of an export
+    that `fdch export` wrote.
     """
     if name == TORCH:
         return None

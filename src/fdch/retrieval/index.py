@@ -1,42 +1,79 @@
 """Index: the codes of pairs under their ids, with the model that makes them."""
 
+import threading
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.data.pairs import Broken, PairedSet, require_broken, require_pairs
 from fdch.data.pictures.images import Pictures
-from fdch.errors import DataError
+from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.evaluation.calibration import Calibration
-from fdch.index.opening import create_store, open_store, require_folder
-from fdch.index.store import Item, Kind, require_several
+from fdch.index.opening import create_store, open_store, require_folder, store_info
+from fdch.index.store import CodeStore, Item, Kind, require_several
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
 from fdch.retrieval.adding import AddedPairs, add_pairs
-from fdch.retrieval.open_index import OpenIndex
+from fdch.retrieval.params import DEFAULT_K, SearchParams, Where
 from fdch.runs.code_files import read_encoded
-from fdch.runs.run import Run, copy_model, save_run
+from fdch.runs.run import Run, copy_model, open_run, save_run
+from fdch.runs.run_files import RunFacts, read_facts
 from fdch.training.context import PLAIN, Context
 
 if TYPE_CHECKING:
+    from fdch.index.storage.folder import CodeFolder
     from fdch.index.storage.repair import Repair
+    from fdch.index.storage.verification import Verification
 
 PICTURES_AT_A_TIME = 128
 ROWS_AT_A_TIME = 8192
 
 
-class Index(OpenIndex):
+class Neighbours(NamedTuple):
+    """Ids of the items nearest to some codes, and their distances, (queries, found)."""
+
+    ids: NDArray[Any]
+    distances: NDArray[np.int64]
+
+
+class Index:
     """Codes of pairs under their ids, with the model that makes them.
 
     What `add` and `remove` have done when they return is on disk, or with the
     server. Many may read an index at a time; one may write to a folder.
 
-    Args:
-        store: Where the codes are.
-        context: Device and progress of encoding.
+    `context` has the device and the progress of encoding.
     """
+
+    def __init__(self, store: CodeStore, context: Context = PLAIN) -> None:
+        self.store = store
+        self.context = context
+        # what is known of an item is read, joined and written by one at a time
+        self._changing = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.store.items([name])[0] is not None
+
+    def __repr__(self) -> str:
+        return f"<Index {self.store.name!r}, {self.bits} bits>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of files or connections."""
+        self.store.close()
 
     @classmethod
     def create(
@@ -49,12 +86,8 @@ class Index(OpenIndex):
     ) -> Self:
         """Make an empty index for the codes of a model, and keep the model in it.
 
-        Args:
-            name: A folder to make, or milvus://host:port/collection.
-            model: A fitted method, or a run.
-            calibration: How probable a result at a distance is, by
-                `fdch.runs.encoding.calibrate`; a run brings its own.
-            context: Device and progress of encoding.
+        It is a folder, or milvus://host:port/collection. A run brings its own
+        calibration; `fdch.runs.encoding.calibrate` makes one for a method.
         """
         method = model.method if isinstance(model, Run) else model
         write = partial(_write_model, model, calibration)
@@ -65,27 +98,46 @@ class Index(OpenIndex):
     def open(
         cls, name: str | Path, *, writable: bool = False, context: Context = PLAIN
     ) -> Self:
-        """Open an index.
-
-        Args:
-            name: A folder, or milvus://host:port/collection.
-            writable: Whether to add or remove items.
-            context: Device and progress of encoding.
-        """
+        """Open a folder, or milvus://host:port/collection."""
         return cls(open_store(name, writable), context)
 
     @staticmethod
     def repair(name: str | Path) -> "Repair":
-        """Keep all that is intact of a damaged index folder, which nobody has open.
-
-        Returns:
-            What was restored, what is lost, and what is still wrong.
-        """
+        """Keep all that is intact of a damaged index folder, which nobody has open."""
         from fdch.index.storage.repair import repair_folder
         from fdch.retrieval.rebuilding import model_encoder
 
         folder = require_folder(name)
         return repair_folder(folder, partial(model_encoder, folder))
+
+    @property
+    def bits(self) -> int:
+        """Length of the codes."""
+        return self.store.bits
+
+    @property
+    def fingerprint(self) -> str:
+        """Which model makes the codes."""
+        return self.store.model
+
+    @cached_property
+    def model(self) -> RunFacts:
+        """The model's description, read without loading the model."""
+        facts = read_facts(self.store.model_folder())
+        self._require_own(facts.fingerprint)
+        return facts
+
+    @cached_property
+    def run(self) -> Run:
+        """The model, opened when it is first used."""
+        run = open_run(self.store.model_folder(), self.context)
+        self._require_own(run.fingerprint)
+        return run
+
+    @property
+    def method(self) -> HashMethod:
+        """What encodes items and queries."""
+        return self.run.method
 
     def add(
         self,
@@ -99,14 +151,9 @@ class Index(OpenIndex):
 
         A pair gets its unified code where the method has one, else that of its
         picture; a single picture or text its own. A row whose id is known replaces
-        that item. Where it lacks a side that the item has, it is joined with it.
-
-        Args:
-            pairs: Rows with a picture, a text, or both; labels may be missing.
-            broken: Whether a row without anything to encode is refused or skipped.
-            merge: Whether a row that is joined keeps the item's labels where it has
-                none, and the item's cells in columns where it has none.
-            progress: Called with the number of items added.
+        that item. Where it lacks a side that the item has, it is joined with it;
+        with `merge` it then keeps the item's labels and cells that it lacks itself.
+        A row without anything to encode is refused, or skipped with `broken="skip"`.
         """
         require_broken(broken)
         require_pairs(pairs)
@@ -132,13 +179,9 @@ class Index(OpenIndex):
         model: str,
         kinds: Sequence[Kind] | None = None,
     ) -> AddedPairs:
-        """Add ready codes.
+        """Add ready codes under ids, with what each was made of if that is known.
 
-        Args:
-            ids: One to each code.
-            codes: Made by the index's model.
-            model: Fingerprint of the model that made them.
-            kinds: What each was made of, where that is known.
+        `model` is the fingerprint of the model that made them: the index's own.
         """
         self.require_model(model, "these codes")
         require_several("ids", ids)
@@ -158,18 +201,8 @@ class Index(OpenIndex):
         """Add ready codes, all or none, whose ids are running numbers.
 
         For millions of codes that need no ids of their own: these take next to no
-        time and room. An index folder can do it, a server cannot.
-
-        Args:
-            codes: Made by the index's model.
-            model: Fingerprint of the model that made them.
-
-        Returns:
-            The numbers. They count all that was ever added, from 0; the id of an
-            item is its number in digits.
-
-        Raises:
-            DataError: An item has one of these ids already.
+        time and room. An index folder can do it, a server cannot. The numbers count
+        all that was ever added, from 0; an item's id is its number in digits.
         """
         self.require_model(model, "these codes")
         with self._changing:
@@ -182,26 +215,88 @@ class Index(OpenIndex):
         return self.add_codes(file.ids, file.codes, model=file.model, kinds=file.kinds)
 
     def update(self, items: Sequence[Item]) -> None:
-        """Replace what is known of items, which keep their codes.
-
-        Raises:
-            DataError: One of them is not in the index.
-        """
+        """Replace what is known of items, which keep their codes."""
         if not items:
             return
         with self._changing:
             self.store.add(items, self.store.codes([item.id for item in items]))
 
     def remove(self, ids: Iterable[str]) -> list[str]:
-        """Remove items; give those of the ids that were not there."""
+        """Remove items; return those of the ids that were not there."""
         require_several("ids", ids)
         with self._changing:
             return self.store.remove(ids)
 
     def items(self, ids: Sequence[str]) -> list[Item | None]:
-        """Give what is known of items, None for an unknown id."""
+        """Return what is known of items, None for an unknown id."""
         require_several("ids", ids)
         return self.store.items(ids)
+
+    def search(
+        self, codes: Codes, k: int = DEFAULT_K, *, where: Where = None
+    ) -> Neighbours:
+        """Find the k items nearest to each code, ties in the order of insertion.
+
+        Fewer are found only where fewer items fulfil the conditions.
+        """
+        if not isinstance(codes, Codes):
+            raise DataError(
+                f"an index is searched with Codes; got {type(codes).__name__}. Encode "
+                "with index.method, or pack signs with Codes.from_signs."
+            )
+        params = SearchParams(k, where=where)
+        assert params.k is not None
+        answers = self.store.nearest(codes, params.k, params.conditions)
+        found = min((len(each.ids) for each in answers), default=0)
+        ids = np.empty((len(answers), found), dtype=object)
+        distances = np.empty((len(answers), found), dtype=np.int64)
+        for row, each in enumerate(answers):
+            ids[row], distances[row] = each.ids[:found], each.distances[:found]
+        return Neighbours(ids, distances)
+
+    def info(self) -> dict[str, object]:
+        """Return what 'fdch index info' prints, as plain values."""
+        return store_info(self.store)
+
+    def compact(self, progress: Progress = silent) -> None:
+        """Reclaim the space of removed items, and make searching faster."""
+        with self._changing:
+            self._folder.compact(progress)
+
+    def verify(self, progress: Progress = silent) -> "Verification":
+        """Check every byte of the index; the result lists the `problems`."""
+        return self._folder.verify(progress)
+
+    def duplicates(
+        self, radius: int = 0, progress: Progress = silent
+    ) -> list[tuple[str, ...]]:
+        """Group the ids of items within so many bits of another, largest first."""
+        return self._folder.duplicates(radius, progress)
+
+    @property
+    def _folder(self) -> "CodeFolder":
+        """The store, where it is a folder; a server looks after itself."""
+        from fdch.index.storage.folder import CodeFolder
+
+        if not isinstance(self.store, CodeFolder):
+            require_folder(self.store.name)
+        return cast("CodeFolder", self.store)
+
+    def require_model(self, fingerprint: str, what: str) -> None:
+        """Refuse what another model has made."""
+        if fingerprint != self.fingerprint:
+            raise ModelMismatch(
+                f"{what} were made by model {fingerprint}; this index holds codes of "
+                f"model {self.fingerprint}. Encode them with the index's own model."
+            )
+
+    def _require_own(self, fingerprint: str) -> None:
+        if fingerprint != self.fingerprint:
+            raise DamagedIndex(
+                f"the model in this index is {fingerprint}, but its codes were made by "
+                f"{self.fingerprint}. Restore the index from a copy, or create it "
+                "again."
+            )
 
 
 def _write_model(

@@ -28,20 +28,17 @@ class SearchParams:
     """How to search; unchanged from a command, request or call to the ranking.
 
     Args:
-        k: The most results; None chooses 10, or all within a radius.
+        k: The most results; None for 10, or for all within the radius if there is one.
         radius: The largest Hamming distance of a result; None for any.
         where: Conditions that results must all fulfil, such as "price<=20".
         rerank: Order the nearest candidates by how sure the query is of each bit.
         min_probability: Leave out results that are less probably relevant.
 
-    Raises:
-        SettingError: A value cannot be used; the message says what to give.
-
-    >>> SearchParams(k=None, radius=3).k, SearchParams(k=None).k
-    (None, 10)
+    >>> SearchParams().k, SearchParams(radius=3).k, SearchParams(5, radius=3).k
+    (10, None, 5)
     """
 
-    k: int | None = DEFAULT_K
+    k: int | None = None
     radius: int | None = None
     where: Where = None
     rerank: bool = False
@@ -90,18 +87,12 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     def search(
         self, kind: QueryKind, queries: Sequence[Any], params: SearchParams
     ) -> list[Results]:
-        """Find for each query of one kind what is near it.
-
-        Args:
-            kind: What the queries are: texts, pictures, or ids of indexed items.
-            queries: One or many.
-            params: How to search.
-        """
+        """Find what is near each query: a text, a picture or the id of an item."""
 
     def by_text(
         self,
         text: Text,
-        k: int | None = DEFAULT_K,
+        k: int | None = None,
         *,
         radius: int | None = None,
         where: Where = None,
@@ -115,7 +106,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     def by_image(
         self,
         image: Picture,
-        k: int | None = DEFAULT_K,
+        k: int | None = None,
         *,
         radius: int | None = None,
         where: Where = None,
@@ -129,7 +120,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     def by_id(
         self,
         name: str,
-        k: int | None = DEFAULT_K,
+        k: int | None = None,
         *,
         radius: int | None = None,
         where: Where = None,
@@ -143,7 +134,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     def by_texts(
         self,
         texts: Sequence[Text],
-        k: int | None = DEFAULT_K,
+        k: int | None = None,
         *,
         radius: int | None = None,
         where: Where = None,
@@ -158,7 +149,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     def by_images(
         self,
         images: Sequence[Picture],
-        k: int | None = DEFAULT_K,
+        k: int | None = None,
         *,
         radius: int | None = None,
         where: Where = None,
@@ -173,7 +164,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     def by_ids(
         self,
         names: Sequence[str],
-        k: int | None = DEFAULT_K,
+        k: int | None = None,
         *,
         radius: int | None = None,
         where: Where = None,
@@ -199,13 +190,10 @@ def _read_count(name: str, given: object, least: int, advice: str) -> int | None
 def _read_probability(given: object) -> float | None:
     if given is None:
         return None
-    advice = "Leave it out to keep all results."
     if not isinstance(given, Real):
-        raise SettingError(f"min_probability must be a number; got {given!r}. {advice}")
+        raise SettingError(f"min_probability must be a number; got {given!r}.")
     if not 0 <= float(given) <= 1:
-        raise SettingError(
-            f"min_probability must be from 0 to 1; got {given}. {advice}"
-        )
+        raise SettingError(f"min_probability must be from 0 to 1; got {given}.")
     return float(given)
 
 

@@ -26,31 +26,25 @@ _SHOWN = 100
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Encoded queries of one kind.
+    """Encoded queries.
 
     Args:
         descriptions: What each searches for, as plain values.
-        kind: What their codes were made of.
+        kinds: What the code of each was made of.
         codes: One to each.
         outputs: The real outputs whose signs the codes are, where they are known.
         without: For each, the id to leave out of its results.
-        places: Which of all queries these are; None for all.
     """
 
     descriptions: Sequence[Mapping[str, Any]]
-    kind: str
+    kinds: Sequence[str]
     codes: Codes
     outputs: NDArray[np.float32] | None = None
     without: Sequence[str] | None = None
-    places: Sequence[int] | None = None
 
 
 def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
-    """Encode texts, or ready vectors for methods that learned from such.
-
-    Raises:
-        UnknownWords: A text has no word that the method knows.
-    """
+    """Encode texts with a known word, or vectors for methods that learned from such."""
     vectors = encoder.inputs.texts(_texts(texts))
     is_known = np.asarray(abs(vectors).sum(axis=1)).ravel() > 0
     vocabulary = encoder.inputs.vocabulary
@@ -64,7 +58,7 @@ def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
         if vocabulary is not None and isinstance(text, str):
             descriptions[-1]["unknown_words"] = vocabulary.unknown(text)
     outputs = encoder.text_outputs(vectors)
-    return Queries(descriptions, "text", binarize(outputs), outputs)
+    return Queries(descriptions, ["text"] * len(texts), binarize(outputs), outputs)
 
 
 def encode_image_queries(
@@ -80,7 +74,7 @@ def encode_image_queries(
     )
     names = [str(p) if isinstance(p, str | Path) else None for p in pictures]
     descriptions = [{"image": name} for name in names]
-    return Queries(descriptions, "image", binarize(outputs), outputs)
+    return Queries(descriptions, ["image"] * len(names), binarize(outputs), outputs)
 
 
 def _texts(texts: Sequence[Text]) -> Texts:

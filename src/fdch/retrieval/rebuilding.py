@@ -4,14 +4,13 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from fdch.codes import Codes
 from fdch.data.pairs import PairedSet
-from fdch.data.pictures.picture_files import PictureFiles
+from fdch.data.pictures.images import PictureFiles
 from fdch.data.texts import Sentences
 from fdch.errors import DataError, FdchError, IndexFolderError
 from fdch.index.opening import require_folder
@@ -20,7 +19,7 @@ from fdch.index.storage.layout import PICTURES, write_durably
 from fdch.index.store import Item
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
-from fdch.retrieval.adding import encode_gallery, gallery_kinds
+from fdch.retrieval.adding import NOTHING_TO_ENCODE, encode_gallery, gallery_kinds
 from fdch.runs.run import Run, copy_model, open_run
 from fdch.training.context import PLAIN, Context
 
@@ -30,13 +29,7 @@ ITEMS_AT_A_TIME = 512
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What a rebuild did.
-
-    Args:
-        items: How many items the new index holds.
-        encoded: How many of these were encoded this time.
-        skipped: Ids of items that could not be encoded, and why.
-    """
+    """What a rebuild did: items there now, those encoded this time, ids left out."""
 
     items: int
     encoded: int
@@ -54,13 +47,6 @@ def rebuild_index(
 
     Interrupted, the same call goes on; done, it takes over what changed since.
     Uploaded pictures are copied.
-
-    Args:
-        name: The index.
-        run: What encodes its items now.
-        out: Folder of the new index.
-        context: Device of encoding.
-        progress: Called after each batch.
     """
     skipped: dict[str, str] = {}
     encoded = done = 0
@@ -82,34 +68,21 @@ def rebuild_index(
         return Rebuilt(len(new), encoded, skipped)
 
 
-def encode_items(method: HashMethod, items: Sequence[Item], context: Context) -> Codes:
-    """Encode items as they were encoded when they were added.
-
-    Raises:
-        DataError: One would not get the same kind of code.
-    """
-    pairs = _pairs_of(items)
+def model_encoder(folder: Path, items: Sequence[Item]) -> Codes:
+    """Encode items of an index again, with the model that it keeps."""
+    method = open_run(folder / "model").method
+    pairs = _pairs_of([_with_own_picture(item, folder, folder) for item in items])
     kinds = gallery_kinds(method, pairs)
     for item, kind in zip(items, kinds, strict=True):
         if kind != item.kind:
             raise DataError(f"'{item.id}' cannot be encoded as a {item.kind}.")
-    return encode_gallery(method, pairs, kinds, context)
-
-
-def model_encoder(folder: Path, items: Sequence[Item]) -> Codes:
-    """Encode items of an index with the model that it keeps."""
-    method = open_run(folder / "model").method
-    own = [_with_own_picture(item, folder, folder) for item in items]
-    return encode_items(method, own, PLAIN)
+    return encode_gallery(method, pairs, kinds)
 
 
 def export_items(name: str | Path, out: Path, progress: Progress = silent) -> int:
     """Write every item of an index folder, with its code, as a line of JSON.
 
     Uploaded pictures are copied into a folder beside the file.
-
-    Raises:
-        DataError: The file is there already.
     """
     if out.exists():
         raise DataError(f"'{out}' is there already. Choose another path.")
@@ -140,8 +113,9 @@ def _target(old: CodeFolder, run: Run, out: Path) -> CodeFolder:
     """Make the new index, or open it again to go on."""
     if not out.exists() or not any(out.iterdir()):
         facts = {"method": run.name, SOURCE: old.identity}
-        write = partial(_write_model, run)
-        return CodeFolder.create(out, run.method.bits, write, facts)
+        return CodeFolder.create(
+            out, run.method.bits, lambda to: copy_model(run, to).fingerprint, facts
+        )
     new = CodeFolder.open(out, writable=True)
     if new.facts.get(SOURCE) != old.identity or new.model != run.fingerprint:
         new.close()
@@ -160,16 +134,15 @@ def _removed_since(old: CodeFolder, new: CodeFolder) -> Iterator[str]:
         yield from (n for n, item in zip(names, there, strict=True) if item is None)
 
 
-def _write_model(run: Run, folder: Path) -> str:
-    return copy_model(run, folder).fingerprint
-
-
 def _encode(
     method: HashMethod, items: Sequence[Item], context: Context, skipped: dict[str, str]
 ) -> Iterator[tuple[list[Item], Codes]]:
     """Encode a batch at once; one by one where one of them cannot be read."""
     try:
-        found = _encode_batch(method, items, context, skipped)
+        pairs = _pairs_of(items)
+        kinds = gallery_kinds(method, pairs)
+        rows = np.flatnonzero(kinds != "code").tolist()
+        codes = encode_gallery(method, pairs[rows], kinds[rows], context)
     except FdchError as problem:
         if len(items) == 1:
             skipped[items[0].id] = str(problem)
@@ -177,20 +150,10 @@ def _encode(
         for item in items:
             yield from _encode(method, [item], context, skipped)
         return
-    if found[0]:
-        yield found
-
-
-def _encode_batch(
-    method: HashMethod, items: Sequence[Item], context: Context, skipped: dict[str, str]
-) -> tuple[list[Item], Codes]:
-    pairs = _pairs_of(items)
-    kinds = gallery_kinds(method, pairs)
-    rows = np.flatnonzero(kinds != "code").tolist()
     for row in np.flatnonzero(kinds == "code").tolist():
-        skipped[items[row].id] = "it has no picture and no known word"
-    codes = encode_gallery(method, pairs[rows], kinds[rows], context)
-    return [replace(items[row], kind=kinds[row]) for row in rows], codes
+        skipped[items[row].id] = NOTHING_TO_ENCODE
+    if rows:
+        yield [replace(items[row], kind=kinds[row]) for row in rows], codes
 
 
 def _pairs_of(items: Sequence[Item]) -> PairedSet:
@@ -208,10 +171,10 @@ def _uploaded(item: Item, folder: Path) -> Path | None:
     """Return the file of a picture that was uploaded to an index."""
     if item.image is None:
         return None
-    path = folder / PICTURES / Path(item.image).name
-    is_there = path.is_file()
-    is_own = Path(item.image).parent.name == PICTURES or not Path(item.image).exists()
-    return path if is_there and is_own else None
+    given = Path(item.image)
+    path = folder / PICTURES / given.name
+    is_own = given.parent.name == PICTURES or not given.exists()
+    return path if is_own and path.is_file() else None
 
 
 def _with_own_picture(item: Item, old: Path, new: Path) -> Item:

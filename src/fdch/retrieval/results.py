@@ -102,31 +102,27 @@ class Results(Sequence[Result]):
 
     def __str__(self) -> str:
         lines = [
-            f"{each.distance:4d}  {_percent(each.probability):>4}  {each.id}  "
-            f"{(each.text or each.image or '')[:_SHOWN]}"
-            for each in self.results
+            f"{bits:>4}  {probable:>4}  {name}  {text}"
+            for bits, probable, name, text, _ in self._table()
         ]
         return "\n".join(lines) or "nothing was found"
 
     def _repr_html_(self) -> str:
         """Show a table in a notebook."""
         header = ("bits", "probable", "id", "text", "labels")
-        rows = [
-            (
-                str(each.distance),
-                _percent(each.probability),
-                each.id,
-                (each.text or each.image or "")[:_SHOWN],
-                ", ".join(each.labels),
-            )
-            for each in self.results
-        ]
         cells = (
             "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
-            for tag, row in (("th", header), *(("td", row) for row in rows))
+            for tag, row in (("th", header), *(("td", row) for row in self._table()))
         )
         table = "".join(f"<tr>{row}</tr>" for row in cells)
         return f"<p>{escape(repr(self))}</p><table>{table}</table>"
+
+    def _table(self) -> Iterator[tuple[str, ...]]:
+        for each in self.results:
+            known = each.probability
+            probable = "?" if known is None else f"{known:.0%}"
+            text, labels = each.text or each.image or "", ", ".join(each.labels)
+            yield str(each.distance), probable, each.id, text[:_SHOWN], labels
 
     def to_json(self) -> dict[str, Any]:
         """Give the document of `fdch search --json`."""
@@ -136,7 +132,3 @@ class Results(Sequence[Result]):
             "scanned": self.scanned,
             "milliseconds": self.milliseconds,
         }
-
-
-def _percent(probability: float | None) -> str:
-    return "?" if probability is None else f"{probability:.0%}"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import fdch
-from fdch.index.store import LABEL
+from fdch.index.store import LABEL, Contents
 from fdch.retrieval.index import Index
 from fdch.service.overview import overview
 
@@ -25,16 +25,10 @@ class Cached(Generic[_T]):
 
     If it was computed quickly, the caller waits for the new value; else the last one
     is given, and a thread computes the next.
-
-    Args:
-        find: Computes it.
-        clock: Gives seconds.
     """
 
     def __init__(
-        self,
-        find: Callable[[], _T],
-        clock: Callable[[], float] = time.monotonic,
+        self, find: Callable[[], _T], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._find, self._clock = find, clock
         self._guard = threading.Lock()
@@ -93,7 +87,8 @@ class About:
 
     def index(self) -> dict[str, Any]:
         """Give what `GET /v1/index` replies."""
-        index = self._index
+        index, known = self._index, self._overview.get()
+        balance = known.get("balance") or []
         return {
             "items": len(index),
             "bits": index.bits,
@@ -103,7 +98,10 @@ class About:
             "has_probability": index.model.calibration is not None,
             "can_write": self._can_write,
             "version": fdch.__version__,
-            "health": self._health(),
+            "health": {
+                **{name: known[name] for name in _HEALTH if name in known},
+                "constant_bits": sum(share in (0.0, 1.0) for share in balance),
+            },
         }
 
     def overview(self) -> dict[str, Any]:
@@ -115,38 +113,30 @@ class About:
         self._contents.forget()
         self._overview.forget()
 
-    def _health(self) -> dict[str, Any]:
-        known = self._overview.get()
-        balance = known.get("balance") or []
-        return {
-            **{name: known[name] for name in _HEALTH if name in known},
-            "constant_bits": sum(share in (0.0, 1.0) for share in balance),
-        }
-
     def _find_contents(self) -> dict[str, Any]:
         found = self._index.store.contents(_MAX_LABELS)
         if found.uncounted is not None:
             unknown = dict.fromkeys(("kinds", "labels", "label_count", "columns"))
             return {**unknown, "uncounted": found.uncounted}
-        facets = dict(found.facets)
-        labels = facets.pop(LABEL, [])
+        labels = found.facets.get(LABEL, ())
+        others = [name for name in found.facets if name != LABEL]
         return {
             "kinds": dict(found.kinds),
             "labels": [{"name": str(name), "count": count} for name, count in labels],
             "label_count": found.distinct.get(LABEL, 0),
-            "columns": [
-                {
-                    "name": name,
-                    "values": [
-                        {"value": value, "count": count}
-                        for value, count in values[:_MAX_VALUES]
-                    ],
-                    "value_count": found.distinct[name],
-                    "numeric": name in found.extremes,
-                    "min": found.extremes[name][0] if name in found.extremes else None,
-                    "max": found.extremes[name][1] if name in found.extremes else None,
-                }
-                for name, values in facets.items()
-            ],
+            "columns": [_column(name, found) for name in others],
             "uncounted": None,
         }
+
+
+def _column(name: str, found: Contents) -> dict[str, Any]:
+    low, high = found.extremes.get(name, (None, None))
+    values = found.facets[name][:_MAX_VALUES]
+    return {
+        "name": name,
+        "values": [{"value": value, "count": count} for value, count in values],
+        "value_count": found.distinct[name],
+        "numeric": low is not None,
+        "min": low,
+        "max": high,
+    }

@@ -1,11 +1,9 @@
 """Queries of many requests answered together: encoded and scanned in batches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import FdchError
@@ -14,83 +12,65 @@ from fdch.retrieval.queries import encode_image_queries, encode_text_queries
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
 
-Pixels = NDArray[np.uint8]
+Answer = list[Results] | Codes
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """What one request searches for.
-
-    Args:
-        kind: Of the inputs.
-        inputs: Texts, pixels or ids.
-        params: How to search; None to encode only.
-    """
+    """What one request searches for; no params to encode only."""
 
     kind: QueryKind
-    inputs: Sequence[Any]
+    inputs: Sequence[Any]  # texts, pixels or ids
     params: SearchParams | None
-
-
-Answer = list[Results] | Codes
 
 
 class NoKnownWord(Exception):
     """A text says nothing to the model; what would, takes a while to look up."""
 
 
-class Answers:
-    """Answers queries with a searcher; used by one thread at a time."""
+def answer_queries(
+    searcher: Searcher, queries: list[Query]
+) -> list[Answer | Exception]:
+    """Answer each query, or say why not; like ones together."""
+    answers: list[Answer | Exception] = [NoKnownWord()] * len(queries)
+    groups: dict[object, list[int]] = {}
+    for place, query in enumerate(queries):
+        # one that cannot be read would fail all others of its batch
+        if _is_readable(searcher, query):
+            groups.setdefault((query.kind, query.params), []).append(place)
+    for places in groups.values():
+        found = _answer_together(searcher, [queries[place] for place in places])
+        for place, answer in zip(places, found, strict=True):
+            answers[place] = answer
+    return answers
 
-    def __init__(self, searcher: Searcher) -> None:
-        self.searcher = searcher
 
-    def work(self, queries: list[Query]) -> list[Answer | Exception]:
-        """Answer each query, or say why not; like ones together."""
-        answers: dict[int, Answer | Exception] = {}
-        groups: dict[object, list[int]] = {}
-        for place, query in enumerate(queries):
-            if self._is_unknown(query):
-                answers[place] = NoKnownWord()
-            else:
-                groups.setdefault((query.kind, query.params), []).append(place)
-        for places in groups.values():
-            answers.update(self._together(queries, places))
-        return [answers[place] for place in range(len(queries))]
+def _answer_together(
+    searcher: Searcher, queries: list[Query]
+) -> list[Answer | Exception]:
+    inputs = [each for query in queries for each in query.inputs]
+    kind, params = queries[0].kind, queries[0].params
+    found: Answer
+    try:
+        if params is not None:
+            found = searcher.search(kind, inputs, params)
+        elif kind == "text":
+            found = encode_text_queries(searcher.encoder, inputs).codes
+        else:
+            context = searcher.index.context
+            found = encode_image_queries(searcher.encoder, inputs, context).codes
+    except FdchError as problem:
+        if len(queries) == 1:
+            return [problem]
+        # one of them is at fault; the others have their answers
+        return [_answer_together(searcher, [query])[0] for query in queries]
+    ends = accumulate(len(query.inputs) for query in queries)
+    pairs = zip(queries, ends, strict=True)
+    return [found[end - len(query.inputs) : end] for query, end in pairs]
 
-    def _together(
-        self, queries: list[Query], places: list[int]
-    ) -> Iterator[tuple[int, Answer | Exception]]:
-        inputs = [each for place in places for each in queries[place].inputs]
-        first = queries[places[0]]
-        try:
-            found = self._answer(Query(first.kind, inputs, first.params))
-        except FdchError as problem:
-            if len(places) == 1:
-                yield places[0], problem
-                return
-            # one of them is at fault; the others have their answers
-            for place in places:
-                yield from self._together(queries, [place])
-            return
-        start = 0
-        for place in places:
-            stop = start + len(queries[place].inputs)
-            yield place, found[start:stop]
-            start = stop
 
-    def _answer(self, query: Query) -> Answer:
-        searcher, inputs = self.searcher, query.inputs
-        if query.params is not None:
-            return searcher.search(query.kind, inputs, query.params)
-        if query.kind == "text":
-            return encode_text_queries(searcher.encoder, inputs).codes
-        context = searcher.index.context
-        return encode_image_queries(searcher.encoder, inputs, context).codes
-
-    def _is_unknown(self, query: Query) -> bool:
-        """Say whether a query would fail all others of its batch."""
-        vocabulary = self.searcher.encoder.inputs.vocabulary
-        if query.kind != "text" or vocabulary is None:
-            return False
-        return not all(vocabulary.reads(text) for text in query.inputs)
+def _is_readable(searcher: Searcher, query: Query) -> bool:
+    vocabulary = searcher.encoder.inputs.vocabulary
+    if query.kind != "text" or vocabulary is None:
+        return True
+    return all(vocabulary.reads(text) for text in query.inputs)

@@ -1,7 +1,8 @@
 """The application: all routes of a service, and its errors in one shape."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -41,26 +42,23 @@ def create_app(service: Service) -> FastAPI:
         responses=documents.ERRORS,
         redirect_slashes=False,
     )
-    add_searches(app, service)
-    add_items(app, service)
-    add_facts(app, service)
-    add_pages(app, service)
+    for add in (add_searches, add_items, add_facts, add_pages):
+        add(app, service)
     _add_errors(app)
     return app
 
 
 def _add_errors(app: FastAPI) -> None:
-    @app.exception_handler(Problem)
-    async def handle_problem(_: Request, error: Problem) -> Response:
-        return error.response()
+    def handle(kind: type[Exception], adapt: Callable[[Any], Problem]) -> None:
+        async def reply(_: Request, error: Exception) -> Response:
+            return adapt(error).response()
 
-    @app.exception_handler(FdchError)
-    async def handle_fdch_error(_: Request, error: FdchError) -> Response:
-        return to_problem(error).response()
+        app.add_exception_handler(kind, reply)
 
-    @app.exception_handler(RequestValidationError)
-    async def handle_invalid(_: Request, error: RequestValidationError) -> Response:
-        return invalid(error.errors()).response()
+    handle(Problem, lambda error: error)
+    handle(FdchError, to_problem)
+    handle(RequestValidationError, lambda error: invalid(error.errors()))
+    handle(Exception, lambda _: unexpected())
 
     @app.exception_handler(HTTPException)
     async def handle_framework_error(
@@ -68,13 +66,9 @@ def _add_errors(app: FastAPI) -> None:
     ) -> Response:
         problem = replies.adapt_error(error)
         if error.status_code == 405:
-            methods = methods_at(app.routes, request.scope)
+            methods = _methods_at(app.routes, request.scope)
             problem.headers = {"allow": ", ".join(methods)}
         return problem.response()
-
-    @app.exception_handler(Exception)
-    async def handle_unexpected(_: Request, error: Exception) -> Response:
-        return unexpected().response()
 
 
 def route_at(routes: Iterable[BaseRoute], scope: Scope) -> str:
@@ -85,7 +79,7 @@ def route_at(routes: Iterable[BaseRoute], scope: Scope) -> str:
     return str(getattr(known, "path", OTHER))
 
 
-def methods_at(routes: Iterable[BaseRoute], scope: Scope) -> list[str]:
+def _methods_at(routes: Iterable[BaseRoute], scope: Scope) -> list[str]:
     """Give all methods that an address takes."""
     found = {each for one in _routes_at(routes, scope) for each in one.methods or ()}
     return sorted(found | {"HEAD"} if "GET" in found else found)

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from fdch.service.http.uploads import JSON, PICTURE
+from fdch.service.http.uploads import FORM, JSON, PICTURE
 from fdch.service.messages import (
     EncodeRequest,
     ErrorReply,
@@ -46,25 +46,6 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _multipart(fields: dict[str, Any]) -> dict[str, Any]:
-    picture = {"type": "string", "format": "binary", "description": "The picture."}
-    schema = {
-        "type": "object",
-        "properties": {PICTURE: picture, **fields},
-        "required": [PICTURE],
-        "additionalProperties": False,
-    }
-    return {"multipart/form-data": {"schema": schema}}
-
-
-def _json(shape: type[BaseModel]) -> dict[str, Any]:
-    return {JSON: {"schema": {"$ref": f"#/components/schemas/{shape.__name__}"}}}
-
-
-def _body(content: dict[str, Any]) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": content}}
-
-
 def add_shapes(document: dict[str, Any]) -> dict[str, Any]:
     """Add the shapes of the bodies that the routes read themselves."""
     schemas = document["components"]["schemas"]
@@ -74,30 +55,43 @@ def add_shapes(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-_OPTIONS: dict[str, Any] = SearchOptions.model_json_schema()["properties"]
-_IMAGE: dict[int | str, Any] = {
-    "200": {
-        "description": "The picture.",
-        "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}},
-    },
-    "304": {"description": "The client has it, as If-None-Match says."},
-}
+def _json(shape: type[BaseModel]) -> dict[str, Any]:
+    return {JSON: {"schema": {"$ref": f"#/components/schemas/{shape.__name__}"}}}
+
+
+def _form(**fields: Any) -> dict[str, Any]:
+    picture = {"type": "string", "format": "binary", "description": "The picture."}
+    schema = {
+        "type": "object",
+        "properties": {PICTURE: picture, **fields},
+        "required": [PICTURE],
+        "additionalProperties": False,
+    }
+    return {FORM: {"schema": schema}}
+
+
+def _body(content: dict[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _reply(kind: str, description: str, **form: str) -> dict[str, Any]:
+    schema = {"type": "string", **form}
+    return {"description": description, "content": {kind: {"schema": schema}}}
+
 
 _ITEM = _json(ItemRequest)
 SEARCH = _body(_json(SearchRequest))
 ENCODE = _body(_json(EncodeRequest))
-SEARCH_IMAGE = _body(_multipart(_OPTIONS))
-ENCODE_IMAGE = _body(_multipart({}))
-PUT = _body({**_ITEM, **_multipart({"item": _ITEM[JSON]["schema"]})})
-PICTURE_REPLIES = {"responses": _IMAGE}
-METRICS = {
+SEARCH_IMAGE = _body(_form(**SearchOptions.model_json_schema()["properties"]))
+ENCODE_IMAGE = _body(_form())
+PUT = _body({**_ITEM, **_form(item=_ITEM[JSON]["schema"])})
+PICTURE_REPLIES = {
     "responses": {
-        "200": {
-            "description": "Counters.",
-            "content": {"text/plain": {"schema": {"type": "string"}}},
-        }
+        "200": _reply("image/*", "The picture.", format="binary"),
+        "304": {"description": "The client has it, as If-None-Match says."},
     }
 }
+METRICS = {"responses": {"200": _reply("text/plain", "Counters.")}}
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -144,33 +138,19 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
             f"<p><code>{escape(parameter['name'])}</code> ({parameter['in']}) "
             f"{_text(parameter.get('description', ''))}</p>"
         )
-    body = operation.get("requestBody", {}).get("content", {})
-    for kind, content in body.items():
-        parts.append(f"<p>Body: <code>{escape(kind)}</code></p>")
-        if kind.startswith("multipart"):
-            parts.append(_show(content["schema"]["properties"]))
-        examples = [each["value"] for each in content.get("examples", {}).values()]
-        examples += [content["example"]] if "example" in content else []
-        parts += map(_show, examples)
-    parts += [_line(each["source"]) for each in operation.get("x-codeSamples", ())]
-    rows = "".join(
-        f"<tr><td>{escape(str(status))}</td><td>{escape(reply['description'])}</td></tr>"
-        for status, reply in operation.get("responses", {}).items()
-        if not str(status).startswith(("4", "5"))
-    )
-    return "".join([*parts, f"<table>{rows}</table></section>"])
-
-
-def _line(command: str) -> str:
-    return f"<pre tabindex=0><code>{escape(command)}</code></pre>"
+    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+        shape = content["schema"].get("$ref", "").rpartition("/")[2]
+        fields = shape or ", ".join(content["schema"]["properties"])
+        parts.append(f"<p>Body: <code>{escape(kind)}</code>: {escape(fields)}</p>")
+    for each in operation.get("x-codeSamples", ()):
+        parts.append(f"<pre tabindex=0><code>{escape(each['source'])}</code></pre>")
+    return "".join([*parts, "</section>"])
 
 
 def _show(value: Any) -> str:
     # a scrolled box must be reachable by the keyboard
-    return (
-        "<pre tabindex=0>"
-        f"{escape(json.dumps(value, indent=1, ensure_ascii=False))}</pre>"
-    )
+    shown = escape(json.dumps(value, indent=1, ensure_ascii=False))
+    return f"<pre tabindex=0>{shown}</pre>"
 
 
 def _text(marked: str) -> str:

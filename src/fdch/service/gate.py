@@ -1,27 +1,31 @@
 """The gate that all requests pass: tokens, rates, sizes and times."""
 
 import asyncio
+import ipaddress
 import logging
 import math
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fdch.service.app import route_at
 from fdch.service.http.bodies import (
-    Body,
     HeldBytes,
     bad_head,
     max_body_bytes,
+    read_body,
     read_length,
 )
-from fdch.service.http.headers import SECURITY_HEADERS
 from fdch.service.http.limits import RateLimit
-from fdch.service.http.problems import Problem, too_busy, unexpected
+from fdch.service.http.problems import (
+    SECURITY_HEADERS,
+    Problem,
+    too_busy,
+    unexpected,
+)
 from fdch.service.http.tokens import MAY_READ, Holder, Right
 from fdch.service.service import Service
 
@@ -35,6 +39,7 @@ PICTURES_TO_A_REQUEST = 50
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"))
 WRITING = frozenset(("PUT", "DELETE", "PATCH"))
 GONE = 499  # nginx's status for a client that disconnected
+_ONCE = (b"host", b"authorization", b"content-length")
 _log = logging.getLogger("fdch.service")
 
 
@@ -77,7 +82,9 @@ class Gate:
         except TimeoutError:
             await reply.refuse(scope, receive, too_busy("the request took too long."))
         except Exception as error:
-            _log_error(error)
+            # where it happened; its message might repeat the query
+            trace = "".join(traceback.format_tb(error.__traceback__))
+            _log.error("%s at\n%s", type(error).__name__, trace)
             await reply.refuse(scope, receive, unexpected())
         finally:
             self._record(scope, reply.status, time.perf_counter() - began)
@@ -96,21 +103,19 @@ class Gate:
         self._require_right(scope, headers, holder)
         scope[MAY_READ] = holder is not None or self._service.tokens is None
         length = read_length(scope, headers, max_body_bytes(headers, limits))
-        body = Body(self._held, _key(scope, holder))
-        try:
+        with self._held.count(_key(scope, holder)) as take:
             if length:
-                content = await body.read(receive, length, limits.body_seconds)
-                receive = _replay(content, receive)
-                del content
+                arrived = read_body(receive, length, limits.body_seconds, take)
+                receive = _replay(await arrived, receive)
             await self._work(scope, receive, reply)
-        finally:
-            body.drop()
 
     async def _work(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
         """Work on a request that has arrived; slow uploads take no place."""
         limits = self._service.limits
         if self._active >= limits.concurrent and scope["path"] not in OPEN:
             raise too_busy("too many requests are waiting.")
+        if scope["method"] == "HEAD":  # the server sends no body to it
+            scope = {**scope, "method": "GET"}
         self._count(1)
         try:
             async with asyncio.timeout(limits.seconds) as limit:
@@ -122,7 +127,7 @@ class Gate:
                     self._count(-1)
 
                 reply.on_start = begin
-                await self._app(_without_head(scope), receive, reply.send)
+                await self._app(scope, receive, reply.send)
         finally:
             if not reply.status:
                 self._count(-1)
@@ -138,12 +143,9 @@ class Gate:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name not in self._hosts:
-            raise Problem(
-                421,
-                "wrong_host",
-                "this service is not called by that name.",
-                f"Use one of {', '.join(sorted(self._hosts))}.",
-            )
+            message = "this service is not called by that name."
+            hint = f"Use one of {', '.join(sorted(self._hosts))}."
+            raise Problem(421, "wrong_host", message, hint)
 
     def _holder(self, headers: dict[bytes, bytes]) -> Holder | None:
         """Find the holder of a request's token."""
@@ -156,23 +158,17 @@ class Gate:
     def _require_right(
         self, scope: Scope, headers: dict[bytes, bytes], holder: Holder | None
     ) -> None:
-        path, tokens = scope["path"], self._service.tokens
-        is_open = path in OPEN or path.startswith(OPEN_FOLDER)
-        if tokens is not None and holder is None:
+        if self._service.tokens is not None and holder is None:
             # a wrong token is refused, even where none is needed
             if b"authorization" in headers:
                 raise _unauthorized("the token is not known.")
-            if not is_open:
+            if scope["path"] not in OPEN and not scope["path"].startswith(OPEN_FOLDER):
                 raise _unauthorized("this service needs a token.")
-        if scope["method"] in WRITING and (
-            holder is None or holder.right is not Right.WRITE
-        ):
-            raise Problem(
-                403,
-                "writing_refused",
-                "this request needs a write token.",
-                "Send 'Authorization: Bearer TOKEN' with a write token.",
-            )
+        can_write = holder is not None and holder.right is Right.WRITE
+        if scope["method"] in WRITING and not can_write:
+            message = "this request needs a write token."
+            hint = "Send 'Authorization: Bearer TOKEN' with a write token."
+            raise Problem(403, "writing_refused", message, hint)
 
     def _require_rate(
         self, scope: Scope, headers: dict[bytes, bytes], holder: Holder | None
@@ -189,13 +185,10 @@ class Gate:
                 limit, what = self._pictures, "pictures"
         seconds = limit.wait(_key(scope, holder))
         if seconds:
-            raise Problem(
-                429,
-                "too_many_requests",
-                f"more than {limit.per_minute} {what} a minute.",
-                "Try again after the seconds that Retry-After gives.",
-                {"retry-after": str(math.ceil(seconds))},
-            )
+            message = f"more than {limit.per_minute} {what} a minute."
+            hint = "Try again after the seconds that Retry-After gives."
+            after = {"retry-after": str(math.ceil(seconds))}
+            raise Problem(429, "too_many_requests", message, hint, after)
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = route_at(getattr(self._app, "routes", ()), scope)
@@ -204,11 +197,8 @@ class Gate:
         metrics = self._service.metrics
         metrics.requests.labels(method, route, str(status)).inc()
         metrics.seconds.labels(route).observe(seconds)
-        if _log.isEnabledFor(logging.INFO):
-            _log.info(
-                "%s %s %s %d %.1f ms",
-                *(_address(scope), method, route, status, 1000 * seconds),
-            )
+        line = (client_address(scope), method, route, status, 1000 * seconds)
+        _log.info("%s %s %s %d %.1f ms", *line)
 
 
 class _Reply:
@@ -234,28 +224,31 @@ class _Reply:
             await problem.response()(scope, receive, self.send)
 
 
-def _without_head(scope: Scope) -> Scope:
-    """Let HEAD be answered as GET; the server sends no body to it."""
-    return {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
-
-
 def _headers(scope: Scope) -> dict[bytes, bytes]:
     """Give headers by name; those that set the rights and the length come once."""
     found: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
-        if name in found and name in (b"host", b"authorization", b"content-length"):
+        if name in found and name in _ONCE:
             raise bad_head(f"the header '{name.decode()}' came twice", "Send it once.")
         found[name] = value
     return found
 
 
-def _address(scope: Scope) -> str:
-    return str((scope.get("client") or ("unknown", 0))[0])
+def client_address(scope: Scope) -> str:
+    """Give a client's address, as a trusted proxy says; what is none is not shown.
+
+    >>> client_address({"client": ("<b>", 1)}), client_address({"client": ("::1", 1)})
+    ('unknown', '::1')
+    """
+    try:
+        return str(ipaddress.ip_address((scope.get("client") or ("",))[0]))
+    except ValueError:
+        return "unknown"
 
 
 def _key(scope: Scope, holder: Holder | None) -> str:
     """Identify a client: by its token, or by its address."""
-    return f"address {_address(scope)}" if holder is None else holder.key
+    return f"address {client_address(scope)}" if holder is None else holder.key
 
 
 def _unauthorized(message: str) -> Problem:
@@ -265,17 +258,9 @@ def _unauthorized(message: str) -> Problem:
 
 def _replay(body: bytes, receive: Receive) -> Receive:
     """Hand on a body that has arrived."""
-    pending: list[dict[str, Any]] = [
-        {"type": "http.request", "body": body, "more_body": False}
-    ]
+    pending: list[Message] = [{"type": "http.request", "body": body}]
 
     async def replay() -> Message:
         return pending.pop() if pending else await receive()
 
     return replay
-
-
-def _log_error(error: Exception) -> None:
-    """Log where an error happened; its message might repeat the query."""
-    trace = "".join(traceback.format_tb(error.__traceback__))
-    _log.error("%s at\n%s", type(error).__name__, trace)

@@ -2,32 +2,18 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fdch.retrieval.params import DEFAULT_K, SearchParams
 from fdch.service.http import limits
 
-Condition = Annotated[
-    str,
-    StringConstraints(min_length=1, max_length=limits.MAX_CONDITION_CHARACTERS),
-]
-QueryText = Annotated[
-    str, StringConstraints(min_length=1, max_length=limits.MAX_CHARACTERS)
-]
-ItemId = Annotated[
-    str, StringConstraints(min_length=1, max_length=limits.MAX_ID_CHARACTERS)
-]
-Name = Annotated[
-    str, StringConstraints(min_length=1, max_length=limits.MAX_NAME_CHARACTERS)
-]
+Condition = Annotated[str, Field(min_length=1, max_length=limits.MAX_CONDITION)]
+QueryText = Annotated[str, Field(min_length=1, max_length=limits.MAX_CHARACTERS)]
+ItemId = Annotated[str, Field(min_length=1, max_length=limits.MAX_ID_CHARACTERS)]
+Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARACTERS)]
+ItemText = Annotated[str, Field(max_length=limits.MAX_ITEM_CHARACTERS)]
 Number = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Cell = (
-    Annotated[str, StringConstraints(max_length=limits.MAX_ITEM_CHARACTERS)]
-    | bool
-    | Number
-    | Annotated[float, Field(allow_inf_nan=False)]
-    | None
-)
+Cell = ItemText | bool | Number | Annotated[float, Field(allow_inf_nan=False)] | None
 
 
 class Body(BaseModel):
@@ -36,14 +22,38 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+class TextsRequest(Body):
+    """One text, or several."""
+
+    text: QueryText | None = Field(None, description="One text.")
+    texts: list[QueryText] | None = Field(
+        None,
+        min_length=1,
+        max_length=limits.MAX_TEXTS,
+        description="Several texts, each with an answer of its own.",
+    )
+
+    @property
+    def inputs(self) -> list[str]:
+        """All texts, one or several."""
+        return self.texts or [self.text or ""]
+
+
+class EncodeRequest(TextsRequest):
+    """One text, or several."""
+
+    @model_validator(mode="after")
+    def _require_one(self) -> Self:
+        if (self.text is None) == (self.texts is None):
+            raise ValueError("give one of text and texts")
+        return self
+
+
 class SearchOptions(Body):
     """How to search."""
 
     k: int = Field(
-        DEFAULT_K,
-        ge=1,
-        le=limits.MAX_RESULTS,
-        description="Results at most.",
+        DEFAULT_K, ge=1, le=limits.MAX_RESULTS, description="Results at most."
     )
     radius: int | None = Field(
         None,
@@ -73,16 +83,9 @@ class SearchOptions(Body):
         )
 
 
-class SearchRequest(SearchOptions):
+class SearchRequest(SearchOptions, TextsRequest):
     """One query by text or by the id of an item, or many texts at once."""
 
-    text: QueryText | None = Field(None, description="Find what fits these words.")
-    texts: list[QueryText] | None = Field(
-        None,
-        min_length=1,
-        max_length=limits.MAX_TEXTS,
-        description="Several texts, answered as 'batches'.",
-    )
     id: ItemId | None = Field(
         None, description="Find what is near this item, without itself."
     )
@@ -98,31 +101,6 @@ class SearchRequest(SearchOptions):
             )
         return self
 
-    @property
-    def inputs(self) -> list[str]:
-        """All texts, one or several."""
-        return self.texts or [self.text or ""]
-
-
-class EncodeRequest(Body):
-    """One text, or several."""
-
-    text: QueryText | None = None
-    texts: list[QueryText] | None = Field(
-        None, min_length=1, max_length=limits.MAX_TEXTS
-    )
-
-    @model_validator(mode="after")
-    def _require_one(self) -> Self:
-        if (self.text is None) == (self.texts is None):
-            raise ValueError("give one of text and texts")
-        return self
-
-    @property
-    def inputs(self) -> list[str]:
-        """All texts, one or several."""
-        return self.texts or [self.text or ""]
-
 
 class ItemRequest(Body):
     """What is to be known of an item besides its picture.
@@ -131,9 +109,9 @@ class ItemRequest(Body):
     left out is kept.
     """
 
-    text: (
-        Annotated[str, StringConstraints(max_length=limits.MAX_ITEM_CHARACTERS)] | None
-    ) = Field(default=None, description="Its text; null is as if left out.")
+    text: ItemText | None = Field(
+        default=None, description="Its text; null is as if left out."
+    )
     labels: list[Name] = Field(
         default_factory=list,
         max_length=limits.MAX_LABELS,
@@ -197,7 +175,7 @@ class PutReply(BaseModel):
     created: bool = Field(description="False where it replaced an item.")
 
 
-class Count(BaseModel):
+class LabelCount(BaseModel):
     """A label and how many items have it."""
 
     name: str
@@ -230,7 +208,7 @@ class IndexReply(BaseModel):
     model: str = Field(description="Fingerprint of the model.")
     method: str
     kinds: dict[str, int] | None
-    labels: list[Count] | None = Field(description="The most frequent ones.")
+    labels: list[LabelCount] | None = Field(description="The most frequent ones.")
     label_count: int | None = Field(description="How many different ones there are.")
     columns: list[ColumnReply] | None
     uncounted: str | None = Field(

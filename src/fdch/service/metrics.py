@@ -1,5 +1,7 @@
 """What is counted, for Prometheus."""
 
+from typing import Any
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -18,50 +20,30 @@ class Metrics:
     """Counters of one service, in a registry of their own."""
 
     def __init__(self) -> None:
-        self._registry = registry = CollectorRegistry()
+        self._registry = CollectorRegistry()
+        own: dict[str, Any] = {"registry": self._registry}
         self.requests = Counter(
-            "fdch_requests",
-            "Requests answered.",
-            ["method", "route", "status"],
-            registry=registry,
+            "fdch_requests", "Requests answered.", ["method", "route", "status"], **own
         )
+        what = "Time from a request's head to its reply."
         self.seconds = Histogram(
-            "fdch_request_seconds",
-            "Time from a request's head to its reply.",
-            ["route"],
-            buckets=_SECONDS,
-            registry=registry,
+            "fdch_request_seconds", what, ["route"], buckets=_SECONDS, **own
         )
-        self.active = Gauge(
-            "fdch_active_requests", "Requests being worked on.", registry=registry
-        )
-        self.waiting = Gauge(
-            "fdch_waiting",
-            "Jobs waiting for the thread that does them.",
-            ["queue"],
-            registry=registry,
-        )
-        self.batch = Histogram(
-            "fdch_batch_queries",
-            "Requests encoded and scanned together.",
-            buckets=_SIZES,
-            registry=registry,
-        )
-        self.scanned = Counter(
-            "fdch_codes_scanned",
-            "Codes compared, or ruled out by bounds.",
-            registry=registry,
-        )
-        self.items = Gauge("fdch_items", "Items in the index.", registry=registry)
+        self.active = Gauge("fdch_active_requests", "Requests being worked on.", **own)
+        what = "Jobs waiting for the thread that does them."
+        self.waiting = Gauge("fdch_waiting", what, ["queue"], **own)
+        what = "Requests encoded and scanned together."
+        self.batch = Histogram("fdch_batch_queries", what, buckets=_SIZES, **own)
+        what = "Codes compared, or ruled out by bounds."
+        self.scanned = Counter("fdch_codes_scanned", what, **own)
+        self.items = Gauge("fdch_items", "Items in the index.", **own)
         self.writes = Counter(
-            "fdch_writes", "Items written or removed.", ["kind"], registry=registry
+            "fdch_writes", "Items written or removed.", ["kind"], **own
         )
         self.thumbnails = Counter(
-            "fdch_thumbnails", "Thumbnails requested.", ["cache"], registry=registry
+            "fdch_thumbnails", "Thumbnails requested.", ["cache"], **own
         )
-        self.ready = Gauge(
-            "fdch_ready", "1 once searches are answered.", registry=registry
-        )
+        self.ready = Gauge("fdch_ready", "1 once searches are answered.", **own)
 
     def text(self) -> bytes:
         """Give all of them as Prometheus reads them."""

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from math import comb
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.vq import kmeans, vq
 
 from fdch.codes import Codes
 from fdch.evaluation.health import code_health
@@ -16,18 +17,12 @@ SAMPLE = 4_096
 LABELLED = 1_024
 PAIRS = 50_000
 GROUPS = 12
-ROUNDS = 12
+TRIES = 3
 POINTS = 600
 LABELS_SHOWN = 4
 TEXT_SHOWN = 200
+_LISTS = "balance chance distances distances_alike distances_unlike groups points"
 _COMMON = 0.3  # of a group's items have a label that is said to mark it
-
-
-class Sampled(CodeStore, Protocol):
-    """A store that can give some of its items."""
-
-    def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
-        """Give ids and codes of so many items at most."""
 
 
 def overview(store: CodeStore, seed: int = 0) -> dict[str, Any]:
@@ -42,36 +37,23 @@ def overview(store: CodeStore, seed: int = 0) -> dict[str, Any]:
         `largest` bucket.
     """
     known: dict[str, Any] = {"items": len(store), "bits": store.bits, "sampled": 0}
-    if not hasattr(store, "sample"):
-        return known | _empty()
-    sampled: Sampled = store  # type: ignore[assignment]
-    ids, codes = sampled.sample(SAMPLE, seed) if len(store) else ([], None)
+    sample = getattr(store, "sample", None)
+    ids, codes = sample(SAMPLE, seed) if sample and len(store) else ([], None)
     if codes is None or len(codes) == 0:
-        return known | _empty()
+        empty: dict[str, Any] = {name: [] for name in _LISTS.split()}
+        return known | empty | {"distinct": 0, "largest": 0}
     rng = np.random.default_rng(seed)
-    health = code_health(codes)
+    health, bits = code_health(codes), codes.bits
     return {
         **known,
         "sampled": len(codes),
         "balance": [_round((1 + sign) / 2) for sign in health.balance],
         "distinct": health.distinct,
         "largest": health.largest_bucket,
-        "chance": [_round(share) for share in _fair(codes.bits)],
+        "chance": [_round(comb(bits, ones) / 2**bits) for ones in range(bits + 1)],
         **_distances(store, ids, codes, rng),
         **_groups(store, ids, codes, rng),
     }
-
-
-def _empty() -> dict[str, Any]:
-    lists = ("balance", "chance", "distances", "distances_alike", "distances_unlike")
-    return {name: [] for name in (*lists, "groups", "points")} | {
-        "distinct": 0,
-        "largest": 0,
-    }
-
-
-def _fair(bits: int) -> list[float]:
-    return [comb(bits, distance) / 2**bits for distance in range(bits + 1)]
 
 
 def _distances(
@@ -163,41 +145,21 @@ def _round(share: float) -> float:
 def group_codes(
     codes: Codes, most: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], list[int]]:
-    """Group codes around majority codes, each code with the nearest of them.
-
-    Args:
-        codes: At least one.
-        most: Groups at most.
-        rng: Draws the first group's middle; the others begin far from the earlier.
+    """Group near codes by k-means.
 
     Returns:
         Which group each code is in, largest group 0; and the row nearest to the
         middle of each group.
     """
     signs = codes.signs().astype(np.float32)
-    middles = _far_apart(signs, most, rng)
-    owners = np.zeros(len(signs), dtype=np.int64)
-    for _ in range(ROUNDS):
-        owners = (signs @ middles.T).argmax(axis=1)
-        sums = np.stack(
-            [signs[owners == group].sum(axis=0) for group in range(len(middles))]
-        )
-        moved = np.where(sums >= 0, np.float32(1), np.float32(-1))
-        moved[~sums.any(axis=1)] = middles[~sums.any(axis=1)]
-        if np.array_equal(moved, middles):
-            break
-        middles = moved
-    owners = (signs @ middles.T).argmax(axis=1)
+    middles, _ = kmeans(signs, min(most, len(signs)), iter=TRIES, seed=rng)
+    owners, apart = vq(signs, middles)
     sizes = np.bincount(owners, minlength=len(middles))
     order = [group for group in np.argsort(-sizes, kind="stable") if sizes[group]]
-    renamed = np.full(len(middles), -1, dtype=np.int64)
-    renamed[order] = np.arange(len(order))
-    nearness = signs @ middles.T  # (items, groups)
-    centres = [
-        int(np.where(owners == group, nearness[:, group], -np.inf).argmax())
-        for group in order
-    ]
-    return renamed[owners], centres
+    numbers = np.zeros(len(middles), dtype=np.int64)
+    numbers[order] = np.arange(len(order))
+    centres = [int(np.where(owners == each, apart, np.inf).argmin()) for each in order]
+    return numbers[owners], centres
 
 
 def map_codes(codes: Codes) -> NDArray[np.float32]:
@@ -210,16 +172,3 @@ def map_codes(codes: Codes) -> NDArray[np.float32]:
         plane = np.pad(plane, ((0, 0), (0, 1)))
     plane = plane - (plane.max(axis=0) + plane.min(axis=0)) / 2
     return plane / np.maximum(np.abs(plane).max(axis=0), np.float32(1e-6))
-
-
-def _far_apart(
-    signs: NDArray[np.float32], most: int, rng: np.random.Generator
-) -> NDArray[np.float32]:
-    """Choose codes one after another, each likely far from those chosen before."""
-    chosen = [int(rng.integers(len(signs)))]
-    apart = signs.shape[1] - signs @ signs[chosen[0]]
-    while len(chosen) < most and apart.max() > 0:
-        weights = apart.astype(np.float64) ** 2
-        chosen.append(int(rng.choice(len(signs), p=weights / weights.sum())))
-        apart = np.minimum(apart, signs.shape[1] - signs @ signs[chosen[-1]])
-    return signs[chosen]

@@ -16,7 +16,6 @@ from fdch.data.pictures.decoding import PictureLimits, picture_format, shrink
 from fdch.errors import BrokenPicture
 from fdch.index.storage.layout import PARTIAL, sync_folder, write_durably
 from fdch.index.store import Item
-from fdch.service.http.headers import has_tag
 from fdch.service.http.problems import Problem, too_busy
 
 # formats with their endings and, where browsers show them, their media types;
@@ -33,32 +32,45 @@ _FORMATS = {
 _MAX_SIDE = 4096
 PART_BYTES = 2**17
 _KEPT_NAME = re.compile(r"[0-9a-f]{32}\.(jpg|png|webp|gif|bmp|tif)")
+_REPORT = "Report it to whoever maintains the index"
 
 
 class OpenPicture:
-    """A picture's open file, to be read as its client reads.
+    """A picture's file, open until this object is gone, read as its client reads.
 
-    Args:
-        file: Its number; a copy is kept until this object is gone.
-        size: How many bytes it has.
+    `mark` changes when the file does.
     """
 
-    def __init__(self, file: int, size: int) -> None:
-        self.size = size
-        self._file: int | None = None
-        self._file = os.dup(file)
+    def __init__(self, path: Path) -> None:
+        self._file = -1
+        try:
+            # a pipe or a device must not make the thread wait
+            flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
+            self._file = os.open(path, flags)
+            state = os.fstat(self._file)
+        except (OSError, ValueError) as problem:
+            if getattr(problem, "errno", None) in (errno.EMFILE, errno.ENFILE):
+                raise too_busy("too many files are open.") from None
+            raise _missing_picture() from None
+        if not stat.S_ISREG(state.st_mode):
+            raise _missing_picture()
+        self.size = state.st_size
+        identity = f"{path}\0{state.st_mtime_ns}\0{state.st_size}\0{state.st_ino}"
+        digest = hashlib.sha256(identity.encode("utf-8", "replace"))
+        self.mark = digest.hexdigest()[:32]
 
     def __del__(self) -> None:
-        if self._file is not None:
+        if self._file >= 0:
             os.close(self._file)
 
-    def parts(self) -> Iterator[bytes]:
-        """Give the content part by part.
+    def read(self, most: int) -> bytes:
+        """Give the whole content, of at most so many bytes."""
+        if self.size > most:
+            raise _missing_picture()
+        return b"".join(self.parts())
 
-        Raises:
-            OSError: It has become shorter.
-        """
-        assert self._file is not None
+    def parts(self) -> Iterator[bytes]:
+        """Give the content part by part; OSError where it has become shorter."""
         for offset in range(0, self.size, PART_BYTES):
             length = min(PART_BYTES, self.size - offset)
             part = os.pread(self._file, length, offset)
@@ -69,7 +81,7 @@ class OpenPicture:
 
 @dataclass(frozen=True)
 class ServedPicture:
-    """A picture as it is sent."""
+    """A picture as it is sent; without a media type where the client has it."""
 
     content: bytes | OpenPicture
     media_type: str
@@ -105,49 +117,44 @@ class ItemPictures:
             item: Whose picture.
             known: Tags of what the client has; if current, no content is given.
         """
-        with open_picture(self._path(item)) as (file, mark):
-            etag = f'"{mark}"'
-            if has_tag(known, etag):
-                return ServedPicture(b"", "", etag)
-            content = _read(file, self._limits.bytes)
-            with hide_details():
-                found = picture_format(content, self._limits, "the picture")
-                _, media_type = _FORMATS[found]
-                if media_type is None:
-                    content = shrink(content, _MAX_SIDE, self._limits, "the picture")
-                    return ServedPicture(content, "image/jpeg", etag)
-            if len(content) <= PART_BYTES:
-                return ServedPicture(content, media_type, etag)
-            # a client that reads slowly must not keep all of it in memory
-            kept = OpenPicture(file, len(content))
-            return ServedPicture(kept, media_type, etag)
+        file = OpenPicture(self._path(item))
+        etag = f'"{file.mark}"'
+        if has_tag(known, etag):
+            return ServedPicture(b"", "", etag)
+        content = file.read(self._limits.bytes)
+        with _hide_details():
+            found = picture_format(content, self._limits, "the picture")
+            media_type = _FORMATS[found][1]
+            if media_type is None:
+                content = shrink(content, _MAX_SIDE, self._limits, "the picture")
+                return ServedPicture(content, "image/jpeg", etag)
+        # a client that reads slowly must not keep a large one in memory
+        is_small = len(content) <= PART_BYTES
+        return ServedPicture(content if is_small else file, media_type, etag)
 
     def thumbnail(
         self, item: Item, size: int, known: str | None = None
     ) -> ServedPicture:
         """Give a JPEG of an item's picture, its longer side at most size pixels."""
-        with open_picture(self._path(item)) as (file, mark):
-            etag = f'"{mark}-{size}"'
-            if has_tag(known, etag):
-                return ServedPicture(b"", "", etag)
-            small = self._thumbnails.get(etag)
-            self._count(small is not None)
-            if small is None:
-                content = _read(file, self._limits.bytes)
-                with hide_details():
-                    small = shrink(content, size, self._limits, "the picture")
-                self._thumbnails.put(etag, small)
+        file = OpenPicture(self._path(item))
+        etag = f'"{file.mark}-{size}"'
+        if has_tag(known, etag):
+            return ServedPicture(b"", "", etag)
+        small = self._thumbnails.get(etag)
+        self._count(small is not None)
+        if small is None:
+            content = file.read(self._limits.bytes)
+            with _hide_details():
+                small = shrink(content, size, self._limits, "the picture")
+            self._thumbnails.put(etag, small)
         return ServedPicture(small, "image/jpeg", etag)
 
     def place(self, name: str, content: bytes) -> Path:
         """Say where an item's picture is to be kept: under a name of its digest."""
         if self.folder is None:
-            raise Problem(
-                409,
-                "no_place_for_pictures",
-                "this service has no folder to keep pictures in.",
-                "Run it with '--pictures FOLDER', or send texts only.",
-            )
+            message = "this service has no folder to keep pictures in."
+            hint = "Run it with '--pictures FOLDER', or send texts only."
+            raise Problem(409, "no_place_for_pictures", message, hint)
         found = picture_format(content, self._limits, "the picture")
         # the id is hashed too: so each file belongs to one item and goes with it
         digest = hashlib.blake2b(name.encode(), digest_size=16)
@@ -180,12 +187,8 @@ class ItemPictures:
 
     def _path(self, item: Item) -> Path:
         if item.image is None:
-            raise Problem(
-                404,
-                "no_picture",
-                "this item has no picture.",
-                "Look at 'image' in the results: it is null for such items.",
-            )
+            hint = "Look at 'image' in the results: it is null for such items."
+            raise Problem(404, "no_picture", "this item has no picture.", hint)
         name = self.uploaded_name(item.image)
         if name is None or self.folder is None:
             return Path(item.image)
@@ -214,62 +217,27 @@ class _Thumbnails:
                 self._bytes -= len(self._kept.popitem(last=False)[1])
 
 
-@contextmanager
-def open_picture(path: Path) -> Iterator[tuple[int, str]]:
-    """Open a picture's file; give it with a mark that changes when it does."""
-    try:
-        # a pipe or a device must not make the thread wait
-        flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
-        file = os.open(path, flags)
-    except (OSError, ValueError) as problem:
-        _require_files(problem)
-        raise _missing_picture() from None
-    try:
-        state = os.fstat(file)
-        if not stat.S_ISREG(state.st_mode):
-            raise _missing_picture()
-        identity = f"{path}\0{state.st_mtime_ns}\0{state.st_size}\0{state.st_ino}"
-        mark = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:32]
-        yield file, mark
-    except OSError as problem:
-        _require_files(problem)
-        raise
-    finally:
-        os.close(file)
+def has_tag(given: str | None, etag: str) -> bool:
+    """Say whether If-None-Match names the current tag.
+
+    >>> has_tag('W/"a", "b"', '"b"'), has_tag('"c"', '"b"'), has_tag("*", '"b"')
+    (True, False, True)
+    """
+    tags = [each.strip().removeprefix("W/") for each in (given or "").split(",")]
+    return tags == ["*"] or etag in tags
 
 
 @contextmanager
-def hide_details() -> Iterator[None]:
+def _hide_details() -> Iterator[None]:
     """Say of a broken file of the catalogue no more than that it is broken."""
     try:
         yield
     except BrokenPicture:
-        raise Problem(
-            404,
-            "broken_picture",
-            "the picture of this item cannot be shown: its file is broken.",
-            "Report it to whoever maintains the index.",
-        ) from None
+        message = "the picture of this item cannot be shown: its file is broken."
+        raise Problem(404, "broken_picture", message, f"{_REPORT}.") from None
 
 
 def _missing_picture() -> Problem:
-    return Problem(
-        404,
-        "picture_missing",
-        "the picture of this item is not where it was when it was indexed.",
-        "Report it to whoever maintains the index; the item can still be found.",
-    )
-
-
-def _require_files(problem: object) -> None:
-    """Reply 503 where no more files can be opened."""
-    if isinstance(problem, OSError) and problem.errno in (errno.EMFILE, errno.ENFILE):
-        raise too_busy("too many files are open.") from None
-
-
-def _read(file: int, most: int) -> bytes:
-    with os.fdopen(os.dup(file), "rb") as stream:
-        content = stream.read(most + 1)
-    if len(content) > most:
-        raise _missing_picture()
-    return content
+    message = "the picture of this item is not where it was when it was indexed."
+    hint = f"{_REPORT}; the item can still be found."
+    return Problem(404, "picture_missing", message, hint)

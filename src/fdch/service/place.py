@@ -1,35 +1,33 @@
-"""Whether the folder that was opened is the one that is there."""
+"""Where the folder of an index is, and whether it is still the one that was opened."""
 
 import os
 from pathlib import Path
 
 from fdch.index.storage.layout import CATALOGUE
+from fdch.retrieval.index import Index
 
 
-class Place:
-    """The folder of an index, which nobody should move while it is served.
+def find_folder(index: Index) -> Path | None:
+    """Return the folder of an index; None where it has none."""
+    path = getattr(index.store, "path", None)
+    return path.absolute() if isinstance(path, Path) else None
 
-    Args:
-        folder: None where an index has no folder; it then stays where it is.
 
-    >>> Place(None).is_same()
-    True
+def find_link(index: Index) -> Path | None:
+    """Return the link by which an index was opened, if it was one."""
+    path = getattr(index.store, "opened_as", None)
+    return path if isinstance(path, Path) and path.is_symlink() else None
+
+
+def identify(folder: Path | None) -> list[tuple[int, int]]:
+    """Give the file system's numbers of a folder and its catalogue, if there are any.
+
+    They change when the folder is removed, or replaced by another.
     """
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self._numbers = self._look()
-
-    def is_same(self) -> bool:
-        """Whether the folder is there, and no other in its place."""
-        return self._look() == self._numbers
-
-    def _look(self) -> list[tuple[int, int]] | None:
-        """Give the file system's numbers of the folder and its catalogue."""
-        if self._folder is None:
-            return None
-        try:
-            found = map(os.stat, (self._folder, self._folder / CATALOGUE))
-            return [(each.st_dev, each.st_ino) for each in found]
-        except OSError:
-            return []
+    if folder is None:
+        return []
+    try:
+        found = map(os.stat, (folder, folder / CATALOGUE))
+        return [(each.st_dev, each.st_ino) for each in found]
+    except OSError:
+        return []

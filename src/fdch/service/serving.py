@@ -3,14 +3,10 @@
 import contextlib
 import ipaddress
 import math
-import signal
 import socket
-import threading
-from collections.abc import Iterator
 from types import FrameType
 
 import uvicorn
-from starlette.types import ASGIApp
 
 try:
     import resource
@@ -20,7 +16,6 @@ except ImportError:  # where the system has no such limits
 from fdch.errors import SettingError
 from fdch.service.app import create_app
 from fdch.service.gate import Gate
-from fdch.service.http.forwarding import Forwarded
 from fdch.service.http.protocol import make_protocol
 from fdch.service.service import Service
 
@@ -48,31 +43,18 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open a socket to listen on.
-
-    Raises:
-        SettingError: The address cannot be had.
-    """
-    name = host.strip("[]")
+    """Open a socket to listen on, or raise SettingError."""
     try:
-        [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
-            name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        [(family, _, _, _, address), *_] = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(_BACKLOG)
-        except BaseException:
-            listener.close()
-            raise
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except (OSError, OverflowError, UnicodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise SettingError(
             f"cannot listen on {host}, port {port}: {reason}. Choose another with "
             "--host and --port."
         ) from problem
-    return listener
 
 
 def limit_connections(wanted: int) -> int:
@@ -105,26 +87,13 @@ class Server(uvicorn.Server):
         for each in sockets or ():
             each.listen(_BACKLOG)
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Take the first signal as a wish to finish, a second as one to hurry."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        taken = (signal.SIGINT, signal.SIGTERM)
-        before = {each: signal.signal(each, self._take_signal) for each in taken}
-        try:
-            yield
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
     def stop(self) -> None:
         """Finish what runs, and end."""
-        self.should_exit = True
-
-    def _take_signal(self, number: int, frame: FrameType | None) -> None:
-        self.force_exit = self.should_exit
         self.should_exit = True
 
 
@@ -142,18 +111,16 @@ def make_server(
         proxies: Addresses whose word on a client's address is believed.
     """
     limits = service.limits
-    gate: ASGIApp = Gate(create_app(service), service, names)
-    if proxies is not None:
-        gate = Forwarded(gate, proxies)
     config = uvicorn.Config(
-        gate,
+        Gate(create_app(service), service, names),
         http=make_protocol(limits, limit_connections(limits.connections)),
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=proxies is not None,
+        forwarded_allow_ips=proxies,
         backlog=_AT_ONCE,
         h11_max_incomplete_event_size=limits.head_bytes,
         timeout_keep_alive=75,

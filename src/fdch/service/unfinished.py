@@ -17,21 +17,13 @@ _log = logging.getLogger("fdch.service")
 
 
 class Unfinished:
-    """The record of one writer.
-
-    Args:
-        folder: Where the pictures are; None where no record is kept.
-    """
+    """The record of one writer, in the folder of pictures; None to keep none."""
 
     def __init__(self, folder: Path | None) -> None:
         self._path = None if folder is None else folder / FILE
 
     def begin(self, owners: Mapping[str, str]) -> None:
-        """Put a change on record.
-
-        Args:
-            owners: Ids of the items by the names of their pictures' files.
-        """
+        """Put a change on record: ids of the items by the names of their pictures."""
         if self._path is not None:
             self._path.parent.mkdir(exist_ok=True)
             write_durably(self._path, json.dumps(owners).encode())

@@ -5,9 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureFiles
 from fdch.data.texts import Sentences
@@ -43,12 +40,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Written:
-    """What became of a change, which is on disk.
-
-    Args:
-        existed: Whether the item was there before.
-        kind: What the item's code was made of; None where it was removed.
-    """
+    """What became of a change, which is on disk; no kind where it was removed."""
 
     existed: bool
     kind: Kind | None = None
@@ -111,16 +103,15 @@ class Writer:
     def _encode(
         self, puts: list[Put], before: Sequence[Item | None]
     ) -> list[Written | Exception]:
-        places = [
-            None if put.picture is None else self._pictures.place(put.id, put.picture)
-            for put in puts
-        ]
-        touched = [
-            (image, put.id)
-            for put, known, place in zip(puts, before, places, strict=True)
-            if place is not None
-            for image in (str(place), known.image if known else None)
-        ]
+        places: list[Path | None] = []
+        touched: list[tuple[str | None, str]] = []
+        for put, known in zip(puts, before, strict=True):
+            place = None
+            if put.picture is not None:
+                place = self._pictures.place(put.id, put.picture)
+                earlier = known.image if known else None
+                touched += [(str(place), put.id), (earlier, put.id)]
+            places.append(place)
         with self._change(touched):
             for put, place in zip(puts, places, strict=True):
                 if put.picture is not None and place is not None:
@@ -140,10 +131,11 @@ class Writer:
         Args:
             touched: Pictures that they had or are to have, with their ids.
         """
-        named = (
-            (self._pictures.uploaded_name(image), owner) for image, owner in touched
-        )
-        owners = {name: owner for name, owner in named if name is not None}
+        owners: dict[str, str] = {}
+        for image, owner in touched:
+            name = self._pictures.uploaded_name(image)
+            if name is not None:
+                owners[name] = owner
         if not owners:
             yield
             return
@@ -170,21 +162,20 @@ def _runs(changes: list[Change]) -> Iterator[list[Change]]:
     Such are items of different ids, if all of them are to be encoded, or none.
     """
     run: list[Change] = []
-    names: set[str] = set()
-    is_encoded = False
     for change in changes:
-        is_other = isinstance(change, Removal) or change.is_encoded != is_encoded
-        if run and (is_other or change.id in names):
+        is_alike = run and _kind(change) == _kind(run[0]) != "removal"
+        if run and (not is_alike or any(change.id == each.id for each in run)):
             yield run
-            run, names = [], set()
-        if isinstance(change, Removal):
-            yield [change]
-            continue
-        is_encoded = change.is_encoded
+            run = []
         run.append(change)
-        names.add(change.id)
     if run:
         yield run
+
+
+def _kind(change: Change) -> str:
+    if isinstance(change, Removal):
+        return "removal"
+    return "encoded" if change.is_encoded else "described"
 
 
 def _item(put: Put, known: Item | None) -> Item:
@@ -203,38 +194,23 @@ def _pairs(
     puts: list[Put], before: Sequence[Item | None], pictures: PictureFiles
 ) -> PairedSet:
     items = [_item(put, known) for put, known in zip(puts, before, strict=True)]
-    names = list(dict.fromkeys(label for item in items for label in item.labels))
-    labels = np.zeros((len(items), len(names)), dtype=np.uint8)
-    for row, item in enumerate(items):
-        labels[row, [names.index(label) for label in item.labels]] = 1
+    labels = dict.fromkeys(label for item in items for label in item.labels)
     columns = dict.fromkeys(column for item in items for column in item.columns)
-    return PairedSet(
-        ids=_objects([put.id for put in puts]),
-        images=pictures,
-        texts=Sentences([put.item.text for put in puts]),
-        labels=labels,
-        label_names=tuple(names),
-        columns={
-            name: _objects([item.columns.get(name) for item in items])
-            for name in columns
-        },
+    return PairedSet.from_arrays(
+        pictures,
+        Sentences([put.item.text for put in puts]),
+        [item.labels for item in items],
+        ids=[put.id for put in puts],
+        label_names=list(labels),
+        columns={name: [item.columns.get(name) for item in items] for name in columns},
     )
-
-
-def _objects(values: list[object]) -> NDArray[np.object_]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def _for_client(problem: Exception, put: Put) -> Exception:
     if isinstance(problem, BrokenPicture) and put.picture is None:
-        return Problem(
-            409,
-            "picture_missing",
-            "the picture that the index has for this item cannot be read.",
-            "Send the picture again together with the text.",
-        )
+        message = "the picture that the index has for this item cannot be read."
+        hint = "Send the picture again together with the text."
+        return Problem(409, "picture_missing", message, hint)
     return _translate_os_error(problem)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from fdch.errors import DamagedIndex, IndexFolderError
 from fdch.index.milvus import MilvusStore
-from fdch.index.milvus.model import PIECE_BYTES, save_model
+from fdch.index.milvus.model import PIECE_BYTES, load_model, save_model
 
 NOBODY: Any = None  # a connection that must not be used
 FILES = {
@@ -41,6 +41,10 @@ def write(folder, files):
 
 def read(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def load(store, folder):
+    load_model(store._connection, store._described["generation"], folder)
 
 
 def pieces(store):
@@ -84,11 +88,11 @@ def test_an_index_without_a_model_says_so(milvus_url):
 def test_a_model_is_checked(store, tmp_path):
     change(store, "/run.json/0", "bmV4")
     with pytest.raises(DamagedIndex, match=r"'run.json' is not as it was written"):
-        store.load_model(tmp_path / "damaged")
+        load(store, tmp_path / "damaged")
     assert "run.json" not in read(tmp_path / "damaged")
     change(store, "/run.json/0", "?")
     with pytest.raises(DamagedIndex, match=r"piece of 'run.json' is missing or dam"):
-        store.load_model(tmp_path / "damaged")
+        load(store, tmp_path / "damaged")
     for listed, message in [
         ('[["../evil", 1, ""]]', "list of files"),
         ('[["a", 99999999999999, ""]]', "claims more"),
@@ -110,7 +114,7 @@ def test_a_copy_that_a_killed_process_left_is_cleared_away(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     script = (
         "import os, signal\n"
-        "from fdch.index.milvus.copies import passing_folder\n"
+        "from fdch.index.milvus.model import passing_folder\n"
         "with passing_folder() as folder:\n"
         "    folder.mkdir()\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

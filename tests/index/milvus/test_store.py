@@ -185,12 +185,6 @@ def test_another_client_finds_what_was_acknowledged(filled):
     assert len(filled) == len(ITEMS) + COUNT  # closing one leaves the other
 
 
-def test_another_models_codes_are_refused(filled):
-    with pytest.raises(ModelMismatch, match=f"{MODEL}.*{'b' * 32}"):
-        MilvusStore.open(filled.describe()["url"], model="b" * 32)
-    filled.require_model(MODEL)
-
-
 def test_codes_of_another_length_are_refused(filled):
     for wrong in (lambda c: filled.nearest(c, 1), lambda c: filled.within(c, 1)):
         with pytest.raises(ModelMismatch, match=f"of {BITS} bits.*these have 12"):

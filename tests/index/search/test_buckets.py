@@ -13,7 +13,6 @@ from fdch.index.search.buckets import (
     Buckets,
     choose_cuts,
     count_openings,
-    kernels,
     list_openings,
     within_buckets,
 )
@@ -21,6 +20,7 @@ from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.groups import group_rows
 from fdch.index.search.lookup import within
 from fdch.index.search.rows import flat
+from fdch.index.search.scan import load_kernels
 from fdch.progress import silent
 
 LONG = 10**12  # nanoseconds
@@ -156,11 +156,11 @@ def test_memory_stays_below_forty_bytes_a_code():
 
 def test_without_numba_there_are_no_buckets(monkeypatch):
     monkeypatch.setitem(sys.modules, "fdch.index.search.bucket_kernels", None)
-    kernels.cache_clear()
+    load_kernels.cache_clear()
     try:
         assert Buckets.build(np.zeros(50_000, dtype=np.uint64), 64) is None
     finally:
-        kernels.cache_clear()
+        load_kernels.cache_clear()
 
 
 def test_few_rows_get_no_buckets(monkeypatch):

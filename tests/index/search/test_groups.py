@@ -15,9 +15,9 @@ from fdch.index.search.groups import (
     _find_centres,
     compared_share,
     group_rows,
-    kernels,
 )
 from fdch.index.search.lookup import nearest, within
+from fdch.index.search.scan import load_kernels
 from fdch.progress import silent
 
 
@@ -119,11 +119,11 @@ def test_few_codes_are_not_grouped():
 
 def test_without_numba_nothing_is_grouped(monkeypatch):
     monkeypatch.setitem(sys.modules, "fdch.index.search.group_kernels", None)
-    kernels.cache_clear()
+    load_kernels.cache_clear()
     try:
         assert Grouping.build(np.zeros(50_000, dtype=np.uint64), 64) is None
     finally:
-        kernels.cache_clear()
+        load_kernels.cache_clear()
 
 
 def test_the_same_seed_gives_the_same_groups():

@@ -100,7 +100,7 @@ def test_all_within_a_radius_are_found(engine, threads, search, radius, most):
 @pytest.mark.parametrize("bits", [8, 64, 128, 192, 256])
 @pytest.mark.parametrize("queries", [1, 40])
 def test_many_rows_are_shared_between_threads(bits, queries, monkeypatch):
-    monkeypatch.setattr("fdch.index.search.threads.BYTES_TO_SHARE", 1 << 16)
+    monkeypatch.setattr("fdch.index.search.scan.BYTES_TO_SHARE", 1 << 16)
     rng = np.random.default_rng(bits)
     codes = draw_codes(rng, 150_000, bits, 0.3)
     batch = draw_codes(rng, queries, bits, 0.3)
@@ -250,13 +250,16 @@ def test_parts_must_rise_in_number():
 
 def test_without_numba_numpy_searches(monkeypatch):
     monkeypatch.setitem(sys.modules, "fdch.index.search.scan_kernels", None)
-    scan.load_engine.cache_clear()
+    forget = scan.load_kernels.cache_clear, scan.load_engine.cache_clear
+    for clear in forget:
+        clear()
     try:
         assert scan.load_engine() is scan_numpy
         with pytest.raises(MissingExtra, match=r"fdch\[fast\]"):
             scan.load_engine("numba")
     finally:
-        scan.load_engine.cache_clear()
+        for clear in forget:
+            clear()
 
 
 def test_searching_needs_no_numba():

@@ -8,13 +8,8 @@ from functools import partial
 
 import pytest
 
-from fdch.index.search.threads import (
-    BYTES_TO_SHARE,
-    _pool,
-    ranges,
-    share,
-    threads_for,
-)
+from fdch.index.search.scan import BYTES_TO_SHARE, threads_for
+from fdch.index.search.threads import _pool, ranges, share
 from fdch.machine import usable_cores
 
 

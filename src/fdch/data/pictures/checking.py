@@ -12,20 +12,10 @@ _WHOLE = b"whole"
 
 
 def find_broken_pictures(
-    pictures: Pictures,
-    progress: Progress = silent,
-    first: bool = False,
-    cache: ResultCache | None = None,
+    pictures: Pictures, progress: Progress = silent, first: bool = False
 ) -> list[tuple[int, BrokenPicture]]:
-    """Give the broken pictures with their rows; whole ones are remembered.
-
-    Args:
-        pictures: Rows with and without a picture.
-        progress: Called for each picture that is decoded.
-        first: Stop at the first broken one.
-        cache: Where whole ones are remembered by their content.
-    """
-    known = cache or ResultCache()
+    """Give the broken pictures, or the first, with rows; whole ones are remembered."""
+    known = ResultCache()
     rows = np.flatnonzero(pictures.present)
     keys = _keys(pictures[rows])
     whole = known.get_many(key for key in keys if key is not None)

@@ -26,6 +26,7 @@ from fdch.data.pictures.slow import (
 from fdch.errors import BrokenPicture, SettingError
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+_FORMAT_NAMES = ", ".join(FORMATS)
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 
 # Pillow itself refuses pictures above this, whatever we allow
@@ -67,22 +68,19 @@ class PictureLimits:
             )
 
 
+USUAL_LIMITS = PictureLimits()
+
+
 def decode(
     content: bytes | NDArray[np.uint8],
     size: int,
-    limits: PictureLimits | None = None,
+    limits: PictureLimits = USUAL_LIMITS,
     name: str = "picture",
 ) -> NDArray[np.uint8]:
-    """Decode a picture and squash all of it into a square.
+    """Decode a file's bytes, or RGB pixels, and squash all of it into a square.
 
     Transparent parts become white, the EXIF orientation is applied, and of
-    an animation the first frame is taken.
-
-    Args:
-        content: The bytes of a picture file, or RGB pixels (height, width, 3).
-        size: Side of the square, in pixels.
-        limits: The largest picture accepted.
-        name: What an error calls the picture, such as its path.
+    an animation the first frame is taken. An error calls the picture by its name.
 
     Returns:
         RGB values 0 to 255, shape (size, size, 3).
@@ -94,9 +92,8 @@ def decode(
         if content.shape == (size, size, 3):
             return content.copy()
         return np.array(_resize(Image.fromarray(content), (size, size)))
-    allowed = limits or PictureLimits()
-    with _refusing_broken(name, allowed):
-        picture, turn = _load(content, size, allowed, name)
+    with _refusing_broken(name, limits):
+        picture, turn = _load(content, size, limits, name)
         square = _resize(picture, (size, size))
         # turning the small square costs less than turning the photo
         return np.array(square if turn is None else square.transpose(turn))
@@ -105,35 +102,28 @@ def decode(
 def shrink(
     content: bytes | NDArray[np.uint8],
     size: int,
-    limits: PictureLimits | None = None,
+    limits: PictureLimits = USUAL_LIMITS,
     name: str = "picture",
 ) -> bytes:
     """Make a JPEG that fits a square of this size, sides in proportion."""
     if isinstance(content, np.ndarray):
         picture, turn = Image.fromarray(content), None
     else:
-        allowed = limits or PictureLimits()
-        with _refusing_broken(name, allowed):
-            picture, turn = _load(content, size, allowed, name)
+        with _refusing_broken(name, limits):
+            picture, turn = _load(content, size, limits, name)
     scale = min(1.0, size / max(picture.size))
     width, height = (max(1, round(side * scale)) for side in picture.size)
     small = _resize(picture, (width, height))
     out = io.BytesIO()
-    turned = small if turn is None else small.transpose(turn)
-    turned.save(out, "JPEG", quality=85)
+    (small if turn is None else small.transpose(turn)).save(out, "JPEG", quality=85)
     return out.getvalue()
 
 
 def picture_format(
-    content: bytes, limits: PictureLimits | None = None, name: str = "picture"
+    content: bytes, limits: PictureLimits = USUAL_LIMITS, name: str = "picture"
 ) -> str:
-    """Tell a picture's format by its header, as Pillow calls it, such as "JPEG".
-
-    Raises:
-        BrokenPicture: It is over the limits or not a picture.
-    """
-    allowed = limits or PictureLimits()
-    with _refusing_broken(name, allowed), _open(content, allowed, name) as picture:
+    """Tell a picture's format by its header, as Pillow calls it, such as "JPEG"."""
+    with _refusing_broken(name, limits), _open(content, limits, name) as picture:
         return str(picture.format)
 
 
@@ -218,15 +208,11 @@ def _refusing_broken(name: str, limits: PictureLimits) -> Iterator[None]:
     except BrokenPicture:
         raise
     except Image.DecompressionBombError:
-        raise BrokenPicture(
-            f"{name}: more than {_MAX_PIXELS:,} pixels; "
-            f"the limit is {limits.pixels:,} in all."
-        ) from None
+        many = f"more than {_MAX_PIXELS:,} pixels; the limit is {limits.pixels:,}"
+        raise BrokenPicture(f"{name}: {many} in all.") from None
     except UnidentifiedImageError:
-        raise BrokenPicture(
-            f"{name}: not a picture of a known format. Save it as one of "
-            f"{', '.join(FORMATS)}."
-        ) from None
+        what = f"not a picture of a known format. Save it as one of {_FORMAT_NAMES}."
+        raise BrokenPicture(f"{name}: {what}") from None
     except Exception as error:
         raise BrokenPicture(f"{name}: cannot be decoded ({error}).") from error
 

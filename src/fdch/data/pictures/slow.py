@@ -24,12 +24,7 @@ _BYTES = (1, 2, 6, 7)  # types of TIFF's values that are kept as they are
 
 
 class CountedReads(io.BytesIO):
-    """A file in memory that may be read from only so often.
-
-    Args:
-        content: Of the file.
-        name: What the error calls the picture.
-    """
+    """A file in memory that may be read from only so often."""
 
     def __init__(self, content: bytes, name: str) -> None:
         super().__init__(content)

@@ -24,14 +24,7 @@ DAMAGE = (
 
 @dataclass(frozen=True)
 class ArrayHeader:
-    """What an array's header declares, beside what the archive holds.
-
-    Args:
-        shape: Of the array.
-        dtype: Of its values.
-        declared: Bytes that follow from shape and dtype.
-        held: Bytes that the archive says there are.
-    """
+    """What an array's header declares, beside what the archive holds, in bytes."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]

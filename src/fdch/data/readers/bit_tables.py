@@ -32,7 +32,11 @@ def read_bits(
     starts = [np.zeros(1, dtype=np.int64)]
     names: list[str] = []
     done = 0
-    for bits, block_names in _parse(path, columns):
+    lines_before = 0
+    for block in _blocks(path):
+        data = np.frombuffer(block, dtype=np.uint8)
+        bits, block_names = _parse(data, columns, path, lines_before)
+        lines_before += block.count(b"\n")
         done += len(bits)
         if done > rows:
             continue  # only counted, for the message
@@ -51,14 +55,6 @@ def read_bits(
         (ones, found, np.concatenate(starts)), shape=(rows, columns)
     )
     return table, names or None
-
-
-def _parse(path: Path, columns: int) -> Iterator[tuple[NDArray[np.bool_], list[str]]]:
-    lines_before = 0
-    for block in _blocks(path):
-        data = np.frombuffer(block, dtype=np.uint8)
-        yield _bits(data, columns, path, lines_before)
-        lines_before += block.count(b"\n")
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
@@ -81,7 +77,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def _bits(
+def _parse(
     data: NDArray[np.uint8], columns: int, path: Path, lines_before: int
 ) -> tuple[NDArray[np.bool_], list[str]]:
     filled = data > _SPACE

@@ -7,19 +7,19 @@ reversed, and here they are put upright again. An HDF5 file of another program i
 taken in the same way, unless its pictures are pairs x height x width x 3.
 """
 
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from fdch.data.pairs import Broken, PairedSet
-from fdch.data.pictures.images import ImageFeatures, Images, PictureArray, PictureLimits
+from fdch.data.pictures.decoding import USUAL_LIMITS, PictureLimits
+from fdch.data.pictures.images import ImageFeatures, Images, PictureArray
 from fdch.data.readers.mat_files import Variable, open_variables
-from fdch.data.rows import MAX_LABELS, MAX_ROWS
+from fdch.data.rows import MAX_LABELS, MAX_ROWS, objects
 from fdch.data.texts import WordVectors
 from fdch.errors import BrokenPicture, DataError, LabelError
 
@@ -30,8 +30,7 @@ LABELS = ("LAll", "labels")
 _LOOKED_AT = 8
 
 
-@dataclass(frozen=True)
-class _Layout:
+class _Layout(NamedTuple):
     """On which axis the pairs are, and where height, width and colour are."""
 
     axis: int
@@ -45,13 +44,11 @@ class MatPictures:
         self, variable: Variable, axis: int, picture: tuple[int, int, int]
     ) -> None:
         self._variable = variable
-        self._axis = axis
         self._order = (axis, *picture)
-        sides = (variable.shape[part] for part in self._order)
-        self.shape: tuple[int, ...] = tuple(sides)
+        self.shape = tuple(variable.shape[part] for part in self._order)
 
     def __getitem__(self, row: int) -> NDArray[np.uint8]:
-        values = self._variable.take(self._axis, row, row + 1)
+        values = self._variable.take(self._order[0], row, row + 1)
         pixels = values.transpose(self._order)[0]
         if pixels.dtype == np.uint8:
             return pixels
@@ -66,34 +63,27 @@ class MatPictures:
 
 
 def read(
-    argument: str,
-    *,
-    broken: Broken = "refuse",
-    limits: PictureLimits | None = None,
+    argument: str, *, broken: Broken = "refuse", limits: PictureLimits = USUAL_LIMITS
 ) -> PairedSet:
-    """Read pictures (or features), tags and labels from one .mat file.
-
-    Args:
-        argument: The file.
-        broken: Taken as by every reader; a file is read as a whole or not.
-        limits: The largest pictures to accept.
-    """
-    del broken
+    """Read pictures (or features), tags and labels from one .mat file."""
+    del broken  # a file is read as a whole or not
     path = Path(argument)
-    variables = open_variables(path, (*IMAGES, *TAGS, *LABELS))
-    images, tags, labels = (
-        _choose(path, variables, names) for names in (IMAGES, TAGS, LABELS)
-    )
-    _require_values(path, (images, tags, labels))
-    rows, layouts = _find_rows(path, (images, tags, labels))
-    _require_size(path, rows, prod(labels.shape) // rows)
-    bits = _labels(labels, layouts[2])
+    known = open_variables(path, (*IMAGES, *TAGS, *LABELS))
+    found = [_choose(path, known, names) for names in (IMAGES, TAGS, LABELS)]
+    images, tags, labels = found
+    rows, layouts = _find_rows(path, found)
+    classes = prod(labels.shape) // rows
+    if rows > MAX_ROWS or classes > MAX_LABELS:
+        raise DataError(
+            f"'{path}' has {rows:,} pairs with {classes:,} labels; at most "
+            f"{MAX_ROWS:,} pairs and {MAX_LABELS:,} labels are read."
+        )
     return PairedSet(
-        ids=np.array([str(number) for number in range(1, rows + 1)], dtype=object),
-        images=_images(path, images, layouts[0], limits or PictureLimits()),
+        ids=objects([str(number) for number in range(1, rows + 1)]),
+        images=_images(path, images, layouts[0], limits),
         texts=WordVectors(_sparse(tags, layouts[1])),
-        labels=bits,
-        label_names=tuple(f"label{number}" for number in range(bits.shape[1])),
+        labels=_labels(labels, layouts[2]),
+        label_names=tuple(f"label{number}" for number in range(classes)),
         name=path.stem,
         notes=_notes(images, layouts[0]),
     )
@@ -102,40 +92,28 @@ def read(
 def _choose(
     path: Path, variables: dict[str, Variable], names: tuple[str, ...]
 ) -> Variable:
-    for name in names:
-        if name in variables:
-            return variables[name]
-    there = ", ".join(f"'{name}'" for name in variables)
-    raise DataError(
-        f"'{path}' has {there}, but none of {', '.join(names)}. Pictures, tags and "
-        "labels must lie in one file."
-    )
-
-
-def _require_values(path: Path, variables: tuple[Variable, ...]) -> None:
-    for one in variables:
-        if 0 in one.shape:
-            raise DataError(
-                f"'{path}': '{one.name}' is empty, {' x '.join(map(str, one.shape))}. "
-                "Save it with a row per pair and at least one column."
-            )
-
-
-def _require_size(path: Path, rows: int, classes: int) -> None:
-    if rows > MAX_ROWS or classes > MAX_LABELS:
+    one = next((variables[name] for name in names if name in variables), None)
+    if one is None:
+        there = ", ".join(f"'{name}'" for name in variables)
         raise DataError(
-            f"'{path}' has {rows:,} pairs with {classes:,} labels; at most "
-            f"{MAX_ROWS:,} pairs and {MAX_LABELS:,} labels are read."
+            f"'{path}' has {there}, but none of {', '.join(names)}. Pictures, tags and "
+            "labels must lie in one file."
         )
+    if 0 in one.shape:
+        raise DataError(
+            f"'{path}': '{one.name}' is empty, {_show(one)}. Save it with a row per "
+            "pair and at least one column."
+        )
+    return one
 
 
-def _find_rows(
-    path: Path, variables: tuple[Variable, ...]
-) -> tuple[int, list[_Layout]]:
+def _show(variable: Variable) -> str:
+    return " x ".join(map(str, variable.shape))
+
+
+def _find_rows(path: Path, variables: list[Variable]) -> tuple[int, list[_Layout]]:
     """Find the one number of pairs that fits all variables."""
-    shapes = ", ".join(
-        f"'{one.name}' {' x '.join(map(str, one.shape))}" for one in variables
-    )
+    shapes = ", ".join(f"'{one.name}' {_show(one)}" for one in variables)
     found = [_layouts(variable.shape) for variable in variables]
     common = sorted(set.intersection(*(set(layouts) for layouts in found)))
     if not common:
@@ -160,16 +138,14 @@ def _layouts(shape: tuple[int, ...]) -> dict[int, list[_Layout]]:
     if len(shape) == 2:
         layouts = [_Layout(0), _Layout(1)]
     elif len(shape) == 4:
-        for axis, sides in ((3, (0, 1, 2)), (0, (1, 2, 3))):
-            first, middle, last = sides
+        for axis, (first, middle, last) in ((3, (0, 1, 2)), (0, (1, 2, 3))):
             if shape[last] == 3:
                 layouts.append(_Layout(axis, (first, middle, last)))
             if shape[first] == 3:
                 layouts.append(_Layout(axis, (middle, last, first)))
     by_rows: dict[int, list[_Layout]] = {}
     for layout in layouts:
-        if shape[layout.axis] > 0:
-            by_rows.setdefault(shape[layout.axis], []).append(layout)
+        by_rows.setdefault(shape[layout.axis], []).append(layout)
     return by_rows
 
 
@@ -185,9 +161,14 @@ def _images(
             f"'{path}': the pictures in '{variable.name}' have {pixels:,} pixels; at "
             f"most {limits.pixels:,} are read."
         )
-    if variable.stored.dtype.kind == "f":
-        _require_full_range(variable, layout.axis)
     # a look at the first, so that a wrong scale is known before training
+    if variable.stored.dtype.kind == "f":
+        values = variable.take(layout.axis, 0, _LOOKED_AT)
+        if values.max() <= 1 and np.any(values % 1):  # NaN is neither
+            raise DataError(
+                f"the pictures in '{variable.name}' have values from 0 to 1; expected "
+                "0 to 255. Save them as uint8(255 * images)."
+            )
     pictures[0]
     return PictureArray(pictures)
 
@@ -200,15 +181,6 @@ def _notes(variable: Variable, layout: _Layout) -> tuple[str, ...]:
         "pairs x 3 x width x height, as MATLAB's look from outside. If they lie on "
         "their side, save them as pairs x height x width x 3.",
     )
-
-
-def _require_full_range(variable: Variable, axis: int) -> None:
-    values = variable.take(axis, 0, _LOOKED_AT)
-    if values.max() <= 1 and np.any(values % 1):  # NaN is neither
-        raise DataError(
-            f"the pictures in '{variable.name}' have values from 0 to 1; expected 0 "
-            "to 255. Save them as uint8(255 * images)."
-        )
 
 
 def _labels(variable: Variable, layout: _Layout) -> NDArray[np.uint8]:
@@ -233,10 +205,8 @@ def _dense(variable: Variable, layout: _Layout) -> NDArray[np.float32]:
 
 
 def _sparse(variable: Variable, layout: _Layout) -> sparse.csr_array:
-    blocks = [
-        sparse.csc_array(_finite(variable, values)) for _, values in variable.blocks()
-    ]
-    matrix = sparse.hstack(blocks, format="csc")
+    parts = (_finite(variable, values) for _, values in variable.blocks())
+    matrix = sparse.hstack([sparse.csc_array(part) for part in parts], format="csc")
     return sparse.csr_array(matrix.T if layout.axis else matrix)
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from fdch.data.pairs import PairedSet, repeated
 from fdch.data.pictures.images import ImageFeatures
 from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers
-from fdch.data.rows import MAX_LABELS, MAX_ROWS
+from fdch.data.rows import MAX_LABELS, MAX_ROWS, objects
 from fdch.data.texts import WordVectors
 from fdch.errors import DataError, LabelError, suggestion
 from fdch.machine import available_memory
@@ -65,84 +65,57 @@ def _pairs(path: Path, arrays: dict[str, NDArray[Any]]) -> PairedSet:
 def _load(path: Path) -> dict[str, NDArray[Any]]:
     """Check what the headers declare, and only then load."""
     there, headers = array_headers(path, _READ)
-    _require_arrays(path, there)
-    _require_shapes(path, headers)
+    for name in _NEEDED:
+        if name not in there:
+            found = ", ".join(f"'{other[:40]}'" for other in there[:20]) or "nothing"
+            raise DataError(
+                f"'{path}' has no array '{name}'; it has {found}"
+                f"{suggestion(name, there) or '.'} {_WRITING}"
+            )
+    for name, header in headers.items():
+        if trouble := _find_trouble(name, header, headers["image"].shape[:1]):
+            raise DataError(f"'{path}': array '{name}' {trouble} {_WRITING}")
     _require_size(path, headers)
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in headers}
 
 
-def _require_arrays(path: Path, there: list[str]) -> None:
-    for name in _NEEDED:
-        if name not in there:
-            found = ", ".join(f"'{other[:40]}'" for other in there[:20]) or "nothing"
-            hint = suggestion(name, there)
-            raise DataError(
-                f"'{path}' has no array '{name}'; it has {found}{hint or '.'} "
-                f"{_WRITING}"
-            )
-
-
-def _require_shapes(path: Path, headers: dict[str, ArrayHeader]) -> None:
-    rows = headers["image"].shape[:1]
-    for name, header in headers.items():
-        named = name == "ids"
-        kinds, dimensions = ("USiu", 1) if named else ("fbiu", 2)
-        if header.dtype.kind not in kinds or len(header.shape) != dimensions:
-            what = "a row of names" if named else "numbers in rows and columns"
-            raise DataError(
-                f"'{path}': array '{name}' must be {what}; "
-                f"got {header.dtype} of shape {header.shape}. {_WRITING}"
-            )
-        if header.declared != header.held:
-            raise DataError(
-                f"'{path}': array '{name}' declares {header.declared:,} bytes and "
-                f"holds {header.held:,}; it is damaged. Write or copy it again."
-            )
-        if header.shape[:1] != rows:
-            raise DataError(
-                f"'{path}': array '{name}' has {header.shape[0]} rows; 'image' has "
-                f"{rows[0]}. Row by row they must be of the same pairs."
-            )
+def _find_trouble(name: str, header: ArrayHeader, rows: tuple[int, ...]) -> str:
+    """Say what is wrong with one array, or nothing."""
+    shape, is_ids = header.shape, name == "ids"
+    kinds, dimensions = ("USiu", 1) if is_ids else ("fbiu", 2)
+    if header.dtype.kind not in kinds or len(shape) != dimensions:
+        what = "a row of names" if is_ids else "numbers in rows and columns"
+        return f"must be {what}; got {header.dtype} of shape {shape}."
+    if header.declared != header.held:
+        counts = f"{header.declared:,} bytes and holds {header.held:,}"
+        return f"declares {counts}; it is damaged."
+    if shape[:1] != rows:
+        return f"has {shape[0]} rows; 'image' has {rows[0]}. Row by row they belong."
+    if name in _NEEDED and shape[1] == 0:
+        return "has no columns; nothing can be learned from it."
+    if name == "labels" and shape[1] > MAX_LABELS:
+        return f"has {shape[1]:,} columns of labels; at most {MAX_LABELS:,} are read."
+    return ""
 
 
 def _require_size(path: Path, headers: dict[str, ArrayHeader]) -> None:
-    """Refuse no pairs, no features, and more than can be held."""
+    """Refuse no pairs, and more than can be held.
+
+    The size of a file says little of what unpacking takes: a file of zeros grows a
+    thousandfold, and so nearly do honest counts of words.
+    """
     rows = headers["image"].shape[0]
     if rows == 0:
         raise DataError(f"'{path}' has no rows to use. {_WRITING}")
-    empty = [name for name in _NEEDED if headers[name].shape[1] == 0]
-    if empty:
-        raise DataError(
-            f"'{path}': array '{empty[0]}' has no columns; nothing can be learned "
-            f"from it. {_WRITING}"
-        )
-    if rows > MAX_ROWS:
-        raise DataError(
-            f"'{path}' has {rows:,} rows; at most {MAX_ROWS:,} are read. Split it "
-            "into several."
-        )
-    classes = headers["labels"].shape[1] if "labels" in headers else 0
-    if classes > MAX_LABELS:
-        raise LabelError(
-            f"'{path}' has {classes:,} columns of labels; at most {MAX_LABELS:,} are "
-            "read. Give a column per class."
-        )
-    _require_memory(path, headers)
-
-
-def _require_memory(path: Path, headers: dict[str, ArrayHeader]) -> None:
-    """Count what unpacking takes, as the size of the file says little of it.
-
-    A file of zeros grows a thousandfold, and so nearly do honest counts of words.
-    """
     total = sum(header.declared for header in headers.values())
-    if total > MAX_BYTES:
+    if rows > MAX_ROWS or total > MAX_BYTES:
         raise DataError(
-            f"'{path}' declares {total:,} bytes; at most {MAX_BYTES:,} are read."
+            f"'{path}' has {rows:,} rows of {total:,} bytes; at most {MAX_ROWS:,} rows "
+            f"and {MAX_BYTES:,} bytes are read. Split it into several."
         )
     values = sum(prod(headers[name].shape) for name in _NEEDED)
-    needed = total + _VALUE_BYTES * values + _ROW_BYTES * headers["image"].shape[0]
+    needed = total + _VALUE_BYTES * values + _ROW_BYTES * rows
     free = available_memory()
     if free is not None and needed > free:
         raise DataError(
@@ -165,33 +138,25 @@ def _finite(path: Path, name: str, values: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _labels(path: Path, values: NDArray[Any]) -> NDArray[np.uint8]:
-    wrong = np.flatnonzero(((values != 0) & (values != 1)).any(axis=1))
-    if len(wrong):
-        row = values[wrong[0]]
-        value = row[(row != 0) & (row != 1)][0]
+    wrong = (values != 0) & (values != 1)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
         raise LabelError(
-            f"'{path}': labels are 0 or 1, a column per class; got {value} in row "
-            f"{wrong[0]}."
+            f"'{path}': labels are 0 or 1, a column per class; got "
+            f"{values[row, column]} in row {row}."
         )
     return values.astype(np.uint8)
 
 
 def _ids(path: Path, values: NDArray[Any] | None, rows: int) -> NDArray[np.object_]:
-    ids = np.empty(rows, dtype=object)
     if values is None:
-        ids[:] = [str(number) for number in range(1, rows + 1)]
-        return ids
+        return objects([str(number) for number in range(1, rows + 1)])
     if values.dtype.kind == "S":
         try:
             values = np.char.decode(values, "utf-8")
         except UnicodeDecodeError:
             raise DataError(f"'{path}': array 'ids' is not UTF-8 text.") from None
-    ids[:] = [str(value) for value in values]
-    _require_names(path, ids)
-    return ids
-
-
-def _require_names(path: Path, ids: NDArray[np.object_]) -> None:
+    ids = objects([str(value) for value in values])
     empty = np.flatnonzero([not name.strip() for name in ids])
     if len(empty):
         raise DataError(
@@ -202,3 +167,4 @@ def _require_names(path: Path, ids: NDArray[np.object_]) -> None:
         raise DataError(
             f"'{path}': ids must be unique; {repeated(ids)}. Name every pair once."
         )
+    return ids

@@ -8,16 +8,16 @@ are the annotations without their stricter `_r1` variants.
 
 import os
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pairs import Broken, PairedSet, Skipped
-from fdch.data.pictures.images import PictureFiles, PictureLimits
+from fdch.data.pictures.decoding import USUAL_LIMITS, PictureLimits
+from fdch.data.pictures.images import PictureFiles
 from fdch.data.readers.text_files import read_lines, refuse_or_skip
+from fdch.data.rows import objects
 from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile
@@ -36,47 +36,33 @@ _PHOTO = re.compile(r"im([1-9][0-9]{0,6})\.jpe?g", re.IGNORECASE)
 _NUMBER = re.compile(r"[1-9][0-9]{0,6}")
 
 
-@dataclass(frozen=True)
-class _Found:
-    """Pairs with a label and a common tag, and rows that cannot be read."""
-
-    numbers: list[int]
-    tags: list[str]
-    broken: list[Skipped]
-
-
 def read(
-    argument: str,
-    *,
-    broken: Broken = "refuse",
-    limits: PictureLimits | None = None,
+    argument: str, *, broken: Broken = "refuse", limits: PictureLimits = USUAL_LIMITS
 ) -> PairedSet:
     """Read the unpacked official download.
 
-    Args:
-        argument: The folder with `mirflickr` and the annotations in it, or
-            `mirflickr` itself with the annotations in or beside it.
-        broken: Whether a pair without its photo or its tag file is refused,
-            or skipped and listed in `skipped`.
-        limits: The largest pictures to accept.
+    That is the folder with `mirflickr` and the annotations in it, or `mirflickr`
+    itself with the annotations in or beside it. A pair without its photo or its tag
+    file is refused, or skipped and listed.
     """
     photos, annotations = _folders(Path(argument))
     words = _common_tags(photos / "doc" / "common_tags.txt")
-    labelled = _read_labels(annotations)
+    labelled = {path.stem: _numbers(path) for path in _annotation_files(annotations)}
     paths = _photo_paths(photos)
-    found = _find_pairs(labelled, paths, photos / "meta" / "tags", frozenset(words))
-    skipped = refuse_or_skip(found.broken, broken, "unpack the download again")
-    if not found.numbers:
+    numbered = sorted(frozenset().union(*labelled.values()))
+    found, unusable = _find_tags(numbered, paths, photos / "meta/tags", set(words))
+    skipped = refuse_or_skip(unusable, broken, "unpack the download again")
+    if not found:
         raise DataError(
             f"no picture in '{photos}' has a label and one of the common tags; "
             "check that the download is unpacked whole."
         )
-    numbers = np.array(found.numbers)
+    numbers = np.array(list(found))
     columns = [np.isin(numbers, list(members)) for members in labelled.values()]
     return PairedSet(
-        ids=np.array([f"im{number}" for number in found.numbers], dtype=object),
-        images=PictureFiles([paths[number] for number in found.numbers], limits),
-        texts=Sentences(found.tags, Vocabulary(words)),
+        ids=objects([f"im{number}" for number in found]),
+        images=PictureFiles([paths[number] for number in found], limits),
+        texts=Sentences(list(found.values()), Vocabulary(words)),
         labels=np.stack(columns, axis=1).astype(np.uint8),
         label_names=tuple(labelled),
         name="mirflickr25k",
@@ -90,30 +76,23 @@ def _folders(folder: Path) -> tuple[Path, Path]:
     """Find the folder of photos and that of annotations."""
     if not folder.is_dir():
         raise MissingFile(f"there is no folder '{folder}'; check the path.")
-    photos = _first(
-        [folder, folder / "mirflickr"],
-        lambda place: (place / "doc" / "common_tags.txt").is_file(),
-    )
-    if photos is None:
+    places = [folder, folder / "mirflickr"]
+    fits = [each for each in places if (each / "doc" / "common_tags.txt").is_file()]
+    if not fits:
         raise MissingFile(
             f"neither '{folder}' nor its folder 'mirflickr' has 'doc/common_tags.txt'; "
             "give the folder where mirflickr25k.zip was unpacked."
         )
+    photos = fits[0]
     bases = [folder, photos, photos.resolve().parent]
-    annotations = _first(
-        [place for base in bases for place in (base / _ANNOTATIONS, base)],
-        lambda place: bool(_annotation_files(place)),
-    )
+    places = [place for base in bases for place in (base / _ANNOTATIONS, base)]
+    annotations = next(filter(_annotation_files, places), None)
     if annotations is None:
         raise MissingFile(
             f"'{folder}' has no annotations; unpack {_ANNOTATIONS}.zip into "
             f"'{folder / _ANNOTATIONS}'."
         )
     return photos, annotations
-
-
-def _first(places: list[Path], fits: Callable[[Path], bool]) -> Path | None:
-    return next((place for place in places if fits(place)), None)
 
 
 def _annotation_files(folder: Path) -> list[Path]:
@@ -127,11 +106,6 @@ def _annotation_files(folder: Path) -> list[Path]:
     if folder.name == _ANNOTATIONS:
         return files
     return [path for path in files if _KNOWN_LABELS.fullmatch(path.stem)]
-
-
-def _read_labels(folder: Path) -> dict[str, frozenset[int]]:
-    """Read which pictures have each label."""
-    return {path.stem: _numbers(path) for path in _annotation_files(folder)}
 
 
 def _numbers(path: Path) -> frozenset[int]:
@@ -168,41 +142,34 @@ def _photo_paths(folder: Path) -> dict[int, Path]:
     return {int(match[1]): folder / match[0] for match in matches if match}
 
 
-def _find_pairs(
-    labelled: dict[str, frozenset[int]],
-    paths: dict[int, Path],
-    tags_folder: Path,
-    common: frozenset[str],
-) -> _Found:
-    """Read the tags of all labelled pictures, ascending by number."""
-    found = _Found([], [], [])
-    for number in sorted(frozenset().union(*labelled.values())):
+def _find_tags(
+    numbers: list[int], paths: dict[int, Path], folder: Path, common: set[str]
+) -> tuple[dict[int, str], list[Skipped]]:
+    """Join the common tags of pictures, each once, in their file's order.
+
+    Returns:
+        Tags by number, of pictures with any; and pictures that cannot be used.
+    """
+    found: dict[int, str] = {}
+    broken: list[Skipped] = []
+    for number in numbers:
+        reason = ""
         try:
-            text = _text(tags_folder / f"tags{number}.txt", common)
+            tags = dict.fromkeys(read_lines(folder / f"tags{number}.txt"))
+            text = " ".join(tag for tag in tags if tag in common)
+            if text and number in paths:
+                found[number] = text
+            elif text:
+                reason = f"no photo 'im{number}.jpg'"
         except MissingFile:
             # neither photo nor tags: annotated, but not in this copy at all
             if number in paths:
-                found.broken.append(_skip(number, f"no file 'tags{number}.txt'"))
-            continue
+                reason = f"no file 'tags{number}.txt'"
         except DataError as error:
-            found.broken.append(_skip(number, str(error)))
-            continue
-        if text and number not in paths:
-            found.broken.append(_skip(number, f"no photo 'im{number}.jpg'"))
-        elif text:
-            found.numbers.append(number)
-            found.tags.append(text)
-    return found
-
-
-def _text(path: Path, common: frozenset[str]) -> str:
-    """Join the common tags of one picture, each once, in the file's order."""
-    tags = dict.fromkeys(read_lines(path))
-    return " ".join(tag for tag in tags if tag in common)
-
-
-def _skip(number: int, reason: str) -> Skipped:
-    return Skipped(f"im{number}", reason)
+            reason = str(error)
+        if reason:
+            broken.append(Skipped(f"im{number}", reason))
+    return found, broken
 
 
 def _notes(numbers: NDArray[np.int_], labels: int, words: int) -> tuple[str, ...]:

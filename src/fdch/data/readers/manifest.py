@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pairs import Broken, PairedSet, Skipped
+from fdch.data.pairs import Broken, PairedSet, Skipped, repeated
 from fdch.data.pictures.images import PictureFiles, PictureLimits
 from fdch.data.readers.manifest_cells import KNOWN, Pair, Unusable, name_of, pair
 from fdch.data.readers.manifest_rows import OPENERS, Row, Table
@@ -16,41 +16,40 @@ from fdch.errors import BrokenRow, DataError, LabelError, suggestion
 
 ENDINGS = tuple(OPENERS)
 _LABEL_BYTES = 8 * 2**30
-_NAMED = 5
+_NO_ID = "it has no 'id', which rows before have."
+_NEW_ID = "it has an 'id', which rows before have not."
 _ADVICE = "Correct the row, or skip broken rows (--broken skip)."
 
 
 def read(path: Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
-    """Read a CSV, JSON lines or Parquet manifest.
+    """Read a CSV, JSON lines or Parquet manifest, as its ending says.
 
-    Pictures are looked up, not decoded. Relative paths begin at the manifest.
-
-    Args:
-        path: The file; its ending names its format.
-        broken: Whether to refuse a broken row, or skip and list it.
-        limits: The largest pictures accepted.
+    Pictures are looked up, not decoded. Relative paths begin at the manifest. A broken
+    row is refused, or skipped and listed.
     """
     table = OPENERS[path.suffix.lower()](path)
     _require_columns(path, table.columns)
     skipped: list[Skipped] = []
     kept: list[Pair] = []
     places: list[str] = []
-    for row, found in _pairs(path, table, limits):
+    for place, found in _pairs(path, table, limits):
         if isinstance(found, Pair):
             kept.append(found)
-            places.append(row.where)
+            places.append(place)
         elif broken == "refuse":
-            raise BrokenRow(f"{found} {_ADVICE}")
+            raise BrokenRow(f"{found.reason} {_ADVICE}")
         else:
-            skipped.append(Skipped(_name(row), str(found)))
+            skipped.append(found)
     if not kept:
         raise _nothing_left(path, skipped)
-    _require_distinct(path, kept, places)
+    ids = objects([item.name for item in kept])
+    if twice := repeated(ids, places):
+        raise DataError(f"'{path}': ids must be unique; {twice}.")
     names, labels = _label_matrix(path, kept)
     return PairedSet(
-        ids=objects([item.name for item in kept]),
-        images=PictureFiles(objects([item.image for item in kept]), limits),
-        texts=Sentences(objects([item.text for item in kept])),
+        ids=ids,
+        images=PictureFiles([item.image for item in kept], limits),
+        texts=Sentences([item.text for item in kept]),
         labels=labels,
         label_names=names,
         columns=_columns(kept),
@@ -62,7 +61,7 @@ def read(path: Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
 
 def _pairs(
     path: Path, table: Table, limits: PictureLimits
-) -> Iterator[tuple[Row, Pair | BrokenRow]]:
+) -> Iterator[tuple[str, Pair | Skipped]]:
     folder = path.absolute().parent
     for number, row in enumerate(table.rows, start=1):
         if number > MAX_ROWS:
@@ -72,20 +71,15 @@ def _pairs(
         try:
             if row.trouble:
                 raise Unusable(row.trouble)
-            _require_id(row, "id" in table.columns)
-            yield row, pair(row.cells, number, folder, limits)
+            # the number of a row may be another's id
+            has_id = "id" in row.cells
+            if has_id != ("id" in table.columns):
+                raise Unusable(_NEW_ID if has_id else _NO_ID)
+            yield row.where, pair(row.cells, number, folder, limits)
         except Unusable as reason:
             name = _name(row)
             named = "" if name == row.where else f" ('{name}')"
-            yield row, BrokenRow(f"'{path}', {row.where}{named}: {reason}")
-
-
-def _require_id(row: Row, is_named: bool) -> None:
-    """Refuse ids in some rows alone: the number of a row may be another's id."""
-    if is_named and "id" not in row.cells:
-        raise Unusable("it has no 'id', which rows before have.")
-    if not is_named and "id" in row.cells:
-        raise Unusable("it has an 'id', which rows before have not.")
+            yield row.where, Skipped(name, f"'{path}', {row.where}{named}: {reason}")
 
 
 def _name(row: Row) -> str:
@@ -96,15 +90,11 @@ def _name(row: Row) -> str:
 
 
 def _nothing_left(path: Path, skipped: list[Skipped]) -> DataError:
-    if not skipped:
-        return DataError(
-            f"'{path}' has no rows to use: nothing stands below the names of its "
-            "columns. Write a line for each pair."
-        )
-    return DataError(
-        f"'{path}' has no rows to use; {len(skipped):,} were skipped, the first "
-        f"because: {skipped[0].reason}"
-    )
+    reason = ": nothing stands below the names of its columns."
+    if skipped:
+        first = skipped[0].reason
+        reason = f"; {len(skipped):,} were skipped, the first because: {first}"
+    return DataError(f"'{path}' has no rows to use{reason} Write a line for each pair.")
 
 
 def _require_columns(path: Path, columns: tuple[str, ...]) -> None:
@@ -124,19 +114,6 @@ def _require_columns(path: Path, columns: tuple[str, ...]) -> None:
         f"'{path}' has neither a column 'image' nor 'text'; it has "
         f"{list_names(columns, 20)}{hint or '.'} Columns are separated by commas."
     )
-
-
-def _require_distinct(path: Path, kept: list[Pair], places: list[str]) -> None:
-    first: dict[str, str] = {}
-    twice: list[str] = []
-    for item, place in zip(kept, places, strict=True):
-        if item.name in first:
-            twice.append(f"'{item.name}' in {first[item.name]} and {place}")
-        first.setdefault(item.name, place)
-    if twice:
-        shown = ", ".join(twice[:_NAMED])
-        more = f" and {len(twice) - _NAMED} more" if len(twice) > _NAMED else ""
-        raise DataError(f"'{path}': ids must be unique; {shown}{more}.")
 
 
 def _label_matrix(

@@ -34,13 +34,9 @@ class Pair:
 def pair(
     cells: Mapping[str, Any], number: int, folder: Path, limits: PictureLimits
 ) -> Pair:
-    """Check the cells of one row.
+    """Check the cells of one row; its number is its name when there is no id column.
 
-    Args:
-        cells: Values by column.
-        number: The row's number from 1, its name when there is no id column.
-        folder: Where relative paths of pictures begin.
-        limits: The largest picture accepted.
+    Relative paths of pictures begin at the folder.
 
     Raises:
         Unusable: With the reason, for the user.
@@ -66,12 +62,7 @@ def name_of(cells: Mapping[str, Any], number: int) -> str:
     """Give a row's id, or its number where there is no id column."""
     if "id" not in cells:
         return str(number)
-    value = cells["id"]
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str):
-        raise Unusable(f"the id is {_shorten(value)}; expected a text or whole number.")
-    name = _check(value.strip(), "id")
+    name = _as_text(cells["id"], "id", "the id is")
     if not name:
         raise Unusable("the id is empty.")
     return name
@@ -117,16 +108,18 @@ def _labels(value: object) -> tuple[str, ...]:
             f"the labels are {_shorten(value)}; expected a list, or texts "
             "separated by ';'."
         )
-    names = (_label(name) for name in value)
+    texts = (_as_text(name, "labels", "a label is") for name in value)
+    names = (unicodedata.normalize("NFC", text) for text in texts)
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def _label(value: object) -> str:
+def _as_text(value: object, column: str, what: str) -> str:
+    """Take a text or a whole number as a text, without outer spaces."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise Unusable(f"a label is {_shorten(value)}; expected a text.")
-    return unicodedata.normalize("NFC", _check(value, "labels").strip())
+        raise Unusable(f"{what} {_shorten(value)}; expected a text or number.")
+    return _check(value.strip(), column)
 
 
 def _plain(value: Any, column: str) -> str | int | float | None:

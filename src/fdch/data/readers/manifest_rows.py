@@ -55,13 +55,11 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
                 if cells:
                     yield reader.line_num, cells
     except csv.Error as error:
-        trouble = f"{error}. Look for a double quote that is missing or too many."
+        what = f"{error}. Look for a double quote that is missing or too many."
         if "field limit" in str(error):
-            trouble = (
-                f"a cell is longer than {CELL_BYTES:,} characters, the most that is "
-                "read. Shorten it, or close the double quote that it begins with."
-            )
-        raise DataError(f"'{path}', line {reader.line_num}: {trouble}") from None
+            longest = f"a cell is longer than {CELL_BYTES:,} characters"
+            what = f"{longest}. Shorten it, or close its double quote."
+        raise DataError(f"'{path}', line {reader.line_num}: {what}") from None
     except UnicodeDecodeError as error:
         after = f" after line {reader.line_num}" if reader.line_num else ""
         raise DataError(

@@ -28,21 +28,13 @@ _NUMBERS = ("int", "uint", "single", "double", "logical", "sparse")
 
 @dataclass(frozen=True)
 class Variable:
-    """An array of numbers in a file.
-
-    Args:
-        name: What the file calls it.
-        shape: Lengths of its axes in MATLAB's order.
-        stored: The numbers: an array, a sparse array or an HDF5 dataset.
-        is_reversed: Whether the axes are stored in reverse.
-        is_marked: Whether MATLAB left its mark, so that this is certain.
-    """
+    """An array of numbers in a file; the shape is in MATLAB's order."""
 
     name: str
     shape: tuple[int, ...]
-    stored: Any
-    is_reversed: bool = False
-    is_marked: bool = True
+    stored: Any  # an array, a sparse array or an HDF5 dataset
+    is_reversed: bool = False  # whether the axes are stored in reverse
+    is_marked: bool = True  # whether MATLAB left its mark, so that this is certain
 
     def take(self, axis: int, start: int, stop: int) -> NDArray[Any]:
         """Read a part along one axis; axes stay in MATLAB's order."""
@@ -59,11 +51,7 @@ class Variable:
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Read all of it, piece by piece along the last axis, as it lies on disk."""
-        if prod(self.shape) > MAX_CELLS:
-            raise DataError(
-                f"variable '{self.name}' has {prod(self.shape):,} values; at most "
-                f"{MAX_CELLS:,} are read."
-            )
+        _require_few(self.name, self.shape)
         step = max(1, _BLOCK_CELLS // max(1, prod(self.shape[:-1])))
         for start in range(0, self.shape[-1], step):
             stop = min(start + step, self.shape[-1])
@@ -96,7 +84,12 @@ def _load_v5(path: Path, names: Sequence[str]) -> dict[str, Variable]:
             there = {name: (shape, kind) for name, shape, kind in io.whosmat(file)}
         wanted = _choose_names(path, names, there)
         for name in wanted:
-            _require_readable(path, name, *there[name])
+            shape, kind = there[name]
+            if kind.rstrip("0123456789") not in _NUMBERS:
+                raise DataError(
+                    f"'{path}': '{name}' is of class '{kind}'; expected numbers."
+                )
+            _require_few(name, shape)
         with open(path, "rb") as file:
             arrays = io.loadmat(file, variable_names=wanted)
     except DataError:
@@ -122,15 +115,11 @@ def _choose_names(path: Path, names: Sequence[str], there: dict[str, Any]) -> li
     return wanted
 
 
-def _require_readable(path: Path, name: str, shape: tuple[int, ...], kind: str) -> None:
-    if kind.rstrip("0123456789") not in _NUMBERS:
-        raise DataError(
-            f"'{path}': variable '{name}' is of class '{kind}'; expected numbers."
-        )
+def _require_few(name: str, shape: tuple[int, ...]) -> None:
     if min(shape, default=0) < 0 or prod(shape) > MAX_CELLS:
         raise DataError(
-            f"'{path}': variable '{name}' has {prod(shape):,} values; at most "
-            f"{MAX_CELLS:,} are read from a v5 file. Save it with '-v7.3'."
+            f"variable '{name}' has {prod(shape):,} values; at most {MAX_CELLS:,} are "
+            "read into memory."
         )
 
 

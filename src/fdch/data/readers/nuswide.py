@@ -11,19 +11,20 @@ concepts 186,577 remain, the literature's count; those with a tag besides are
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from posixpath import splitext
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from fdch.data.pairs import Broken, PairedSet, Skipped
-from fdch.data.pictures.decoding import ENDINGS
-from fdch.data.pictures.images import PictureFiles, PictureLimits
+from fdch.data.pictures.decoding import ENDINGS, USUAL_LIMITS, PictureLimits
+from fdch.data.pictures.images import PictureFiles
 from fdch.data.readers.bit_tables import read_bits
 from fdch.data.readers.text_files import read_lines, refuse_or_skip
+from fdch.data.rows import objects
 from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile
@@ -36,8 +37,7 @@ _MAX_LIST_BYTES = 64 * 2**20
 _LABEL_FILE = re.compile(r"labels_(.+)\.txt", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class _Files:
+class _Files(NamedTuple):
     pictures: Path
     labels: tuple[Path, ...]
     tags: Path
@@ -45,19 +45,12 @@ class _Files:
 
 
 def read(
-    argument: str,
-    *,
-    broken: Broken = "refuse",
-    limits: PictureLimits | None = None,
+    argument: str, *, broken: Broken = "refuse", limits: PictureLimits = USUAL_LIMITS
 ) -> PairedSet:
     """Read the unpacked official download.
 
-    Args:
-        argument: The folder with `ImageList`, `Groundtruth`, `NUS_WID_Tags` and
-            the photos in it.
-        broken: Whether a pair without its photo is refused, or skipped and
-            listed in `skipped`.
-        limits: The largest pictures to accept.
+    That is the folder with `ImageList`, `Groundtruth`, `NUS_WID_Tags` and the photos
+    in it. A pair without its photo is refused, or skipped and listed.
     """
     folder = Path(argument)
     files = _find_files(folder)
@@ -65,23 +58,20 @@ def read(
     names, labels = _commonest(files, len(listed))
     kept = np.flatnonzero(labels.any(axis=1))
     search = PhotoSearch(folder)
-    paths = [search.find(listed[row]) for row in kept]
-    missing = [
-        Skipped(listed[row], "no such photo in the folder")
-        for row, path in zip(kept, paths, strict=True)
-        if path is None
-    ]
+    paths = {row: search.find(listed[row]) for row in kept}
+    missing = [row for row, path in paths.items() if path is None]
+    lacking = [Skipped(listed[row], "no such photo in the folder") for row in missing]
     remedy = f"put the photos under '{folder / 'Flickr'}'"
-    skipped = refuse_or_skip(missing, broken, remedy)
-    kept = kept[[path is not None for path in paths]]
+    skipped = refuse_or_skip(lacking, broken, remedy)
+    kept = np.setdiff1d(kept, missing)
     if not len(kept):
         raise DataError(
             f"no photo of '{files.pictures}' was found in '{folder}'; {remedy}."
         )
     texts = _texts(files, listed, kept)
     return PairedSet(
-        ids=np.array([listed[row] for row in kept], dtype=object),
-        images=PictureFiles([path for path in paths if path is not None], limits),
+        ids=objects([listed[row] for row in kept]),
+        images=PictureFiles([paths[row] for row in kept], limits),
         texts=texts,
         labels=labels[kept],
         label_names=names,
@@ -103,12 +93,12 @@ def _find_files(folder: Path) -> _Files:
     ]
     if not labels:
         raise MissingFile(f"'{labels_folder}' has no files 'Labels_<concept>.txt'.")
-    tag_folders = ("NUS_WID_Tags", "Tags", "ConceptsList", ".")
+    tag_folders = ("NUS_WID_Tags/", "Tags/", "ConceptsList/", "")
     return _Files(
         pictures=_find(folder, ("ImageList/Imagelist.txt", "Imagelist.txt")),
         labels=tuple(labels),
-        tags=_find(folder, [f"{place}/AllTags1k.txt" for place in tag_folders]),
-        words=_find(folder, [f"{place}/TagList1k.txt" for place in tag_folders]),
+        tags=_find(folder, [f"{place}AllTags1k.txt" for place in tag_folders]),
+        words=_find(folder, [f"{place}TagList1k.txt" for place in tag_folders]),
     )
 
 
@@ -116,24 +106,16 @@ def _find(folder: Path, places: Iterable[str]) -> Path:
     """Find a file or folder at one of some places, in capitals or not."""
     tried = list(places)
     for place in tried:
-        for found in _without_case(folder, place.split("/")):
-            return found
+        found = [folder]
+        for part in place.lower().split("/"):
+            inner = (path for each in found if each.is_dir() for path in each.iterdir())
+            found = sorted(path for path in inner if path.name.lower() == part)
+        if found:
+            return found[0]
     raise MissingFile(
         f"'{folder}' has no '{tried[0]}'; give the folder where ImageList, "
         "Groundtruth and NUS_WID_Tags of NUS-WIDE were unpacked."
     )
-
-
-def _without_case(folder: Path, parts: list[str]) -> Iterator[Path]:
-    if not parts:
-        yield folder
-        return
-    if parts[0] == ".":
-        yield from _without_case(folder, parts[1:])
-    elif folder.is_dir():
-        for path in sorted(folder.iterdir()):
-            if path.name.lower() == parts[0].lower():
-                yield from _without_case(path, parts[1:])
 
 
 def _concept(path: Path) -> str:
@@ -167,8 +149,7 @@ def _texts(files: _Files, listed: list[str], kept: NDArray[np.intp]) -> Sentence
         if len(word.split()) != 1:
             raise DataError(f"'{files.words}' has '{word[:40]}'; expected one word.")
     table, names = read_bits(files.tags, len(words), len(listed))
-    if names is not None:
-        _require_order(files, names, listed)
+    _require_order(files, names or [], listed)
     table = table[kept]
     texts = [
         " ".join(words[column] for column in table.indices[start:end]) or None
@@ -179,7 +160,7 @@ def _texts(files: _Files, listed: list[str], kept: NDArray[np.intp]) -> Sentence
 
 def _require_order(files: _Files, names: list[str], listed: list[str]) -> None:
     """Refuse tags whose named rows are not those of the list of pictures."""
-    for row, (name, picture) in enumerate(zip(names, listed, strict=True), start=1):
+    for row, (name, picture) in enumerate(zip(names, listed, strict=False), start=1):
         if name != photo_number(picture):
             raise DataError(
                 f"row {row} of '{files.tags}' is of photo {name}, but row {row} of "
@@ -227,14 +208,9 @@ class PhotoSearch:
         """Find a photo by its listed name, such as `actor/0001_2124494179`."""
         folder, _, name = listed.lower().rpartition("/")
         number = photo_number(name)
-        for key in (f"{folder}/{name}", f"{folder}/{number}"):
-            if key in self._by_class:
-                return self._folder / self._by_class[key]
-        for key in (name, number):
-            path = self._by_name.get(key)
-            if path is not None:
-                return self._folder / path
-        return None
+        places = [self._by_class.get(f"{folder}/{key}") for key in (name, number)]
+        places += [self._by_name.get(key) for key in (name, number)]
+        return next((self._folder / path for path in places if path), None)
 
 
 def photo_number(name: str) -> str:
@@ -259,9 +235,6 @@ def _photos(folder: Path, inside: str, levels: int) -> Iterator[str]:
             yield f"{inside}{entry.name}"
         elif levels and entry.is_dir():
             folders.append(entry.name)
-    for name in _preferred_first(folders):
+    folders.sort(key=lambda name: (name.lower() not in _PREFERRED, name))
+    for name in folders:
         yield from _photos(folder, f"{inside}{name}/", levels - 1)
-
-
-def _preferred_first(names: Iterable[str]) -> list[str]:
-    return sorted(names, key=lambda name: (name.lower() not in _PREFERRED, name))

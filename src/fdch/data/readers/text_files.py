@@ -5,6 +5,8 @@ from pathlib import Path
 from fdch.data.pairs import Broken, Skipped
 from fdch.errors import BrokenRow, DataError, MissingFile
 
+_NAMED = 5
+
 
 def unreadable(path: Path, error: OSError) -> DataError:
     """Make the error of a file that could not be opened or read."""
@@ -16,8 +18,8 @@ def unreadable(path: Path, error: OSError) -> DataError:
     return DataError(f"'{path}' cannot be read: {reason}. Check its permissions.")
 
 
-def read_bytes(path: Path, most: int = 2**20) -> bytes:
-    """Read a whole file of at most this many bytes."""
+def read_lines(path: Path, most: int = 2**20) -> list[str]:
+    """Read the lines of a UTF-8 file, without blank ones and outer spaces."""
     try:
         with open(path, "rb") as file:
             content = file.read(most + 1)
@@ -25,13 +27,8 @@ def read_bytes(path: Path, most: int = 2**20) -> bytes:
         raise unreadable(path, error) from error
     if len(content) > most:
         raise DataError(f"'{path}' is longer than the {most:,} bytes expected at most.")
-    return content
-
-
-def read_lines(path: Path, most: int = 2**20) -> list[str]:
-    """Read the lines of a UTF-8 file, without blank ones and outer spaces."""
     try:
-        text = read_bytes(path, most).decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(
             f"'{path}' is not UTF-8 text: byte {error.start} is "
@@ -42,18 +39,10 @@ def read_lines(path: Path, most: int = 2**20) -> list[str]:
     return [line for line in lines if line]
 
 
-_NAMED = 5
-
-
 def refuse_or_skip(
     rows: list[Skipped], broken: Broken, remedy: str
 ) -> tuple[Skipped, ...]:
-    """Refuse broken rows, naming the first few, or give them to be listed.
-
-    Args:
-        rows: What cannot be read, and why.
-        broken: Whether to refuse or to skip.
-        remedy: What the user may do about it, such as "unpack it again".
+    """Refuse broken rows, naming the first few and a remedy, or give them all.
 
     >>> refuse_or_skip([Skipped("im7", "no photo 'im7.jpg'")], "skip", "look again")
     (Skipped(name='im7', reason="no photo 'im7.jpg'"),)

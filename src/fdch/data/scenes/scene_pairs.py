@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pairs import Broken, PairedSet
-from fdch.data.pictures.images import PictureArray, PictureLimits
+from fdch.data.pictures.decoding import USUAL_LIMITS, PictureLimits
+from fdch.data.pictures.images import PictureArray
 from fdch.data.rows import objects
 from fdch.data.scenes.captions import write_caption
 from fdch.data.scenes.drawing import SIDE, draw_scene
@@ -22,22 +23,14 @@ DEFAULT, FEWEST, MOST = 2_000, 60, 100_000
 
 
 def read(
-    argument: str,
-    *,
-    broken: Broken = "refuse",
-    limits: PictureLimits | None = None,
+    argument: str, *, broken: Broken = "refuse", limits: PictureLimits = USUAL_LIMITS
 ) -> PairedSet:
-    """Generate the pairs of `scenes` or `scenes:N`.
-
-    Args:
-        argument: How many, 60 to 100,000; an empty text stands for 2,000.
-        broken: Taken as by every reader; no row is ever broken.
-        limits: Taken as by every reader; the pictures are small.
+    """Generate 60 to 100,000 pairs; an empty argument stands for 2,000.
 
     >>> read("60").texts.values[1]
     'we saw a sedan on the beach'
     """
-    del broken, limits
+    del broken, limits  # no row is ever broken, and pictures are small
     plans = [plan_scene(row) for row in range(_count(argument))]
     pixels = np.empty((len(plans), SIDE, SIDE, 3), dtype=np.uint8)
     for row, plan in enumerate(plans):

@@ -28,22 +28,14 @@ class Address:
 
     >>> str(Address.parse("milvus://localhost/photos"))
     'milvus://localhost:19530/photos'
-
-    Args:
-        host: Name or address of the server.
-        port: Its gRPC port.
-        collection: Name of the collection of codes.
-        consistency: What a search must have seen: a key of CONSISTENCY.
-        tls: Whether to encrypt the connection.
-        shards: Among how many streams a new collection divides its writes.
     """
 
     host: str
     port: int
     collection: str
-    consistency: str = "session"
+    consistency: str = "session"  # what a search must have seen: a key of CONSISTENCY
     tls: bool = False
-    shards: int = 1
+    shards: int = 1  # streams among which a new collection divides its writes
 
     def __str__(self) -> str:
         return f"{SCHEME}://{self.server}/{self.collection}"
@@ -60,11 +52,7 @@ class Address:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Read an address.
-
-        Raises:
-            SettingError: Saying what is wrong, without repeating a password.
-        """
+        """Read an address; errors do not repeat a password."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port or PORT

@@ -1,4 +1,4 @@
-"""Rows of one collection, asked for and written in requests the server takes."""
+"""Rows of one collection, read and written in requests the server takes."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,19 +6,8 @@ from typing import Any
 from fdch.errors import IndexFolderError
 from fdch.index.milvus.address import CONSISTENCY
 from fdch.index.milvus.connection import Connection
-from fdch.index.milvus.expressions import (
-    CELLS,
-    NUMBER,
-    has_column,
-    id_expression,
-)
-from fdch.index.milvus.schema import (
-    CODE,
-    Row,
-    columns_of,
-    make_schema,
-    row_bytes,
-)
+from fdch.index.milvus.expressions import NUMBER, has_column, id_expression
+from fdch.index.milvus.schema import CODE, Row, make_schema, row_bytes
 from fdch.index.milvus.searching import MAX_HITS, METRIC, batches
 
 INDEX_TYPE = "BIN_FLAT"
@@ -26,7 +15,6 @@ STRONG = "Strong"
 BATCH_ROWS = 5_000
 BATCH_BYTES = 16 * 2**20  # the server takes 64 MiB
 LOOKUP_IDS = 4_000
-SAMPLE = 100
 
 
 class Collection:
@@ -66,7 +54,7 @@ class Collection:
     def fetch(
         self, ids: Sequence[str], fields: list[str], size: int = LOOKUP_IDS
     ) -> dict[str, Row]:
-        """Give the rows of those ids that are there."""
+        """Return the rows of those ids that are there."""
         found: dict[str, Row] = {}
         for part in batches(list(dict.fromkeys(ids)), size):
             rows = self._query(id_expression(part), fields)
@@ -79,19 +67,15 @@ class Collection:
         return int(row["count(*)"])
 
     def has_column(self, column: str) -> bool:
-        """Tell whether any row has a column."""
+        """Return whether any row has a column."""
         return bool(self._query(has_column(column), ["id"], limit=1))
 
-    def some_columns(self) -> set[str]:
-        """Give the names of columns of a few rows."""
-        return columns_of(self.some([CELLS], SAMPLE))
-
     def some(self, fields: list[str], count: int) -> list[Row]:
-        """Give some rows, as the server comes upon them."""
+        """Return some rows, as the server comes upon them."""
         return self._query(f"{NUMBER} >= 0", fields, limit=count)
 
     def numbers(self, inside: str = f"{NUMBER} >= 0") -> list[int]:
-        """Give all insertion numbers, rising, in requests that are whole."""
+        """Return all insertion numbers, rising, in requests that are whole."""
         rows = self._query(inside, [NUMBER], limit=MAX_HITS)
         found = sorted({row[NUMBER] for row in rows})
         if len(rows) < MAX_HITS or len(found) == 1:
@@ -103,7 +87,7 @@ class Collection:
         ]
 
     def between(self, first: int, last: int, fields: list[str]) -> list[Row]:
-        """Give the rows of some insertion numbers."""
+        """Return the rows of some insertion numbers."""
         inside = f"{NUMBER} >= {first} and {NUMBER} <= {last}"
         return self._query(inside, fields, limit=MAX_HITS)
 
@@ -119,13 +103,8 @@ class Collection:
         **options: Any,
     ) -> list[Row]:
         level = CONSISTENCY[self.connection.address.consistency]
-        rows = self.call(
-            "query",
-            filter=filter,
-            output_fields=fields,
-            consistency_level=consistency_level or level,
-            **options,
-        )
+        options["consistency_level"] = consistency_level or level
+        rows = self.call("query", filter=filter, output_fields=fields, **options)
         return list(rows)
 
 

@@ -3,7 +3,6 @@
 import logging
 import os
 import time
-from collections.abc import Callable
 from typing import Any
 
 from fdch.errors import FdchError, IndexFolderError, MissingExtra, StoreAway
@@ -22,10 +21,8 @@ REFUSED = {"UNAUTHENTICATED", "PERMISSION_DENIED"}
 class Connection:
     """One client of a server; safe to use from several threads.
 
-    Args:
-        address: Of the server.
-        patience: For how many seconds a call is tried again while the server is
-            away or busy. Requests it refuses are never repeated.
+    A call is tried again for `patience` seconds while the server is away or busy.
+    Requests it refuses are never repeated.
     """
 
     def __init__(self, address: Address, patience: float = TIMEOUT_SECONDS) -> None:
@@ -41,20 +38,11 @@ class Connection:
             IndexFolderError: It answered that it will not.
         """
         function = getattr(self._client, name)
-        return self._patiently(
-            lambda seconds: function(*arguments, timeout=seconds, **options)
-        )
-
-    def close(self) -> None:
-        """Let go of the connection."""
-        self._client.close()
-
-    def _patiently(self, attempt: Callable[[float], Any]) -> Any:
-        end = time.monotonic() + self.patience
-        wait = FIRST_WAIT
+        end, wait = time.monotonic() + self.patience, FIRST_WAIT
         while True:
+            left = max(end - time.monotonic(), FIRST_WAIT)
             try:
-                return attempt(max(end - time.monotonic(), FIRST_WAIT))
+                return function(*arguments, timeout=left, **options)
             except Exception as problem:
                 if not is_transient(problem):
                     raise refusal(self.address, problem) from problem
@@ -63,14 +51,16 @@ class Connection:
             time.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
 
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._client.close()
+
 
 def is_transient(problem: Exception) -> bool:
-    """Tell whether the same request may succeed a little later."""
+    """Return whether the same request may succeed a little later."""
     if is_unknown_user(problem):
         return False
-    if _status(problem) in TRANSIENT:
-        return True
-    if getattr(problem, "code", None) in TRANSIENT_CODES:
+    if _status(problem) in TRANSIENT or _code(problem) in TRANSIENT_CODES:
         return True
     # A server that starts says so in words only.
     says_not_ready = "not ready" in str(getattr(problem, "message", ""))
@@ -78,7 +68,7 @@ def is_transient(problem: Exception) -> bool:
 
 
 def is_unknown_user(problem: Exception) -> bool:
-    """Tell whether the server refuses a user; while connecting, that is a cause."""
+    """Return whether the server refuses a user; while connecting, that is a cause."""
     return any(
         _status(one) in REFUSED or "auth check failure" in str(one)
         for one in (problem, problem.__cause__)
@@ -97,18 +87,17 @@ def away(address: Address, problem: Exception) -> StoreAway:
 
 def refusal(address: Address, problem: Exception) -> Exception:
     """Say what a server refused; errors that are not the server's pass unchanged."""
-    code = getattr(problem, "code", None)
     if is_unknown_user(problem):
         return IndexFolderError(
             f"the Milvus server at {address.server} refused the user or token. Set "
             f"{TOKEN_VARIABLE} to 'user:password' or to a token it knows."
         )
-    if code == COLLECTION_MISSING:
+    if _code(problem) == COLLECTION_MISSING:
         return IndexFolderError(
             f"there is no collection '{address.collection}' at {address.server} (any "
             "more). Make it with 'fdch index create', or check the name."
         )
-    if isinstance(problem, FdchError) or (code is None and _status(problem) is None):
+    if isinstance(problem, FdchError) or _code(problem) is None:
         return problem
     return IndexFolderError(
         f"the Milvus server at {address.server} refused a request for "
@@ -136,11 +125,14 @@ def _connect(address: Address, seconds: float) -> Any:
         raise known(address, problem) from None
 
 
-def _status(problem: Exception) -> str | None:
-    """Name of the gRPC status, which comes as the code or as a function."""
+def _code(problem: Exception) -> Any:
+    """Return Milvus' number or gRPC's status, which may come as a function."""
     code = getattr(problem, "code", None)
-    code = code() if callable(code) else code
-    name = getattr(code, "name", None)
+    return code() if callable(code) else code
+
+
+def _status(problem: Exception) -> str | None:
+    name = getattr(_code(problem), "name", None)
     return name if isinstance(name, str) else None
 
 

@@ -28,17 +28,14 @@ def column_of(key: str) -> str:
 
 
 def cell_forms(cell: Cell) -> dict[str, Cell]:
-    """Give what is kept of a cell: text, number, and the cell where not a text."""
+    """Return what is kept of a cell: text, number, and the cell where not a text."""
     if cell is None:
         return {"v": None}
     text = spelled(cell)
-    number = as_number(text)
-    forms: dict[str, Cell] = {"t": text}
-    return (
-        forms
-        | ({} if number is None else {"n": number})
-        | ({} if isinstance(cell, str) else {"v": cell})
-    )
+    forms: dict[str, Cell] = {"t": text, "n": as_number(text)}
+    if forms["n"] is None:
+        del forms["n"]
+    return forms if isinstance(cell, str) else {**forms, "v": cell}
 
 
 def label_bounds(labels: Sequence[str]) -> dict[str, object]:

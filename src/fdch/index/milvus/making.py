@@ -1,4 +1,4 @@
-"""Making an index on a server, and taking one away.
+"""Make an index on a server, or delete one.
 
 The collection of codes is made last, when its model is there: an index is made once
 it is. What a process that was killed has made before that is used by the next one.
@@ -13,7 +13,6 @@ from fdch.errors import FdchError, IndexFolderError, StoreAway
 from fdch.index.milvus import model as models
 from fdch.index.milvus.collection import Collection
 from fdch.index.milvus.connection import Connection
-from fdch.index.milvus.copies import passing_folder
 from fdch.index.milvus.schema import read_description, write_description
 
 if TYPE_CHECKING:
@@ -26,24 +25,30 @@ def make_index(
     model: "str | WriteModel",
     facts: Mapping[str, object],
 ) -> dict[str, Any]:
-    """Make an empty index with its model, whole or not at all; give what describes it.
-
-    Raises:
-        IndexFolderError: Its name is taken.
-    """
+    """Make an empty index with its model, or nothing; return what describes it."""
     require_free(connection)
     generation = secrets.token_hex(8)
     try:
         fingerprint = model if isinstance(model, str) else ""
         if callable(model):
-            with passing_folder() as folder:
+            with models.passing_folder() as folder:
                 fingerprint = model(folder)
                 models.save_model(connection, generation, folder)
         description = write_description(bits, fingerprint, facts, generation)
-        _make_codes(connection, bits, description, generation)
-        if callable(model):
-            _require_saved(connection, generation)
-        models.forget_others(connection, generation)
+        try:
+            # Refused where another has been made meanwhile, whose description differs.
+            Collection(connection).create(bits, description)
+        except IndexFolderError as problem:
+            if _is_anothers(connection, generation):
+                raise _taken(connection) from problem
+            raise
+        if callable(model) and not models.is_saved(connection, generation):
+            raise IndexFolderError(
+                f"the model of {connection.address} was deleted while the index was "
+                "being made, perhaps by another process that made it too. Create it "
+                "again."
+            )
+        models.forget_model(connection, generation, "!=")
     except StoreAway:
         raise  # what it has is used by the next one
     except BaseException:
@@ -54,11 +59,7 @@ def make_index(
 
 
 def drop_index(connection: Connection) -> None:
-    """Take an index away, with its model; collections of others are left alone.
-
-    Raises:
-        IndexFolderError: There is none, or fdch did not make it.
-    """
+    """Delete an index that fdch made, with its model; leave those of others alone."""
     address = connection.address
     described = connection.call("describe_collection", address.collection)
     read_description(address, described["description"])
@@ -67,34 +68,10 @@ def drop_index(connection: Connection) -> None:
 
 
 def require_free(connection: Connection) -> None:
-    """Refuse names that are taken, by an index or by another program.
-
-    Raises:
-        IndexFolderError: Saying by which.
-    """
+    """Refuse names that are taken, by an index or by another program."""
     if connection.call("has_collection", connection.address.collection):
         raise _taken(connection)
     models.require_usable(connection)
-
-
-def _make_codes(
-    connection: Connection, bits: int, description: str, generation: str
-) -> None:
-    try:
-        # Refused where another has been made meanwhile, whose description differs.
-        Collection(connection).create(bits, description)
-    except IndexFolderError as problem:
-        if _is_anothers(connection, generation):
-            raise _taken(connection) from problem
-        raise
-
-
-def _require_saved(connection: Connection, generation: str) -> None:
-    if not models.is_saved(connection, generation):
-        raise IndexFolderError(
-            f"the model of {connection.address} was deleted while the index was being "
-            "made, perhaps by another process that made it too. Create it again."
-        )
 
 
 def _take_back(connection: Connection, generation: str) -> None:

@@ -10,7 +10,10 @@ import binascii
 import hashlib
 import json
 import re
+import secrets
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +24,8 @@ from fdch.index.milvus.collection import index_on, load_collection
 from fdch.index.milvus.connection import Connection
 from fdch.index.milvus.expressions import literal
 from fdch.index.milvus.searching import batches
+from fdch.index.storage.layout import MODEL
+from fdch.index.storage.staging import clear_staging, staging_folder
 
 MARK = "fdch model, format 1"
 PIECE_BYTES = 48_000  # 64,000 letters; Milvus takes 65,535
@@ -40,8 +45,21 @@ class Kept(NamedTuple):
     digest: str
 
 
+@contextmanager
+def passing_folder() -> Iterator[Path]:
+    """Name a folder for a model on its way, gone at the end.
+
+    Those that killed processes have left go first.
+    """
+    temporary = Path(tempfile.gettempdir())
+    clear_staging(temporary)
+    with staging_folder(temporary / MODEL, secrets.token_hex(16)) as staging:
+        staging.chmod(0o700)  # others may list the place it lies in
+        yield staging / MODEL
+
+
 def is_ours(connection: Connection) -> bool:
-    """Tell whether there is a collection for the model that fdch made."""
+    """Return whether there is a collection for the model that fdch made."""
     collection = connection.address.model_collection
     if not connection.call("has_collection", collection):
         return False
@@ -50,11 +68,7 @@ def is_ours(connection: Connection) -> bool:
 
 
 def require_usable(connection: Connection) -> None:
-    """Refuse another program's collection in the model's place.
-
-    Raises:
-        IndexFolderError: There is one.
-    """
+    """Refuse another program's collection in the model's place."""
     address = connection.address
     collection = address.model_collection
     if connection.call("has_collection", collection) and not is_ours(connection):
@@ -66,27 +80,19 @@ def require_usable(connection: Connection) -> None:
 
 
 def save_model(connection: Connection, generation: str, folder: Path) -> None:
-    """Send the files of a folder, to be found by their generation.
-
-    Raises:
-        IndexFolderError: The folder has folders, odd names or too many bytes.
-    """
+    """Send the files of a folder, to be found by their generation."""
     paths = _files(folder)
     collection = connection.address.model_collection
     if not connection.call("has_collection", collection):
         _create(connection, collection)
     load_collection(connection, collection, VECTOR)
     kept = [_send(connection, generation, path) for path in paths]
-    row = _row(_list_key(generation), generation, json.dumps(kept))
+    row = _row(LIST, generation, json.dumps(kept))
     connection.call("upsert", collection, [row])
 
 
 def load_model(connection: Connection, generation: str, into: Path) -> None:
-    """Write the files of a generation into a folder.
-
-    Raises:
-        DamagedIndex: There are none, or they are not as they were written.
-    """
+    """Write the files of a generation into a folder, as they were sent."""
     collection = connection.address.model_collection
     if not connection.call("has_collection", collection):
         raise _lost(connection, "it was never saved")
@@ -101,23 +107,23 @@ def load_model(connection: Connection, generation: str, into: Path) -> None:
 
 
 def is_saved(connection: Connection, generation: str) -> bool:
-    """Tell whether the files of a generation have all been sent, and are there."""
-    key = _list_key(generation)
+    """Return whether the files of a generation have all been sent, and are there."""
+    key = f"{generation}/{LIST}"
     return is_ours(connection) and key in _contents(connection, [key])
 
 
-def forget_model(connection: Connection, generation: str) -> None:
-    """Delete the files of one generation."""
-    _delete(connection, f"generation == {literal(generation)}")
-
-
-def forget_others(connection: Connection, generation: str) -> None:
-    """Delete the files of all generations but one."""
-    _delete(connection, f"generation != {literal(generation)}")
+def forget_model(connection: Connection, generation: str, operator: str = "==") -> None:
+    """Delete the files of one generation, or with "!=" those of all others."""
+    if is_ours(connection):
+        connection.call(
+            "delete",
+            connection.address.model_collection,
+            filter=f"generation {operator} {literal(generation)}",
+        )
 
 
 def drop_models(connection: Connection) -> None:
-    """Take the whole collection away, if fdch made it."""
+    """Delete the whole collection, if fdch made it."""
     if is_ours(connection):
         connection.call("drop_collection", connection.address.model_collection)
 
@@ -152,35 +158,25 @@ def _create(connection: Connection, collection: str) -> None:
 
 
 def _send(connection: Connection, generation: str, path: Path) -> Kept:
-    digest = hashlib.blake2b(digest_size=16)
+    collection = connection.address.model_collection
+    digest, size = hashlib.blake2b(digest_size=16), 0
     rows: list[dict[str, Any]] = []
-    size = 0
     with path.open("rb") as opened:
         while piece := opened.read(PIECE_BYTES):
             digest.update(piece)
-            key = _key(generation, path.name, size // PIECE_BYTES)
+            key = f"{path.name}/{size // PIECE_BYTES}"
             rows.append(_row(key, generation, base64.b64encode(piece).decode()))
             size += len(piece)
             if len(rows) == PIECES_A_REQUEST:
-                _upsert(connection, rows)
+                connection.call("upsert", collection, rows)
                 rows = []
-    _upsert(connection, rows)
+    if rows:
+        connection.call("upsert", collection, rows)
     return Kept(path.name, size, digest.hexdigest())
 
 
-def _upsert(connection: Connection, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        connection.call("upsert", connection.address.model_collection, rows)
-
-
-def _delete(connection: Connection, rows: str) -> None:
-    if is_ours(connection):
-        collection = connection.address.model_collection
-        connection.call("delete", collection, filter=rows)
-
-
 def _read_list(connection: Connection, generation: str) -> list[Kept]:
-    key = _list_key(generation)
+    key = f"{generation}/{LIST}"
     contents = _contents(connection, [key])
     try:
         files = [Kept(*entry) for entry in json.loads(contents[key])]
@@ -210,7 +206,7 @@ def _receive(connection: Connection, generation: str, kept: Kept, path: Path) ->
 
 def _pieces(connection: Connection, generation: str, kept: Kept) -> Iterator[bytes]:
     count = -(-kept.size // PIECE_BYTES)
-    keys = [_key(generation, kept.name, number) for number in range(count)]
+    keys = [f"{generation}/{kept.name}/{number}" for number in range(count)]
     for part in batches(keys, PIECES_A_REQUEST):
         contents = _contents(connection, part)
         for key in part:
@@ -234,21 +230,9 @@ def _contents(connection: Connection, keys: Any) -> dict[str, str]:
     return {row["key"]: row["content"] for row in rows}
 
 
-def _key(generation: str, name: str, number: int) -> str:
-    return f"{generation}/{name}/{number}"
-
-
-def _list_key(generation: str) -> str:
-    return f"{generation}/{LIST}"
-
-
 def _row(key: str, generation: str, content: str) -> dict[str, Any]:
-    return {
-        "key": key,
-        "generation": generation,
-        "content": content,
-        VECTOR: b"\0",
-    }
+    row = {"key": f"{generation}/{key}", "generation": generation, "content": content}
+    return {**row, VECTOR: b"\0"}
 
 
 def _lost(connection: Connection, reason: str) -> DamagedIndex:

@@ -22,7 +22,7 @@ from fdch.index.milvus.expressions import (
     label_bounds,
 )
 from fdch.index.storage.items import from_row, to_row
-from fdch.index.store import Cell, Item, Kind
+from fdch.index.store import Item, Kind
 
 FORMAT = 1
 CODE = "code"
@@ -41,16 +41,11 @@ def write_description(
 ) -> str:
     """Mark a collection as ours; the description cannot be changed later."""
     document = {"fdch": FORMAT, "bits": bits, "model": model, "facts": dict(facts)}
-    document["generation"] = generation
-    return json.dumps(document, ensure_ascii=True, allow_nan=False)
+    return json.dumps({**document, "generation": generation}, allow_nan=False)
 
 
 def read_description(address: Address, description: str) -> dict[str, Any]:
-    """Read what `write_description` wrote.
-
-    Raises:
-        IndexFolderError: The collection is another program's, or a later version's.
-    """
+    """Read what `write_description` wrote, not what other programs or versions did."""
     try:
         document = json.loads(description)
         version = document["fdch"]
@@ -97,11 +92,7 @@ def make_schema(bits: int, description: str) -> Any:
 
 
 def make_rows(items: Sequence[Item], codes: Codes, first: int) -> list[Row]:
-    """Write items as rows, numbered in order of insertion.
-
-    Raises:
-        DataError: One cannot be stored, or an id is there twice.
-    """
+    """Write items as rows, numbered in order of insertion."""
     if len(items) != len(codes):
         raise DataError(
             f"{len(items)} items were given {len(codes)} codes. Give one code to each "
@@ -120,11 +111,7 @@ def make_rows(items: Sequence[Item], codes: Codes, first: int) -> list[Row]:
 
 
 def make_row(item: Item, number: int, code: bytes) -> Row:
-    """Write an item as a row.
-
-    Raises:
-        DataError: It cannot be stored, or a part is larger than the fields.
-    """
+    """Write an item as a row; DataError if a part is larger than its field."""
     checked = to_row(item)
     item = from_row(checked.id, checked.content)
     cells: dict[str, object] = {
@@ -158,18 +145,14 @@ def make_row(item: Item, number: int, code: bytes) -> Row:
 
 
 def read_item(row: Mapping[str, Any]) -> Item:
-    """Read a row that `make_row` wrote.
-
-    Raises:
-        DamagedIndex: Another program wrote it.
-    """
+    """Read a row that `make_row` wrote."""
     try:
         about, cells = row["about"], row[CELLS]
         kind = about.get("kind", "code")
         if kind not in get_args(Kind):
             raise ValueError(f"its kind is '{kind}'")
         columns = {
-            column_of(key): _cell(forms)
+            column_of(key): forms["v"] if "v" in forms else forms["t"]
             for key, forms in cells.items()
             if key != BOUNDS
         }
@@ -194,12 +177,12 @@ def row_bytes(row: Row) -> int:
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Give the names of the columns that some rows have."""
+    """Return the names of the columns that some rows have."""
     return {column_of(key) for row in rows for key in row[CELLS] if key != BOUNDS}
 
 
 def _about(item: Item) -> dict[str, str]:
-    """Give what other fields do not tell; nothing for a mere code, to save memory."""
+    """Return what other fields do not hold; nothing for a mere code."""
     about: dict[str, str] = {}
     if item.kind != "code":
         about["kind"] = item.kind
@@ -208,10 +191,6 @@ def _about(item: Item) -> dict[str, str]:
     if item.text == "":  # the field for texts has no other sign of an absent one
         about["text"] = ""
     return about
-
-
-def _cell(forms: Mapping[str, Cell]) -> Cell:
-    return forms["v"] if "v" in forms else forms["t"]
 
 
 def _require_bytes(name: str, part: str, text: str, most: int) -> None:

@@ -1,12 +1,13 @@
 """Exact answers from a server that gives ties in any order and pages of limited size.
 
 Milvus gives at most 16,384 hits, the nearest ones, and among equally distant hits
-any of them. Where a page ends inside a distance, that distance is asked for by
+any of them. Where a page ends inside a distance, that distance is requested by
 itself, in slices of insertion numbers small enough to be whole.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -36,26 +37,19 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """Searches of one collection under one filter.
-
-    Args:
-        connection: To the server.
-        bits: Length of the codes.
-        filter: Milvus' expression that items must fulfil; empty for all.
-        page: Most hits of one request.
-    """
+    """Searches of one collection under one filter, Milvus' expression; "" for none."""
 
     connection: Connection
     bits: int
     filter: str = ""
-    page: int = MAX_HITS
+    page: int = MAX_HITS  # most hits of one request
 
     def find(
         self, queries: Codes, radius: int | None, most: int | None
     ) -> list[list[Hit]]:
-        """Give for each query the nearest, or all within a radius, or both."""
+        """Find for each query the nearest, or all within a radius, or both."""
         if most is not None and most < 1:
-            raise SettingError(f"at least one item must be asked for; got {most}.")
+            raise SettingError(f"at least one item must be requested; got {most}.")
         if radius is not None and radius < 0:
             return [[] for _ in queries.packed]
         if most is not None:
@@ -65,46 +59,38 @@ class Search:
     def nearest(
         self, queries: Codes, k: int, radius: int | None = None
     ) -> Iterator[list[Hit]]:
-        """Give for each query its k nearest, no farther than the radius."""
+        """Yield for each query its k nearest, no farther than the radius."""
         farthest = self.bits if radius is None else min(radius, self.bits)
         limit = min(2 * k + 64, self.page)
         rows = [row.tobytes() for row in queries.packed]
         for part in batches(rows, max(1, MAX_ROWS // limit)):
-            pages = self._ask(part, limit, 0, farthest)
+            pages = self._request(part, limit, 0, farthest)
             for query, hits in zip(part, pages, strict=True):
                 whole = len(hits) < limit
-                yield (hits if whole else self._settle(query, k, hits, farthest))[:k]
+                yield (hits if whole else self._complete(query, k, hits, farthest))[:k]
 
     def within(self, queries: Codes, radius: int) -> Iterator[list[Hit]]:
-        """Give for each query all items no farther than the radius."""
+        """Yield for each query all items no farther than the radius."""
         for row in queries.packed:
             yield sorted(self._slices(row.tobytes(), 0, min(radius, self.bits)))
 
-    def _settle(
+    def _complete(
         self, query: bytes, k: int, hits: list[Hit], farthest: int
     ) -> list[Hit]:
         """Replace what a page has of its last distance, and go on to k hits."""
         distance = hits[-1].distance
         found = [hit for hit in hits if hit.distance < distance]
         while len(found) < k and distance <= farthest:
-            found += self._first(query, distance, k - len(found))
+            at_distance = self._slices(query, distance, distance)
+            found += islice(at_distance, k - len(found))
             distance += 1
-        return found
-
-    def _first(self, query: bytes, distance: int, count: int) -> list[Hit]:
-        """Give the items at one distance that were inserted first."""
-        found: list[Hit] = []
-        for hit in self._slices(query, distance, distance):
-            if len(found) == count:
-                break
-            found.append(hit)
         return found
 
     def _slices(
         self, query: bytes, nearest: int, farthest: int, numbers: str = ""
     ) -> Iterator[Hit]:
-        """Give all hits between two distances, slices of insertion in order."""
-        (hits,) = self._ask([query], self.page, nearest, farthest, numbers)
+        """Yield all hits between two distances, slices of insertion in order."""
+        (hits,) = self._request([query], self.page, nearest, farthest, numbers)
         if len(hits) < self.page:
             yield from sorted(hits, key=lambda hit: hit.number)
             return
@@ -120,7 +106,7 @@ class Search:
             inside = f"{numbers} and {half}" if numbers else half
             yield from self._slices(query, nearest, farthest, inside)
 
-    def _ask(
+    def _request(
         self,
         queries: Sequence[bytes],
         limit: int,
@@ -130,8 +116,8 @@ class Search:
     ) -> list[list[Hit]]:
         """Send one request; hits come back sorted."""
         parts = [part for part in (self.filter, numbers) if part]
-        bounds = {"radius": farthest + 1, "range_filter": nearest}
-        everything = nearest == 0 and farthest >= self.bits
+        is_all = nearest == 0 and farthest >= self.bits
+        bounds = {} if is_all else {"radius": farthest + 1, "range_filter": nearest}
         replies = self.connection.call(
             "search",
             self.connection.address.collection,
@@ -140,10 +126,7 @@ class Search:
             limit=limit,
             filter=" and ".join(f"({part})" for part in parts),
             output_fields=[NUMBER, CODE],
-            search_params={
-                "metric_type": METRIC,
-                "params": {} if everything else bounds,
-            },
+            search_params={"metric_type": METRIC, "params": bounds},
             consistency_level=CONSISTENCY[self.connection.address.consistency],
         )
         return [sorted(_hit(hit) for hit in reply) for reply in replies]
@@ -167,7 +150,7 @@ def batches(rows: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def as_bytes(code: Any) -> bytes:
-    """Give a code as bytes; some clients wrap it in a list."""
+    """Return a code as bytes; some clients wrap it in a list."""
     return bytes(code[0]) if isinstance(code, list) else bytes(code)
 
 

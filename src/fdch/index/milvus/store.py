@@ -8,34 +8,28 @@ clocks; one batch is on the server's log, not on this machine's disk.
 import logging
 import time
 import weakref
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from fdch.codes import Codes
-from fdch.errors import (
-    DataError,
-    FdchError,
-    ModelMismatch,
-    SettingError,
-    StoreAway,
-)
+from fdch.errors import DataError, FdchError, ModelMismatch, SettingError, StoreAway
 from fdch.index.milvus.address import Address
-from fdch.index.milvus.collection import INDEX_TYPE, STRONG, Collection
+from fdch.index.milvus.collection import INDEX_TYPE, LOOKUP_IDS, STRONG, Collection
 from fdch.index.milvus.connection import TIMEOUT_SECONDS, Connection
 from fdch.index.milvus.contents import contents
-from fdch.index.milvus.copies import passing_folder
-from fdch.index.milvus.expressions import expression
+from fdch.index.milvus.expressions import CELLS, expression
 from fdch.index.milvus.making import drop_index, make_index, require_free
-from fdch.index.milvus.model import load_model
+from fdch.index.milvus.model import load_model, passing_folder
 from fdch.index.milvus.schema import (
     CODE,
     ITEM_FIELDS,
     MAX_BITS,
+    Row,
+    columns_of,
     make_rows,
     read_description,
     read_item,
@@ -48,6 +42,7 @@ if TYPE_CHECKING:
     from fdch.index.storage.creating import WriteModel
 
 _log = logging.getLogger(__name__)
+SHOWN = 100  # items whose columns an error names
 ITEM_IDS = 200  # texts of 64 KiB: 26 MB at most
 
 
@@ -76,15 +71,9 @@ class MilvusStore:
         *,
         patience: float = TIMEOUT_SECONDS,
     ) -> Self:
-        """Make an empty collection and that of its model, whole or not at all.
+        """Make an empty collection and that of its model; see `create_store`.
 
-        Args:
-            url: milvus://host:port/collection.
-            bits: Length of the codes, up to 256.
-            model: Fingerprint of the model that makes the codes; or what writes the
-                model's files, to be kept beside them, and gives the fingerprint.
-            facts: What else to tell of the index; plain values for JSON.
-            patience: Seconds for which a call is tried again.
+        Calls are tried again for `patience` seconds.
         """
         if not 1 <= bits <= MAX_BITS:
             raise SettingError(
@@ -103,24 +92,14 @@ class MilvusStore:
         url: str,
         writable: bool = True,
         *,
-        model: str | None = None,
         patience: float = TIMEOUT_SECONDS,
     ) -> Self:
-        """Open a collection made by `create`.
-
-        Args:
-            url: milvus://host:port/collection.
-            writable: Not needed here: any client may write.
-            model: Fingerprint of the model in use, to be refused if another.
-            patience: Seconds for which a call is tried again.
-        """
+        """Open a collection made by `create`; any client may write to it."""
         address = Address.parse(url)
         connection = Connection(address, patience)
         described = connection.call("describe_collection", address.collection)
         facts = read_description(address, described["description"])
         store = cls(connection, facts)
-        if model is not None:
-            store.require_model(model)
         store._collection.load()
         store._collection.count(STRONG)
         return store
@@ -157,19 +136,6 @@ class MilvusStore:
         """Return what was kept when the index was made."""
         return dict(self._described["facts"])
 
-    def require_model(self, model: str) -> None:
-        """Refuse codes or queries of another model.
-
-        Raises:
-            ModelMismatch: With both fingerprints.
-        """
-        if model != self.model:
-            raise ModelMismatch(
-                f"index {self._connection.address} holds codes of model {self.model}; "
-                f"these are of model {model}. Use the run it was made with, or make a "
-                "new index."
-            )
-
     def __len__(self) -> int:
         return self._collection.count()
 
@@ -189,46 +155,34 @@ class MilvusStore:
         return Added(new=len(rows) - len(known), replaced=len(known))
 
     def remove(self, ids: Iterable[str]) -> list[str]:
-        """Remove items; give those of the ids that were not there."""
-        asked = list(dict.fromkeys(ids))
-        known = self._collection.fetch(asked, ["id"])
+        """Remove items; return those of the ids that were not there."""
+        named = list(dict.fromkeys(ids))
+        known = self._collection.fetch(named, ["id"])
         self._collection.delete(list(known))
-        return [name for name in asked if name not in known]
+        return [name for name in named if name not in known]
 
     def items(self, ids: Sequence[str]) -> list[Item | None]:
-        """Give what is known of items, None for an unknown id."""
+        """Return what is known of items, None for an unknown id."""
         rows = self._collection.fetch(ids, ITEM_FIELDS, ITEM_IDS)
         return [read_item(rows[name]) if name in rows else None for name in ids]
 
     def codes(self, ids: Sequence[str]) -> Codes:
-        """Give the codes of items.
-
-        Raises:
-            DataError: Naming the ids that are not there.
-        """
-        rows = self._collection.fetch(ids, ["id", CODE])
-        self._require_all(ids, rows)
-        return self._codes(rows[name] for name in ids)
+        """Return the codes of items; DataError names ids that are not there."""
+        return self._codes(self._fetch_all(ids, ["id", CODE]))
 
     def known(self, ids: Sequence[str]) -> tuple[list[Item], Codes]:
-        """Give items and their codes, some hundred at a time as of one moment.
-
-        Raises:
-            DataError: Naming the ids that are not there.
-        """
-        rows = self._collection.fetch(ids, [*ITEM_FIELDS, CODE], ITEM_IDS)
-        self._require_all(ids, rows)
-        codes = self._codes(rows[name] for name in ids)
-        return [read_item(rows[name]) for name in ids], codes
+        """Return items and their codes, some hundred at a time as of one moment."""
+        rows = self._fetch_all(ids, [*ITEM_FIELDS, CODE], ITEM_IDS)
+        return [read_item(row) for row in rows], self._codes(rows)
 
     def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
-        """Give ids and codes of some items, as the server comes upon them."""
+        """Return ids and codes of some items, as the server comes upon them."""
         del seed  # Milvus draws nothing at random
         rows = self._collection.some(["id", CODE], min(count, MAX_HITS))
         return [row["id"] for row in rows], self._codes(rows)
 
     def contents(self, most: int = 20) -> Contents:
-        """Tell what filters can ask for: so many values of each column."""
+        """Count what filters can use, up to so many values of each column."""
         try:
             return contents(self._collection, most)
         except StoreAway:
@@ -254,7 +208,7 @@ class MilvusStore:
         return self._search(queries, where, radius, most)
 
     def describe(self) -> dict[str, object]:
-        """Say what there is; plain values for JSON."""
+        """Return what there is; plain values for JSON."""
         address = self._connection.address
         return {
             "store": "milvus",
@@ -269,20 +223,12 @@ class MilvusStore:
             "facts": self.facts,
         }
 
-    def load_model(self, into: Path) -> None:
-        """Write the files kept into a folder.
-
-        Raises:
-            DamagedIndex: There are none, or they are not as they were written.
-        """
-        load_model(self._connection, self._described["generation"], into)
-
     def model_folder(self) -> Path:
-        """Give a folder with the files kept; it lives until `close`."""
+        """Return a folder with the model's files; it lives until `close`."""
         if self._model_folder is None:
             with ExitStack() as stack:
                 folder = stack.enter_context(passing_folder())
-                self.load_model(folder)
+                load_model(self._connection, self._described["generation"], folder)
                 # Also deleted where the store is forgotten, or the program ends.
                 self._forget_model = weakref.finalize(self, stack.pop_all().close)
             self._model_folder = folder
@@ -297,12 +243,7 @@ class MilvusStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
     def _search(
@@ -325,7 +266,8 @@ class MilvusStore:
         named = {one.column for one in where} - {LABEL}
         known = {name for name in named if self._collection.has_column(name)}
         if named - known:
-            require_columns(where, sorted(known | self._collection.some_columns()))
+            others = columns_of(self._collection.some([CELLS], SHOWN))
+            require_columns(where, sorted(known | others))
 
     def _codes(self, rows: Iterable[Mapping[str, Any]]) -> Codes:
         joined = b"".join(as_bytes(row[CODE]) for row in rows)
@@ -340,7 +282,10 @@ class MilvusStore:
                 "index's own model, or make a new index."
             )
 
-    def _require_all(self, ids: Sequence[str], known: Container[str]) -> None:
+    def _fetch_all(
+        self, ids: Sequence[str], fields: list[str], at_a_time: int = LOOKUP_IDS
+    ) -> list[Row]:
+        known = self._collection.fetch(ids, fields, at_a_time)
         missing = [name for name in ids if name not in known]
         if missing:
             raise DataError(
@@ -348,3 +293,4 @@ class MilvusStore:
                 f"as '{missing[0]}'. Check the spelling; searching by words shows the "
                 "ids of what is found."
             )
+        return [known[name] for name in ids]

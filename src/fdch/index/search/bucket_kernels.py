@@ -36,16 +36,7 @@ def _segment(rows: Rows, row: Int, words: Any, cut: Ints, width: Int) -> Int:
 def sort_rows(
     rows: Rows, words: Any, cut: Ints, width: Int, starts: Places, places: Places
 ) -> None:
-    """Sort rows by a segment, those of one bucket by place.
-
-    Args:
-        rows: Codes, flat.
-        words: A tuple as long as a row.
-        cut: Word and shift of the segment.
-        width: Bits of it.
-        starts: Where each bucket begins, (2^width + 1,), to be written.
-        places: Rows in order of their buckets, to be written.
-    """
+    """Sort rows by a segment, those of one bucket by place; write starts and places."""
     count = rows.shape[0] // len(words)
     ends = np.zeros(starts.shape[0] + 1, np.int64)
     for row in range(count):
@@ -155,26 +146,11 @@ def within_buckets(
 ) -> None:
     """Find the rows within a radius, for each query that this is quick for.
 
-    Args:
-        rows: Codes as they are stored, flat.
-        words: A tuple as long as a row.
-        starts: See `Tables`, as the next three.
-        places: See there.
-        cuts: See there.
-        width: See there.
-        openings: Tables, and segments relative to the query's, of the buckets that
-            rows within the radius may be in, (n, 2).
-        order: Number of each stored row, counted from the first; empty for rows in
-            order of numbers.
-        first: Number of the first row.
-        dead: Rows to leave out, in order of numbers; empty for none.
-        queries: Codes to search with, flat.
-        radius: The largest distance.
-        row_time: Nanoseconds to compare a row found in a bucket.
-        max_time: Nanoseconds that a query may take by the estimate.
-        found: Room for keys of each query, in any order.
-        sizes: How many there are, whether there is room or not; TOO_SLOW where the
-            estimate is too high.
+    The first four arguments after `words` are `Tables`, `openings` of
+    `buckets.list_openings`; rows, order, first, dead, queries and found are as in
+    `group_kernels.nearest_in_groups`, keys in any order. `row_time` is the time to
+    compare a row in a bucket, `max_time` that of a query, in nanoseconds; `sizes` is
+    TOO_SLOW where the estimate is above it, else counts also what has no room.
     """
     tables = starts, places, cuts, width
     segments = np.empty(cuts.shape[0], np.int64)

@@ -6,9 +6,8 @@ segment lists the rows in order of its bits, so that only rows that agree in it 
 compared. Exact for any radius, and quick for small ones.
 """
 
-import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, cached_property, lru_cache
 from itertools import combinations
 from math import comb
@@ -30,7 +29,7 @@ from fdch.index.search.rows import (
     row_length,
     row_shape,
 )
-from fdch.index.search.scan import Engine, Keys, search_with_room
+from fdch.index.search.scan import Keys, load_kernels, search_with_room
 from fdch.progress import Progress, Update, silent
 
 MIN_ROWS = 1 << 14  # below, a scan takes microseconds
@@ -75,22 +74,13 @@ class Buckets:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name, to be stored."""
-        return {"starts": self.starts, "places": self.places, "cuts": self.cuts}
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @classmethod
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], bits: int, count: int
     ) -> "Buckets":
-        """Make buckets of stored arrays.
-
-        Args:
-            arrays: What `arrays` returned.
-            bits: Length of the codes.
-            count: Rows of the part.
-
-        Raises:
-            DamagedIndex: If they cannot be of such a part.
-        """
+        """Make buckets of stored arrays; DamagedIndex if they cannot be the part's."""
         cuts, width = choose_cuts(bits, count)
         tables = len(cuts)
         expected = {
@@ -110,36 +100,21 @@ class Buckets:
     def build(
         cls, rows: Rows, bits: int, *, progress: Progress = silent
     ) -> "Buckets | None":
-        """Sort rows into buckets.
+        """Sort rows, as they are stored and at most 2^32, into buckets.
 
-        Args:
-            rows: Codes as they are stored, at most 2^32.
-            bits: Length of the codes.
-            progress: Called with the number of tables done.
-
-        Returns:
-            None where rows are few, codes are short, or numba is not installed.
+        There are none where rows are few, codes are short, or numba is not installed.
         """
-        cuts, width = choose_cuts(bits, len(rows))
-        if len(rows) < MIN_ROWS or not len(cuts) or kernels() is None:
+        kernels, (cuts, width) = load_kernels("bucket"), choose_cuts(bits, len(rows))
+        if len(rows) < MIN_ROWS or not len(cuts) or kernels is None:
             return None
         starts = np.empty((len(cuts), (1 << width) + 1), dtype=np.uint32)
         places = np.empty((len(cuts), len(rows)), dtype=np.uint32)
         for table, cut in enumerate(cuts):
-            kernels().sort_rows(
+            kernels.sort_rows(
                 flat(rows), row_shape(bits), cut, width, starts[table], places[table]
             )
             progress(Update("sorting into buckets", table + 1, len(cuts), "table"))
         return cls(starts, places, cuts)
-
-
-@cache
-def kernels() -> Any:
-    """Import the compiled kernels; return None where numba is not installed."""
-    try:
-        return importlib.import_module("fdch.index.search.bucket_kernels")
-    except ImportError:
-        return None
 
 
 def choose_cuts(bits: int, count: int) -> tuple[Ints, int]:
@@ -201,13 +176,6 @@ def list_openings(tables: int, width: int, radius: int) -> Ints:
     return frozen(np.array(openings, dtype=np.int64).reshape(-1, 2))
 
 
-def usable_buckets(part: Part, engine: Engine) -> Buckets | None:
-    """Return the part's buckets where they can be searched with."""
-    if part.buckets is None or engine == "numpy" or kernels() is None:
-        return None
-    return part.buckets
-
-
 def may_be_done(part: Part, buckets: Buckets, radius: int, max_time: float) -> bool:
     """Return whether a lookup may be done in so many nanoseconds."""
     opened = count_openings(len(buckets.cuts), buckets.width, radius)
@@ -220,22 +188,14 @@ def within_buckets(
 ) -> list[Keys | None]:
     """Find the keys of all rows no farther than the radius, unsorted.
 
-    Args:
-        part: What is searched.
-        buckets: Its own.
-        bits: Length of the codes.
-        queries: As rows, flat.
-        radius: The largest distance.
-        max_time: Nanoseconds that a query may take by the estimate.
-
-    Returns:
-        The keys of each query; None where it would take longer.
+    The queries are rows, flat. None for a query that takes longer than the maximum,
+    in nanoseconds, by the estimate.
     """
     words = row_shape(bits)
     length = len(words)
     openings = list_openings(len(buckets.cuts), buckets.width, radius)
     row_time = _row_time(part)
-    search = kernels().within_buckets
+    search = load_kernels("bucket").within_buckets
 
     def work(start: int, stop: int, found: Keys, sizes: Ints) -> None:
         search(

@@ -10,12 +10,7 @@ import numpy as np
 
 from fdch.compiled import compiled, set_bits
 from fdch.index.search.rows import CHUNK, NUMBER_BITS, Int, Ints, Query, Rows
-from fdch.index.search.vectors import (
-    MASKED,
-    any_below,
-    count_differing,
-    mask_below,
-)
+from fdch.index.search.vectors import MASKED, any_below, count_differing, mask_below
 
 
 @compiled

@@ -72,11 +72,7 @@ class Part:
         return frozen(NO_PLACES if self.grouping is None else self.grouping.order)
 
     def only(self, picked: Ints) -> "Part":
-        """Return a part in which only some rows may be found.
-
-        Args:
-            picked: These rows, counted from the first, rising.
-        """
+        """Return a part in which only some rows, counted from the first, are found."""
         if len(picked) * BROAD >= len(self):
             dead = np.ones(len(self), dtype=np.bool_)
             dead[picked] = False if self.dead is None else self.dead[picked]
@@ -111,12 +107,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
-    """All rows of an index, in parts.
-
-    Args:
-        bits: Length of the codes.
-        parts: In order of insertion.
-    """
+    """All rows of an index, in parts that rise in number."""
 
     bits: int
     parts: tuple[Part, ...]
@@ -138,11 +129,7 @@ class Gallery:
             next_number = part.first + len(part)
 
     def only(self, numbers: Ints) -> "Gallery":
-        """Return a gallery in which only some items may be found.
-
-        Args:
-            numbers: Of these items, rising.
-        """
+        """Return a gallery in which only the items of some rising numbers are found."""
         if np.any(numbers[1:] <= numbers[:-1]):
             raise DataError("numbers of items to search must rise, without repeats.")
         parts = []
@@ -159,14 +146,8 @@ class Gallery:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What was found for one query, nearest first, ties in order of insertion.
-
-    Args:
-        numbers: Of the items found.
-        distances: Hamming distances.
-        scanned: How many codes were compared or ruled out by bounds.
-    """
+    """What was found for one query, nearest first, ties in order of insertion."""
 
     numbers: Ints
     distances: NDArray[np.uint16]
-    scanned: int
+    scanned: int  # codes compared or ruled out by bounds

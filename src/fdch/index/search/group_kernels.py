@@ -88,8 +88,7 @@ def _scan_group(
 def _search(rows: Rows, groups: Groups, query: Query, buffer: Buffer) -> Int:
     """Search the nearest groups until k rows are held, then all that may matter.
 
-    Returns:
-        How many rows were compared.
+    Returns how many rows were compared.
     """
     centres, starts, reaches = groups
     states, k = buffer[2], buffer[3]
@@ -285,11 +284,7 @@ def majorities(
 def sort_cells(cells: Places, starts: Ints, order: Places, places: Places) -> None:
     """Sort rows by cell, those of one cell by number.
 
-    Args:
-        cells: Of each row.
-        starts: Where each cell begins, (cells + 1,), to be written.
-        order: Which row comes to each place, to be written.
-        places: Where each row comes, to be written.
+    Writes where each cell begins, (cells + 1,), and order and its inverse, places.
     """
     starts[:] = 0
     for row in range(cells.shape[0]):

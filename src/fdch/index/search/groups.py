@@ -6,10 +6,9 @@ inequality bounds how near a ring can be to a query; a ring whose bound cannot
 beat the k-th answer so far is skipped. The answers are those of the full scan.
 """
 
-import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -29,7 +28,7 @@ from fdch.index.search.rows import (
     row_shape,
     row_type,
 )
-from fdch.index.search.scan import Engine, Keys, search_with_room
+from fdch.index.search.scan import Keys, load_kernels, search_with_room
 from fdch.index.search.threads import ranges, share
 from fdch.machine import usable_cores
 from fdch.progress import Progress, Update, silent
@@ -73,28 +72,13 @@ class Grouping:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name, to be stored."""
-        return {
-            "order": self.order,
-            "places": self.places,
-            "centres": self.centres,
-            "starts": self.starts,
-            "reaches": self.reaches,
-        }
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @classmethod
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], bits: int, count: int
     ) -> "Grouping":
-        """Make a grouping of stored arrays.
-
-        Args:
-            arrays: What `arrays` returned.
-            bits: Length of the codes.
-            count: Rows of the part.
-
-        Raises:
-            DamagedIndex: If they cannot be of such a part.
-        """
+        """Make a grouping of stored arrays; DamagedIndex if they cannot be one."""
         groups = len(arrays.get("reaches", ()))
         length = row_length(bits)
         expected = {
@@ -128,20 +112,13 @@ class Grouping:
         threads: int | None = None,
         progress: Progress = silent,
     ) -> "Grouping | None":
-        """Group rows where that saves comparisons.
+        """Group rows, fewer than 2^31 in order of their numbers, if it saves time.
 
-        Args:
-            rows: Codes in order of their numbers, fewer than 2^31.
-            bits: Length of the codes.
-            seed: Of the sample that centres are found on.
-            threads: How many may share the work; None for one per core.
-            progress: Called with the number of rows grouped.
-
-        Returns:
-            None where the codes are too few, have no clusters to speak of, or numba
-            is not installed.
+        It does not where the codes are too few, have no clusters to speak of, or
+        numba is not installed. The seed is that of the sample that centres are
+        found on.
         """
-        if len(rows) < MIN_ROWS or kernels() is None:
+        if len(rows) < MIN_ROWS or load_kernels("group") is None:
             return None
         rng = np.random.default_rng(seed)
         groups = min(MAX_GROUPS, len(rows) // ROWS_PER_GROUP)
@@ -159,15 +136,6 @@ class Grouping:
         return grouping if compared <= MAX_COMPARED else None
 
 
-@cache
-def kernels() -> Any:
-    """Import the compiled kernels; return None where numba is not installed."""
-    try:
-        return importlib.import_module("fdch.index.search.group_kernels")
-    except ImportError:
-        return None
-
-
 def _find_centres(
     sample: Rows, bits: int, groups: int, rng: np.random.Generator
 ) -> Rows:
@@ -175,13 +143,14 @@ def _find_centres(
 
     Centres of hardly any rows move to where rows are far from every centre.
     """
+    kernels = load_kernels("group")
     words, rings = row_shape(bits), bits + 1
     line, cells = flat(sample), np.empty(len(sample), dtype=np.uint32)
     centres = sample[rng.choice(len(sample), groups, False)]
     moving = centres.reshape(-1)
     for turn in range(ROUNDS):
-        kernels().assign(line, words, flat(moving), 0, len(sample), rings, cells)
-        kernels().majorities(line, words, cells, rings, moving)
+        kernels.assign(line, words, flat(moving), 0, len(sample), rings, cells)
+        kernels.majorities(line, words, cells, rings, moving)
         far = (cells % rings).astype(np.int64)
         sizes = np.bincount(cells // rings, minlength=groups)
         small = np.flatnonzero(sizes * 8 < len(sample) / groups)[: groups // 8]
@@ -195,6 +164,7 @@ def group_rows(
     rows: Rows, bits: int, centres: Rows, threads: int, progress: Progress
 ) -> Grouping:
     """Sort rows by group, ring and number."""
+    kernels = load_kernels("group")
     words, rings, count = row_shape(bits), bits + 1, len(rows)
     cells = np.empty(count, dtype=np.uint32)
     line, middle = flat(rows), flat(centres)
@@ -202,14 +172,14 @@ def group_rows(
     done: list[int] = []
 
     def assign(start: int, stop: int) -> None:
-        kernels().assign(line, words, middle, start, stop, rings, cells)
+        kernels.assign(line, words, middle, start, stop, rings, cells)
         done.append(stop - start)
         progress(Update("grouping codes", sum(done), count, "code"))
 
     share([partial(assign, *piece) for piece in pieces], threads)
     begins = np.empty(len(centres) * rings + 1, dtype=np.int64)
     order, places = np.empty((2, count), dtype=np.uint32)
-    kernels().sort_cells(cells, begins, order, places)
+    kernels.sort_cells(cells, begins, order, places)
     starts = np.empty((len(centres), rings + 1), dtype=np.int64)
     starts[:, :rings] = begins[:-1].reshape(-1, rings)
     starts[:, rings] = begins[rings::rings]
@@ -230,13 +200,6 @@ def compared_share(
     return float(np.mean(compared)) / len(rows)
 
 
-def usable_grouping(part: Part, engine: Engine) -> Grouping | None:
-    """Return the part's grouping where it can be searched with."""
-    if part.grouping is None or engine == "numpy" or kernels() is None:
-        return None
-    return part.grouping
-
-
 def nearest_in_groups(
     part: Part,
     grouping: Grouping,
@@ -252,13 +215,14 @@ def nearest_in_groups(
         Keys in order, (queries, k), filled up with NOTHING; how many rows were
         compared with each query.
     """
+    kernels = load_kernels("group")
     count, words, line = len(queries), row_shape(bits), flat(queries)
     found = np.full((count, k), NOTHING, dtype=np.int64)
     compared = np.zeros(count, dtype=np.int64)
 
     def work(start: int, stop: int) -> None:
         some = slice(start, stop)
-        kernels().nearest_in_groups(
+        kernels.nearest_in_groups(
             part.flat_rows, words, part.flat_order, part.first, part.flat_dead,
             grouping.bounds, line[start * len(words) : stop * len(words)],
             limits[some], found[some], compared[some],
@@ -273,10 +237,11 @@ def within_groups(
     part: Part, grouping: Grouping, bits: int, queries: Rows, radius: int
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
+    kernels = load_kernels("group")
     words, line = row_shape(bits), flat(queries)
 
     def work(start: int, stop: int, found: Keys, sizes: Ints) -> None:
-        kernels().within_groups(
+        kernels.within_groups(
             part.flat_rows, words, part.flat_order, part.first, part.flat_dead,
             grouping.bounds, line[start * len(words) : stop * len(words)],
             radius + 1, found, sizes,
@@ -288,7 +253,7 @@ def within_groups(
 def count_reached(grouping: Grouping, bits: int, queries: Rows, radius: int) -> Ints:
     """Count the rows that a radius search in groups would compare with each query."""
     reached = np.empty(len(queries), dtype=np.int64)
-    kernels().count_reached(
+    load_kernels("group").count_reached(
         row_shape(bits), grouping.bounds, flat(queries), radius + 1, reached
     )
     return reached

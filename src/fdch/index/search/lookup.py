@@ -1,5 +1,7 @@
 """The one entry to searching a gallery, by whatever way is quickest."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,9 +12,7 @@ from fdch.index.search.gallery import Found, Gallery, Part
 from fdch.index.search.groups import (
     count_reached,
     group_rows,
-    kernels,
     nearest_in_groups,
-    usable_grouping,
     within_groups,
 )
 from fdch.index.search.radius import has_quick_lookup, within_any
@@ -20,7 +20,6 @@ from fdch.index.search.rows import (
     NOTHING,
     NUMBER_BITS,
     NUMBER_MASK,
-    Ints,
     Rows,
     flat,
     frozen,
@@ -33,8 +32,8 @@ from fdch.index.search.scan import (
     Engine,
     Keys,
     choose_engine,
+    is_compiled,
     load_engine,
-    merge,
     nearest_in_part,
 )
 from fdch.machine import usable_cores
@@ -64,9 +63,9 @@ def nearest(
             and takes the compiled kernels when they are loaded or worth loading.
     """
     _check(gallery, queries, k)
+    kernels = choose_engine(engine, len(gallery) * len(queries))
     threads = threads or usable_cores()
-    engine = choose_engine(engine, len(gallery) * len(queries))
-    return _nearest(gallery, queries, gallery.bits, k, threads, engine)
+    return _nearest(gallery, queries, gallery.bits, k, threads, kernels)
 
 
 def within(
@@ -86,38 +85,42 @@ def within(
         radius: The largest distance; negative finds nothing.
         most: Return only so many of the nearest; None for all.
         threads: How many threads may share the work; None for one per core.
-        engine: What compares codes.
+        engine: As of `nearest`.
     """
     _check(gallery, queries, 1 if most is None else most)
+    kernels = choose_engine(engine, len(gallery) * len(queries))
     threads = threads or usable_cores()
-    engine = choose_engine(engine, len(gallery) * len(queries))
     radius = min(max(radius, -1), gallery.bits)
     if most is not None and not any(
-        has_quick_lookup(part, len(queries), radius, threads, engine)
+        has_quick_lookup(part, len(queries), radius, threads, kernels)
         for part in gallery.parts
     ):
-        return _nearest(gallery, queries, radius, most, threads, engine)
-    rows, step = row_words(queries), KEYS_AT_A_TIME // FIRST_ROOM
-    if len(rows) <= step:
-        return _within(gallery, rows, radius, most, threads, engine)
-    return [
-        found
-        for start in range(0, len(rows), step)
-        for found in _within(
-            gallery, rows[start : start + step], radius, most, threads, engine
-        )
-    ]
+        return _nearest(gallery, queries, radius, most, threads, kernels)
+    seen, rows, step = len(gallery), row_words(queries), KEYS_AT_A_TIME // FIRST_ROOM
+    found: list[Found] = []
+    for start in range(0, len(rows), step):
+        some = rows[start : start + step]
+        in_parts = [
+            within_any(part, gallery.bits, some, radius, threads, kernels)
+            for part in gallery.parts
+        ]
+        if len(in_parts) == 1:  # buckets take microseconds, so that a copy would count
+            found += [_sort_keys(keys, most, seen) for keys in in_parts[0]]
+            continue
+        for i in range(len(some)):
+            keys = np.concatenate([NO_KEYS, *(each[i] for each in in_parts)])
+            found.append(_sort_keys(keys, most, seen))
+    return found
 
 
 def warm(bits: int) -> None:
     """Compile all kernels that such codes need, or load them from the cache."""
-    load_engine()
     length = row_length(bits)
     rows = np.zeros((2, length) if length > 1 else 2, dtype=row_type(bits))
     dead = np.zeros(2, dtype=np.bool_)
     codes = Codes(np.zeros((2, (bits + 7) // 8), dtype=np.uint8), bits)
     parts = [Part(rows, 0), Part(rows, 2, dead)]
-    if kernels() is not None:
+    if is_compiled(load_engine()):
         grouping = group_rows(rows, bits, rows[:1], 1, silent)
         # One table with one bucket.
         buckets = Buckets(
@@ -146,44 +149,47 @@ def _check(gallery: Gallery, queries: Codes, k: int) -> None:
 
 
 def _nearest(
-    gallery: Gallery, queries: Codes, radius: int, k: int, threads: int, engine: Engine
+    gallery: Gallery, queries: Codes, radius: int, k: int, threads: int, kernels: Any
 ) -> list[Found]:
-    """Find the k nearest items no farther than the radius."""
+    """Find the k nearest items no farther than the radius, some queries at a time."""
     seen, rows = len(gallery), row_words(queries)
-    room = max(1, min(k, seen))
+    k = max(1, min(k, seen))
     # What the kernels hold for a query: keys found, some more, and counts.
-    step = max(1, KEYS_AT_A_TIME // (3 * room + gallery.bits))
+    step = max(1, KEYS_AT_A_TIME // (3 * k + gallery.bits))
     found: list[Found] = []
     for start in range(0, len(queries), step):
         some = rows[start : start + step]
-        limits = np.empty(len(some), dtype=np.int64)
-        limits.fill(radius + 1)
-        keys = _nearest_keys(gallery, some, limits, room, threads, engine)
-        found += _found_rows(keys, seen)
+        keys = _nearest_keys(gallery, some, radius, k, threads, kernels)
+        if keys[:, -1].max(initial=0) < NOTHING:
+            sizes = [k] * len(keys)
+        else:
+            sizes = (keys != NOTHING).sum(axis=1).tolist()
+        numbers = keys & NUMBER_MASK
+        distances = (keys >> NUMBER_BITS).astype(np.uint16)
+        found += [
+            Found(numbers[i, :size], distances[i, :size], seen)
+            for i, size in enumerate(sizes)
+        ]
     return found
 
 
 def _nearest_keys(
-    gallery: Gallery,
-    queries: Rows,
-    limits: Ints,
-    k: int,
-    threads: int,
-    engine: Engine,
+    gallery: Gallery, queries: Rows, radius: int, k: int, threads: int, kernels: Any
 ) -> Keys:
     """Search part after part; what was found so far limits what may still come."""
+    bits, limits = gallery.bits, np.empty(len(queries), dtype=np.int64)
+    limits.fill(radius + 1)
     held: Keys | None = None
     for part in gallery.parts:
-        grouping = usable_grouping(part, engine)
-        if grouping is not None:
+        if part.grouping is not None and is_compiled(kernels):
             keys, _ = nearest_in_groups(
-                part, grouping, gallery.bits, queries, limits, k, threads
+                part, part.grouping, bits, queries, limits, k, threads
             )
         else:
-            keys = nearest_in_part(
-                part, gallery.bits, queries, limits, k, threads, engine
-            )
-        held = keys if held is None else merge(np.concatenate([held, keys], 1), k)
+            keys = nearest_in_part(part, bits, queries, limits, k, threads, kernels)
+        if held is not None:
+            keys = np.sort(np.concatenate([held, keys], 1), axis=1)[:, :k]
+        held = keys
         if part is not gallery.parts[-1]:
             # Later parts have higher numbers: only what is strictly nearer counts.
             limits = np.minimum(limits, held[:, -1] >> NUMBER_BITS)
@@ -192,49 +198,9 @@ def _nearest_keys(
     return held
 
 
-def _within(
-    gallery: Gallery,
-    rows: Rows,
-    radius: int,
-    most: int | None,
-    threads: int,
-    engine: Engine,
-) -> list[Found]:
-    """Find all items no farther than the radius, and then cut to the nearest."""
-    bits, seen = gallery.bits, len(gallery)
-    if len(gallery.parts) == 1:  # single queries take so little time that it counts
-        found = within_any(gallery.parts[0], bits, rows, radius, threads, engine)
-        return [_found_keys(keys, most, seen) for keys in found]
-    found_in = [
-        within_any(part, bits, rows, radius, threads, engine) for part in gallery.parts
-    ]
-    return [
-        _found_keys(
-            np.concatenate([NO_KEYS, *(keys[i] for keys in found_in)]), most, seen
-        )
-        for i in range(len(rows))
-    ]
-
-
-def _found_rows(keys: Keys, seen: int) -> list[Found]:
-    if keys[:, -1].max(initial=0) < NOTHING:
-        sizes = [keys.shape[1]] * len(keys)
-    else:
-        sizes = (keys != NOTHING).sum(axis=1).tolist()
-    numbers = keys & NUMBER_MASK
-    distances = (keys >> NUMBER_BITS).astype(np.uint16)
-    return [
-        Found(numbers[i, :size], distances[i, :size], seen)
-        for i, size in enumerate(sizes)
-    ]
-
-
-def _found_keys(keys: Keys, most: int | None, seen: int) -> Found:
+def _sort_keys(keys: Keys, most: int | None, seen: int) -> Found:
     if not keys.size:
         return Found(NO_KEYS, NO_DISTANCES, seen)
     if keys.size > 1:
-        keys = np.sort(keys)
-    if most is not None:
-        keys = keys[:most]
-    distances = (keys >> NUMBER_BITS).astype(np.uint16)
-    return Found(keys & NUMBER_MASK, distances, seen)
+        keys = np.sort(keys)[:most]
+    return Found(keys & NUMBER_MASK, (keys >> NUMBER_BITS).astype(np.uint16), seen)

@@ -2,28 +2,22 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from fdch.errors import DamagedIndex
-from fdch.index.search.buckets import (
-    Buckets,
-    may_be_done,
-    usable_buckets,
-    within_buckets,
-)
+from fdch.index.search.buckets import Buckets, may_be_done, within_buckets
 from fdch.index.search.gallery import Part
 from fdch.index.search.groups import (
     QUERIES_PER_TASK,
     Grouping,
     count_reached,
-    usable_grouping,
     within_groups,
 )
 from fdch.index.search.rows import NUMBER_BITS, NUMBER_MASK, Rows, flat
-from fdch.index.search.scan import Engine, Keys, within_part
-from fdch.index.search.threads import ranges, share, threads_for
+from fdch.index.search.scan import Keys, is_compiled, threads_for, within_part
+from fdch.index.search.threads import ranges, share
 
 # Nanoseconds by which the time of each way is estimated.
 QUICK_TIME = 20_000  # below which a lookup in buckets is done without comparing
@@ -34,42 +28,24 @@ GROUPS_TIME = 2_000  # to compare a query with all centres
 
 
 def has_quick_lookup(
-    part: Part, queries: int, radius: int, threads: int, engine: Engine
+    part: Part, queries: int, radius: int, threads: int, kernels: Any
 ) -> bool:
-    """Return whether buckets may find all rows within a radius sooner than a scan.
-
-    Args:
-        part: What is searched.
-        queries: How many there are.
-        radius: The largest distance.
-        threads: How many threads may share a scan.
-        engine: What compares.
-    """
-    buckets = usable_buckets(part, engine)
-    if buckets is None or radius < 0:
+    """Return whether buckets may find all rows within a radius sooner than a scan."""
+    if part.buckets is None or radius < 0 or not is_compiled(kernels):
         return False
-    return may_be_done(part, buckets, radius, _scan_time(part, queries, threads))
+    return may_be_done(part, part.buckets, radius, _scan_time(part, queries, threads))
 
 
 def within_any(
-    part: Part, bits: int, queries: Rows, radius: int, threads: int, engine: Engine
+    part: Part, bits: int, queries: Rows, radius: int, threads: int, kernels: Any
 ) -> list[Keys]:
-    """Find for each query the keys of all rows no farther than the radius, unsorted.
-
-    Args:
-        part: What is searched.
-        bits: Length of the codes.
-        queries: As rows.
-        radius: The largest distance.
-        threads: How many threads may share the work.
-        engine: What compares.
-    """
-    buckets, grouping = usable_buckets(part, engine), usable_grouping(part, engine)
+    """Find for each query the keys of all rows no farther than the radius, unsorted."""
+    buckets, grouping = part.buckets, part.grouping
     scan_time = _scan_time(part, len(queries), threads)
     if buckets is not None and not may_be_done(part, buckets, radius, scan_time):
         buckets = None
-    if radius < 0 or (buckets is None and grouping is None):
-        return within_part(part, bits, queries, radius, threads, engine)
+    if radius < 0 or (buckets is None and grouping is None) or not is_compiled(kernels):
+        return within_part(part, bits, queries, radius, threads, kernels)
     look_up = partial(_look_up, part, buckets, grouping, bits, radius, scan_time)
     if threads == 1 or len(queries) <= QUERIES_PER_TASK:
         found = look_up(queries)  # at once: a lookup takes microseconds
@@ -83,7 +59,7 @@ def within_any(
         share([partial(work, *piece) for piece in pieces], threads)
     left = [query for query, keys in enumerate(found) if keys is None]
     if left:
-        scanned = _scan_stored(part, bits, queries[left], radius, threads)
+        scanned = _scan_stored(part, bits, queries[left], radius, threads, kernels)
         for query, keys in zip(left, scanned, strict=True):
             found[query] = keys
     return cast("list[Keys]", found)
@@ -100,14 +76,8 @@ def _look_up(
 ) -> list[Keys | None]:
     """Find by buckets or groups what is sooner found so; None for the scan's queries.
 
-    Args:
-        part: What is searched.
-        buckets: Its own, where they may be quick.
-        grouping: Its own.
-        bits: Length of the codes.
-        radius: The largest distance.
-        scan_time: Nanoseconds that a scan spends on a query.
-        queries: As rows.
+    `scan_time` is what a scan spends on a query, in nanoseconds; `buckets` are the
+    part's own where they may be quicker.
     """
     if buckets is None:
         found: list[Keys | None] = [None] * len(queries)
@@ -143,14 +113,14 @@ def _scan_time(part: Part, queries: int, threads: int) -> int:
 
 
 def _scan_stored(
-    part: Part, bits: int, queries: Rows, radius: int, threads: int
+    part: Part, bits: int, queries: Rows, radius: int, threads: int, kernels: Any
 ) -> list[Keys]:
     """Scan rows as they are stored, whatever order that is."""
     if part.grouping is None:
-        return within_part(part, bits, queries, radius, threads)
+        return within_part(part, bits, queries, radius, threads, kernels)
     stored = replace(part, first=0, dead=None, grouping=None, buckets=None)
     collected = []
-    for keys in within_part(stored, bits, queries, radius, threads):
+    for keys in within_part(stored, bits, queries, radius, threads, kernels):
         numbers = part.grouping.order[keys & NUMBER_MASK].astype(np.int64)
         if numbers.max(initial=0) >= len(part):
             raise DamagedIndex(

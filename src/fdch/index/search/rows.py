@@ -21,12 +21,6 @@ Value = TypeVar("Value", bound=np.generic)
 MAX_BITS = 256
 WORD = 64
 CHUNK = 128  # rows that kernels compare without a branch
-_TYPES: tuple[type[np.unsignedinteger[Any]], ...] = (
-    np.uint8,
-    np.uint16,
-    np.uint32,
-    np.uint64,
-)
 
 # A found row is one integer, its key: the distance above, the row's number below.
 # Keys sort by distance and, at one distance, by insertion.
@@ -40,10 +34,8 @@ def row_type(bits: int) -> np.dtype[np.unsignedinteger[Any]]:
     """Return the type of word that codes of so many bits are stored in."""
     if not 1 <= bits <= MAX_BITS:
         raise DataError(f"codes of 1 to {MAX_BITS} bits can be indexed; got {bits}.")
-    for choice in _TYPES:
-        if bits <= np.dtype(choice).itemsize * 8:
-            return np.dtype(choice)
-    return np.dtype(np.uint64)
+    width = max(8, min(WORD, 1 << (bits - 1).bit_length()))
+    return np.dtype(f"uint{width}")
 
 
 def row_length(bits: int) -> int:

@@ -15,15 +15,18 @@ from fdch.errors import MissingExtra, SettingError
 from fdch.index.search import scan_numpy
 from fdch.index.search.gallery import Part
 from fdch.index.search.rows import CHUNK, NOTHING, Ints, Rows, flat, row_shape
-from fdch.index.search.threads import ranges, share, threads_for
+from fdch.index.search.threads import ranges, share
 
 Engine = Literal["auto", "numba", "numpy"]
 Keys = Ints
 
-KERNELS = "fdch.index.search.scan_kernels"
+KERNELS = "fdch.index.search.scan_kernels"  # loaded late, see `choose_engine`
 # Comparisons that NumPy makes in about a second: as long as loading the kernels takes,
 # and far shorter than compiling them for the first time on a machine.
 NUMBA_WARMUP_COMPARISONS = 1 << 26
+# Bytes of codes that a thread must have to compare, at 30 to 110 a nanosecond, so that
+# waking it costs less than it saves.
+BYTES_TO_SHARE = 1 << 24
 MIN_QUERIES_TO_SHARE = 8  # that a thread needs to make good use of a block in cache
 FIRST_ROOM = 256  # keys of a radius search, at least, before anything is known
 ROOM_OF_FEW = 1 << 13  # that a few queries share: as much as is free at once
@@ -38,35 +41,42 @@ _compared = 0
 
 @cache
 def load_engine(engine: Engine = "auto") -> Any:
-    """Import the engine of that name; "auto" is numba where it is installed.
+    """Import a module with `nearest_rows` and `rows_within`.
 
-    Returns:
-        A module with `nearest_rows` and `rows_within`.
+    "auto" is numba where it is installed.
     """
     if engine == "numpy":
         return scan_numpy
     if engine not in ("auto", "numba"):
         raise SettingError(f"unknown engine {engine!r}; use auto, numba or numpy.")
+    kernels = load_kernels("scan")
+    if kernels is None and engine == "numba":
+        raise MissingExtra("the compiled scan", "fast")
+    return kernels or scan_numpy
+
+
+@cache
+def load_kernels(name: str) -> Any:
+    """Import the compiled kernels of that name; None where numba is not installed."""
     try:
-        return importlib.import_module(KERNELS)
-    except ImportError as error:
-        if engine == "numba":
-            raise MissingExtra("the compiled scan", "fast") from error
-        return scan_numpy
+        return importlib.import_module(f"fdch.index.search.{name}_kernels")
+    except ImportError:
+        return None
 
 
-def choose_engine(engine: Engine, comparisons: int) -> Engine:
-    """Choose NumPy for "auto" until the process has made many comparisons.
-
-    Args:
-        engine: As requested.
-        comparisons: That the search makes.
-    """
+def choose_engine(engine: Engine, comparisons: int) -> Any:
+    """Load an engine; "auto" is NumPy until the process has made many comparisons."""
     global _compared
-    if engine != "auto" or KERNELS in sys.modules:
-        return engine
-    _compared += comparisons
-    return engine if _compared > NUMBA_WARMUP_COMPARISONS else "numpy"
+    if engine == "auto" and KERNELS not in sys.modules:
+        _compared += comparisons
+        if _compared <= NUMBA_WARMUP_COMPARISONS:
+            return scan_numpy
+    return load_engine(engine)
+
+
+def is_compiled(kernels: Any) -> bool:
+    """Return whether an engine is numba, as groups and buckets need it."""
+    return kernels is not scan_numpy
 
 
 def nearest_in_part(
@@ -75,29 +85,20 @@ def nearest_in_part(
     queries: Rows,
     limits: Ints,
     k: int,
-    threads: int = 1,
-    engine: Engine = "auto",
+    threads: int,
+    kernels: Any,
 ) -> Keys:
-    """Find for each query the k nearest rows that stay below its limit.
-
-    Args:
-        part: Rows to search.
-        bits: Length of the codes.
-        queries: As rows.
-        limits: A distance for each query that rows must stay below.
-        k: How many are wanted.
-        threads: How many threads may share the work.
-        engine: What compares.
+    """Find for each query the k nearest rows that stay below its limit, a distance.
 
     Returns:
         Keys in order, (queries, k), filled up with NOTHING.
     """
-    scan = _Scan(part, bits, queries, threads, engine)
+    scan = _Scan(part, bits, queries, threads)
     found = np.empty((scan.row_pieces, len(queries), k), dtype=np.int64)
     found.fill(NOTHING)
 
     def work(piece: int, rows: tuple[int, int], some: slice) -> None:
-        scan.engine.nearest_rows(
+        kernels.nearest_rows(
             *scan.arguments(rows, some), limits[some], bits, found[piece, some]
         )
 
@@ -105,25 +106,20 @@ def nearest_in_part(
     if scan.row_pieces == 1:
         return part.number_keys(found[0])
     together = found.transpose(1, 0, 2).reshape(len(queries), -1)
-    return part.number_keys(merge(together, k))
+    return part.number_keys(np.sort(together, axis=1)[:, :k])
 
 
 def within_part(
-    part: Part,
-    bits: int,
-    queries: Rows,
-    radius: int,
-    threads: int = 1,
-    engine: Engine = "auto",
+    part: Part, bits: int, queries: Rows, radius: int, threads: int, kernels: Any
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
-    scan = _Scan(part, bits, queries, threads, engine)
+    scan = _Scan(part, bits, queries, threads)
     pieces: list[list[Keys]] = [[] for _ in queries]
 
     def work(piece: int, rows: tuple[int, int], some: slice) -> None:
         def search(start: int, stop: int, found: Keys, sizes: Ints) -> None:
             arguments = scan.arguments(rows, slice(start, stop))
-            scan.engine.rows_within(*arguments, radius + 1, found, sizes)
+            kernels.rows_within(*arguments, radius + 1, found, sizes)
 
         collected = search_with_room(search, some.start, some.stop)
         for held, keys in zip(pieces[some], collected, strict=True):
@@ -136,18 +132,10 @@ def within_part(
     ]
 
 
-def merge(keys: Keys, k: int) -> Keys:
-    """Return the k first of each row of keys, in order."""
-    return np.sort(keys, axis=1)[:, :k]
-
-
 class _Scan:
     """Rows and queries laid out for the kernels, and how threads share them."""
 
-    def __init__(
-        self, part: Part, bits: int, queries: Rows, threads: int, engine: Engine
-    ) -> None:
-        self.engine = load_engine(engine)
+    def __init__(self, part: Part, bits: int, queries: Rows, threads: int) -> None:
         self.words = row_shape(bits)
         self.first, self.dead, self.count = part.first, part.flat_dead, len(part)
         self.rows = part.flat_rows if part.grouping is None else flat(part.ordered())
@@ -180,11 +168,6 @@ class _Scan:
 def search_with_room(search: Search, start: int, stop: int) -> list[Keys | None]:
     """Collect what a search finds; where there was too little room, search again.
 
-    Args:
-        search: What finds.
-        start: The first query.
-        stop: One past the last.
-
     Returns:
         The keys of each query; None where the search set a size below zero.
     """
@@ -207,10 +190,9 @@ def search_with_room(search: Search, start: int, stop: int) -> list[Keys | None]
 
 
 def _runs(sizes: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of queries that hold all those with too little room.
+    """Yield ranges of queries that are searched together again, for want of room.
 
-    They are searched together, which takes less time than one after another, as
-    long as all may have the room of the largest.
+    All of a range have the room of the largest.
 
     >>> list(_runs([3, 300, 5, 900, 2], 256))
     [(1, 4)]
@@ -227,3 +209,12 @@ def _runs(sizes: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
         last, largest = i + 1, max(largest, size)
     if last:
         yield first, last
+
+
+def threads_for(codes: int, code_bytes: int, queries: int, threads: int) -> int:
+    """Return how many of the threads should share a scan, by its work.
+
+    >>> threads_for(1_000_000, 8, 1, 2), threads_for(1_000_000, 8, 100, 2)
+    (1, 2)
+    """
+    return max(1, min(threads, codes * code_bytes * queries // BYTES_TO_SHARE))

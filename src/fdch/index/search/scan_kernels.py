@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 
 from fdch.compiled import compiled
-from fdch.index.search.distance_kernels import (
-    chunk_end,
-    collect,
-    least,
-    next_chunk,
-)
+from fdch.index.search.distance_kernels import chunk_end, collect, least, next_chunk
 from fdch.index.search.rows import CHUNK, Flags, Int, Ints, Query, Rows
 from fdch.index.search.topk_kernels import (
     BOUND,
@@ -166,11 +161,7 @@ def _collect_streams(
     near: Ints,
     taken: Ints,
 ) -> Int:
-    """Collect the rows below the limit from streams that follow each other.
-
-    Returns:
-        Whether there was room for all of them.
-    """
+    """Collect the rows below the limit from all streams; False if room was lacking."""
     taken[:] = 0
     for left in range(start, start + length if limit > 0 else start, CHUNK):
         for stream in range(STREAMS):

@@ -10,25 +10,6 @@ from fdch.machine import usable_cores
 
 Task = Callable[[], None]
 
-# Bytes of codes that a thread must have to compare, at 30 to 110 a nanosecond, so that
-# waking it costs less than it saves.
-BYTES_TO_SHARE = 1 << 24
-
-
-def threads_for(codes: int, code_bytes: int, queries: int, threads: int) -> int:
-    """Return how many of the threads should share a scan, by its work.
-
-    >>> threads_for(1_000_000, 8, 1, 2), threads_for(1_000_000, 8, 100, 2)
-    (1, 2)
-
-    Args:
-        codes: How many are compared with each query.
-        code_bytes: Bytes of one of them.
-        queries: How many there are.
-        threads: How many threads may share the work.
-    """
-    return max(1, min(threads, codes * code_bytes * queries // BYTES_TO_SHARE))
-
 
 def share(tasks: Sequence[Task], threads: int) -> None:
     """Run all tasks, so many at a time; the caller's thread is one of the threads."""

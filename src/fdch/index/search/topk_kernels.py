@@ -10,14 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fdch.compiled import compiled
-from fdch.index.search.rows import (
-    NUMBER_BITS,
-    NUMBER_MASK,
-    Flags,
-    Int,
-    Ints,
-    Places,
-)
+from fdch.index.search.rows import NUMBER_BITS, NUMBER_MASK, Flags, Int, Ints, Places
 
 # Of each query: keys held; those nearer than the limit; the limit, which is the
 # distance of the k-th; the bound, a key that all wanted ones stay below.
@@ -126,18 +119,10 @@ def _keep(
 def keep(
     near: Ints, taken: Int, buffer: Buffer, query: Int, is_rising: Int, limit: Int
 ) -> Int:
-    """Keep those of some near rows that are wanted.
+    """Keep those of some rows below the limit that are wanted.
 
-    Args:
-        near: Keys of rows below the limit.
-        taken: How many there are.
-        buffer: What keeps them.
-        query: Whose rows these are.
-        is_rising: Whether these and those that follow come in order of numbers.
-        limit: As of `scan_limit`, or lower.
-
-    Returns:
-        The limit for the rows that follow.
+    `near` has their keys; `is_rising` says that these and those that follow come in
+    order of numbers. Returns the limit for the rows that follow.
     """
     keys, counts, states, k, order, dead, is_ordered = buffer
     for i in range(taken):

@@ -6,6 +6,7 @@ Importing this file needs numba.
 """
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
@@ -49,13 +50,13 @@ def _count_differing(typing_context: Any, rows: Any, row: Any, query: Any) -> An
     """Return the Hamming distance between a row and a query, in the type of words."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        words = _unpack(builder, arguments[2])
+        words = cgutils.unpack_tuple(builder, arguments[2])
         values = _row_words(context, builder, signature.args[0], arguments, len(words))
         counts = [
             builder.ctpop(builder.xor(value, word))
             for value, word in zip(values, words, strict=True)
         ]
-        return _add_all(builder, counts)
+        return reduce(builder.add, counts)
 
     return rows.dtype(rows, types.int64, query), generate
 
@@ -81,7 +82,10 @@ def _any_below_in_planes(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, (planes, row, query, limit) = signature.args[0], arguments
-        words = [_splat(builder, word, LANES) for word in _unpack(builder, query)]
+        words = [
+            _splat(builder, word, LANES)
+            for word in cgutils.unpack_tuple(builder, query)
+        ]
         data = _data(context, builder, kind, planes)
         bound = context.cast(builder, limit, types.int64, kind.dtype)
 
@@ -91,7 +95,7 @@ def _any_below_in_planes(
                 at = _move(builder, row, plane * apart + vector * LANES)
                 values = _load(builder, data, at, LANES)
                 counts.append(_set_bits(builder, builder.xor(values, word)))
-            return _add_all(builder, counts)
+            return reduce(builder.add, counts)
 
         return _least_is_below(builder, map(count, range(CHUNK // LANES)), bound)
 
@@ -130,17 +134,13 @@ def _row_counter(
 ) -> tuple[int, Callable[[int], tuple[Any, list[int]]]]:
     """Make what counts differing bits for a group of rows, a row to a lane.
 
-    Args:
-        context: Of the generated code, as the next.
-        builder: What writes it.
-        kind: The type of the rows.
-        arguments: The rows, the first row and the query, as values.
+    The arguments are the rows, the first row and the query.
 
     Returns:
         Rows in a group; a function that returns the counts of the group of a number,
         and the row that each lane is of.
     """
-    words = _unpack(builder, arguments[2])
+    words = cgutils.unpack_tuple(builder, arguments[2])
     length, lanes = len(words), VECTOR_BITS // words[0].type.width
     data = _data(context, builder, kind, arguments[0])
     start = builder.mul(arguments[1], ir.Constant(_INT64, length))
@@ -167,13 +167,12 @@ def _sum_rows(builder: Any, counts: list[Any], lanes: int) -> tuple[Any, list[in
         last = _pick(builder, counts[2], counts[2], list(range(2 * lanes)))
         planes = [list(range(word, 3 * lanes, 3)) for word in range(3)]
         sums = [_pick(builder, pair, last, plane) for plane in planes]
-        return _add_all(builder, sums), list(range(lanes))
+        return reduce(builder.add, sums), list(range(lanes))
     # Neighbours of the same 128 bits stay there, which takes less time.
     near = [i // 2 * 2 + lanes * (i % 2) for i in range(lanes)]
-    if len(counts) == 2:
-        total = _add_neighbours(builder, counts[0], counts[1], near, 1)
-        return total, [lane // 2 for lane in near]
     first = _add_neighbours(builder, counts[0], counts[1], near, 1)
+    if len(counts) == 2:
+        return first, [lane // 2 for lane in near]
     second = _add_neighbours(builder, counts[2], counts[3], near, 1)
     far = [i for i in range(2 * lanes) if not i & 2]
     total = _add_neighbours(builder, first, second, far, 2)
@@ -255,19 +254,8 @@ def _set_bits(builder: Any, vector: Any) -> Any:
     return builder.call(function, [vector])
 
 
-def _add_all(builder: Any, values: list[Any]) -> Any:
-    total = values[0]
-    for value in values[1:]:
-        total = builder.add(total, value)
-    return total
-
-
 def _move(builder: Any, place: Any, by: int) -> Any:
     return builder.add(place, ir.Constant(_INT64, by))
-
-
-def _unpack(builder: Any, values: Any) -> list[Any]:
-    return list(cgutils.unpack_tuple(builder, values))
 
 
 take_query: Any = intrinsic(_take_query)

@@ -18,21 +18,27 @@ from fdch.errors import (
     UnknownWords,
 )
 
+# of every reply
+SECURITY_HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'self'; img-src 'self' blob: data:; object-src 'none'; "
+        b"base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_MADE = "Report it to whoever runs the service; the change was not made."
 _log = logging.getLogger("fdch.service")
 
 
 class Problem(Exception):
-    """A request that is answered with an error.
-
-    Args:
-        status: HTTP status.
-        code: One word or some, for programs.
-        message: What was wrong.
-        hint: What to do next.
-        headers: To be sent along.
-    """
+    """A request that is answered with an error, and the headers sent along."""
 
     def __init__(
         self,
@@ -59,8 +65,7 @@ class Problem(Exception):
 def too_busy(message: str, seconds: int = 1) -> Problem:
     """Reply that the service is busy; try again later."""
     hint = "Try again after the seconds that Retry-After gives."
-    headers = {"retry-after": str(seconds)}
-    return Problem(503, "busy", message, hint, headers)
+    return Problem(503, "busy", message, hint, {"retry-after": str(seconds)})
 
 
 def loading() -> Problem:
@@ -71,7 +76,7 @@ def loading() -> Problem:
 
 
 def index_lost() -> Problem:
-    """Say that the index is not where it was opened."""
+    """Reply that the index is not where it was opened."""
     message = "the index was removed or replaced."
     hint = "Report it to whoever runs the service: put it back, or open it again."
     return Problem(503, "index_lost", message, hint, {"retry-after": "60"})
@@ -92,13 +97,11 @@ def to_problem(error: FdchError) -> Problem:
     _log.error("%s: %s", type(error).__name__, error)
     if isinstance(error, StoreAway | IndexBusy):
         return too_busy("the index cannot be reached at present.", 5)
-    if _is_full(error.__cause__):
-        return _disk_full()
-    return unexpected()
+    return _disk_full() if _is_full(error.__cause__) else unexpected()
 
 
 def disk_problem(error: OSError) -> Problem:
-    """Say of a change that could not be written that it was not, and why."""
+    """Reply that a change could not be written, and why."""
     reason = error.strerror or type(error).__name__
     _log.error("a change could not be written: %s", reason)
     if _is_full(error):

@@ -9,9 +9,8 @@ import h11
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from fdch.service.http.headers import SECURITY_HEADERS
 from fdch.service.http.limits import ServiceLimits
-from fdch.service.http.problems import Problem, too_busy
+from fdch.service.http.problems import SECURITY_HEADERS, Problem, too_busy
 
 # connections beyond the limit that get a reply; further ones are closed at once
 _MAX_REFUSED = 64
@@ -50,13 +49,13 @@ class BufferedTransport:
         self,
         transport: Any,
         loop: asyncio.AbstractEventLoop,
-        on_write: Callable[[], None] = lambda: None,
-        is_being_sent: Callable[[], bool] = lambda: False,
+        on_write: Callable[[], None],
+        is_being_sent: Callable[[], bool],
     ) -> None:
         self._transport, self._loop = transport, loop
         self._on_write, self._is_being_sent = on_write, is_being_sent
-        self._waiting: list[bytes] = []
-        self._length = self._written = 0
+        self._waiting = bytearray()
+        self._written = 0
         self._end: asyncio.TimerHandle | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -76,9 +75,8 @@ class BufferedTransport:
         """Write at the end of the turn, or at once where it is much."""
         if not self._waiting:
             self._loop.call_soon(self._flush)
-        self._waiting.append(data)
-        self._length += len(data)
-        if self._length > _MUCH:
+        self._waiting += data
+        if len(self._waiting) > _MUCH:
             self._flush()
 
     def is_closing(self) -> bool:
@@ -106,10 +104,10 @@ class BufferedTransport:
             self._end.cancel()
 
     def _flush(self) -> None:
-        waiting, self._waiting, self._length = self._waiting, [], 0
+        waiting, self._waiting = self._waiting, bytearray()
         if waiting and not self.is_closing():
-            self._transport.write(b"".join(waiting))
-            self._written += sum(map(len, waiting))
+            self._transport.write(waiting)
+            self._written += len(waiting)
             self._on_write()
 
 
@@ -147,8 +145,7 @@ class TimeoutProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         self._unwatch_head()
-        if self._reading is not None:
-            self._reading.cancel()
+        self._unwatch_reader()
         self._joined.forget()
         super().connection_lost(exc)
 
@@ -168,26 +165,20 @@ class TimeoutProtocol(H11Protocol):
     def shutdown(self) -> None:
         """Finish; do not wait for clients that do not read."""
         self.read_seconds = min(self.read_seconds, _LAST_SECONDS)
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
+        self._unwatch_reader()
         super().shutdown()
         self._watch_reader()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP in the shape of all errors."""
         hint = "Send HTTP/1.1, with a head of moderate length."
-        reply = Problem(400, "bad_http", "the request is not understood.", hint)
-        content = bytes(reply.response().body)
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(content)).encode()),
-            (b"connection", b"close"),
-            *SECURITY_HEADERS,
-        ]
+        close = {"connection": "close"}
+        what = "the request is not understood."
+        reply = Problem(400, "bad_http", what, hint, close).response()
+        headers = [*reply.raw_headers, *SECURITY_HEADERS]
         for event in (
             h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
-            h11.Data(data=content),
+            h11.Data(data=bytes(reply.body)),
             h11.EndOfMessage(),
         ):
             self.transport.write(self.conn.send(event) or b"")
@@ -216,6 +207,11 @@ class TimeoutProtocol(H11Protocol):
                 self.read_seconds, self._require_reader, self._joined.sent
             )
 
+    def _unwatch_reader(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
     def _require_reader(self, before: int) -> None:
         self._reading = None
         if self._joined.get_write_buffer_size() and self._joined.sent <= before:
@@ -226,12 +222,8 @@ class TimeoutProtocol(H11Protocol):
 
 def make_protocol(limits: ServiceLimits, most: int) -> type[TimeoutProtocol]:
     """Give the protocol with the timeouts of a service, for so many connections."""
-    return type(
-        "Protocol",
-        (TimeoutProtocol,),
-        {
-            "head_seconds": limits.head_seconds,
-            "read_seconds": limits.read_seconds,
-            "most": most,
-        },
-    )
+    seconds = {
+        "head_seconds": limits.head_seconds,
+        "read_seconds": limits.read_seconds,
+    }
+    return type("Protocol", (TimeoutProtocol,), {**seconds, "most": most})

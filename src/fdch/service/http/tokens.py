@@ -4,9 +4,9 @@ import hashlib
 import hmac
 import os
 import re
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from fdch.errors import SettingError
 
@@ -15,34 +15,25 @@ MIN_CHARACTERS = 16
 MAY_READ = "fdch.may_read"
 _MAX_BYTES = 2**20
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,512}")
+_LINES = "Give lines such as 'read TOKEN' and 'write TOKEN'."
 
 
 class Right(IntEnum):
-    """What a request is allowed to do."""
+    """What a token allows; writing includes reading."""
 
-    NOTHING = 0
     READ = 1
     WRITE = 2
 
 
-@dataclass(frozen=True)
-class Holder:
-    """The sender of a known token.
-
-    Args:
-        right: What the token allows.
-        key: Identifies the holder without showing the token.
-    """
+class Holder(NamedTuple):
+    """The sender of a known token; the key identifies it without showing the token."""
 
     right: Right
     key: str
 
 
 class Tokens:
-    """The tokens of a service; only their digests are kept.
-
-    Args:
-        known: Each token with what it allows.
+    """The tokens of a service with what each allows; only digests are kept.
 
     >>> Tokens({"a-token-to-read-with": Right.READ}).holder("a wrong one") is None
     True
@@ -65,10 +56,7 @@ class Tokens:
             lines = content.decode("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as problem:
             reason = getattr(problem, "strerror", None) or problem
-            raise SettingError(
-                f"token file '{path}': {reason}. Give a text file with lines such as "
-                "'read TOKEN' and 'write TOKEN'."
-            ) from problem
+            raise SettingError(f"token file '{path}': {reason}. {_LINES}") from problem
         if len(content) > _MAX_BYTES:
             raise SettingError(f"token file '{path}' is larger than 1 MiB.")
         if os.name == "posix" and mode & 0o002:
@@ -82,10 +70,7 @@ class Tokens:
                 token, right = _entry(path, number, words)
                 known[token] = max(right, known.get(token, right))
         if not known:
-            raise SettingError(
-                f"token file '{path}' has no token. Give lines such as 'read TOKEN' "
-                "and 'write TOKEN'."
-            )
+            raise SettingError(f"token file '{path}' has no token. {_LINES}")
         return cls(known)
 
     @property
@@ -109,8 +94,7 @@ def _digest(token: str) -> bytes:
 
 def _entry(path: Path, number: int, words: list[str]) -> tuple[str, Right]:
     where = f"line {number} of token file '{path}'"
-    rights = {"read": Right.READ, "write": Right.WRITE}
-    if len(words) != 2 or words[0] not in rights:
+    if len(words) != 2 or words[0] not in ("read", "write"):
         raise SettingError(f"{where} is not 'read TOKEN' or 'write TOKEN'.")
     token = words[1]
     if len(token) < MIN_CHARACTERS or not _TOKEN.fullmatch(token):
@@ -119,4 +103,4 @@ def _entry(path: Path, number: int, words: list[str]) -> tuple[str, Right]:
             "signs of ._~+/=-. Make one with: "
             "python -c 'import secrets; print(secrets.token_urlsafe())'"
         )
-    return token, rights[words[0]]
+    return token, Right[words[0].upper()]

@@ -1,18 +1,16 @@
 """Routes of items: what is known of them, their pictures, and changes."""
 
+from functools import partial
 from typing import Annotated
 
-from fastapi import FastAPI, Query, Request
+from fastapi import FastAPI, Header, Query, Request
 from fastapi.responses import Response
 
 from fdch.service import documents, replies
-from fdch.service.http.limits import (
-    DEFAULT_THUMBNAIL,
-    MAX_THUMBNAIL,
-    MIN_THUMBNAIL,
-)
+from fdch.service.http.limits import DEFAULT_THUMBNAIL, MAX_THUMBNAIL, MIN_THUMBNAIL
 from fdch.service.http.uploads import (
     JSON,
+    content_type,
     invalid,
     json_body,
     parse_json,
@@ -22,53 +20,46 @@ from fdch.service.messages import ItemReply, ItemRequest, PutReply
 from fdch.service.service import Service
 from fdch.service.writing import Put, Removal
 
-Size = Annotated[
-    int,
-    Query(
-        ge=MIN_THUMBNAIL,
-        le=MAX_THUMBNAIL,
-        description="Pixels of the longer side.",
-    ),
-]
+_SIDE = "Pixels of the longer side."
+Size = Annotated[int, Query(ge=MIN_THUMBNAIL, le=MAX_THUMBNAIL, description=_SIDE)]
+Tags = Annotated[str | None, Header(include_in_schema=False, alias="if-none-match")]
 
 
 def add_items(app: FastAPI, service: Service) -> None:
     """Add the routes of items and their pictures."""
+    get = partial(app.get, tags=["items"])
 
-    @app.get(
+    @get(
         "/v1/items/{id}",
         summary="Say what is known of an item",
         response_model=ItemReply,
-        tags=["items"],
     )
     async def item(id: str) -> Response:
         return replies.ok(replies.item_json(await service.item(replies.read_id(id))))
 
-    @app.get(
+    @get(
         "/v1/items/{id}/picture",
         summary="Give an item's picture",
         response_class=Response,
         openapi_extra=documents.PICTURE_REPLIES,
-        tags=["items"],
     )
-    async def picture(id: str, request: Request) -> Response:
+    async def picture(id: str, known: Tags = None) -> Response:
         found = await service.item(replies.read_id(id))
-        known = request.headers.get("if-none-match")
-        return replies.picture(await service.picture(found, known))
+        give = service.pictures.picture
+        return replies.picture(await service.decoding.run(give, found, known))
 
-    @app.get(
+    @get(
         "/v1/items/{id}/thumbnail",
         summary="Give an item's picture, small, as a JPEG",
         response_class=Response,
         openapi_extra=documents.PICTURE_REPLIES,
-        tags=["items"],
     )
     async def thumbnail(
-        id: str, request: Request, size: Size = DEFAULT_THUMBNAIL
+        id: str, size: Size = DEFAULT_THUMBNAIL, known: Tags = None
     ) -> Response:
         found = await service.item(replies.read_id(id))
-        known = request.headers.get("if-none-match")
-        return replies.picture(await service.thumbnail(found, size, known))
+        give = service.pictures.thumbnail
+        return replies.picture(await service.decoding.run(give, found, size, known))
 
     @app.put(
         "/v1/items/{id}",
@@ -81,8 +72,7 @@ def add_items(app: FastAPI, service: Service) -> None:
     )
     async def put(id: str, request: Request) -> Response:
         name = replies.read_new_id(id)
-        kind = request.headers.get("content-type", "").partition(";")[0].strip()
-        if kind.lower() == JSON:
+        if content_type(request) == JSON:
             change = Put(name, await json_body(ItemRequest, request))
         else:
             form = await read_form(request, ("item",))

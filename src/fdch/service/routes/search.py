@@ -1,15 +1,13 @@
 """Routes that search and encode."""
 
+from functools import partial
+
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 from fdch.service import documents, replies
 from fdch.service.answering import Query
-from fdch.service.http.uploads import (
-    json_body,
-    parse_fields,
-    read_form,
-)
+from fdch.service.http.uploads import json_body, parse_fields, read_form
 from fdch.service.messages import (
     BatchReply,
     EncodeReply,
@@ -23,13 +21,13 @@ from fdch.service.service import Service
 
 def add_searches(app: FastAPI, service: Service) -> None:
     """Add the routes that search and encode."""
+    post = partial(app.post, tags=["search"])
 
-    @app.post(
+    @post(
         "/v1/search",
         summary="Find what fits a text, several texts, or an item",
         response_model=SearchReply | BatchReply,
         openapi_extra=documents.SEARCH,
-        tags=["search"],
     )
     async def search(request: Request) -> Response:
         body = await json_body(SearchRequest, request)
@@ -39,17 +37,15 @@ def add_searches(app: FastAPI, service: Service) -> None:
         else:
             query = Query("text", body.inputs, body.params)
         found = await service.search(query)
-        service.log_query(query)
         if body.texts is None:
             return replies.ok(replies.results_json(found[0]))
         return replies.ok({"batches": [replies.results_json(each) for each in found]})
 
-    @app.post(
+    @post(
         "/v1/search/image",
         summary="Find what fits a picture",
         response_model=SearchReply,
         openapi_extra=documents.SEARCH_IMAGE,
-        tags=["search"],
     )
     async def search_image(request: Request) -> Response:
         form = await read_form(request, SearchOptions.model_fields)
@@ -58,24 +54,22 @@ def add_searches(app: FastAPI, service: Service) -> None:
         found = await service.search(Query("image", [pixels], options.params))
         return replies.ok(replies.results_json(found[0]))
 
-    @app.post(
+    @post(
         "/v1/encode",
         summary="Give the codes of texts",
         response_model=EncodeReply,
         openapi_extra=documents.ENCODE,
-        tags=["search"],
     )
     async def encode(request: Request) -> Response:
         body = await json_body(EncodeRequest, request)
         codes = await service.encode(Query("text", body.inputs, None))
         return replies.ok(replies.codes_json(codes, service.index.fingerprint))
 
-    @app.post(
+    @post(
         "/v1/encode/image",
         summary="Give the code of a picture",
         response_model=EncodeReply,
         openapi_extra=documents.ENCODE_IMAGE,
-        tags=["search"],
     )
     async def encode_image(request: Request) -> Response:
         form = await read_form(request, ())

@@ -1,5 +1,7 @@
 """Routes that describe the index and the service, and the pages for people."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -16,6 +18,10 @@ from fdch.service.service import Service
 def add_facts(app: FastAPI, service: Service) -> None:
     """Add the routes that describe the index and the service."""
 
+    async def describe(find: Callable[[], dict[str, Any]]) -> Response:
+        service.require_ready()
+        return replies.ok(await service.reading.run(find))
+
     @app.get(
         "/v1/index",
         summary="Say what the index holds",
@@ -23,7 +29,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["index"],
     )
     async def index() -> Response:
-        return replies.ok(await service.describe())
+        return await describe(service.about.index)
 
     @app.get(
         "/v1/overview",
@@ -32,7 +38,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["index"],
     )
     async def overview() -> Response:
-        return replies.ok(await service.overview())
+        return await describe(service.about.overview)
 
     @app.get(
         "/health",
@@ -61,11 +67,13 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["state"],
     )
     async def metrics() -> Response:
-        return Response(await service.measurements(), media_type=MEDIA_TYPE)
+        counters = await service.reading.run(service.metrics.text)
+        return Response(counters, media_type=MEDIA_TYPE)
 
 
 def add_pages(app: FastAPI, service: Service) -> None:
     """Add the pages for people, and the document for programs."""
+    get = partial(app.get, include_in_schema=False)
 
     async def describe(request: Request) -> dict[str, Any]:
         document = documents.add_shapes(app.openapi())
@@ -73,23 +81,23 @@ def add_pages(app: FastAPI, service: Service) -> None:
         known = await service.examples() if may_read else GENERAL
         return add_examples(document, known, has_token=service.tokens is not None)
 
-    @app.get("/", include_in_schema=False)
+    @get("/")
     async def page(request: Request) -> Response:
         return replies.page(replies.PAGE, request)
 
-    @app.get("/static/{name}", include_in_schema=False)
+    @get("/static/{name}")
     async def static(name: str, request: Request) -> Response:
         return replies.page(name, request)
 
-    @app.get("/docs", include_in_schema=False)
+    @get("/docs")
     async def docs(request: Request) -> Response:
         document = await describe(request)
         return Response(documents.page(document), media_type="text/html")
 
-    @app.get("/openapi.json", include_in_schema=False)
+    @get("/openapi.json")
     async def openapi(request: Request) -> Response:
         return replies.ok(await describe(request))
 
-    @app.get("/docs.css", include_in_schema=False)
+    @get("/docs.css")
     async def docs_style() -> Response:
         return Response(documents.STYLE, media_type="text/css")
