@@ -54,7 +54,9 @@ def methods_page() -> str:
 
 
 def _helps(command: click.Command, path: str) -> list[tuple[str, str]]:
-    context = click.Context(command, info_name=path, terminal_width=80)
+    context = click.Context(
+        command, info_name=path, terminal_width=80, show_default=True
+    )
     if not isinstance(command, click.Group):
         return [(path, command.get_help(context))]
     inner = [(path, command.get_help(context))] if path == "fdch" else []

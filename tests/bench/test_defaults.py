@@ -6,7 +6,7 @@ import pytest
 
 from fdch import methods
 from fdch.bench import defaults as ablation
-from fdch.bench.defaults import Ablation, Comparison, gain_table, load_trials
+from fdch.bench.defaults import Ablation, gain_table, load_trials
 from fdch.errors import MissingFile, RunError, SettingError
 from fdch.evaluation.tables import Spread
 from fdch.methods._settings import configure
@@ -36,7 +36,7 @@ def scores(image_to_text, text_to_image):
 
 def test_every_trial_is_measured_once_for_every_seed(measure, tmp_path, monkeypatch):
     found = measure()
-    assert {name: len(each) for name, each in found.scores.items()} == {
+    assert {name: len(each) for name, each in found.items()} == {
         "defaults": 2,
         "strong ridge": 2,
     }
@@ -50,7 +50,7 @@ def test_every_trial_is_measured_once_for_every_seed(measure, tmp_path, monkeypa
 
 
 def test_other_settings_score_otherwise(measure):
-    found = measure(seeds=(0,)).scores
+    found = measure(seeds=(0,))
     assert found["defaults"] != found["strong ridge"]
 
 
@@ -66,14 +66,11 @@ def test_the_measures_are_those_that_settings_are_chosen_by(factor_pairs):
 
 
 def test_trials_are_shown_as_gains_over_the_defaults():
-    found = Comparison(
-        "data",
-        {
-            "defaults": [scores(0.5, 0.7), scores(0.6, 0.8)],
-            "other": [scores(0.6, 0.7), scores(0.6, 0.7)],
-        },
-    )
-    table = gain_table([found])
+    found = {
+        "defaults": [scores(0.5, 0.7), scores(0.6, 0.8)],
+        "other": [scores(0.6, 0.7), scores(0.6, 0.7)],
+    }
+    table = gain_table({"data": found})
     assert table.header == (
         "trial",
         "data modality mAP",

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from fdch.bench.evaluation import evaluate_benchmark, sorting_loop
-from fdch.errors import SettingError
 from fdch.progress import Update
 
 
@@ -41,8 +40,3 @@ def test_memory_is_unknown_where_the_system_does_not_tell(monkeypatch):
     monkeypatch.setattr("fdch.bench.evaluation.peak_memory", lambda: None)
     result = evaluate_benchmark(5, 50, 8, 3, repeats=1)
     assert set(result["peak_memory_bytes"].values()) == {None}
-
-
-def test_empty_sizes_are_refused():
-    with pytest.raises(SettingError, match="1 or more"):
-        evaluate_benchmark(queries=0)

@@ -1,7 +1,6 @@
 import pytest
 
 from fdch.bench.networks import networks_benchmark
-from fdch.errors import SettingError
 from fdch.progress import Update
 
 
@@ -18,8 +17,3 @@ def test_each_part_is_timed_on_both_sides():
         own, peer = part["ours_seconds"]["all"], part["peer_seconds"]["all"]
         assert part["ratio"]["all"] == [peer[0] / own[0]]
     assert [update.done for update in told] == [1, 2, 3]
-
-
-def test_no_turns_are_refused():
-    with pytest.raises(SettingError, match="at least one"):
-        networks_benchmark(repeats=0)

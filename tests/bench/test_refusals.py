@@ -7,13 +7,12 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from fdch.bench import refusals as benchmark_refusals
-from fdch.bench.hostile_requests import Hostile
-from fdch.bench.raw_requests import request
-from fdch.bench.refusals import refusal_benchmark
-from fdch.bench.server_process import ServerProcess
-from fdch.errors import FdchError, SettingError
-from fdch.progress import silent
+from fdch.bench.hostile import refusals
+from fdch.bench.hostile.refusals import measure_refusals, refusal_benchmark
+from fdch.bench.hostile.requests import Hostile
+from fdch.bench.serving.raw_requests import request
+from fdch.bench.serving.server_process import ServerProcess
+from fdch.errors import FdchError
 
 MANY = {
     "refused": Hostile(request(path="/refused"), 422),
@@ -59,7 +58,7 @@ def measured():
         process.port = server.server_port
 
         def measure(hostile):
-            return benchmark_refusals._Turns(process, hostile).measure(2, silent)
+            return measure_refusals(process, hostile, 2)
 
         yield measure
         server.shutdown()
@@ -84,13 +83,8 @@ def test_a_server_that_refuses_what_it_must_passes(measured):
 
 
 def test_what_takes_too_long_is_told(measured, monkeypatch):
-    monkeypatch.setattr(benchmark_refusals, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(refusals, "MAX_SECONDS", 0.0)
     assert measured(MANY)["slow"] == ["refused", "let in"]
-
-
-def test_no_turn_is_no_measurement():
-    with pytest.raises(SettingError, match="1 or more"):
-        refusal_benchmark(0)
 
 
 def test_the_log_of_a_server_that_does_not_start_is_quoted(tmp_path):

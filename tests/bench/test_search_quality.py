@@ -3,9 +3,9 @@
 import pytest
 
 from fdch.bench.search_quality import search_quality
-from fdch.cli.bench_rerank import table
+from fdch.cli.bench.rerank import table
 from fdch.data.splits import SplitSizes
-from fdch.errors import DataError, RunError, SettingError
+from fdch.errors import DataError, RunError
 from fdch.runs.pipeline import TrainingTask, train_run
 
 
@@ -41,11 +41,6 @@ def test_figures_of_unseen_pairs(run):
     assert "chance {precision_at_10:.4f} and {map_at_100:.4f}".format(**at_random) in (
         shown
     )
-
-
-def test_nobody_asking_is_refused(run):
-    with pytest.raises(SettingError, match="1 query or more; got 0"):
-        search_quality(run, queries=0)
 
 
 def test_too_few_unseen_pairs_are_refused(

@@ -14,13 +14,12 @@ pytest.importorskip("httpx")
 import httpx
 
 from fdch import Index, Searcher
-from fdch.bench.faiss_server import WAYS, make_app
-from fdch.bench.load import Load, drive
-from fdch.bench.scan import load_faiss
-from fdch.bench.served_model import small_model
-from fdch.bench.server_process import ServerProcess
-from fdch.bench.service import Sizes, serve_benchmark
-from fdch.errors import FdchError, SettingError
+from fdch.bench.search.scan import load_faiss
+from fdch.bench.serving.faiss_server import WAYS, make_app
+from fdch.bench.serving.load import Load, drive
+from fdch.bench.serving.server_process import ServerProcess
+from fdch.bench.serving.throughput import Sizes, serve_benchmark, small_model
+from fdch.errors import FdchError
 
 
 def driven(answers, **options):
@@ -119,14 +118,6 @@ def test_a_server_that_does_not_start_is_told():
     words = [sys.executable, "-c", "raise SystemExit(3)"]
     with pytest.raises(FdchError, match="did not start"), ServerProcess(words, "/"):
         pass
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"sizes": (0,)}, {"seconds": 0}, {"requests": -1}, {"kind": "given"}]
-)
-def test_what_cannot_be_measured_is_refused(wrong):
-    with pytest.raises(SettingError):
-        Sizes(**wrong)
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from fdch.bench.training import (
     TrainingSizes,
     training_benchmark,
 )
-from fdch.errors import SettingError
 from fdch.progress import Update
 
 TINY = TrainingSizes(pairs=300, image_width=40, words=120, bits=8, epochs=3, repeats=2)
@@ -41,9 +40,3 @@ def test_each_turn_has_its_ratio(measured):
     expected = [b / a for a, b in zip(own, other, strict=True)]
     assert result["peer"]["ratio"]["all"] == expected
     assert [update.done for update in told] == [1, 2, 3, 4, 5]
-
-
-@pytest.mark.parametrize("wrong", [{"epochs": 1}, {"repeats": 0}])
-def test_too_little_to_measure_is_refused(wrong):
-    with pytest.raises(SettingError, match="needs two epochs"):
-        TrainingSizes(**wrong)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fdch.cli.bench_hostile import require_refused, table
-from fdch.cli.groups import Failure
+from fdch.cli.bench.hostile import require_refused, table
+from fdch.cli.shared.groups import Failure
 
 pytestmark = pytest.mark.integration
 

@@ -4,9 +4,6 @@ import json
 
 import pytest
 
-from fdch.bench.index_folder import FolderSizes
-from fdch.errors import SettingError
-
 pytestmark = pytest.mark.integration
 
 SMALL = ("--codes", 3000, "--items", 40, "--repeats", 1, "-k", 5)
@@ -29,8 +26,3 @@ def test_json_counts_what_was_made(fdch, tmp_path):
         items["filtered_search_seconds"].keys()
     )
     assert not list(tmp_path.iterdir())
-
-
-def test_sizes_below_one_are_refused():
-    with pytest.raises(SettingError, match="1 or more"):
-        FolderSizes(codes=0)

@@ -34,7 +34,16 @@ def test_json_is_the_benchmarks_document(fdch):
 
 def test_codes_of_a_run_are_repeated(fdch, tmp_path):
     codes = np.random.default_rng(0).integers(0, 256, (9, 4), dtype=np.uint8)
-    np.savez(tmp_path / "codes.npz", image=codes, bits=np.int64(32))
+    np.savez(
+        tmp_path / "codes.npz",
+        ids=np.arange(9).astype(np.str_),
+        image=codes,
+        text=codes,
+        has_image=np.ones(9, dtype=bool),
+        has_text=np.ones(9, dtype=bool),
+        bits=np.int64(32),
+        fingerprint=np.str_("a" * 64),
+    )
     options = ("--codes", tmp_path / "codes.npz", "--batches", 1, "--parts", "scan")
     shown = fdch("bench", "search", *SMALL, *options).stdout
     assert "2,000 given, 32 bits" in shown
@@ -47,7 +56,7 @@ def test_codes_of_a_run_are_repeated(fdch, tmp_path):
         ("--parts", "all", "scan, compacted"),
         ("--batches", "0", "1 or more"),
         ("--bits", "13", "whole bytes"),
-        ("--codes", "nothing.npz", "fdch encode"),
+        ("--codes", "nothing.npz", "there is no file of codes"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(fdch, option, value, said):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fdch.cli.bench_encode import table as encode_table
-from fdch.cli.bench_serve import table
+from fdch.cli.bench.encode import table as encode_table
+from fdch.cli.bench.serve import table
 
 pytestmark = pytest.mark.integration
 

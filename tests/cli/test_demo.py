@@ -11,8 +11,8 @@ from PIL import Image
 
 from fdch.cli import serve
 from fdch.cli.demo import MARKER
-from fdch.cli.demo_serve import free_port, open_page, serve_demo
-from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.serve import free_port, open_page, serve_demo
+from fdch.cli.shared.progress_lines import ProgressPrinter
 from fdch.errors import RunError
 from fdch.retrieval.index import Index
 from fdch.retrieval.searcher import Searcher
@@ -117,7 +117,7 @@ def test_a_demo_that_has_not_learned_leaves_nothing(
     out = tmp_path / "demo"
     if is_there:
         out.mkdir()
-    monkeypatch.setattr("fdch.cli.data_notes.tell_parts", lambda *_: None)
+    monkeypatch.setattr("fdch.cli.demo.note_parts", lambda *_: None)
     monkeypatch.setattr("fdch.runs.pipeline.train_run", stop)
     result = fdch("demo", "--data", on_features.data, "--out", out)
     assert result.exit_code == (130 if error is KeyboardInterrupt else 1)
@@ -182,7 +182,7 @@ def test_serving_takes_the_demos_index(fdch, tiny, tmp_path, monkeypatch):
 def test_the_page_is_opened_on_a_terminal_alone(monkeypatch, tmp_path):
     opened: list[str] = []
     invoked: list[dict[str, object]] = []
-    monkeypatch.setattr("fdch.cli.demo_serve.open_page", opened.append)
+    monkeypatch.setattr("fdch.cli.serve.open_page", opened.append)
     monkeypatch.setattr(serve, "command", lambda **options: invoked.append(options))
     with click.Context(click.Command("demo")):
         serve_demo(tmp_path, 0)

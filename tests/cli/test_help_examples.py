@@ -6,7 +6,7 @@ import click
 import pytest
 
 from fdch.cli import cli
-from fdch.cli.groups import LazyGroup
+from fdch.cli.shared.groups import LazyGroup
 
 ORDER = (
     ("methods",),

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fdch.cli.index_info import shown
+from fdch.cli.index.info import shown
 from fdch.data.pairs import PairedSet
 from fdch.errors import IndexFolderError, StoreAway
 from fdch.index.milvus import MilvusStore

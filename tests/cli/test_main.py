@@ -11,7 +11,7 @@ import torch
 import fdch.cli
 from fdch import __version__
 from fdch.cli import COMMANDS, cli
-from fdch.cli.groups import LazyGroup
+from fdch.cli.shared.groups import LazyGroup
 from fdch.errors import FdchError
 
 BITS_AND_SEED = ("--set", "seed=1", "--set", "bits=8")

@@ -1,12 +1,20 @@
 """What is printed, and how."""
 
+import json
 import os
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdch.cli.output import count, plain, require_place, say
+from fdch.cli.shared.output import (
+    count,
+    plain,
+    report,
+    require_place,
+    say,
+    show_some,
+)
 from fdch.errors import RunError
 
 
@@ -33,6 +41,19 @@ def test_counts_agree_with_their_noun():
     assert count(1, "pair") == "1 pair"
     assert count(1234, "pair") == "1,234 pairs"
     assert count(0, "query", "queries") == "0 queries"
+
+
+def test_of_many_the_first_ten_are_shown_and_the_others_counted():
+    assert show_some(["a", "b"], str.upper) == ["A", "B"]
+    shown = show_some(list(range(2010)), str, "more rows")
+    assert shown == [*map(str, range(10)), "and 2,000 more rows"]
+
+
+def test_a_report_is_either_json_or_lines(capsys):
+    report({"items": 1}, True, "one item")
+    assert json.loads(capsys.readouterr().out) == {"items": 1}
+    report({"items": 1}, False, "one item", "in all")
+    assert capsys.readouterr().out == "one item\nin all\n"
 
 
 def test_a_file_needs_a_folder_to_lie_in(tmp_path):

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from fdch.cli.progress_lines import ProgressPrinter, duration, figures, pace
+from fdch.cli.shared.progress_lines import ProgressPrinter, duration, figures, pace
 from fdch.progress import Update
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.shared.progress_lines import ProgressPrinter
 from fdch.runs.run import open_run
 from fdch.runs.run_files import STATE
 from fdch.training.checkpoints import Checkpoints
@@ -283,7 +283,7 @@ def test_training_interrupted_before_anything_was_learned_leaves_nothing(
 SIGNALLED = """
 import signal
 from fdch.cli import main
-from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.shared.progress_lines import ProgressPrinter
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored here
 tell = ProgressPrinter.__call__

@@ -4,7 +4,7 @@ import click
 import pytest
 
 from fdch.cli import cli
-from fdch.cli.values import Addresses, Count
+from fdch.cli.shared.options import Count, check_addresses
 
 
 def counts():
@@ -29,7 +29,9 @@ def test_a_benchmark_refuses_too_small_a_number(fdch, name, option, least):
     assert message in result.stderr
 
 
-@pytest.mark.parametrize("name", ["evaluate", "index", "methods", "rerank", "serve"])
+@pytest.mark.parametrize(
+    "name", ["evaluate", "index", "methods", "rerank", "search", "serve"]
+)
 def test_all_sizes_of_a_benchmark_are_counts(name):
     bench = cli.get_command(click.Context(cli), "bench")
     assert isinstance(bench, click.Group)
@@ -69,7 +71,7 @@ def test_a_proxy_is_named_by_its_address(fdch, address):
 
 def test_addresses_and_networks_are_taken():
     for given in ("127.0.0.1", "::1", "10.0.0.0/8, 192.168.1.2"):
-        assert Addresses().convert(given, None, None) == given
+        assert check_addresses(given) == given
 
 
 def test_pictures_are_not_kept_in_a_file(fdch):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fdch import Client, Index
-from fdch.bench.raw_requests import READ, WRITE, picture_bytes
+from fdch.bench.serving.raw_requests import READ, WRITE, picture_bytes
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.tokens import Right, Tokens
 from fdch.service.service import Service

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 from tests.service.running import READ, TOKENS, WRITE, running
 
-from fdch.bench.hostile_pictures import JPEG, PNG
-from fdch.bench.hostile_requests import HOSTILE
-from fdch.bench.raw_requests import request, search, send
+from fdch.bench.hostile.pictures import JPEG, PNG
+from fdch.bench.hostile.requests import HOSTILE
+from fdch.bench.serving.raw_requests import request, search, send
 from fdch.service.http.limits import ServiceLimits
 
 PATIENCE = 60

@@ -14,20 +14,15 @@ KINDS: tuple[Kind, ...] = ("random", "clustered")
 CENTRES = 1000
 FLIPPED = 0.1  # share of bits that differ from the centre
 NOISE = 0.02  # share of bits flipped where given codes are repeated
-PRECISION = 16  # binary digits of these shares
-WORDS_AT_A_TIME = 1 << 22
+CODES_AT_A_TIME = 1 << 17
 
 
 @dataclass(frozen=True)
 class Source:
     """Where codes come from.
 
-    Args:
-        kind: "random"; "clustered", around 1,000 centres, a tenth of the bits
-            flipped; "given", some codes over and over, a fiftieth flipped.
-        bits: Length of the codes.
-        seed: Of centres and codes.
-        given: Codes to repeat.
+    "random" codes; "clustered" ones around 1,000 centres, a tenth of the bits
+    flipped; "given" ones over and over, a fiftieth flipped.
     """
 
     kind: Kind
@@ -38,9 +33,8 @@ class Source:
     def __post_init__(self) -> None:
         if self.bits % 8:
             raise SettingError(f"codes of {self.bits} bits are not whole bytes.")
-        if self.kind == "given" and (
-            self.given is None or self.given.bits != self.bits
-        ):
+        has_given = self.given is not None and self.given.bits == self.bits
+        if self.kind == "given" and not has_given:
             raise SettingError(f"no codes of {self.bits} bits were given.")
 
     def draw(self, number: int, purpose: int) -> Codes:
@@ -53,11 +47,11 @@ class Source:
         share = FLIPPED if self.kind == "clustered" else NOISE
         centres = self._centres()
         packed = np.empty((number, width), dtype=np.uint8)
-        step = max(1, WORDS_AT_A_TIME * 8 // width)
-        for start in range(0, number, step):
-            some = packed[start : start + step]
+        for start in range(0, number, CODES_AT_A_TIME):
+            some = packed[start : start + CODES_AT_A_TIME]
             some[:] = centres[rng.integers(0, len(centres), len(some))]
-            some ^= _flips(rng, some.size, share).reshape(some.shape)
+            flips = rng.random((len(some), self.bits), dtype=np.float32) < share
+            some ^= np.packbits(flips, axis=1)
         return Codes(packed, self.bits)
 
     def _centres(self) -> NDArray[np.uint8]:
@@ -65,20 +59,3 @@ class Source:
             return self.given.packed
         rng = np.random.default_rng([self.seed, 0])
         return rng.integers(0, 256, (CENTRES, self.bits // 8), dtype=np.uint8)
-
-
-def _flips(rng: np.random.Generator, size: int, share: float) -> NDArray[np.uint8]:
-    """Draw bytes whose bits are set with a probability, many bits at a time.
-
-    Going through the binary digits of the probability from the last, a set digit
-    takes it half way to 1 and a clear one half way to 0.
-    """
-    digits = round(share * (1 << PRECISION))
-    words = np.zeros(-(-size // 8), dtype=np.uint64)
-    for digit in range(PRECISION):
-        drawn = rng.integers(0, 1 << 64, words.size, dtype=np.uint64)
-        if digits >> digit & 1:
-            words |= drawn
-        else:
-            words &= drawn
-    return words.view(np.uint8)[:size]

@@ -1,15 +1,13 @@
 """How long one text and one picture take to encode, by torch and by ONNX Runtime."""
 
 import io
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from fdch.bench.timing import take_turns
-from fdch.data.texts import Vocabulary
+from fdch.bench.timing import repeat, take_turns
 from fdch.retrieval.encoders import export_queries
 from fdch.retrieval.queries import Encoder, encode_image_queries, encode_text_queries
 from fdch.runs.run import Run
@@ -28,46 +26,39 @@ def encoder_speed(
 
     Returns:
         For each side milliseconds of an item, and how many times ONNX Runtime is
-        faster: plain numbers, lists and dictionaries.
+        faster. A picture is a photo of usual size, its decoding included.
     """
     method, exported = run.method, export_queries(run)
     found: dict[str, Any] = {"method": run.name, "bits": method.bits}
-    for side, make, calls in (
-        ("text", _text_call, TEXT_CALLS),
-        ("picture", _picture_call, PICTURE_CALLS),
-    ):
-        fast, plain = make(exported, context), make(method, context)
-        if fast is None or plain is None:
-            continue
-        turns = take_turns(_repeat(fast, calls), _repeat(plain, calls), repeats)
-        found[side] = {
-            "onnx_milliseconds": 1000 * turns["ours_seconds"]["median"] / calls,
-            "torch_milliseconds": 1000 * turns["peer_seconds"]["median"] / calls,
-            "ratio": turns["ratio"],
-        }
+    vocabulary = method.inputs.vocabulary
+    if vocabulary is not None:
+        texts = [" ".join(vocabulary.words[:WORDS])]
+
+        def encode_text(encoder: Encoder, call: int) -> None:
+            encode_text_queries(encoder, texts)
+
+        found["text"] = _time(encode_text, exported, method, TEXT_CALLS, repeats)
+    if method.inputs.image_network != READY:
+        pixels = np.random.default_rng(0).integers(0, 256, PHOTO, dtype=np.uint8)
+        content = io.BytesIO()
+        Image.fromarray(pixels).save(content, "JPEG")
+
+        def encode_picture(encoder: Encoder, call: int) -> None:
+            encode_image_queries(encoder, [content.getvalue()], context)
+
+        found["picture"] = _time(
+            encode_picture, exported, method, PICTURE_CALLS, repeats
+        )
     return found
 
 
-def _text_call(encoder: Encoder, context: Context) -> Callable[[], object] | None:
-    known: Vocabulary | None = encoder.inputs.vocabulary
-    if known is None:
-        return None
-    return partial(encode_text_queries, encoder, [" ".join(known.words[:WORDS])])
-
-
-def _picture_call(encoder: Encoder, context: Context) -> Callable[[], object] | None:
-    """Encode a photo of usual size, its decoding included."""
-    if encoder.inputs.image_network == READY:
-        return None
-    pixels = np.random.default_rng(0).integers(0, 256, PHOTO, dtype=np.uint8)
-    content = io.BytesIO()
-    Image.fromarray(pixels).save(content, "JPEG")
-    return partial(encode_image_queries, encoder, [content.getvalue()], context)
-
-
-def _repeat(call: Callable[[], object], times: int) -> Callable[[], None]:
-    def calls() -> None:
-        for _ in range(times):
-            call()
-
-    return calls
+def _time(
+    encode: Any, exported: Encoder, method: Encoder, calls: int, repeats: int
+) -> dict[str, Any]:
+    fast, plain = (repeat(partial(encode, each), calls) for each in (exported, method))
+    turns = take_turns(fast, plain, repeats)
+    return {
+        "onnx_milliseconds": 1000 * turns["ours_seconds"]["median"] / calls,
+        "torch_milliseconds": 1000 * turns["peer_seconds"]["median"] / calls,
+        "ratio": turns["ratio"],
+    }

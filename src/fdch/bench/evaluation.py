@@ -5,9 +5,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.bench.timing import seconds, spread
+from fdch.bench.timing import ratio, seconds, spread
 from fdch.codes import Codes, binarize
-from fdch.errors import SettingError
 from fdch.evaluation.histograms import distance_histograms, engine_name
 from fdch.evaluation.metrics import average_precision
 from fdch.evaluation.scoring import score
@@ -31,14 +30,11 @@ class Workload(NamedTuple):
         codes, labels = self.query_codes[:number], self.query_labels[:number]
         return self._replace(query_codes=codes, query_labels=labels)
 
-    def as_floats(self) -> tuple[Floats, Floats, Floats, Floats]:
+    def as_floats(self) -> list[Floats]:
         """Give signs and labels as float32, on which the loop is quickest."""
-        return (
-            self.query_codes.signs().astype(np.float32),
-            self.database_codes.signs().astype(np.float32),
-            self.query_labels.astype(np.float32),
-            self.database_labels.astype(np.float32),
-        )
+        signs = self.query_codes.signs(), self.database_codes.signs()
+        arrays = (*signs, self.query_labels, self.database_labels)
+        return [array.astype(np.float32) for array in arrays]
 
 
 def evaluate_benchmark(
@@ -55,26 +51,10 @@ def evaluate_benchmark(
     """Time a full evaluation of one direction against a loop of sorts.
 
     Ours gives expected, best, worst and database-order mAP, precision at k, NDCG
-    and the lookup curve; the loop gives one mAP in whatever order the sort leaves.
-    The two take turns.
-
-    Args:
-        queries: Queries; the defaults are the size of NUS-WIDE.
-        database: Items they are compared with.
-        bits: Length of the random codes.
-        labels: Classes; each item has one or more of them, at random.
-        repeats: Turns of each side.
-        loop_queries: Queries the loop is timed on, its time scaled up to all;
-            None for all of them.
-        seed: Seed of codes and labels.
-        progress: Called after each turn.
-
-    Returns:
-        Seconds of each turn, their ratio, peak memory, and how far the answers
-        of the two agree: plain numbers, lists and dictionaries.
+    and the lookup curve; the loop gives one mAP in whatever order the sort leaves,
+    timed on `loop_queries` of the queries, its time scaled up to all. The two take
+    turns. The default sizes are those of NUS-WIDE.
     """
-    if min(queries, database, bits, labels, repeats, loop_queries or 1) < 1:
-        raise SettingError("sizes and repeats of a benchmark must be 1 or more.")
     work = _workload(np.random.default_rng(seed), queries, database, bits, labels)
     floats = work.as_floats()
     timed = min(loop_queries or queries, queries)
@@ -87,7 +67,6 @@ def evaluate_benchmark(
         loop_time = seconds(lambda: sorting_loop(*floats, number=timed))
         loop.append(loop_time * queries / timed)
         progress(Update("evaluation benchmark", turn + 1, repeats, "turn"))
-    ratios = [theirs / own for theirs, own in zip(loop, ours, strict=True)]
     return {
         "benchmark": "evaluate",
         "queries": queries,
@@ -101,7 +80,7 @@ def evaluate_benchmark(
         "loop_seconds": spread(loop),
         "loop_queries": timed,
         "loop_scaled": timed < queries,
-        "ratio": spread(ratios),
+        "ratio": ratio(loop, ours),
         "peak_memory_bytes": {
             "before": before,
             "after_ours": after_ours,
@@ -150,9 +129,8 @@ def _workload(
         drawn[np.arange(items), rng.integers(0, labels, items)] = 1
         return drawn
 
-    return Workload(
-        codes(queries), codes(database), classes(queries), classes(database)
-    )
+    drawn = codes(queries), codes(database)
+    return Workload(*drawn, classes(queries), classes(database))
 
 
 def _agreement(work: Workload, number: int, seed: int) -> dict[str, Any]:
@@ -182,9 +160,8 @@ def _break_ties(rng: np.random.Generator, bits: int) -> Workload:
     queries = np.repeat([[-1], [1]], 10, axis=0) * np.ones((1, bits))
     query_labels = rng.integers(0, 2, (20, 6), dtype=np.uint8)
     database_labels = rng.integers(0, 2, (bits + 1, 6), dtype=np.uint8)
-    return Workload(
-        binarize(queries), binarize(database), query_labels, database_labels
-    )
+    signs = binarize(queries), binarize(database)
+    return Workload(*signs, query_labels, database_labels)
 
 
 def _difference(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float:

@@ -11,7 +11,6 @@ import numpy as np
 
 from fdch.bench.clustered_codes import Source
 from fdch.bench.timing import seconds, spread
-from fdch.errors import SettingError
 from fdch.index.conditions import parse_condition
 from fdch.index.search.lookup import warm
 from fdch.index.storage.folder import CodeFolder
@@ -28,16 +27,7 @@ CONDITIONS = ("shop=7", "label=dog", "price<50", "price>=500", "shop!=7")
 
 @dataclass(frozen=True)
 class FolderSizes:
-    """What is measured.
-
-    Args:
-        codes: Codes with running numbers for ids.
-        items: Items with a text, a picture's path, a label and two columns.
-        bits: Length of the codes.
-        k: Answers to a query.
-        repeats: How often searches, openings and filters are timed.
-        seed: Of the codes.
-    """
+    """What is measured, and how often searches, openings and filters are timed."""
 
     codes: int = 10_000_000
     items: int = 100_000
@@ -46,24 +36,21 @@ class FolderSizes:
     repeats: int = 5
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        if min(self.codes, self.items, self.k, self.repeats) < 1:
-            raise SettingError("sizes of a benchmark must be 1 or more.")
-
 
 def folder_benchmark(
     sizes: FolderSizes, place: Path | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
     """Make two indexes below a place, the usual one for what is temporary if none."""
     warm(sizes.bits)
-    with tempfile.TemporaryDirectory(dir=place) as folder:
-        codes = _bare_codes(Path(folder) / "codes", sizes, progress)
-    with tempfile.TemporaryDirectory(dir=place) as folder:
-        items = _whole_items(Path(folder) / "items", sizes, progress)
-    return {"bits": sizes.bits, "k": sizes.k, "codes": codes, "items": items}
+    found: dict[str, Any] = {"bits": sizes.bits, "k": sizes.k}
+    for name, measure in (("codes", _bare_codes), ("items", _whole_items)):
+        with tempfile.TemporaryDirectory(dir=place) as folder:
+            found[name] = measure(Path(folder) / name, sizes, progress)
+    return found
 
 
 def _bare_codes(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str, Any]:
+    """Measure codes whose ids are running numbers."""
     source = Source("random", sizes.bits, sizes.seed)
     taken = 0.0
     with CodeFolder.create(path, sizes.bits, MODEL) as folder:
@@ -74,35 +61,32 @@ def _bare_codes(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str,
         taken += seconds(folder.close)
     del codes
     queries = source.draw(max(100, sizes.repeats), 0)
-
-    def open_and_close() -> None:
-        CodeFolder.open(path).close()
-
-    opening = spread([seconds(open_and_close) for _ in range(sizes.repeats)])
+    turns = range(sizes.repeats)
+    opening = [seconds(lambda: CodeFolder.open(path).close()) for _ in turns]
     forget_peak_memory()
     with CodeFolder.open(path) as folder:
         first = seconds(partial(folder.nearest, queries[:1], sizes.k))
         single = [
             seconds(partial(folder.nearest, queries[row : row + 1], sizes.k))
-            for row in range(sizes.repeats)
+            for row in turns
         ]
         batch = seconds(partial(folder.nearest, queries[:100], sizes.k))
-    row_bytes = sizes.codes * (sizes.bits // 8)
     held = peak_memory()
     return {
         "number": sizes.codes,
         "create_seconds": taken,
-        "open_seconds": opening,
+        "open_seconds": spread(opening),
         "first_search_seconds": first,
         "search_seconds": spread(single),
         "search_100_seconds": batch,
         "disk_bytes_a_code": _bytes(path) / sizes.codes,
         "peak_memory_bytes": held,
-        "memory_over_codes": held / row_bytes if held else None,
+        "memory_over_codes": held / (sizes.codes * sizes.bits // 8) if held else None,
     }
 
 
 def _whole_items(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str, Any]:
+    """Measure items with a text, a picture's path, a label and two columns."""
     source = Source("clustered", sizes.bits, sizes.seed)
     rng = np.random.default_rng(sizes.seed)
     taken = 0.0
@@ -119,7 +103,8 @@ def _whole_items(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str
         where = [parse_condition(written)]
         times: list[tuple[float, float]] = []
         for row in range(sizes.repeats):
-            with CodeFolder.open(path) as folder:  # anew: a filter's answer is kept
+            # opened again: a filter's answer is kept
+            with CodeFolder.open(path) as folder:
                 search = partial(folder.nearest, queries[row : row + 1], sizes.k, where)
                 times.append((seconds(search), seconds(search)))
         first[written], again[written] = map(spread, zip(*times, strict=True))

@@ -32,35 +32,26 @@ def measure_cost(
 ) -> dict[str, Any]:
     """Fit a method on made-up pairs and encode others.
 
-    Args:
-        method: The method's name.
-        bits: Length of the codes.
-        pairs: Pairs to fit on.
-        workload: What the pairs are like.
-        encode: Pairs to encode whole: to unified codes, where the method has
-            them, else to codes of both sides.
-        sample: Pairs to encode by one side alone, where `encode` does not.
-
-    Returns:
-        Seconds of fitting, the most memory held until then, and encoding times.
+    So many pairs as `encode` says are encoded whole: to unified codes, where the
+    method has them, else to codes of both sides; `sample` pairs by one side alone,
+    where that is not done yet.
     """
     made = methods.load(method)(bits=bits)
     training = workload.draw(pairs)
     forget_peak_memory()
     before = peak_memory()
-    fitting = seconds(lambda: made.fit(training))
     found: dict[str, Any] = {
         "pairs": pairs,
-        "fit_seconds": fitting,
+        "fit_seconds": seconds(lambda: made.fit(training)),
         "memory_before_bytes": before,
         "peak_memory_bytes": peak_memory(),
     }
     if encode:
-        found["encoding"] = _encoding(made, workload, encode, sample)
+        found["encoding"] = _encode(made, workload, encode, sample)
     return found
 
 
-def _encoding(
+def _encode(
     method: HashMethod, workload: Workload, encode: int, sample: int
 ) -> dict[str, Any]:
     """Time encoding alone: drawing the pairs is not counted."""
@@ -68,9 +59,10 @@ def _encoding(
         "image": lambda pairs: method.encode_images(pairs.images),
         "text": lambda pairs: method.encode_texts(pairs.texts),
     }
+    whole = list(sides)
     if method.about.unified:
         sides["unified"] = method.encode_pairs
-    whole = [side for side in sides if side == "unified"] or list(sides)
+        whole = ["unified"]
     numbers = {side: encode if side in whole else sample for side in sides}
     spent = dict.fromkeys(sides, 0.0)
     most = max(numbers.values())
@@ -89,17 +81,12 @@ def _encoding(
     }
 
 
-def main() -> None:
-    """Measure the task in the first argument."""
+if __name__ == "__main__":
     logging.disable(logging.WARNING)  # made-up data has no one to be warned
     task = json.loads(sys.argv[1])
     task["workload"] = Workload(**task["workload"])
     try:
-        found = measure_cost(**task)
+        figures = measure_cost(**task)
     except FdchError as problem:
-        found = {"failed": str(problem)}
-    json.dump(found, sys.stdout)
-
-
-if __name__ == "__main__":
-    main()
+        figures = {"failed": str(problem)}
+    json.dump(figures, sys.stdout)

@@ -24,67 +24,41 @@ from fdch.reproduction.recipe import label
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# the database of NUS-WIDE, which one method at least encodes in full: its lassos
-# make it the slowest
-DATABASE = 184_577
-IN_FULL = ("lssh",)
+IN_FULL = ("lssh",)  # its lassos make it the slowest: it encodes all pairs
 SAMPLE = 8192
 MEASURE = (sys.executable, "-m", "fdch.bench.method_cost")
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is measured.
+    """What is measured: pairs to fit on and to encode, further numbers to fit on.
 
-    Args:
-        pairs: Pairs that methods are fitted on.
-        bits: Length of the codes.
-        encode: Pairs that are encoded, or to which a smaller number is scaled.
-        scaling: Further numbers of pairs to fit on.
-        workload: What the pairs are like.
+    Methods that encode fewer than `encode_pairs` have their times scaled up; the
+    default is the database of NUS-WIDE.
     """
 
     pairs: int = 5000
     bits: int = 64
-    encode: int = DATABASE
-    scaling: tuple[int, ...] = ()
+    encode_pairs: int = 184_577
+    scaling: Sequence[int] = ()
     workload: Workload = field(default_factory=Workload)
-
-    def check(self) -> None:
-        """Refuse sizes that cannot be measured."""
-        numbers = (self.pairs, self.bits, self.encode, *self.scaling)
-        numbers += (self.workload.image_width, self.workload.words)
-        if min(numbers) < 1:
-            raise SettingError("sizes of a benchmark must be 1 or more.")
 
 
 def shallow_methods() -> list[str]:
     """List the methods that train no network."""
-    return [
-        name
-        for name in methods.names()
-        if not issubclass(methods.load(name), DeepMethod)
-    ]
+    names = methods.names()
+    return [name for name in names if not issubclass(methods.load(name), DeepMethod)]
 
 
 def methods_benchmark(
     sizes: Sizes, chosen: Sequence[str] | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Measure methods one after the other, each in a process of its own.
-
-    Args:
-        sizes: How much to measure.
-        chosen: Which methods; None for all shallow ones.
-        progress: Called after each measurement.
-
-    Returns:
-        Figures by method: plain numbers, lists and dictionaries.
-    """
-    sizes.check()
+    """Measure methods, all shallow ones if none are chosen, each in its own process."""
     names = shallow_methods() if chosen is None else list(chosen)
     for name in names:
         methods.load(name)  # refuses unknown ones before any work
-    tasks = [(name, number) for name in names for number in _numbers(sizes)]
+    numbers = sorted({sizes.pairs, *sizes.scaling})
+    tasks = [(name, number) for name in names for number in numbers]
     found: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in names}
     progress(Update("methods", 0, len(tasks), "measurement"))
     for done, (name, number) in enumerate(tasks, start=1):
@@ -94,7 +68,7 @@ def methods_benchmark(
         "benchmark": "methods",
         "pairs": sizes.pairs,
         "bits": sizes.bits,
-        "encode_pairs": sizes.encode,
+        "encode_pairs": sizes.encode_pairs,
         **asdict(sizes.workload),
         "methods": {name: _describe(found[name], sizes) for name in names},
     }
@@ -112,26 +86,21 @@ def exponent(seconds: Mapping[int, float]) -> float | None:
     return float(np.polyfit(*logs, 1)[0])
 
 
-def _numbers(sizes: Sizes) -> list[int]:
-    return sorted({sizes.pairs, *sizes.scaling})
-
-
 def _measure(name: str, number: int, sizes: Sizes) -> dict[str, Any]:
-    is_main = number == sizes.pairs
-    encode = sizes.encode if name in IN_FULL else min(SAMPLE, sizes.encode)
     task = {
         "method": name,
         "bits": sizes.bits,
         "pairs": number,
         "workload": asdict(sizes.workload),
-        "encode": encode if is_main else 0,
-        "sample": min(SAMPLE, sizes.encode) if is_main else 0,
     }
-    environment = {"OMP_WAIT_POLICY": "passive", **os.environ}
+    if number == sizes.pairs:
+        some = min(SAMPLE, sizes.encode_pairs)
+        encode = sizes.encode_pairs if name in IN_FULL else some
+        task |= {"encode": encode, "sample": some}
     ended = subprocess.run(
         [*MEASURE, json.dumps(task)],
         stdout=subprocess.PIPE,
-        env=environment,
+        env={"OMP_WAIT_POLICY": "passive", **os.environ},
         check=False,
     )
     if ended.returncode:
@@ -146,27 +115,15 @@ def _describe(found: Mapping[int, dict[str, Any]], sizes: Sizes) -> dict[str, An
     if (encoding := main.get("encoding")) is not None:
         for side in encoding["sides"].values():
             side["pairs_per_second"] = side["pairs"] / max(side["seconds"], 1e-9)
-        encoding["is_scaled"] = encoding["pairs"] < sizes.encode
-        share = sizes.encode / encoding["pairs"]
-        encoding["seconds_for_all"] = encoding["seconds"] * share
-    fits = {
-        number: figures["fit_seconds"]
-        for number, figures in found.items()
-        if "fit_seconds" in figures
+        encoding["is_scaled"] = encoding["pairs"] < sizes.encode_pairs
+        scale = sizes.encode_pairs / encoding["pairs"]
+        encoding["seconds_for_all"] = encoding["seconds"] * scale
+    scaling: dict[str, Any] = {
+        key: {str(number): one[key] for number, one in found.items() if key in one}
+        for key in ("fit_seconds", "peak_memory_bytes")
     }
-    peaks = {
-        number: figures["peak_memory_bytes"]
-        for number, figures in found.items()
-        if "peak_memory_bytes" in figures
-    }
-    return {
-        **main,
-        "scaling": {
-            "fit_seconds": {str(number): seconds for number, seconds in fits.items()},
-            "peak_memory_bytes": {str(number): peak for number, peak in peaks.items()},
-            "exponent": exponent(fits),
-        },
-    }
+    fits = {int(number): time for number, time in scaling["fit_seconds"].items()}
+    return {**main, "scaling": {**scaling, "exponent": exponent(fits)}}
 
 
 def write_scaling_plot(path: Path, result: dict[str, Any]) -> None:
@@ -196,19 +153,17 @@ def draw_scaling(figure: "Figure", result: dict[str, Any]) -> None:
     axes = figure.add_subplot()
     ticks: set[int] = set()
     for method, found in result["methods"].items():
-        seconds = {
-            int(number): value
-            for number, value in found["scaling"]["fit_seconds"].items()
-        }
-        if not seconds:
+        scaling = found["scaling"]
+        numbers = [int(number) for number in scaling["fit_seconds"]]
+        if not numbers:
             continue
-        ticks |= set(seconds)
+        ticks |= set(numbers)
         marker, dashes, colour, is_filled = style_of(method)
-        grown = found["scaling"]["exponent"]
+        grown = scaling["exponent"]
         growth = "" if grown is None else f"  n$^{{{grown:.1f}}}$"
         axes.plot(
-            list(seconds),
-            list(seconds.values()),
+            numbers,
+            list(scaling["fit_seconds"].values()),
             color=colour,
             linestyle=dashes,
             linewidth=1.4,

@@ -5,7 +5,7 @@ written out. First weights and batches are ours, so that both sides must come to
 the same losses where nothing is dropped.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from fdch.networks.head import ImageHead, Standardization
 from fdch.networks.text import TextNetwork
 from fdch.objectives.neighbours import SCALE, neighbour_share
 from fdch.objectives.pairwise import log_odds
+from fdch.progress import Progress, Update
 from fdch.training.loop import Schedule
 from fdch.training.randomness import derive_seed, private_randomness
 
@@ -27,13 +28,7 @@ Settings = Mapping[str, Any]
 
 
 class PlainNetwork(nn.Module):
-    """Image, text and fusion network of stage 1.
-
-    Args:
-        features: Number of image features.
-        words: Number of words.
-        settings: Those of FDCH.
-    """
+    """Image, text and fusion network of stage 1, with the settings of FDCH."""
 
     def __init__(self, features: int, words: int, settings: Settings) -> None:
         super().__init__()
@@ -61,8 +56,9 @@ def plain_stage_one(
     labels: NDArray[np.uint8],
     settings: Settings,
     device: torch.device,
-) -> Iterator[float]:
-    """Train, and give the mean loss of each epoch when the epoch is over.
+    progress: Progress,
+) -> None:
+    """Train, and report the mean loss of each epoch when the epoch is over.
 
     Args:
         images: Features, (n, features).
@@ -70,13 +66,21 @@ def plain_stage_one(
         labels: 0 or 1, (n, classes).
         settings: Those of FDCH, with its default optimizer and reduction.
         device: Where to train.
+        progress: Called after each epoch.
     """
     standardize = Standardization(images.shape[1]).fit(images)
     X = standardize(torch.tensor(images)).to(device)
     T = torch.from_numpy(texts.toarray().astype(np.float32)).to(device)
     Y = torch.from_numpy(labels.astype(np.float32)).to(device)
     network = _first_network(X.shape[1], T.shape[1], settings).to(device)
-    schedule = _schedule(settings)
+    schedule = Schedule(
+        settings["stage_one_epochs"],
+        settings["batch_size"],
+        settings["learning_rate"],
+        settings["final_learning_rate"],
+        settings["weight_decay"],
+        settings["optimizer"],
+    )
     optimizer = torch.optim.AdamW(
         network.parameters(),
         lr=settings["learning_rate"],
@@ -89,7 +93,8 @@ def plain_stage_one(
         optimizer.param_groups[0]["lr"] = schedule.rate(epoch)
         with private_randomness(device, settings["seed"], "stage 1", epoch):
             loss = _run_epoch(network, optimizer, (X, T, Y, H), settings)
-        yield float(loss)
+        values = {"loss": float(loss)}
+        progress(Update("stage 1", epoch + 1, schedule.epochs, "epoch", values))
 
 
 def _run_epoch(
@@ -128,17 +133,6 @@ def _run_epoch(
         optimizer.step()
         total += loss.detach() * b / n
     return total
-
-
-def _schedule(settings: Settings) -> Schedule:
-    return Schedule(
-        settings["stage_one_epochs"],
-        settings["batch_size"],
-        settings["learning_rate"],
-        settings["final_learning_rate"],
-        settings["weight_decay"],
-        settings["optimizer"],
-    )
 
 
 def _first_network(features: int, words: int, settings: Settings) -> PlainNetwork:

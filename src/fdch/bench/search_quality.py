@@ -1,18 +1,19 @@
 """How good a run's search is: with and without re-ranking, and as sure as it says.
 
-Asked are pairs that the run has not seen in any way: neither for training, nor for
-validation, nor as the queries that `fdch evaluate` scores. They are searched in
+Queries are pairs that the run has not seen in any way: neither for training, nor
+for validation, nor as the queries that `fdch evaluate` scores. They are searched in
 the other such pairs.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import binarize, hamming_distances, weighted_distances
-from fdch.errors import DataError, SettingError
+from fdch.data.pairs import PairedSet
+from fdch.errors import DataError
 from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration import Calibration, calibration_error
 from fdch.retrieval.params import SearchParams
@@ -23,13 +24,12 @@ from fdch.training.context import PLAIN, Context
 
 TOP, LONG = 10, 100
 MIN_PAIRS = 20
-# what asks, and what is asked
+# the query's side, and what is searched
 TURNS = (("image", "pair"), ("text", "pair"), ("image", "text"), ("text", "image"))
 
 
-@dataclass(frozen=True, eq=False)
-class _Turn:
-    """One query at a time, its candidates nearest first."""
+class _Query(NamedTuple):
+    """One query beside all items of the gallery."""
 
     distances: NDArray[np.uint16]  # (gallery,)
     weighted: NDArray[np.float32]  # (gallery,)
@@ -47,48 +47,29 @@ class _Turn:
 def search_quality(
     run: Run, queries: int = 500, seed: int = 0, context: Context = PLAIN
 ) -> dict[str, Any]:
-    """Search a run's unseen pairs with some of them.
-
-    Args:
-        run: A run whose data is still where it was.
-        queries: Pairs to ask with, at most a quarter of those unseen.
-        seed: Of their choice.
-        context: Device and progress.
+    """Search a run's unseen pairs with some of them, at most a quarter.
 
     Returns:
-        Plain values: precision of the first ten, average precision of the first
-        hundred (mean over queries), and the calibration error of the first ten,
-        each without and with re-ranking; and what random codes would score.
+        Precision of the first ten, average precision of the first hundred (mean
+        over queries), and the calibration error of the first ten, each without and
+        with re-ranking; and what random codes would score.
     """
-    if queries < 1:
-        raise SettingError(f"give 1 query or more; got {queries}.")
-    known = training_facts(run)
     pairs = read_own_pairs(run, context=context)
-    rows = run.split().rows(pairs)
-    seen = np.concatenate([rows.train, rows.validation])
-    unseen = np.setdiff1d(rows.database, seen)
-    unseen = unseen[(pairs.images.present & pairs.texts.present)[unseen]]
-    unseen = unseen[pairs.labels[unseen].any(axis=1)]
-    if len(unseen) < MIN_PAIRS:
-        raise DataError(
-            f"'{known['source']}' has {len(unseen)} labelled pairs that the run has "
-            f"not seen; {MIN_PAIRS} are needed. Train on fewer: --train-pairs."
-        )
-    chosen = np.random.default_rng(seed).permutation(unseen)
-    number = min(queries, len(chosen) // 4)
-    asked, gallery = pairs[np.sort(chosen[:number])], pairs[np.sort(chosen[number:])]
-    asking = real_outputs(run.method, asked, context)
+    unseen = np.random.default_rng(seed).permutation(_unseen(run, pairs))
+    number = min(queries, len(unseen) // 4)
+    query, gallery = pairs[np.sort(unseen[:number])], pairs[np.sort(unseen[number:])]
+    outputs = real_outputs(run.method, query, context)
     codes = {
-        kind: binarize(outputs)
-        for kind, outputs in real_outputs(run.method, gallery, context).items()
+        kind: binarize(values)
+        for kind, values in real_outputs(run.method, gallery, context).items()
     }
-    relevant = asked.labels.astype(np.float32) @ gallery.labels.T.astype(np.float32) > 0
+    relevant = query.labels.astype(np.float32) @ gallery.labels.T.astype(np.float32) > 0
     turns = {}
     for side, kind in TURNS:
         if kind in codes:
-            plain = hamming_distances(binarize(asking[side]), codes[kind])
-            weighted = weighted_distances(asking[side], codes[kind])
-            each = [_Turn(*row) for row in zip(plain, weighted, relevant, strict=True)]
+            plain = hamming_distances(binarize(outputs[side]), codes[kind])
+            weighted = weighted_distances(outputs[side], codes[kind])
+            each = [*map(_Query, plain, weighted, relevant)]
             turns[f"{side}_to_{kind}"] = {
                 name: _figures(each, rerank, run.calibration, side, kind)
                 for name, rerank in (("plain", False), ("reranked", True))
@@ -99,11 +80,27 @@ def search_quality(
         "bits": run.method.bits,
         "model": run.fingerprint,
         "data": pairs.fingerprint,
-        "queries": len(asked),
+        "queries": len(query),
         "gallery": len(gallery),
         "chance": _chance(relevant),
         "turns": turns,
     }
+
+
+def _unseen(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
+    """Give the rows of whole, labelled pairs that the run has not seen."""
+    rows = run.split().rows(pairs)
+    seen = np.concatenate([rows.train, rows.validation])
+    unseen = np.setdiff1d(rows.database, seen)
+    is_whole = pairs.images.present & pairs.texts.present & pairs.labels.any(axis=1)
+    unseen = unseen[is_whole[unseen]]
+    if len(unseen) < MIN_PAIRS:
+        source = training_facts(run)["source"]
+        raise DataError(
+            f"'{source}' has {len(unseen)} labelled pairs that the run has "
+            f"not seen; {MIN_PAIRS} are needed. Train on fewer: --train-pairs."
+        )
+    return unseen
 
 
 def _chance(relevant: NDArray[np.bool_]) -> dict[str, float]:
@@ -118,7 +115,7 @@ def _chance(relevant: NDArray[np.bool_]) -> dict[str, float]:
 
 
 def _figures(
-    turns: list[_Turn],
+    queries: Sequence[_Query],
     rerank: bool,
     calibration: Calibration | None,
     side: str,
@@ -127,23 +124,21 @@ def _figures(
     precisions, averages = [], []
     said: list[float | None] = []
     true: list[bool] = []
-    for turn in turns:
-        first = turn.order(TOP, rerank)
-        precisions.append(turn.relevant[first].mean())
-        averages.append(_average(turn.relevant[turn.order(LONG, rerank)]))
+    for query in queries:
+        first = query.order(TOP, rerank)
+        precisions.append(query.relevant[first].mean())
+        averages.append(_average(query.relevant[query.order(LONG, rerank)]))
         if calibration is not None:
-            measured = (turn.weighted if rerank else turn.distances)[first]
+            measured = (query.weighted if rerank else query.distances)[first]
             kinds = [kind] * len(first)
             said += calibration.probabilities(side, kinds, measured, rerank)
-            true += turn.relevant[first].tolist()
-    is_known = bool(said) and None not in said
+            true += query.relevant[first].tolist()
+    sure = np.array(said, float) if said and None not in said else None
     return {
         f"precision_at_{TOP}": float(np.mean(precisions)),
         f"map_at_{LONG}": float(np.mean(averages)),
-        "said": float(np.mean(np.array(said, float))) if is_known else None,
-        "calibration_error": (
-            calibration_error(np.array(said, float), true) if is_known else None
-        ),
+        "said": None if sure is None else float(np.mean(sure)),
+        "calibration_error": None if sure is None else calibration_error(sure, true),
     }
 
 

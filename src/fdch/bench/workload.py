@@ -20,12 +20,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Workload:
-    """How large the made-up data is.
-
-    Args:
-        image_width: Columns of the image features.
-        words: Columns of the texts.
-        seed: Of everything drawn.
+    """How many columns the features and the texts of made-up data have.
 
     >>> pairs = Workload(image_width=32, words=50).draw(10)
     >>> pairs.images.values.shape, pairs.texts.matrix.shape

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import click
 
 from fdch import __version__
-from fdch.cli.groups import LazyGroup, RootGroup
-from fdch.cli.options import example
+from fdch.cli.shared.groups import RootGroup
+from fdch.cli.shared.options import example
 
 COMMANDS = {
     "demo": "Train, evaluate, index and search generated pictures, in minutes.",
@@ -34,6 +34,7 @@ COMMANDS = {
     modules="fdch.cli.",
     summaries=COMMANDS,
     epilog=example("fdch demo"),
+    context_settings={"show_default": True},
 )
 @click.version_option(__version__, prog_name="fdch")
 def cli() -> None:
@@ -52,11 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     logging.basicConfig(level=logging.WARNING, format="warning: %(message)s")
     for stream in (sys.stdout, sys.stderr):
-        if stream is None:
-            continue  # the shell has closed it
-        # a terminal that lacks a sign must not end the program
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if stream is not None:  # where the shell has closed it
+            # a terminal that lacks a sign must not end the program
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     cli.main(args=arguments, prog_name="fdch")
-
-
-__all__ = ["COMMANDS", "LazyGroup", "cli", "main"]

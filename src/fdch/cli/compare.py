@@ -3,32 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from fdch.cli.options import (
-    PathName,
-    example,
-    json_option,
-)
-from fdch.cli.output import note, say, say_json
+from fdch.cli.shared import options
+from fdch.cli.shared.output import note, say, say_json
 from fdch.errors import DataError, MissingFile, ProtocolMismatch
 
 if TYPE_CHECKING:
     from fdch.evaluation import Scores
-    from fdch.evaluation.tables import Table
 
-MEASURES = (
-    "map",
-    "map_stable",
-    "map_best",
-    "map_worst",
-    "precision_at_1",
-    "precision_at_10",
-    "ndcg_at_10",
-    "partner_recall_at_10",
-)
+OF_MAP = ("map", "map_stable", "map_best", "map_worst")
+OF_RANKS = ("precision_at_1", "precision_at_10", "ndcg_at_10", "partner_recall_at_10")
+MEASURES = (*OF_MAP, *OF_RANKS)
 WANTED = "a run that 'fdch evaluate' has scored, or a file of its --json"
 AS_OPTIONS = {
     "over_seeds=True": "--over-seeds",
@@ -36,13 +24,9 @@ AS_OPTIONS = {
 }
 
 
-@click.command("compare", epilog=example("fdch compare runs/first"))
+@options.command("compare", "fdch compare runs/first")
 @click.argument(
-    "runs",
-    nargs=-1,
-    required=True,
-    type=PathName(),
-    metavar="RUN_OR_SCORES...",
+    "runs", nargs=-1, required=True, type=options.PathName(), metavar="RUN_OR_SCORES..."
 )
 @click.option("--over-seeds", is_flag=True, help="Average runs of different seeds.")
 @click.option(
@@ -50,17 +34,11 @@ AS_OPTIONS = {
     is_flag=True,
     help="Allow scores made in different ways; each row then shows its own.",
 )
+@click.option("--measure", type=click.Choice(MEASURES), default="map")
 @click.option(
-    "--measure", type=click.Choice(MEASURES), default="map", show_default=True
+    "--format", "form", type=click.Choice(["text", "csv", "latex"]), default="text"
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "csv", "latex"]),
-    default="text",
-    show_default=True,
-)
-@json_option
+@options.json
 def command(
     runs: tuple[Path, ...],
     over_seeds: bool,
@@ -79,31 +57,37 @@ def command(
         raise click.UsageError("choose --json or --format, not both.")
     from fdch.evaluation import comparison
     from fdch.evaluation.paired import paired_differences, paired_table
+    from fdch.evaluation.tables import Spread
 
-    scores = [read_run(path) for path in runs]
+    scores = [_read_run(path) for path in runs]
     if not over_seeds:
-        scores = tell_apart(scores, runs)
+        scores = _name_by_path(scores, runs)
     try:
         table = comparison(
-            scores,
-            over_seeds=over_seeds,
-            allow_mixed=mixed_protocols,
-            measure=measure,
+            scores, over_seeds=over_seeds, allow_mixed=mixed_protocols, measure=measure
         )
     except ProtocolMismatch as problem:
-        raise ProtocolMismatch(_in_options(str(problem))) from None
+        message = str(problem)
+        for argument, option in AS_OPTIONS.items():
+            message = message.replace(argument, option)
+        raise ProtocolMismatch(message) from None
     differences, reasons = paired_differences(scores, measure)
     if as_json:
-        paired = {"paired": [each.to_json() for each in differences]}
-        say_json(describe(table, measure) | paired | {"not_paired": reasons})
+        rows = [
+            [asdict(cell) if isinstance(cell, Spread) else cell for cell in row]
+            for row in table.rows
+        ]
+        document = {"measure": measure, "header": list(table.header), "rows": rows}
+        paired = [each.to_json() for each in differences]
+        more = {"notes": list(table.notes), "paired": paired, "not_paired": reasons}
+        say_json(document | more)
         return
     say(getattr(table, form)().rstrip("\n"))
     if form == "text" and (differences or reasons):
-        say()
-        say(paired_table(differences, reasons))
+        say(f"\n{paired_table(differences, reasons)}")
 
 
-def read_run(path: Path) -> "Scores":
+def _read_run(path: Path) -> "Scores":
     """Read scores from a run's folder or a file, with what lies beside them."""
     from fdch.evaluation.score_files import QUERIES, SCORES, read_scores, with_queries
     from fdch.runs.run_files import DESCRIPTION
@@ -121,45 +105,22 @@ def read_run(path: Path) -> "Scores":
             f"'{file}' does not hold the scores that 'fdch evaluate' writes "
             f"({str(problem).rstrip('.')}). Give {WANTED}."
         ) from problem
-    if file.name != SCORES or not (file.parent / QUERIES).exists():
-        return scores
-    try:
-        return with_queries(scores, file.parent)
-    except DataError as problem:
-        note(f"note: {problem}")
-        return scores
+    if file.name == SCORES and (file.parent / QUERIES).exists():
+        try:
+            return with_queries(scores, file.parent)
+        except DataError as problem:
+            note(f"note: {problem}")
+    return scores
 
 
-def tell_apart(scores: list["Scores"], paths: Sequence[Path]) -> list["Scores"]:
+def _name_by_path(scores: list["Scores"], paths: Sequence[Path]) -> list["Scores"]:
     """Name runs of one method, length and split, such as of other settings, by path."""
+    if len({path.resolve() for path in paths}) < len(paths):
+        return scores  # one given twice is refused by the table
     keys = [
         (run.method, run.bits, run.protocol.seed, run.protocol.split) for run in scores
     ]
-    if len({path.resolve() for path in paths}) < len(paths):
-        return scores  # one given twice is refused by the table
     return [
         replace(run, method=f"{run.method} {path}") if keys.count(key) > 1 else run
         for run, path, key in zip(scores, paths, keys, strict=True)
     ]
-
-
-def describe(table: "Table", measure: str) -> dict[str, Any]:
-    """Give the document of `--json`."""
-    from fdch.evaluation.tables import Spread
-
-    return {
-        "measure": measure,
-        "header": list(table.header),
-        "rows": [
-            [asdict(cell) if isinstance(cell, Spread) else cell for cell in row]
-            for row in table.rows
-        ],
-        "notes": list(table.notes),
-    }
-
-
-def _in_options(message: str) -> str:
-    """Name the options of this command in place of Python's arguments."""
-    for argument, option in AS_OPTIONS.items():
-        message = message.replace(argument, option)
-    return message

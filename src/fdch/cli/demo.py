@@ -4,28 +4,25 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from fdch.cli.demo_search import PICTURES, index_and_search, say_searches
-from fdch.cli.demo_serve import serve_demo
-from fdch.cli.groups import Interrupted
-from fdch.cli.options import (
-    DataName,
-    PathName,
-    device_option,
-    example,
-    json_option,
-)
-from fdch.cli.output import note, plain, say, say_json
-from fdch.cli.progress_lines import ProgressPrinter
-from fdch.cli.serve import require_packages
-from fdch.cli.values import seed_option
+from fdch.cli.evaluate import describe
+from fdch.cli.search import table
+from fdch.cli.serve import require_packages, serve_demo
+from fdch.cli.shared import options
+from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.output import lay_out, note, note_parts, plain, say, say_json
+from fdch.cli.shared.progress_lines import show_progress
 from fdch.errors import RunError
 
 if TYPE_CHECKING:
+    from fdch.data.pairs import PairedSet
+    from fdch.data.splits import Split
+    from fdch.retrieval.results import Results
     from fdch.runs.method_scores import Evaluation
     from fdch.runs.pipeline import TrainingTask
     from fdch.runs.run import Run
@@ -33,27 +30,25 @@ if TYPE_CHECKING:
 
 MARKER = "made-by-fdch-demo"
 RUN, UNFINISHED, PAGE = "run", "run.unfinished", "report.html"
-INDEX = "index"
+INDEX, PICTURES = "index", "pictures"
 QUERIES, ANSWERS = 2, 4
+DIRECTIONS = {
+    "text_to_image": "nearest pictures to the text",
+    "image_to_text": "nearest texts to the picture",
+}
 
 
-@click.command("demo", epilog=example("fdch demo"))
-@click.option(
+@options.command("demo", "fdch demo")
+@options.path(
     "--out",
     default="demo",
-    show_default=True,
-    type=PathName(),
     help="Folder for run, index and page; an earlier demo there is replaced.",
 )
 @click.option(
-    "--data",
-    type=DataName(),
-    default="scenes",
-    show_default=True,
-    help="Data to train on.",
+    "--data", type=options.DataName(), default="scenes", help="Data to train on."
 )
-@click.option("--bits", default=32, show_default=True, help="Length of the codes.")
-@seed_option()
+@click.option("--bits", default=32, help="Length of the codes.")
+@options.seed()
 @click.option(
     "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a setting."
 )
@@ -64,11 +59,10 @@ QUERIES, ANSWERS = 2, 4
     "--port",
     type=click.IntRange(0, 65535),
     default=8000,
-    show_default=True,
     help="Port of --serve; a free one if it is taken.",
 )
-@device_option
-@json_option
+@options.device
+@options.json
 def command(
     out: Path,
     data: str,
@@ -86,47 +80,53 @@ def command(
     pictures find captions and captions find pictures, and an index of them is
     made and searched. Nothing is downloaded.
     """
-    require_own(out)
+    _require_own(out)
     if serve:
         if as_json:
             raise click.UsageError("give --serve or --json: a service prints no JSON.")
         require_packages()
+    from fdch.evaluation.score_files import save_scores
     from fdch.index.search.rows import row_type
     from fdch.methods._settings import parse_assignments
+    from fdch.report.evaluation_page import write_report
     from fdch.runs.pipeline import TrainingTask
-    from fdch.training.context import Context
 
     row_type(bits)  # refuses what cannot be indexed, before anything is learned
     settings = parse_assignments(assignments)
     task = TrainingTask(data, out / UNFINISHED, bits=bits, seed=seed, settings=settings)
+    index, page = out / INDEX, out / PAGE
     try:
-        with _tidied(out), ProgressPrinter() as progress:
-            context = Context(progress, device)
+        with _tidy(out), show_progress(device) as context:
             run, found = _train_and_score(task, context)
-            searches = index_and_search(out / INDEX, run, found, context)
-        document = _write_page(out, run, found)
+            searches = _index_and_search(index, run, found, context)
+        document = describe(run, found)
+        save_scores(run.folder, found.scores, document)
+        write_report(page, run, found)
     except KeyboardInterrupt:
         advice = "begin again with the same command; image features are kept."
         raise Interrupted(advice) from None
     if as_json:
-        more = {"report": str(out / PAGE), "index": str(out / INDEX)}
-        say_json(document | more | {"searches": [one.to_json() for one in searches]})
+        shown = [one.to_json() for one in searches]
+        more = {"report": str(page), "index": str(index), "searches": shown}
+        say_json(document | more)
         return
-    say_examples(found, seed)
-    say_searches(out / INDEX, searches)
+    _say_examples(found, seed)
+    for one in searches:
+        query = one.query.get("text") or one.query.get("id")
+        say(f"search of {index}: '{plain(str(query), 60)}'\n{table(one)}\n")
     say(found.scores)
-    say(f"\nreport   {out / PAGE} (open it in a browser)")
+    say(f"\nreport   {page} (open it in a browser)")
     say(f"run      {run.folder}")
-    say(f"index    {out / INDEX}")
-    index = shlex.quote(str(out / INDEX))
-    say(f"next     fdch search {index} --text 'a red car'")
+    say(f"index    {index}")
+    quoted = shlex.quote(str(index))
+    say(f"next     fdch search {quoted} --text 'a red car'")
     if serve:
-        serve_demo(out / INDEX, port)
+        serve_demo(index, port)
     else:
-        say(f"         fdch serve {index}")
+        say(f"         fdch serve {quoted}")
 
 
-def require_own(out: Path) -> None:
+def _require_own(out: Path) -> None:
     """Refuse a folder that no demo has made; clear away what one left unfinished."""
     if (out / MARKER).is_file():
         _remove(out / UNFINISHED)
@@ -140,25 +140,21 @@ def require_own(out: Path) -> None:
 def _train_and_score(
     task: "TrainingTask", context: "Context"
 ) -> tuple["Run", "Evaluation"]:
-    from fdch.cli.data_notes import tell_parts
-    from fdch.data.pairs import PairedSet
-    from fdch.data.splits import Split
     from fdch.runs.method_scores import evaluate_run
     from fdch.runs.pipeline import train_run
     from fdch.runs.run import open_run
 
     out = task.out.parent
 
-    def announce(pairs: PairedSet, split: Split) -> None:
-        tell_parts(pairs, split)
+    def announce(pairs: "PairedSet", split: "Split") -> None:
+        note_parts(pairs, split)
         _mark(out)
 
     note(f"learning {task.bits}-bit codes from '{task.source}'")
     train_run(task, context=context, announce=announce)
     # an earlier demo stays whole until this one has learned
-    _remove(out / RUN)
-    _remove(out / INDEX)
-    _remove(out / PICTURES)
+    for name in (RUN, INDEX, PICTURES):
+        _remove(out / name)
     (out / PAGE).unlink(missing_ok=True)
     task.out.rename(out / RUN)
     run = open_run(out / RUN, context)
@@ -175,7 +171,7 @@ def _mark(out: Path) -> None:
 
 
 @contextmanager
-def _tidied(out: Path) -> Iterator[None]:
+def _tidy(out: Path) -> Iterator[None]:
     """Leave nothing of a demo that ends before it has learned."""
     is_new = not out.exists()
     try:
@@ -194,42 +190,69 @@ def _remove(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def _write_page(out: Path, run: "Run", found: "Evaluation") -> dict[str, Any]:
-    from fdch.cli.evaluate import describe
-    from fdch.evaluation.score_files import save_scores
-    from fdch.report.evaluation_page import write_report
+def _index_and_search(
+    place: Path, run: "Run", found: "Evaluation", context: "Context"
+) -> list["Results"]:
+    """Index the database and search it: by words where they are known, else by id."""
+    from fdch.data.texts import Sentences
+    from fdch.retrieval.index import Index
+    from fdch.retrieval.searcher import Searcher
+    from fdch.runs.encoding import lacks_known_words
 
-    document = describe(run, found)
-    save_scores(run.folder, found.scores, document)
-    write_report(out / PAGE, run, found)
-    return document
+    database = _save_pictures(found.database, place.with_name(PICTURES))
+    with Index.create(place, run, context=context) as index:
+        index.add(database, broken="skip", progress=context.progress)
+        searcher, queries = Searcher(index), found.query
+        if run.method.inputs.vocabulary is None:
+            return searcher.by_ids(found.database.ids[:QUERIES].tolist(), k=ANSWERS)
+        assert isinstance(queries.texts, Sentences)
+        known = ~lacks_known_words(run.method, queries)
+        texts = queries.texts.values[known & queries.texts.present]
+        return searcher.by_texts(texts[:QUERIES].tolist(), k=ANSWERS)
 
 
-def say_examples(found: "Evaluation", seed: int) -> None:
+def _save_pictures(pairs: "PairedSet", folder: Path) -> "PairedSet":
+    """Write generated pictures as files, for whoever looks at the index's items."""
+    from PIL import Image
+
+    from fdch.data.pictures.images import PictureArray
+    from fdch.data.rows import in_threads
+
+    images = pairs.images
+    if not isinstance(images, PictureArray):
+        return pairs
+    folder.mkdir(exist_ok=True)
+    paths = [folder / f"{number}.png" for number in range(images.pixels.shape[0])]
+
+    def write(row: int) -> None:
+        path = paths[int(images.rows[row])]
+        Image.fromarray(images.content(row)).save(path, compress_level=1)
+
+    list(in_threads(write, len(images)))
+    return replace(pairs, images=PictureArray(images.pixels, images.rows, paths))
+
+
+def _say_examples(found: "Evaluation", seed: int) -> None:
     """Print captions with the pictures they find, and pictures with captions."""
-    from fdch.evaluation.tables import Table
     from fdch.report.cards import draw_examples
 
-    for direction, asks in (
-        ("text_to_image", "nearest pictures to the text"),
-        ("image_to_text", "nearest texts to the picture"),
-    ):
+    query, database = found.query, found.database
+    for direction, title in DIRECTIONS.items():
         for each in draw_examples(
             found, direction, number=QUERIES, answers=ANSWERS, seed=seed
         ):
-            text = found.query.texts.text(each.query)
+            text = query.texts.text(each.query)
             shown = f" '{plain(text, 60)}'" if text and "text_to" in direction else ""
-            labels = ", ".join(found.query.labels_of(each.query))
-            say(f"{asks}{shown} ({found.query.ids[each.query]}: {plain(labels, 60)})")
-            rows = tuple(
+            labels = plain(", ".join(query.labels_of(each.query)), 60)
+            rows = (
                 (
                     "  right" if answer.right else "  wrong",
                     answer.distance,
-                    plain(str(found.database.ids[answer.row]), 20),
-                    plain(found.database.texts.text(answer.row) or "", 48),
-                    plain(", ".join(found.database.labels_of(answer.row)), 40),
+                    plain(str(database.ids[answer.row]), 20),
+                    plain(database.texts.text(answer.row) or "", 48),
+                    plain(", ".join(database.labels_of(answer.row)), 40),
                 )
                 for answer in each.found
             )
-            say(Table(("", "bits", "id", "text", "labels"), rows))
-            say()
+            say(f"{title}{shown} ({query.ids[each.query]}: {labels})")
+            say(f"{lay_out(('', 'bits', 'id', 'text', 'labels'), rows)}\n")

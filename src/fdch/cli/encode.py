@@ -2,41 +2,34 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from fdch.cli.options import (
-    DataName,
-    PathName,
-    device_option,
-    example,
-    file_option,
-    json_option,
-    refuse_broken,
-)
-from fdch.cli.output import count, plain, require_place, say, say_json
-from fdch.cli.progress_lines import ProgressPrinter
+from fdch.cli.shared import options
+from fdch.cli.shared.output import count, note_data, plain, report, require_place
+from fdch.cli.shared.progress_lines import show_progress
 from fdch.errors import DataError, UnknownWords
 
 if TYPE_CHECKING:
-    from fdch.data.pairs import Broken, PairedSet
+    from fdch.data.pairs import PairedSet
     from fdch.methods._base import HashMethod
     from fdch.runs.encoding import EncodedPairs
     from fdch.runs.run import Run
 
 
-@click.command(
-    "encode", epilog=example("fdch encode runs/first scenes:60 --out codes.npz")
-)
-@click.argument("run", type=PathName())
-@click.argument("data", type=DataName())
-@file_option("--out", help="File of codes to write (.npz).", required=True)
-@refuse_broken
-@device_option
-@json_option
+@options.command("encode", "fdch encode runs/first scenes:60 --out codes.npz")
+@options.run
+@options.data
+@options.path("--out", help="File of codes to write (.npz).", required=True)
+@options.refuse_broken
+@options.device
+@options.json
 def command(
-    run: Path, data: str, out: Path, broken: "Broken", device: str, as_json: bool
+    run: Path,
+    data: str,
+    out: Path,
+    broken: "options.Broken",
+    device: str,
+    as_json: bool,
 ) -> None:
     """Write the codes of pairs to a file.
 
@@ -46,32 +39,41 @@ def command(
     text, but a text must have a word that the run knows.
     """
     target = require_place(out, ".npz", inputs=[data])
-    from fdch.cli.data_notes import tell_data
     from fdch.files import write_whole
     from fdch.runs.encoding import encode_pairs
     from fdch.runs.preparation import read_pairs
     from fdch.runs.run import open_run
-    from fdch.training.context import Context
 
-    with ProgressPrinter() as progress:
-        context = Context(progress, device)
+    with show_progress(device) as context:
         opened = open_run(run, context)
-        pairs = read_pairs(data, broken, context)
-        pairs = usable_rows(opened.method, pairs, broken)
-        codes = encode_pairs(opened.method, pairs, context)
-    tell_data(pairs)
+        method = opened.method
+        pairs = _keep_known(method, read_pairs(data, broken, context), broken)
+        codes = encode_pairs(method, pairs, context)
+    note_data(pairs)
     write_whole(target, lambda path: _save(path, opened, pairs, codes))
-    document = describe(opened, pairs, out)
-    if as_json:
-        say_json(document)
-        return
-    counted = f"{count(len(pairs), 'pair')} of {data}"
-    say(f"{out}: {document['bits']}-bit codes of {counted}")
-    say(f"model {opened.fingerprint}")
+    document = {
+        "codes": str(out),
+        "run": str(opened.folder),
+        "method": opened.name,
+        "bits": method.bits,
+        "model": opened.fingerprint,
+        "data": pairs.fingerprint,
+        "pairs": len(pairs),
+        "with_image": int(pairs.images.present.sum()),
+        "with_text": int(pairs.texts.present.sum()),
+        "unified": method.about.unified,
+        "skipped": [{"row": row.name, "reason": row.reason} for row in pairs.skipped],
+    }
+    report(
+        document,
+        as_json,
+        f"{out}: {method.bits}-bit codes of {count(len(pairs), 'pair')} of {data}",
+        f"model {opened.fingerprint}",
+    )
 
 
-def usable_rows(
-    method: "HashMethod", pairs: "PairedSet", broken: "Broken"
+def _keep_known(
+    method: "HashMethod", pairs: "PairedSet", broken: "options.Broken"
 ) -> "PairedSet":
     """Refuse, or leave out, rows whose text has no known word."""
     from fdch.data.pairs import Skipped
@@ -79,24 +81,22 @@ def usable_rows(
 
     unknown = lacks_known_words(method, pairs)
     if unknown.any() and broken == "refuse":
-        row = int(unknown.argmax())
         others = int(unknown.sum()) - 1
         more = f" So have {count(others, 'other row')}." if others else ""
-        raise UnknownWords(_unknown(method, pairs, row) + more)
-    skipped = tuple(
-        Skipped(pairs.ids[row], "its text has no known word")
-        for row in unknown.nonzero()[0]
-    )
+        raise UnknownWords(_explain(method, pairs, int(unknown.argmax())) + more)
     if unknown.all():
         raise DataError(
             f"none of the {count(len(pairs), 'row')} of '{pairs.name}' can be encoded: "
             "no text has a word that the run knows. Give data like that it was "
             "trained on."
         )
+    skipped = tuple(
+        Skipped(name, "its text has no known word") for name in pairs.ids[unknown]
+    )
     return replace(pairs[~unknown], skipped=pairs.skipped + skipped)
 
 
-def _unknown(method: "HashMethod", pairs: "PairedSet", row: int) -> str:
+def _explain(method: "HashMethod", pairs: "PairedSet", row: int) -> str:
     from fdch.data.texts import Sentences
 
     name, vocabulary = pairs.ids[row], method.inputs.vocabulary
@@ -110,34 +110,13 @@ def _unknown(method: "HashMethod", pairs: "PairedSet", row: int) -> str:
     )
 
 
-def describe(run: "Run", pairs: "PairedSet", out: Path) -> dict[str, Any]:
-    """Give the document of `--json`."""
-    return {
-        "codes": str(out),
-        "run": str(run.folder),
-        "method": run.name,
-        "bits": run.method.bits,
-        "model": run.fingerprint,
-        "data": pairs.fingerprint,
-        "pairs": len(pairs),
-        "with_image": int(pairs.images.present.sum()),
-        "with_text": int(pairs.texts.present.sum()),
-        "unified": run.method.about.unified,
-        "skipped": [{"row": row.name, "reason": row.reason} for row in pairs.skipped],
-    }
-
-
 def _save(path: Path, run: "Run", pairs: "PairedSet", codes: "EncodedPairs") -> None:
     import numpy as np
 
-    width = codes.image.packed.shape[1]
-    sides = {}
-    for name, part, has in (
-        ("image", codes.image, codes.has_image),
-        ("text", codes.text, codes.has_text),
-    ):
-        sides[name] = np.zeros((len(pairs), width), dtype=np.uint8)
-        sides[name][has] = part.packed
+    shape = len(pairs), codes.image.packed.shape[1]
+    sides = {name: np.zeros(shape, dtype=np.uint8) for name in ("image", "text")}
+    sides["image"][codes.has_image] = codes.image.packed
+    sides["text"][codes.has_text] = codes.text.packed
     if codes.unified is not None:
         sides["unified"] = codes.unified.packed
     with path.open("wb") as file:

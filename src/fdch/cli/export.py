@@ -4,24 +4,21 @@ from pathlib import Path
 
 import click
 
-from fdch.cli.options import PathName, example, file_option, json_option
-from fdch.cli.output import say, say_json
+from fdch.cli.shared import options
+from fdch.cli.shared.output import report
 
 
-@click.command(
-    "export", epilog=example("fdch export runs/first --to onnx --out exported")
-)
-@click.argument("run", type=PathName())
+@options.command("export", "fdch export runs/first --to onnx --out exported")
+@options.run
 @click.option(
     "--to",
     "kind",
     type=click.Choice(["onnx"]),
     default="onnx",
-    show_default=True,
     help="Kind of files to write.",
 )
-@file_option("--out", help="Folder to make.", required=True)
-@json_option
+@options.path("--out", help="Folder to make.", required=True)
+@options.json
 def command(run: Path, kind: str, out: Path, as_json: bool) -> None:
     """Write a trained run as graphs for programs without torch.
 
@@ -37,10 +34,13 @@ def command(run: Path, kind: str, out: Path, as_json: bool) -> None:
 
     # graphs are made of numbers alone, so no accelerator is needed
     found = export_run(open_run(run, Context(device="cpu")), out)
-    if as_json:
-        say_json({**found, "folder": str(out)})
-        return
-    for side, about in found["sides"].items():
-        say(f"{side:8} {out / about['file']} ({about['bytes'] / 2**20:.1f} MiB)")
-    say(f"manifest {out / 'export.json'}")
-    say(f"model    {found['model']} ({found['method']}, {found['bits']} bits)")
+    report(
+        {**found, "folder": str(out)},
+        as_json,
+        *(
+            f"{side:8} {out / about['file']} ({about['bytes'] / 2**20:.1f} MiB)"
+            for side, about in found["sides"].items()
+        ),
+        f"manifest {out / 'export.json'}",
+        f"model    {found['model']} ({found['method']}, {found['bits']} bits)",
+    )

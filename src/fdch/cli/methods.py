@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.options import example, json_option
-from fdch.cli.output import say, say_json
+from fdch.cli.shared import options
+from fdch.cli.shared.output import lay_out, report
 
 if TYPE_CHECKING:
     from fdch.methods._base import HashMethod
@@ -16,22 +16,19 @@ if TYPE_CHECKING:
 ENTRY = re.compile(r"^    (\w+): (.*)$")
 
 
-@click.command("methods", epilog=example("fdch methods fdch"))
+@options.command("methods", "fdch methods fdch")
 @click.argument("name", required=False)
-@json_option
+@options.json
 def command(name: str | None, as_json: bool) -> None:
     """List the methods, or the settings of one."""
     from fdch import methods
 
     chosen = [name] if name else methods.names()
-    found = {each: describe(methods.load(each)) for each in chosen}
-    if as_json:
-        listed = [{"name": each, **about} for each, about in found.items()]
-        say_json(listed[0] if name else {"methods": listed})
-    elif name:
-        say_settings(name, found[name])
+    found = [{"name": each, **describe(methods.load(each))} for each in chosen]
+    if name:
+        report(found[0], as_json, *_show_settings(found[0]))
     else:
-        say_methods(found)
+        report({"methods": found}, as_json, _show_methods(found))
 
 
 def describe(method: "type[HashMethod]") -> dict[str, Any]:
@@ -84,43 +81,33 @@ def setting_descriptions(method: type) -> dict[str, str]:
     return descriptions
 
 
-def say_methods(found: dict[str, dict[str, Any]]) -> None:
-    """Print a row for each method."""
-    from fdch.evaluation.tables import Table
-
-    rows = tuple(
-        (
-            name,
-            about["supervision"],
-            "yes" if about["unified"] else "no",
-            about["image_input"],
-            about["paper"],
-        )
-        for name, about in found.items()
-    )
+def _show_methods(found: list[dict[str, Any]]) -> str:
     header = ("method", "learns from", "unified codes", "image side", "paper")
-    say(Table(header, rows, ("Settings of one: fdch methods NAME",)))
+    keys = ("name", "supervision", "unified", "image_input", "paper")
+    words = {True: "yes", False: "no"}
+    rows = ([words.get(each[key], each[key]) for key in keys] for each in found)
+    return lay_out(header, rows, ("Settings of one: fdch methods NAME",))
 
 
-def say_settings(name: str, about: dict[str, Any]) -> None:
-    """Print a method's settings, to be changed with --set."""
-    from fdch.evaluation.tables import Table
-
-    say(f"{name}: {about['paper']}")
-    say(f"learns from {about['supervision']}; image side: {about['image_input']}")
-    say()
-    rows = tuple(
-        (each["name"], _shown(each["default"]), each["description"])
+def _show_settings(about: dict[str, Any]) -> list[str]:
+    """Lay out a method's settings, to be changed with --set."""
+    rows = (
+        (each["name"], _show(each["default"]), each["description"])
         for each in about["settings"]
     )
-    say(Table(("setting", "default", "meaning"), rows))
+    lines = [
+        f"{about['name']}: {about['paper']}",
+        f"learns from {about['supervision']}; image side: {about['image_input']}\n",
+        lay_out(("setting", "default", "meaning"), rows),
+    ]
     for preset, values in about["presets"].items():
-        given = ", ".join(f"{key}={_shown(value)}" for key, value in values.items())
-        say(f"\npreset={preset}: {given}")
+        given = ", ".join(f"{key}={_show(value)}" for key, value in values.items())
+        lines.append(f"\npreset={preset}: {given}")
     if about["search"]:
         searched = (f"{key} {each}" for key, each in about["search"].items())
-        say(f"\nfdch tune searches: {', '.join(searched)}")
+        lines.append(f"\nfdch tune searches: {', '.join(searched)}")
+    return lines
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value) or "(none)"

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.groups import Interrupted
-from fdch.cli.lists import listed, numbers
-from fdch.cli.options import device_option, example, json_option, refuse_broken
-from fdch.cli.output import count, note, say, say_json
-from fdch.cli.progress_lines import ProgressPrinter
-from fdch.cli.split_options import size_options, split_sizes
-from fdch.cli.values import Minutes
+from fdch.cli.shared import options
+from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.output import count, note, note_data, say, say_json
+from fdch.cli.shared.progress_lines import ProgressPrinter
 from fdch.errors import RunError, SettingError
 
 if TYPE_CHECKING:
@@ -28,11 +25,9 @@ USUAL_MINUTES = 20.0  # of tuning
 RECIPES = ("table1", "table2", "figure2", "figure3", "all")
 
 
-@click.command(
+@options.command(
     "reproduce",
-    epilog=example(
-        "fdch reproduce table2 --data scenes:200 --methods cmfh,dch --seeds 2 --out new"
-    ),
+    "fdch reproduce table2 --data scenes:200 --methods cmfh,dch --seeds 2 --out new",
 )
 @click.argument("recipe", type=click.Choice(RECIPES), metavar="|".join(RECIPES))
 @click.option("--data", required=True, metavar="DATA", help="Data to train on.")
@@ -45,7 +40,7 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
 )
 @click.option("--bits", metavar="16,32", help="Code lengths, not the recipe's own.")
 @click.option("--methods", metavar="A,B", help="Only these methods.")
-@click.option("--seeds", default=3, show_default=True, help="Repetitions to average.")
+@click.option("--seeds", default=3, help="Repetitions to average.")
 @click.option(
     "--set",
     "assignments",
@@ -61,15 +56,17 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
 )
 @click.option(
     "--tune-minutes",
-    type=Minutes(),
+    type=options.duration("minutes"),
     help="Time for each method and length, with --tuned.  [default: 20]",
 )
-@size_options
+@options.sizes
 @click.option("--keep-runs", is_flag=True, help="Keep every trained run.")
-@refuse_broken
-@device_option
-@json_option
-def command(recipe: str, seeds: int, workers: int | None, **options: Any) -> None:
+@options.refuse_broken
+@options.device
+@options.json
+def command(
+    recipe: str, seeds: int, workers: int | None, as_json: bool, **given: Any
+) -> None:
     """Make the paper's tables and figures again, for any data.
 
     table1: FDCH and its variants. table2: all compared methods. figure2 and
@@ -77,13 +74,12 @@ def command(recipe: str, seeds: int, workers: int | None, **options: Any) -> Non
     seed is one cell of DIR/cells; run the same command to continue. Writes
     DIR/report.html, and tables and figures as CSV, LaTeX, SVG, PDF and PNG.
     """
-    as_json = options.pop("as_json")
     if seeds < 1:
         raise SettingError(f"--seeds must be 1 or more; got {seeds}.")
     from fdch.reproduction.outputs import build_grids, write_outputs
     from fdch.reproduction.reproduce import reproduce
 
-    study, recipes = _study(recipe, **options)
+    study, recipes = _plan(recipe, **given)
     try:
         with ProgressPrinter() as progress:
             found = reproduce(
@@ -100,9 +96,9 @@ def command(recipe: str, seeds: int, workers: int | None, **options: Any) -> Non
         advice = f"finished cells are kept in '{study.out}'; the same command goes on."
         raise Interrupted(advice) from None
     if as_json:
-        say_json(describe(found, grids, files))
+        say_json(_describe(found, grids, files))
     else:
-        say_tables(found, grids, files)
+        say("\n".join(_show_tables(found, grids, files)))
     if failures := found.failures():
         raise RunError(
             f"{count(len(failures), 'cell')} of {len(found.records)} failed; "
@@ -110,17 +106,15 @@ def command(recipe: str, seeds: int, workers: int | None, **options: Any) -> Non
         )
 
 
-def describe(
+def _describe(
     found: "Reproduction", grids: "Mapping[str, Grid]", files: Sequence[Path]
 ) -> dict[str, Any]:
-    """Give the document of `--json`."""
     from fdch.evaluation.tables import Spread
     from fdch.reproduction.grid_tables import score_rows
     from fdch.reproduction.outputs import tuned_rows
 
     tables = {}
-    for name, grid in grids.items():
-        table = score_rows(grid)
+    for name, table in ((name, score_rows(grid)) for name, grid in grids.items()):
         tables[name] = [
             {
                 column: asdict(cell) if isinstance(cell, Spread) else cell
@@ -135,12 +129,8 @@ def describe(
         "tables": tables,
         "tuned": tuned_rows(found),
         "cells": {
-            cell.name: {
-                "state": record.state,
-                "reason": record.reason,
-                **record.figures,
-            }
-            for cell, record in found.records.items()
+            cell.name: {"state": one.state, "reason": one.reason, **one.figures}
+            for cell, one in found.records.items()
         },
         "ran": [cell.name for cell in found.ran],
         "failed": {cell.name: reason for cell, reason in found.failures().items()},
@@ -148,33 +138,30 @@ def describe(
     }
 
 
-def say_tables(
+def _show_tables(
     found: "Reproduction", grids: "Mapping[str, Grid]", files: Sequence[Path]
-) -> None:
-    """Print the tables, then where everything is."""
+) -> list[str]:
+    """Write the tables, then where everything is."""
     from fdch.reproduction.grid_tables import text_tables
 
-    for grid in grids.values():
-        for table in text_tables(grid):
-            say(table)
-            say()
+    lines = [f"{table}\n" for grid in grids.values() for table in text_tables(grid)]
     if not grids:
-        for cell, reason in found.failures().items():
-            say(f"{cell.name}: {reason}")
+        lines = [f"{cell.name}: {reason}" for cell, reason in found.failures().items()]
     others = ", ".join(path.name for path in files[1:])
-    say(f"report   {files[0]} (open it in a browser)")
-    say(f"folder   {shlex.quote(str(found.study.out))}: {others}")
+    return [
+        *lines,
+        f"report   {files[0]} (open it in a browser)",
+        f"folder   {shlex.quote(str(found.study.out))}: {others}",
+    ]
 
 
 def _announce(pairs: "PairedSet", notes: Sequence[str]) -> None:
-    from fdch.cli.data_notes import tell_data
-
-    tell_data(pairs)
+    note_data(pairs)
     for text in notes:
         note(f"note: {text}")
 
 
-def _study(
+def _plan(
     recipe: str,
     data: str,
     bits: str | None,
@@ -182,25 +169,20 @@ def _study(
     assignments: tuple[str, ...],
     tuned: bool,
     tune_minutes: float | None,
-    query_pairs: int | None,
-    train_pairs: int | None,
-    validation_pairs: int | None,
     **same: Any,
 ) -> tuple["Study", list["Recipe"]]:
     if tune_minutes is not None and not tuned:
         raise click.UsageError("--tune-minutes is for --tuned; add it.")
-    sizes = split_sizes(query_pairs, train_pairs, validation_pairs)
     from fdch.methods import load
     from fdch.reproduction.recipe import choose
     from fdch.reproduction.study import Study, settings_by_method
 
-    named = listed(methods, "--methods") if methods is not None else None
+    named = None if methods is None else options.split_names(methods, "--methods")
     for name in named or ():
         load(name)  # refuses an unknown one by its name
-    lengths = numbers("--bits", bits) if bits is not None else None
+    lengths = None if bits is None else options.split_numbers(bits, "--bits")
     recipes = choose(recipe, lengths, named)
     chosen = dict.fromkeys(method for each in recipes for method in each.methods)
     settings = settings_by_method(assignments, list(chosen))
     minutes = (tune_minutes or USUAL_MINUTES) if tuned else None
-    study = Study(data, settings=settings, tune_minutes=minutes, sizes=sizes, **same)
-    return study, recipes
+    return Study(data, settings=settings, tune_minutes=minutes, **same), recipes

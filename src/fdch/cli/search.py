@@ -1,48 +1,35 @@
 """`fdch search`: words, a picture or an id in, what is near it out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.options import (
-    PathName,
-    device_option,
-    encoder_option,
-    example,
-    index_argument,
-    json_option,
-)
-from fdch.cli.output import count, note, plain, say, say_json
-from fdch.cli.values import Count, Probability, Where
+from fdch.cli.shared import options
+from fdch.cli.shared.output import count, lay_out, note, plain, say, say_json
 
 if TYPE_CHECKING:
     from fdch.evaluation.calibration import Calibration
-    from fdch.evaluation.tables import Table
-    from fdch.index.store import Condition
     from fdch.retrieval.params import QueryKind
     from fdch.retrieval.results import Results
 
 QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")
 
 
-@click.command(
-    "search",
-    epilog=example("fdch search scenes.index --text beach -k 5 --where scene=beach"),
+@options.command(
+    "search", "fdch search scenes.index --text beach -k 5 --where scene=beach"
 )
-@index_argument
+@options.index
 @click.option("--text", metavar="WORDS", help="Find what fits these words.")
-@click.option("--image", type=PathName(), metavar="FILE", help="... this picture.")
+@options.path("--image", metavar="FILE", help="... this picture.")
 @click.option("--id", "name", metavar="ID", help="... an item of the index.")
+@options.count("-k", help="Results at most: 10, or all of them within a radius.")
 @click.option(
-    "-k", type=Count(), help="Results at most: 10, or all of them within a radius."
-)
-@click.option(
-    "--radius", type=Count(0), metavar="R", help="Results within R bits only."
+    "--radius", type=options.Count(0), metavar="R", help="Results within R bits only."
 )
 @click.option(
     "--where",
-    type=Where(),
+    type=options.parse_where,
     multiple=True,
     metavar="CONDITION",
     help="'column=value', also != < <= > >=, or 'column in a,b'; 'label' stands for "
@@ -54,13 +41,13 @@ QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")
 )
 @click.option(
     "--min-probability",
-    type=Probability(),
+    type=options.PROBABILITY,
     metavar="P",
     help="Only results that are relevant with at least this probability.",
 )
-@encoder_option
-@device_option
-@json_option
+@options.encoder
+@options.device
+@options.json
 def command(
     index: str,
     text: str | None,
@@ -69,19 +56,15 @@ def command(
     encoder: str,
     device: str,
     as_json: bool,
-    k: int | None,
-    radius: int | None,
-    where: "tuple[Condition, ...]",
-    rerank: bool,
-    min_probability: float | None,
+    **given: Any,
 ) -> None:
     """Find what fits some words, a picture, or an item of an index.
 
     Results come nearest first, ties in the order of insertion. INDEX is a
     folder or milvus://host:port/collection.
     """
-    given = {"text": text, "image": image, "id": name}
-    kinds = [kind for kind in QUERY_KINDS if given[kind] is not None]
+    queries = {"text": text, "image": image, "id": name}
+    kinds = [kind for kind in QUERY_KINDS if queries[kind] is not None]
     if len(kinds) != 1:
         raise click.UsageError("give one of --text, --image and --id.")
     from fdch.retrieval.encoders import open_encoder
@@ -90,20 +73,26 @@ def command(
     from fdch.retrieval.searcher import Searcher
     from fdch.training.context import Context
 
-    params = SearchParams(k, radius, where, rerank, min_probability)
+    params = SearchParams(**given)
     with Index.open(index, context=Context(device=device)) as opened:
         searcher = Searcher(opened, open_encoder(opened, encoder))
-        [found] = searcher.search(kinds[0], [given[kinds[0]]], params)
+        [found] = searcher.search(kinds[0], [queries[kinds[0]]], params)
         calibration = searcher.calibration
     if as_json:
         say_json(found.to_json())
         return
     if unknown := found.query.get("unknown_words"):
         note(f"words not known to the model: {plain(' '.join(unknown), 200)}")
-    say_results(found)
-    if not found.results and min_probability is not None and calibration:
+    took = f"{count(found.scanned, 'code')} in {found.milliseconds:.1f} ms"
+    if found.results:
+        say(table(found))
+        note(f"{count(len(found), 'result')} from {took}")
+        return
+    say("nothing fits")
+    note(f"searched {took}")
+    if params.min_probability is not None and calibration:
         kind = "pair" if kinds[0] == "id" else kinds[0]
-        note(_advise_less(calibration, kind, min_probability))
+        note(_advise_less(calibration, kind, params.min_probability))
 
 
 def _advise_less(calibration: "Calibration", kind: str, least: float) -> str:
@@ -115,22 +104,9 @@ def _advise_less(calibration: "Calibration", kind: str, least: float) -> str:
     return f"{reason}; give a lower --min-probability, or train with more pairs"
 
 
-def say_results(found: "Results") -> None:
-    """Print results as a table, and what it took."""
-    took = f"{count(found.scanned, 'code')} in {found.milliseconds:.1f} ms"
-    if found.results:
-        say(table(found))
-        note(f"{count(len(found), 'result')} from {took}")
-    else:
-        say("nothing fits")
-        note(f"searched {took}")
-
-
-def table(found: "Results") -> "Table":
+def table(found: "Results") -> str:
     """Lay results out for a terminal."""
-    from fdch.evaluation.tables import Table
-
-    rows = tuple(
+    rows = (
         (
             each.distance,
             "" if each.probability is None else f"{each.probability:.2f}",
@@ -140,4 +116,4 @@ def table(found: "Results") -> "Table":
         )
         for each in found
     )
-    return Table(("bits", "probable", "id", "text", "labels"), rows)
+    return lay_out(("bits", "probable", "id", "text", "labels"), rows)

@@ -1,42 +1,43 @@
 """`fdch serve`: an index in, a search service and its page out."""
 
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+import urllib.request
+import webbrowser
 from pathlib import Path
 
 import click
 
-from fdch.cli.options import (
-    PathName,
-    device_option,
-    encoder_option,
-    example,
-    index_argument,
-)
-from fdch.cli.output import count, note, say
-from fdch.cli.values import Addresses
+from fdch.cli.shared import options
+from fdch.cli.shared.output import count, note, say
+from fdch.errors import MissingExtra, SettingError
 
 MEBIBYTE = 2**20
+STARTING_SECONDS = 60
 
 
-@click.command("serve", epilog=example("fdch serve scenes.index --port 8000"))
-@index_argument
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@options.command("serve", "fdch serve scenes.index --port 8000")
+@options.index
+@click.option("--host", default="127.0.0.1", help="Where to listen.")
 @click.option(
     "--port",
     default=8000,
-    show_default=True,
     type=click.IntRange(0, 65535),
     help="0 takes any that is free.",
 )
-@click.option(
+@options.path(
     "--token-file",
-    type=PathName(),
     metavar="FILE",
     help="Lines 'read TOKEN' and 'write TOKEN'; needed to listen beyond this machine, "
     "and to write.",
 )
 @click.option(
     "--pictures",
-    type=PathName(is_folder=True),
+    type=options.PathName(file_okay=False),
     metavar="FOLDER",
     help="Folder for uploaded pictures; by default inside the index folder.",
 )
@@ -50,41 +51,37 @@ MEBIBYTE = 2**20
 @click.option(
     "--most-upload",
     default=10,
-    show_default=True,
     type=click.IntRange(1, 1024),
     help="Largest body of a request, in MiB.",
 )
 @click.option(
     "--most-pixels",
     default=50,
-    show_default=True,
     type=click.IntRange(1, 178),
     help="Largest picture, in millions of pixels.",
 )
 @click.option(
     "--most-seconds",
     default=30.0,
-    show_default=True,
     type=click.FloatRange(0.1, 3600),
     help="Longest time a request may take.",
 )
 @click.option(
     "--body-seconds",
     default=20.0,
-    show_default=True,
     type=click.FloatRange(0.1, 3600),
     help="Longest time a body may take to arrive.",
 )
 @click.option(
     "--proxy",
-    type=Addresses(),
+    type=options.check_addresses,
     metavar="ADDRESS",
     help="Trust this proxy's word on clients' addresses.",
 )
-@encoder_option
+@options.encoder
 @click.option("--log-queries", is_flag=True, help="Log queried texts and ids too.")
 @click.option("--quiet", is_flag=True, help="Log errors only, not every request.")
-@device_option
+@options.device
 def command(
     index: str,
     host: str,
@@ -133,13 +130,10 @@ def command(
         body_seconds=body_seconds,
         rate=rate or (None if is_local else 600),
     )
-    start_log(quiet)
+    _start_log(quiet)
+    can_write = tokens is not None and tokens.can_write
     with listen(host, port) as listener:
-        opened = Index.open(
-            index,
-            writable=tokens is not None and tokens.can_write,
-            context=Context(device=device),
-        )
+        opened = Index.open(index, writable=can_write, context=Context(device=device))
         service = Service(
             opened,
             limits=limits,
@@ -150,13 +144,10 @@ def command(
         )
         name = host.strip("[]")
         shown = f"[{name}]" if ":" in name else host
-        say(
-            f"{count(len(opened), 'item')} at "
-            f"http://{shown}:{listener.getsockname()[1]}/"
-        )
+        url = f"http://{shown}:{listener.getsockname()[1]}/"
+        say(f"{count(len(opened), 'item')} at {url}")
         names = None if tokens is not None else LOOPBACK_NAMES | {shown.lower()}
-        server = make_server(service, names=names, proxies=proxy)
-        server.run(sockets=[listener])
+        make_server(service, names=names, proxies=proxy).run(sockets=[listener])
     if service.trouble is not None:
         raise service.trouble
     note("stopped; everything acknowledged is on disk.")
@@ -164,26 +155,17 @@ def command(
 
 def _require_folder(pictures: Path) -> None:
     """Refuse a folder that could keep no picture."""
-    import os
-
-    from fdch.errors import SettingError
-
     if not pictures.is_dir():
-        raise SettingError(
-            f"there is no folder '{pictures}' for uploaded pictures. Make it first, "
-            "or give another with --pictures."
-        )
-    if not os.access(pictures, os.R_OK | os.W_OK | os.X_OK):
-        raise SettingError(
-            f"the folder '{pictures}' cannot be written to, so that no uploaded "
-            "picture could be kept. Check its permissions."
-        )
+        problem = f"there is no folder '{pictures}'. Make it first"
+    elif not os.access(pictures, os.R_OK | os.W_OK | os.X_OK):
+        problem = f"the folder '{pictures}' cannot be written to. Check its permissions"
+    else:
+        return
+    raise SettingError(f"{problem}, or give another with --pictures.")
 
 
-def start_log(quiet: bool) -> None:
+def _start_log(quiet: bool) -> None:
     """Let the service's log lines through, without a level before each."""
-    import logging
-
     logger = logging.getLogger("fdch.service")
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
     handler = logging.StreamHandler()
@@ -196,8 +178,40 @@ def require_packages() -> None:
     """Refuse to begin without the packages of the service."""
     from importlib.util import find_spec
 
-    from fdch.errors import MissingExtra
-
     names = ("fastapi", "uvicorn", "python_multipart", "prometheus_client")
     if not all(map(find_spec, names)):
         raise MissingExtra("the service", "serve")
+
+
+def serve_demo(index: Path, port: int) -> None:
+    """Serve an index until Ctrl-C; on a terminal, open its page in a browser."""
+    port = free_port(port)
+    if sys.stdout.isatty():
+        url = f"http://127.0.0.1:{port}/"
+        threading.Thread(target=open_page, args=(url,), daemon=True).start()
+    context = click.get_current_context()
+    context.invoke(command, index=str(index), port=port, quiet=True)
+
+
+def free_port(wanted: int) -> int:
+    """Give the port that is wanted, or any where another program has it."""
+    for port in (wanted, 0):
+        try:
+            with socket.create_server(("127.0.0.1", port)) as listener:
+                return int(listener.getsockname()[1])
+        except (OSError, OverflowError):
+            continue
+    return 0
+
+
+def open_page(url: str) -> None:
+    """Wait until a service answers, then show it."""
+    end = time.monotonic() + STARTING_SECONDS
+    while time.monotonic() < end:
+        try:
+            urllib.request.urlopen(f"{url}ready", timeout=STARTING_SECONDS).close()
+        except OSError:
+            time.sleep(0.2)
+        else:
+            webbrowser.open(url)
+            return

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.groups import Interrupted
-from fdch.cli.options import PathName, example, json_option
-from fdch.cli.output import note, say, say_json
-from fdch.cli.progress_lines import ProgressPrinter, duration
-from fdch.cli.training_options import build_task, read_settings, training_options
+from fdch.cli.shared import options
+from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.output import note, note_parts, report
+from fdch.cli.shared.progress_lines import duration, show_progress
+from fdch.cli.shared.training import build_task, read_settings, training_options
 
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
@@ -18,52 +18,40 @@ if TYPE_CHECKING:
     from fdch.runs.run import Run
     from fdch.tuning.settings_file import SettingsFile
 
+OF_DATA = ("data", "split", "train", "validation")
+OF_TRAINING = ("seconds", "chosen", "validation_map", "validation_scores", "settings")
+REPORTED = ("method", "fingerprint", *OF_DATA, *OF_TRAINING)
 
-@click.command(
-    "train", epilog=example("fdch train scenes:300 --bits 16 --out runs/first")
-)
+
+@options.command("train", "fdch train scenes:300 --bits 16 --out runs/first")
 @training_options
-@click.option(
-    "--out",
-    required=True,
-    type=PathName(),
-    metavar="RUN",
-    help="Folder for the trained run.",
-)
-@click.option(
+@options.path("--out", required=True, metavar="RUN", help="Folder for the trained run.")
+@options.path(
     "--settings",
     "settings_file",
-    type=PathName(),
     metavar="FILE",
     help="Take the settings that 'fdch tune' wrote; --set wins over them.",
 )
-@click.option(
+@options.path(
     "--stage-one",
-    type=PathName(),
     metavar="RUN",
     help="Take stage 1 from a run of fdch or of a variant.",
 )
 @click.option("--resume", is_flag=True, help="Go on with interrupted training.")
-@json_option
+@options.json
 def command(
-    resume: bool,
-    device: str,
-    as_json: bool,
-    settings_file: Path | None,
-    **options: Any,
+    resume: bool, device: str, as_json: bool, settings_file: Path | None, **given: Any
 ) -> None:
     """Train a method on pairs and save it as a run.
 
     DATA is pairs.csv, pairs.jsonl, pairs.parquet, features.npz,
     mirflickr25k:DIR, nuswide:DIR, dcmh-mat:FILE, scenes or scenes:N.
     """
-    file = read_settings(settings_file, options) if settings_file else None
-    task = build_task(file=file, **options)
-    from fdch.cli.data_notes import tell_parts
+    file = read_settings(settings_file, given) if settings_file else None
+    task = build_task(file=file, **given)
     from fdch.index.search.rows import MAX_BITS
     from fdch.runs.pipeline import train_run
     from fdch.runs.run_files import is_finished
-    from fdch.training.context import Context
 
     if task.bits > MAX_BITS:
         note(
@@ -72,68 +60,45 @@ def command(
         )
 
     def announce(pairs: "PairedSet", split: "Split") -> None:
-        tell_parts(pairs, split)
+        note_parts(pairs, split)
         if file is not None:
             _note_origin(file, task.bits, pairs, split)
 
     was_finished = resume and is_finished(task.out)
     try:
-        with ProgressPrinter() as progress:
-            context = Context(progress, device)
+        with show_progress(device) as context:
             run = train_run(task, resume=resume, context=context, announce=announce)
     except KeyboardInterrupt:
-        raise Interrupted(_remains(task.out)) from None
+        raise Interrupted(_explain_rest(task.out)) from None
     if was_finished:
         note(f"'{task.out}' was already finished; nothing was trained.")
-    say_json(describe(run)) if as_json else say_trained(run)
+    known = {"run": str(run.folder), "bits": run.method.bits, "seed": run.method.seed}
+    known |= {name: run.facts[name] for name in REPORTED if name in run.facts}
+    report(known, as_json, *_show_run(run))
 
 
-def describe(run: "Run") -> dict[str, Any]:
-    """Give the document of `--json`."""
-    facts = run.facts
-    kept = (
-        "method",
-        "fingerprint",
-        "data",
-        "split",
-        "train",
-        "validation",
-        "seconds",
-        "chosen",
-        "validation_map",
-        "validation_scores",
-    )
-    return {
-        "run": str(run.folder),
-        "bits": run.method.bits,
-        "seed": run.method.seed,
-        **{name: facts[name] for name in kept if name in facts},
-        "settings": facts["settings"],
-    }
-
-
-def say_trained(run: "Run") -> None:
-    """Print where the run is and what to do with it."""
+def _show_run(run: "Run") -> list[str]:
+    """Write where the run is and what to do with it."""
     from fdch.evaluation import DIRECTIONS
 
-    method = run.method
-    trained = f"{run.facts['train']:,} pairs in {duration(run.facts['seconds'])}"
-    say(f"run          {run.folder}")
-    say(f"method       {run.name}, {method.bits} bits, seed {method.seed}")
-    say(f"trained on   {trained}")
-    if chosen := run.facts.get("chosen"):
-        listed = ", ".join(
-            f"{name} {value if isinstance(value, str) else format(value, '.2f')}"
-            for name, value in chosen.items()
-        )
-        say(f"chosen       {listed} (by the data)")
-    for gallery, scores in run.facts["validation_map"].items():
-        listed = ", ".join(
-            f"{scores[key]:.4f} {name}" for key, name in DIRECTIONS.items()
-        )
-        say(f"validation   mAP {listed} ({gallery} gallery)")
-    say(f"fingerprint  {run.fingerprint}")
-    say(f"next         fdch evaluate {shlex.quote(str(run.folder))}")
+    method, facts = run.method, run.facts
+    chosen = ", ".join(
+        f"{name} {value if isinstance(value, str) else format(value, '.2f')}"
+        for name, value in (facts.get("chosen") or {}).items()
+    )
+    maps = {
+        gallery: ", ".join(f"{scores[k]:.4f} {name}" for k, name in DIRECTIONS.items())
+        for gallery, scores in facts["validation_map"].items()
+    }
+    return [
+        f"run          {run.folder}",
+        f"method       {run.name}, {method.bits} bits, seed {method.seed}",
+        f"trained on   {facts['train']:,} pairs in {duration(facts['seconds'])}",
+        *([f"chosen       {chosen} (by the data)"] if chosen else []),
+        *(f"validation   mAP {map} ({name} gallery)" for name, map in maps.items()),
+        f"fingerprint  {run.fingerprint}",
+        f"next         fdch evaluate {shlex.quote(str(run.folder))}",
+    ]
 
 
 def _note_origin(
@@ -152,7 +117,7 @@ def _note_origin(
         )
 
 
-def _remains(out: Path) -> str:
+def _explain_rest(out: Path) -> str:
     from fdch.runs.run_files import CHECKPOINTS, is_finished
 
     if is_finished(out):

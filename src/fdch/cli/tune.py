@@ -7,38 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.cli.groups import Interrupted
-from fdch.cli.options import example, file_option, json_option
-from fdch.cli.output import note, require_place, say, say_json
-from fdch.cli.progress_lines import ProgressPrinter
-from fdch.cli.training_options import build_task, training_options
-from fdch.cli.values import Minutes
+from fdch.cli.shared import options
+from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.output import note, note_parts, require_place, say, say_json
+from fdch.cli.shared.progress_lines import show_progress
+from fdch.cli.shared.training import build_task, training_options
 
 if TYPE_CHECKING:
     from fdch.runs.pipeline import TrainingTask
     from fdch.tuning.settings_file import SettingsFile
     from fdch.tuning.tune import Tuning
 
+OF_TRIALS = ("number", "state", "settings", "scores", "seconds", "reason")
 
-@click.command(
+
+@options.command(
     "tune",
-    epilog=example(
-        "fdch tune scenes:300 --method dch --bits 16 --minutes 1 --out settings.toml"
-    ),
+    "fdch tune scenes:300 --method dch --bits 16 --minutes 1 --out settings.toml",
 )
 @training_options
-@file_option("--out", required=True, metavar="FILE", help="Settings to write: .toml.")
+@options.path("--out", required=True, metavar="FILE", help="Settings to write: .toml.")
 @click.option(
     "--minutes",
-    type=Minutes(),
+    type=options.duration("minutes"),
     default=20.0,
-    show_default=True,
     help="Time for the search; reading data and image features come on top.",
 )
 @click.option("--resume", is_flag=True, help="Continue an earlier search.")
-@json_option
+@options.json
 def command(
-    out: Path, minutes: float, resume: bool, device: str, as_json: bool, **options: Any
+    out: Path, minutes: float, resume: bool, device: str, as_json: bool, **given: Any
 ) -> None:
     """Find the settings of a method that suit some data.
 
@@ -47,43 +45,35 @@ def command(
     'fdch train DATA --settings FILE', unless the defaults are as good; a page
     beside it shows all trials. Settings given by --set are fixed.
     """
-    from fdch.cli.data_notes import tell_parts
-    from fdch.training.context import Context
-    from fdch.tuning.tune import (
-        page_path,
-        require_free_place,
-        study_folder,
-        tune_settings,
-    )
+    from fdch.tuning import tune
     from fdch.tuning.tuning_page import write_tuning_page
 
-    task = build_task(out=out, **options)
+    task = build_task(out=out, **given)
     target = require_place(out, ".toml", inputs=[task.source])
-    page = require_place(page_path(out), inputs=[task.source])
-    require_free_place(out, resume)
+    page = require_place(tune.page_path(out), inputs=[task.source])
+    tune.require_free_place(out, resume)
     try:
-        with ProgressPrinter() as progress:
-            found, pairs = tune_settings(
-                task, minutes, context=Context(progress, device), announce=tell_parts
+        with show_progress(device) as context:
+            found, pairs = tune.tune_settings(
+                task, minutes, context=context, announce=note_parts
             )
         file = found.to_file({"name": pairs.name, "source": task.source})
         file.save(target)
         write_tuning_page(page, found, file)
     except KeyboardInterrupt:
-        raise Interrupted(_remains(study_folder(out))) from None
+        raise Interrupted(_explain_rest(tune.study_folder(out))) from None
     for text in found.warnings:
         note(f"warning: {text}")
     if as_json:
-        say_json(describe(found, file, out, page))
+        say_json(_describe(found, file, out, page))
     else:
-        say_found(found, file, page)
+        say("\n".join(_show_found(found, file, page)))
         say(f"next      {_next_command(task)}")
 
 
-def describe(
+def _describe(
     found: "Tuning", file: "SettingsFile", out: Path, page: Path
 ) -> dict[str, Any]:
-    """Give the document of `--json`."""
     return {
         "file": str(out),
         "page": str(page),
@@ -96,53 +86,46 @@ def describe(
         "data": dict(file.data),
         "search": dict(file.search),
         "trials": [
-            {
-                "number": trial.number,
-                "state": trial.state,
-                "settings": trial.settings,
-                "scores": trial.scores,
-                "seconds": trial.seconds,
-                "reason": trial.reason,
-            }
-            for trial in found.trials
+            {name: getattr(trial, name) for name in OF_TRIALS} for trial in found.trials
         ],
     }
 
 
-def say_found(found: "Tuning", file: "SettingsFile", page: Path) -> None:
-    """Print what was found."""
+def _show_found(found: "Tuning", file: "SettingsFile", page: Path) -> list[str]:
     from fdch.tuning.tuning_page import shown_value
 
-    defaults = statistics.fmean(found.trials[0].scores)
     settings = (f"{name}={shown_value(v)}" for name, v in file.settings.items())
-    say(f"method    {file.method}, {file.bits} bits, seed {file.seed}")
-    say(f"trials    {len(found.trials)} in {found.minutes:.1f} minutes")
-    say(f"folds     {file.search['folds']} of {found.held_out:,} held-out pairs")
-    say(f"defaults  {defaults:.4f}")
-    say(f"chosen    {statistics.fmean(found.chosen.scores):.4f}")
-    say(f"settings  {', '.join(settings) or 'the defaults'}")
-    say(f"          {found.remark}")
-    say(f"page      {page} (open it in a browser)")
+    return [
+        f"method    {file.method}, {file.bits} bits, seed {file.seed}",
+        f"trials    {len(found.trials)} in {found.minutes:.1f} minutes",
+        f"folds     {file.search['folds']} of {found.held_out:,} held-out pairs",
+        f"defaults  {statistics.fmean(found.trials[0].scores):.4f}",
+        f"chosen    {statistics.fmean(found.chosen.scores):.4f}",
+        f"settings  {', '.join(settings) or 'the defaults'}",
+        f"          {found.remark}",
+        f"page      {page} (open it in a browser)",
+    ]
 
 
 def _next_command(task: "TrainingTask") -> str:
     """Write the command that trains with the settings, on the same split."""
-    words = ["fdch", "train", task.source, "--settings", str(task.out)]
-    if task.seed:
-        words += ["--seed", str(task.seed)]
-    if task.split is not None:
-        words += ["--split", str(task.split)]
+    given: dict[str, object] = {
+        "--settings": task.out,
+        "--seed": task.seed or None,
+        "--split": task.split,
+    }
     if task.sizes is not None:
-        words += ["--query-pairs", str(task.sizes.query)]
-        words += ["--train-pairs", str(task.sizes.train)]
-        if task.sizes.validation is not None:
-            words += ["--validation-pairs", str(task.sizes.validation)]
-    if task.broken != "refuse":
-        words += ["--broken", task.broken]
-    return shlex.join([*words, "--out", "RUN"])
+        given["--query-pairs"] = task.sizes.query
+        given["--train-pairs"] = task.sizes.train
+        given["--validation-pairs"] = task.sizes.validation
+    given["--broken"] = None if task.broken == "refuse" else task.broken
+    words = ["fdch", "train", task.source]
+    for name, value in (given | {"--out": "RUN"}).items():
+        words += [name, str(value)] if value is not None else []
+    return shlex.join(words)
 
 
-def _remains(folder: Path) -> str:
+def _explain_rest(folder: Path) -> str:
     if folder.exists():
         return (
             f"finished trials are kept in '{folder}'. Continue with the same command "

@@ -1,0 +1,1 @@
+"""Requests that no service should fall for, and how it takes them."""

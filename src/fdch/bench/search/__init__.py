@@ -1,0 +1,1 @@
+"""Exact search beside FAISS: the scan, and what compaction adds."""

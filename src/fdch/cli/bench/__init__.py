@@ -1,0 +1,24 @@
+"""`fdch bench`: how fast and how good things are."""
+
+from fdch.cli.shared.groups import LazyGroup
+from fdch.cli.shared.options import example
+
+command = LazyGroup(
+    "bench",
+    help="Measure how fast and how good fdch is.",
+    epilog=example("fdch bench evaluate --queries 100 --database 5000 --repeats 1"),
+    modules="fdch.cli.bench.",
+    summaries={
+        "evaluate": "Time the evaluation beside a loop of sorts.",
+        "methods": "Measure how long the shallow methods learn and encode.",
+        "defaults": "Compare settings of a method on held-out pairs.",
+        "train": "Time the training of FDCH beside a plain PyTorch loop.",
+        "rerank": "Measure what re-ranking adds, and whether probabilities hold.",
+        "index": "Measure an index folder: making, opening, searching, filtering.",
+        "search": "Time exact search beside FAISS.",
+        "encode": "Time the encoding of one text and one picture, torch and ONNX.",
+        "serve": "Time the service beside FAISS behind FastAPI.",
+        "hostile": "Time how the service rejects hostile requests.",
+        "networks": "Time our layers beside torch's own.",
+    },
+)

@@ -1,0 +1,52 @@
+"""`fdch bench defaults`: what a method's defaults were chosen by."""
+
+from pathlib import Path
+
+import click
+
+from fdch.cli.shared import options
+from fdch.cli.shared.output import report
+from fdch.cli.shared.progress_lines import show_progress
+from fdch.cli.shared.training import method_option
+
+
+@options.command(
+    "defaults",
+    "fdch bench defaults scenes:60 --only neither --out tried --bits 8 --seeds 1",
+)
+@click.argument("data", type=options.DataName(), nargs=-1, required=True)
+@method_option
+@options.count("--bits", default=64, help="Length of the codes.")
+@options.count("--seeds", default=3, help="How many splits to draw.")
+@options.path("--trials", metavar="FILE", help="Trials as TOML.")
+@click.option("--only", metavar="A,B", help="Only these trials, beside the defaults.")
+@options.path("--out", required=True, metavar="DIR", help="Folder of the results.")
+@options.sizes
+@options.device
+@options.json
+def command(
+    data: tuple[str, ...],
+    method: str,
+    bits: int,
+    seeds: int,
+    trials: Path | None,
+    only: str | None,
+    out: Path,
+    sizes: "options.SplitSizes | None",
+    device: str,
+    as_json: bool,
+) -> None:
+    """Compare settings of a method on held-out pairs.
+
+    Every trial is fitted on four fifths of each split's training part and scored on
+    the rest; test queries are not used. Measurements in DIR are not repeated.
+    """
+    from fdch.bench.defaults import Ablation, choose_trials, gain_table, load_trials
+
+    names = None if only is None else options.split_names(only, "--only")
+    known = choose_trials(load_trials(method, trials), names)
+    ablation = Ablation(out, known, method, bits, range(seeds), sizes)
+    with show_progress(device) as context:
+        found = {source: ablation.measure(source, context) for source in data}
+    document = {"method": method, "bits": bits, "data": found}
+    report(document, as_json, str(gain_table(found)))

@@ -1,0 +1,100 @@
+"""`fdch bench methods`: time and memory of the shallow methods."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fdch.cli.shared import options
+from fdch.cli.shared.output import lay_out, note, report, require_place
+from fdch.cli.shared.progress_lines import ProgressPrinter
+
+USUAL_SCALING = "1000,2000,5000,10000"
+GIGABYTE = 10**9
+
+
+@options.command(
+    "methods",
+    "fdch bench methods --methods dch --pairs 200 --image-width 64 --words 50 "
+    "--bits 16",
+)
+@options.count("--pairs", default=5000, help="Pairs to fit on.")
+@options.count("--image-width", default=4096, help="Image features.")
+@options.count("--words", default=1386, help="Columns of the texts.")
+@options.count("--bits", default=64, help="Length of the codes.")
+@click.option("--methods", metavar="A,B", help="All shallow ones if not given.")
+@options.count(
+    "--encode-pairs",
+    default=184_577,
+    help="Pairs to encode; only LSSH does all, other times are scaled.",
+)
+@click.option(
+    "--scaling",
+    metavar="N,N",
+    help=f"Fit on so many pairs, too; with --plot {USUAL_SCALING} if not given.",
+)
+@options.path("--plot", help="Draw cost against pairs, as .svg, .pdf or .png.")
+@options.json
+def command(
+    plot: Path | None,
+    methods: str | None,
+    scaling: str | None,
+    image_width: int,
+    words: int,
+    as_json: bool,
+    **sizes: int,
+) -> None:
+    """Measure how long the shallow methods learn and encode.
+
+    Synthetic features and words, like those of a network and of tags. Each method
+    is measured in a process of its own; its memory counts Python, its libraries
+    and the data.
+    """
+    from fdch.bench import methods as benchmark
+    from fdch.bench.workload import Workload
+
+    if plot is not None:
+        plot = require_place(plot)
+        benchmark.plot_format(plot)
+        scaling = scaling or USUAL_SCALING
+    numbers = options.split_numbers(scaling, "--scaling") if scaling else []
+    workload = Workload(image_width, words)
+    chosen = None if methods is None else options.split_names(methods, "--methods")
+    with ProgressPrinter() as progress:
+        wanted = benchmark.Sizes(**sizes, scaling=numbers, workload=workload)
+        result = benchmark.methods_benchmark(wanted, chosen, progress)
+    if plot is not None:
+        benchmark.write_scaling_plot(plot, result)
+        note(f"plot: {plot}")
+    report(result, as_json, _table(result))
+
+
+def _table(result: dict[str, Any]) -> str:
+    header = ("method", "fit, s", "memory, GB", "image/s", "text/s", "unified/s")
+    found = result["methods"]
+    notes = (
+        f"{result['pairs']:,} pairs of {result['image_width']:,} image features and "
+        f"{result['words']:,} words, {result['bits']} bits",
+        "~ scaled from fewer pairs; growth of the time to fit with the number of pairs",
+        *(f"{name}: {one['failed']}" for name, one in found.items() if "failed" in one),
+    )
+    rows = (_row(name, one) for name, one in found.items())
+    encoded = f"{result['encode_pairs']:,} pairs, s"
+    return lay_out((*header, encoded, "grows as"), rows, notes)
+
+
+def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
+    grown = found["scaling"]["exponent"]
+    growth = "-" if grown is None else f"n^{grown:.2f}"
+    if "failed" in found:
+        return name, *["-"] * 6, growth
+    peak, encoding = found["peak_memory_bytes"], found["encoding"]
+    sides = (encoding["sides"].get(side) for side in ("image", "text", "unified"))
+    return (
+        name,
+        f"{found['fit_seconds']:.1f}",
+        "-" if peak is None else f"{peak / GIGABYTE:.2f}",
+        *(f"{side['pairs_per_second']:,.0f}" if side else "-" for side in sides),
+        f"{'~' if encoding['is_scaled'] else ''}{encoding['seconds_for_all']:,.1f}",
+        growth,
+    )

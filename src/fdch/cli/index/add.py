@@ -1,0 +1,42 @@
+"""`fdch index add`: pairs or ready codes into an index."""
+
+from pathlib import Path
+
+from fdch.cli.index._added import describe_added, explain_interruption, report_added
+from fdch.cli.shared import options
+from fdch.cli.shared.progress_lines import show_progress
+
+
+@options.command("add", "fdch index add scenes.index scenes:320")
+@options.index
+@options.data
+@options.refuse_broken
+@options.device
+@options.json
+def command(
+    index: str, data: str, broken: "options.Broken", device: str, as_json: bool
+) -> None:
+    """Encode pairs and add them to an index.
+
+    DATA is what 'fdch train' takes, or a file of codes by 'fdch encode'. A row
+    whose id is known replaces that item; one with a picture only, or a text
+    only, is joined with the other half if the index has it. What was added is
+    on disk after every 128 rows, or 8,192 of ready features or codes.
+    """
+    from fdch.retrieval.index import Index
+    from fdch.runs.code_files import holds_codes
+    from fdch.runs.preparation import read_pairs
+
+    pairs = None
+    with (
+        show_progress(device) as context,
+        Index.open(index, writable=True, context=context) as opened,
+    ):
+        with explain_interruption(opened):
+            if holds_codes(Path(data)):
+                added = opened.add_encoded(data)
+            else:
+                pairs = read_pairs(data, broken, context)
+                added = opened.add(pairs, broken=broken, progress=context.progress)
+        document = describe_added(index, opened, added)
+    report_added(document, added, pairs, as_json)

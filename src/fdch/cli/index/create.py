@@ -1,0 +1,55 @@
+"""`fdch index create`: a run in, an index for its codes out."""
+
+import shlex
+from pathlib import Path
+
+import click
+
+from fdch.cli.index._added import describe_added, explain_filling, report_added
+from fdch.cli.shared import options
+from fdch.cli.shared.output import say
+from fdch.cli.shared.progress_lines import show_progress
+
+
+@options.command("create", "fdch index create scenes.index --run runs/first scenes:300")
+@options.index
+@options.path("--run", required=True, help="The trained run that encodes.")
+@click.argument("data", type=options.DataName(), required=False)
+@options.refuse_broken
+@options.device
+@options.json
+def command(
+    index: str,
+    run: Path,
+    data: str | None,
+    broken: "options.Broken",
+    device: str,
+    as_json: bool,
+) -> None:
+    """Create an index for a run's codes, and fill it.
+
+    INDEX is a new folder, or milvus://host:port/collection. It holds a copy of the
+    run, so that the index alone is enough to search. Without DATA the index is
+    empty; 'fdch index add' fills it.
+    """
+    from fdch.index.opening import require_free
+    from fdch.retrieval.adding import AddedPairs
+    from fdch.retrieval.index import Index
+    from fdch.runs.preparation import read_pairs
+    from fdch.runs.run import open_run
+
+    require_free(index)  # before pictures are read for it
+    with show_progress(device) as context:
+        opened = open_run(run, context)
+        pairs = None if data is None else read_pairs(data, broken, context)
+        with Index.create(index, opened, context=context) as made:
+            added = AddedPairs()
+            if pairs is not None:
+                with explain_filling(made):
+                    added = made.add(pairs, broken=broken, progress=context.progress)
+            document = describe_added(index, made, added)
+    report_added(document, added, pairs, as_json)
+    if not as_json:
+        name = shlex.quote(index)
+        add, search = f"index add {name} pairs.csv", f"search {name} --text WORDS"
+        say(f"next    fdch {add if data is None else search}")

@@ -1,0 +1,41 @@
+"""`fdch index info`: what an index holds."""
+
+from contextlib import closing
+
+from fdch.cli.shared import options
+from fdch.cli.shared.output import plain, report
+
+
+@options.command("info", "fdch index info scenes.index")
+@options.index
+@options.json
+def command(index: str, as_json: bool) -> None:
+    """Show what an index holds.
+
+    Items, length of the codes, model, bytes on disk, and the columns that
+    conditions of 'fdch search' can use.
+    """
+    from fdch.index.opening import open_store, store_info
+
+    with closing(open_store(index)) as store:
+        known = {"index": index, **store_info(store)}
+    width = max(map(len, known)) + 2
+    lines = (
+        f"{name:{width}}{plain(shown(value), 500)}" for name, value in known.items()
+    )
+    report(known, as_json, *lines)
+
+
+def shown(value: object) -> str:
+    """Lay a plain value out for reading.
+
+    >>> shown({"rows": 1200, "kind": "folder"})
+    'rows 1,200, kind folder'
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {shown(inner)}" for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(shown, value))
+    return str(value)

@@ -1,0 +1,44 @@
+"""`fdch index rebuild`: an index for a new model, with the items of an old one."""
+
+from pathlib import Path
+
+from fdch.cli.shared import options
+from fdch.cli.shared.output import count, note, plain, report, show_some
+from fdch.cli.shared.progress_lines import show_progress
+
+
+@options.command(
+    "rebuild", "fdch index rebuild scenes.index --run runs/first --out new.index"
+)
+@options.index
+@options.path("--run", required=True, help="The trained run that encodes now.")
+@options.path("--out", required=True, help="Folder of the new index.")
+@options.device
+@options.json
+def command(index: str, run: Path, out: Path, device: str, as_json: bool) -> None:
+    """Encode all items again with another run.
+
+    The index stays as it is; the new one goes to the folder OUT, uploaded
+    pictures included. Interrupted, the same command goes on. Items whose
+    picture or text is gone are named and left out.
+    """
+    from fdch.retrieval.rebuilding import rebuild_index
+    from fdch.runs.run import open_run
+
+    with show_progress(device) as context:
+        opened = open_run(run, context)
+        done = rebuild_index(index, opened, out, context, context.progress)
+    if not as_json:
+        for line in show_some(list(done.skipped.items()), _show_skipped):
+            note(line)
+    document = {"index": index, "out": str(out), "items": done.items}
+    report(
+        document | {"encoded": done.encoded, "skipped": done.skipped},
+        as_json,
+        f"{out}: {count(done.items, 'item')}, {done.encoded:,} encoded now",
+    )
+
+
+def _show_skipped(item: tuple[str, str]) -> str:
+    name, why = item
+    return f"left out '{plain(name, 60)}': {plain(why, 200)}"

@@ -1,0 +1,246 @@
+"""Arguments and options that several commands share, and the values they take."""
+
+import errno
+import functools
+import ipaddress
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fdch.errors import SettingError
+
+if TYPE_CHECKING:
+    from fdch.data.pairs import Broken as Broken
+    from fdch.data.splits import SplitSizes as SplitSizes
+    from fdch.index.store import Condition
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+MAX_NUMBER = 10**9
+
+
+class PathName(click.Path):
+    """A path that a file can have; whether there is one is for the command to say."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(path_type=Path, **more)
+
+    def convert(self, value: Any, *about: Any) -> Any:
+        """Refuse a name that no file can have."""
+        _refuse_unfit(value)
+        return super().convert(value, *about)
+
+
+class DataName(click.types.StringParamType):
+    """Data or an index, as named on a command line."""
+
+    def convert(self, value: Any, *about: Any) -> Any:
+        """Refuse a name that no file can have."""
+        _refuse_unfit(value)
+        return super().convert(value, *about)
+
+
+def _refuse_unfit(value: Any) -> None:
+    if not str(value).strip():
+        message = "the name is empty; was a variable of the shell not set?"
+        raise click.BadParameter(message)
+    try:
+        os.lstat(value)
+    except OSError as problem:
+        if problem.errno == errno.ENAMETOOLONG:
+            message = f"'{str(value)[:40]}...' is too long for a name."
+            raise click.BadParameter(message) from None
+
+
+class Count(click.types.IntParamType):
+    """A whole number, from some number on."""
+
+    def __init__(self, least: int = 1) -> None:
+        self.least = least
+
+    def convert(self, value: Any, *about: Any) -> Any:
+        """Refuse what is too small."""
+        number = super().convert(value, *about)
+        if number < self.least:
+            self.fail(f"{number} is too small; give {self.least} or more.", *about)
+        return number
+
+
+class Number(click.types.FloatParamType):
+    """A number that meets a condition; `advice` is for those that do not."""
+
+    def __init__(self, is_right: Callable[[float], bool], advice: str) -> None:
+        self.is_right, self.advice = is_right, advice
+
+    def convert(self, value: Any, *about: Any) -> Any:
+        """Refuse what does not meet the condition."""
+        number = super().convert(value, *about)
+        if not self.is_right(number):
+            self.fail(f"{number:g} is {self.advice}", *about)
+        return number
+
+
+def duration(unit: str) -> Number:
+    """Take a time that begins and ends, in seconds or minutes."""
+    advice = f"no time; give {unit} above 0."
+    return Number(lambda number: 0 < number < math.inf, advice)
+
+
+PROBABILITY = Number(
+    lambda number: 0 <= number <= 1, "no probability; give one from 0 to 1."
+)
+
+
+def parse_where(text: str) -> "Condition":
+    """Read a condition on items."""
+    from fdch.index.conditions import parse_condition
+
+    try:
+        return parse_condition(text)
+    except SettingError as problem:
+        raise click.BadParameter(str(problem)) from problem
+
+
+def check_addresses(text: str) -> str:
+    """Refuse what is no IP address or network: it would be heeded nowhere."""
+    for part in text.split(","):
+        try:
+            ipaddress.ip_network(part.strip())
+        except ValueError as problem:
+            raise click.BadParameter(
+                f"'{part}' is no IP address; give one such as 127.0.0.1, or a network "
+                "such as 10.0.0.0/8."
+            ) from problem
+    return text
+
+
+def split_names(text: str, option: str = "the list") -> list[str]:
+    """Split at commas, each value once.
+
+    >>> split_names("cmfh, dch,cmfh")
+    ['cmfh', 'dch']
+    """
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise SettingError(
+            f"{option} names nothing; got '{text}'. Write one value or more, with "
+            "commas in between."
+        )
+    return list(dict.fromkeys(found))
+
+
+def split_numbers(text: str, option: str) -> list[int]:
+    """Split at commas into numbers of 1 or more.
+
+    >>> split_numbers("16,32", "--bits")
+    [16, 32]
+    """
+    found = split_names(text, option)
+    for part in found:
+        is_short = part.isascii() and part.isdigit() and len(part) <= 10
+        if not is_short or not 1 <= int(part) <= MAX_NUMBER:
+            raise SettingError(
+                f"{option} takes numbers of 1 or more, such as 16,32; got '{part}'."
+            )
+    return [int(part) for part in found]
+
+
+def example(words: str) -> str:
+    """Lay out the example that ends a command's help."""
+    return f"\b\nExample:\n  {words}"
+
+
+def command(name: str, words: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command of a function, with an example that ends its help."""
+    return click.command(name, epilog=example(words))
+
+
+def combine(*decorators: Decorator) -> Decorator:
+    """Make one decorator of several, the first one's option the first in the help."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for each in reversed(decorators):
+            command = each(command)
+        return command
+
+    return add
+
+
+def path(*names: str, **more: Any) -> Decorator:
+    """Name a file or folder; commands check the place themselves."""
+    return click.option(*names, type=PathName(), **more)
+
+
+def count(*names: str, **more: Any) -> Decorator:
+    """Take a whole number of 1 or more."""
+    return click.option(*names, type=Count(), **more)
+
+
+def seed(help: str | None = None) -> Decorator:
+    """Take the seed of what is drawn at random."""
+    return click.option("--seed", type=Count(0), default=0, help=help)
+
+
+def broken(default: str | None, help: str) -> Decorator:
+    """Say what to do about broken rows and pictures."""
+    choices = click.Choice(["refuse", "skip"])
+    return click.option("--broken", type=choices, default=default, help=help)
+
+
+refuse_broken = broken(
+    "refuse", "Refuse broken rows and pictures, or skip and count them."
+)
+index: Decorator = click.argument("index", type=DataName())
+run: Decorator = click.argument("run", type=PathName())
+data: Decorator = click.argument("data", type=DataName())
+json: Decorator = click.option(
+    "--json", "as_json", is_flag=True, help="Write one JSON document and nothing else."
+)
+device: Decorator = click.option(
+    "--device", default="auto", help="Where networks run: auto, cpu, cuda or cuda:1."
+)
+encoder: Decorator = click.option(
+    "--encoder",
+    default="torch",
+    metavar="NAME",
+    help="What encodes queries: torch, onnx (ONNX Runtime), or a folder that 'fdch "
+    "export' wrote.",
+)
+_sizes = combine(
+    click.option(
+        "--query-pairs", type=int, help="Queries to draw, with --train-pairs."
+    ),
+    click.option(
+        "--train-pairs", type=int, help="Training pairs, validation included."
+    ),
+    click.option(
+        "--validation-pairs",
+        type=int,
+        help="How many of these are held out; a tenth if not given.",
+    ),
+)
+
+
+def sizes(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add options for the sizes of a split; the command gets them as `sizes`."""
+
+    @functools.wraps(command)
+    def run_with_sizes(
+        query_pairs: int | None,
+        train_pairs: int | None,
+        validation_pairs: int | None,
+        **options: Any,
+    ) -> Any:
+        from fdch.data.splits import SplitSizes
+
+        found = None
+        if (query_pairs, train_pairs, validation_pairs) != (None, None, None):
+            if query_pairs is None or train_pairs is None:
+                raise click.UsageError("give --query-pairs and --train-pairs together.")
+            found = SplitSizes(query_pairs, train_pairs, validation_pairs)
+        return command(sizes=found, **options)
+
+    return _sizes(run_with_sizes)

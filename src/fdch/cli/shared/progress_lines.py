@@ -1,0 +1,196 @@
+"""How far long work has come: a bar on a terminal, plain lines when piped."""
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self, TextIO
+
+from fdch.progress import Update
+
+if TYPE_CHECKING:
+    from fdch.training.context import Context
+
+BETWEEN_LINES = 5.0  # seconds
+LINED = ("case",)  # units that always have their line
+SHOWN = (*LINED, "epoch")  # units of which the first has one, were it the only one
+SIDES = ("image ", "text ")
+OF_OUTPUTS = re.compile(r"^(mean|imbalance) \|?[A-Z]\|?$")
+SHORT = {"mean": "|output|", "imbalance": "imbalance"}
+
+
+@contextmanager
+def show_progress(device: str) -> "Iterator[Context]":
+    """Give the context of work on a device whose progress is printed."""
+    from fdch.training.context import Context
+
+    with ProgressPrinter() as progress:
+        yield Context(progress, device)
+
+
+class ProgressPrinter:
+    """Prints updates to standard error, in the form that suits it.
+
+    A task that is complete at its first sight took no time worth showing,
+    unless it counts epochs or cases.
+    """
+
+    def __init__(
+        self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        chosen = stream or sys.stderr
+        self._shown: _Bar | _Lines
+        self._shown = _Bar(chosen) if chosen.isatty() else _Lines(chosen, clock)
+        self._last: Update | None = None
+
+    def __call__(self, update: Update) -> None:
+        """Take an update."""
+        last, self._last = self._last, update
+        if (
+            last is None
+            or (last.task, last.total) != (update.task, update.total)
+            or last.done >= update.done
+        ):
+            self._shown.close()
+            if update.done < update.total or update.unit in SHOWN:
+                self._shown.begin(update)
+        self._shown.step(update)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._shown.close()
+
+
+class _Bar:
+    """A tqdm bar, redrawn in place, with a line of figures below it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._bar: Any = None
+        self._below: Any = None
+
+    def begin(self, update: Update) -> None:
+        from tqdm import tqdm
+
+        same = {"file": self._stream, "dynamic_ncols": True}
+        self._bar = tqdm(
+            desc=update.task,
+            initial=update.done,
+            total=update.total,
+            unit=f" {update.unit}",
+            smoothing=0.1,
+            **same,
+        )
+        if update.values:
+            self._below = tqdm(bar_format="  {desc}", position=1, leave=False, **same)
+
+    def step(self, update: Update) -> None:
+        if self._bar is None:
+            return
+        self._bar.update(update.done - self._bar.n)
+        if self._below is not None:
+            self._below.set_description_str(figures(update.values))
+        if update.done >= update.total:
+            self.close()
+
+    def close(self) -> None:
+        if self._bar is None:
+            return
+        if self._below is not None:
+            self._below.close()
+        self._bar.close()
+        if self._below is not None:
+            self._stream.write(f"  {self._below.desc}\n")
+        self._bar = self._below = None
+
+
+class _Lines:
+    """Lines that a log can hold: seldom, each telling the whole."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
+        self._stream, self._clock = stream, clock
+        self._begun: tuple[float, int] | None = None
+        self._due = 0.0
+
+    def begin(self, update: Update) -> None:
+        now = self._clock()
+        self._begun = now, update.done
+        self._due = now if update.unit in SHOWN else now + BETWEEN_LINES
+
+    def step(self, update: Update) -> None:
+        if self._begun is None:
+            return
+        now, is_last = self._clock(), update.done >= update.total
+        if now >= self._due or is_last or update.unit in LINED:
+            self._due = now + BETWEEN_LINES
+            self._stream.write(_line(update, now - self._begun[0], self._begun[1]))
+            self._stream.flush()
+        if is_last:
+            self.close()
+
+    def close(self) -> None:
+        self._begun = None
+
+
+def _line(update: Update, seconds: float, first: int) -> str:
+    """Write how far a task has come that began so many seconds ago."""
+    counted = f"{update.done:,}/{update.total:,} {_several(update.unit)}"
+    parts = [f"{update.task}: {counted}"]
+    steps = update.done - first
+    if seconds > 0 and steps > 0:
+        if update.unit != "second":  # time itself has no pace
+            parts.append(pace(steps / seconds, update.unit))
+        left = (update.total - update.done) * seconds / steps
+        parts.append(f"{duration(left)} left")
+    shown = f"; {figures(update.values)}" if update.values else ""
+    return f"{', '.join(parts)}{shown}\n"
+
+
+def pace(rate: float, unit: str) -> str:
+    """Write a rate the way it is larger than one.
+
+    >>> pace(0.25, "epoch"), pace(52.3, "picture")
+    ('4.0 s/epoch', '52 pictures/s')
+    """
+    if rate >= 1:
+        return f"{rate:.{0 if rate >= 10 else 1}f} {_several(unit)}/s"
+    return f"{1 / rate:.1f} s/{unit}"
+
+
+def duration(seconds: float) -> str:
+    """Write seconds as people say them.
+
+    >>> duration(12.4), duration(75), duration(7300)
+    ('12 s', '1 min 15 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def figures(values: Mapping[str, float]) -> str:
+    """Write figures in little room; those of both sides share a name.
+
+    Early signs of failing codes come first: a narrow terminal cuts the line.
+
+    >>> figures({"image balance": 0.25, "text balance": 0.5, "mean |F|": 0.75})
+    '|output| 0.75, balance 0.25/0.5'
+    """
+    shared: dict[str, list[str]] = {"|output|": [], "imbalance": []}
+    for name, value in values.items():
+        short = OF_OUTPUTS.sub(lambda found: SHORT[found[1]], name)
+        side = next((side for side in SIDES if short.startswith(side)), "")
+        shared.setdefault(short.removeprefix(side), []).append(f"{value:.3g}")
+    return ", ".join(
+        f"{name} {'/'.join(shown)}" for name, shown in shared.items() if shown
+    )
+
+
+def _several(unit: str) -> str:
+    return f"{unit[:-1]}ies" if unit.endswith("y") else f"{unit}s"
