@@ -97,8 +97,11 @@ def read_versioned(path: Path, newest: int, wrong: str, advice: str) -> dict[str
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise DamagedRun(f"'{path}' {wrong} ({problem}). {advice}") from problem
     if found > newest:
+        versions = document.get("versions")
+        writer = versions.get("fdch") if isinstance(versions, dict) else None
+        by = f" (written by fdch {writer})" if isinstance(writer, str) else ""
         raise NewerRun(
-            f"'{path}' has format {found}; fdch {__version__} reads formats up to "
+            f"'{path}' has format {found}{by}; fdch {__version__} reads formats up to "
             f"{newest}. Upgrade fdch to open it."
         )
     return dict(document)
