@@ -60,7 +60,7 @@ class AlternatingStage:
     ) -> None:
         self.pairs, self.weights, self.add = pairs, weights, add
         self.image_network, self.text_network = image_network, text_network
-        self.items = pairs.items
+        self.items, self.stays_on_device = pairs.items, pairs.stays_on_device
         self.F = pairs.outputs(
             lambda rows: image_network(pairs.images(rows)), [image_network]
         )

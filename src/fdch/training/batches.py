@@ -56,18 +56,31 @@ class TrainingPairs:
         self._resident = (
             torch.tensor(images, device=device) if _fits(images, device) else None
         )
-        self._texts = texts
+        is_near = device.type == "cpu"
+        self._texts = texts if is_near else ResidentWords(texts, device)
         self._static = None if static is None else torch.from_numpy(static).to(device)
 
+    @property
+    def stays_on_device(self) -> bool:
+        """Whether batches are taken without the host."""
+        return self._resident is not None and isinstance(self._texts, ResidentWords)
+
     def images(self, rows: Tensor) -> Tensor:
-        """Give a batch of image inputs on the device."""
+        """Give a batch of image inputs on the device.
+
+        Args:
+            rows: Which pairs, on the device.
+        """
         if self._resident is not None:
             return self._resident[rows]
-        return torch.tensor(self._images[rows.numpy()], device=self.device)
+        return torch.tensor(self._images[rows.cpu().numpy()], device=self.device)
 
     def texts(self, rows: Tensor) -> WordBatch:
         """Give a batch of text vectors on the device."""
-        words = sparse_rows(self._texts[rows.numpy()]).to(self.device)
+        if isinstance(self._texts, ResidentWords):
+            words = self._texts.take(rows)
+        else:
+            words = sparse_rows(self._texts[rows.numpy()])
         return words if self._static is None else words.with_static(self._static[rows])
 
     def outputs(
@@ -79,9 +92,39 @@ class TrainingPairs:
         with torch.no_grad():
             parts = [
                 forward(rows)
-                for rows in torch.split(torch.arange(self.items), self._rows_at_once)
+                for rows in torch.split(
+                    torch.arange(self.items, device=self.device), self._rows_at_once
+                )
             ]
         return torch.cat(parts)
+
+
+class ResidentWords:
+    """Word vectors that lie on an accelerator, where batches are gathered too.
+
+    Rows are padded to the longest, so that all batches have the same shape.
+
+    Args:
+        texts: Word vectors, (n, words).
+        device: Where to keep them.
+    """
+
+    def __init__(self, texts: csr_array, device: torch.device) -> None:
+        self._columns = texts.shape[1]
+        lengths = np.diff(texts.indptr)
+        is_taken = np.arange(lengths.max(initial=0)) < lengths[:, None]
+        indices = np.full(is_taken.shape, self._columns)  # a column that is cut off
+        values = np.zeros(is_taken.shape, np.float32)
+        indices[is_taken], values[is_taken] = texts.indices, texts.data
+        self._indices = torch.from_numpy(indices).to(device)
+        self._values = torch.from_numpy(values).to(device)
+
+    def take(self, rows: Tensor) -> WordBatch:
+        """Gather a batch, all entries of each row."""
+        dense = self._values.new_zeros(len(rows), self._columns + 1)
+        dense.scatter_(1, self._indices[rows], self._values[rows])
+        nothing = rows.new_empty(0)
+        return WordBatch(nothing, nothing, nothing, dense[:, :-1])
 
 
 def _fits(images: NDArray[Any], device: torch.device) -> bool:

@@ -51,7 +51,7 @@ class JointStage:
     ) -> None:
         self.pairs, self.loss = pairs, loss
         self.image_network, self.text_network = image_network, text_network
-        self.items = pairs.items
+        self.items, self.stays_on_device = pairs.items, pairs.stays_on_device
         self.F = pairs.outputs(self._image_outputs, [image_network])
         self.G = pairs.outputs(self._text_outputs, [text_network])
 

@@ -84,7 +84,7 @@ class FusionStage:
         add: WeightedSum,
     ) -> None:
         self.pairs, self.network, self.weights, self.add = pairs, network, weights, add
-        self.items = pairs.items
+        self.items, self.stays_on_device = pairs.items, pairs.stays_on_device
         self.H = self._outputs()
         self.B = binary(self.H)
         rarity = weights.rarity.weigh(pairs.labels, self.B.shape[1])
@@ -168,7 +168,7 @@ class ModalityStage:
     ) -> None:
         self.pairs, self.weights, self.add = pairs, weights, add
         self.image_network, self.text_network = image_network, text_network
-        self.items = pairs.items
+        self.items, self.stays_on_device = pairs.items, pairs.stays_on_device
         rarity = weights.rarity.weigh(pairs.labels, B.shape[1])
         self._shift, self._neighbours = rarity
         self.B = B
