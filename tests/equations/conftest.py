@@ -117,6 +117,7 @@ class Rows(TrainingPairs):
 
     def __init__(self, Y):
         self.items, self.labels = len(Y), torch.tensor(Y)
+        self.stays_on_device = False
 
     def images(self, rows):
         return rows
