@@ -115,9 +115,10 @@ class Table(nn.Module):
 class Rows(TrainingPairs):
     """Pairs whose images and texts are their own row numbers."""
 
+    stays_on_device = False
+
     def __init__(self, Y):
         self.items, self.labels = len(Y), torch.tensor(Y)
-        self.stays_on_device = False
 
     def images(self, rows):
         return rows
