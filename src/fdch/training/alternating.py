@@ -101,17 +101,18 @@ class AlternatingStage:
     ) -> tuple[Tensor, dict[str, Tensor]]:
         own[rows] = out.detach()
         Y, weights = self.pairs.labels, self.weights
-        S = shares_label(Y[rows], Y)
+        others, scale = self.pairs.draw_others()
+        S = shares_label(Y[rows], Y[others])
         rest = own.sum(dim=0) - out.detach().sum(dim=0)
         over_pairs = {
-            side + "pairwise": (1.0, pairwise_loss(out, other, S)),
+            side + "pairwise": (scale, pairwise_loss(out, other[others], S)),
             side + "balance": (weights.balance, balance_loss(out, rest)),
         }
         if weights.intra:
             # Each pair stands in the sum twice; the buffer is fixed, so the
             # gradient reaches one side only and the sum is doubled.
-            within = 2 * pairwise_loss(out, own, S)
-            over_pairs[side + "intra"] = (weights.intra, within)
+            within = 2 * pairwise_loss(out, own[others], S)
+            over_pairs[side + "intra"] = (weights.intra * scale, within)
         quantization = (weights.quantization, quantization_loss(out, self.B[rows]))
         means = {}
         if weights.decorrelation:

@@ -1,7 +1,7 @@
 """Training pairs as tensors, taken batch by batch."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,6 +15,10 @@ from fdch.networks.text import WordBatch, sparse_rows, static_width
 FEATURES_AT_ONCE = 1024
 PIXELS_AT_ONCE = {"cpu": 32, "cuda": 256}
 SHARE_FOR_PIXELS = 0.4  # of an accelerator's free memory
+
+Pairwise = Literal["auto", "exact", "sampled"]
+EXACT_UP_TO = 20_000  # training pairs that "auto" compares each batch with
+SAMPLE = 4_096
 
 
 def rows_at_once(images: NDArray[Any], device: torch.device) -> int:
@@ -37,6 +41,7 @@ class TrainingPairs:
         device: Where the networks are.
         static: Static features of the texts, float32 (n, width), where there are any.
         tuning: The same pairs with pixels, to go on from features with; or None.
+        pairwise: Whether a batch is compared with all pairs or a sample of them.
     """
 
     def __init__(
@@ -47,9 +52,12 @@ class TrainingPairs:
         device: torch.device,
         static: NDArray[np.float32] | None = None,
         tuning: "TrainingPairs | None" = None,
+        pairwise: Pairwise = "auto",
     ) -> None:
         self.device, self.tuning = device, tuning
         self.items = len(labels)
+        is_large = self.items > EXACT_UP_TO
+        self.is_sampled = pairwise == "sampled" or (pairwise == "auto" and is_large)
         self.labels = torch.from_numpy(labels.astype(np.float32)).to(device)
         self._images = images
         self._rows_at_once = rows_at_once(images, device)
@@ -82,6 +90,18 @@ class TrainingPairs:
         else:
             words = sparse_rows(self._texts[rows.numpy()])
         return words if self._static is None else words.with_static(self._static[rows])
+
+    def draw_others(self) -> tuple[Tensor | slice, float]:
+        """Choose the pairs that a batch is compared with.
+
+        Returns:
+            Their rows, and the factor that makes a sum over them an unbiased
+            estimate of the sum over all pairs: 1 for all of them.
+        """
+        if not self.is_sampled:
+            return slice(None), 1.0
+        rows = torch.randint(self.items, (SAMPLE,), device=self.device)
+        return rows, self.items / SAMPLE
 
     def outputs(
         self, forward: Callable[[Tensor], Tensor], networks: Sequence[nn.Module]

@@ -18,8 +18,11 @@ class JointOutputs(NamedTuple):
         rows: Which training pairs, (b,).
         F: Outputs of their images between -1 and 1, (b, bits).
         G: Outputs of their texts, (b, bits).
-        image_buffer: The latest F of all training pairs, held fixed, (n, bits).
+        image_buffer: The latest F of the training pairs that the batch is compared
+            with, held fixed, (n, bits).
         text_buffer: Their latest G, (n, bits).
+        others: Which these are.
+        scale: What makes a sum over them stand for all training pairs.
     """
 
     rows: Tensor
@@ -27,6 +30,8 @@ class JointOutputs(NamedTuple):
     G: Tensor
     image_buffer: Tensor
     text_buffer: Tensor
+    others: Tensor | slice = slice(None)
+    scale: float = 1.0
 
 
 class JointStage:
@@ -66,7 +71,9 @@ class JointStage:
         """Give the loss of a batch, all other rows of F and G as they were."""
         F, G = self._image_outputs(rows), self._text_outputs(rows)
         self.F[rows], self.G[rows] = F.detach(), G.detach()
-        loss, terms = self.loss(JointOutputs(rows, F, G, self.F, self.G))
+        others, scale = self.pairs.draw_others()
+        buffers = self.F[others], self.G[others]
+        loss, terms = self.loss(JointOutputs(rows, F, G, *buffers, others, scale))
         return loss, terms
 
     def end_epoch(self) -> dict[str, float]:

@@ -99,10 +99,11 @@ class FusionStage:
         H = self.network(self.pairs.images(rows), self.pairs.texts(rows))
         self.H[rows] = H.detach()
         Y = self.pairs.labels
+        others, scale = self.pairs.draw_others()
         # Each pair stands in Eq. 2 twice; the buffer is fixed, so the gradient
         # reaches one side only and the sum is doubled.
-        S = shares_label(Y[rows], Y)
-        pairwise = 2 * pairwise_loss(H, self.H, S, self._shift)
+        S = shares_label(Y[rows], Y[others])
+        pairwise = 2 * scale * pairwise_loss(H, self.H[others], S, self._shift)
         rest = self.H.sum(dim=0) - H.detach().sum(dim=0)
         over_items = {
             "quantization": (
@@ -111,7 +112,7 @@ class FusionStage:
             )
         }
         if self._neighbours:
-            nearness = neighbour_loss(H, self.H, S)
+            nearness = neighbour_loss(H, self.H[others], S)
             over_items["neighbours"] = 2 * self._neighbours, nearness
         return self.add(
             len(rows),
@@ -241,15 +242,16 @@ class ModalityStage:
             )
         }
         if self.weights.pairwise:
-            S = shares_label(Y[rows], Y)
+            others, scale = self.pairs.draw_others()
+            S = shares_label(Y[rows], Y[others])
             over_pairs[side + "pairwise"] = (
-                self.weights.pairwise,
-                pairwise_loss(out, other, S, self._shift),
+                self.weights.pairwise * scale,
+                pairwise_loss(out, other[others], S, self._shift),
             )
             if self._neighbours:
                 over_items[side + "neighbours"] = (
                     self.weights.pairwise * self._neighbours,
-                    neighbour_loss(out, other, S),
+                    neighbour_loss(out, other[others], S),
                 )
         if self.weights.classification:
             over_items[side + "classification"] = (
