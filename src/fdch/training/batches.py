@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
+from fdch.networks.share import current_share
 from fdch.networks.text import WordBatch, sparse_rows, static_width
 
 # pixels go through a whole image network, whose activations are large
@@ -77,14 +78,17 @@ class TrainingPairs:
         """Give a batch of image inputs on the device.
 
         Args:
-            rows: Which pairs, on the device.
+            rows: Which pairs, on the device. Where processes share the batch, only
+                the inputs of the share are given.
         """
+        if (share := current_share()) is not None:
+            rows = rows[share.rows]
         if self._resident is not None:
             return self._resident[rows]
         return torch.tensor(self._images[rows.cpu().numpy()], device=self.device)
 
     def texts(self, rows: Tensor) -> WordBatch:
-        """Give a batch of text vectors on the device."""
+        """Give a batch of text vectors on the device, shared or not."""
         if isinstance(self._texts, ResidentWords):
             words = self._texts.take(rows)
         else:
