@@ -17,6 +17,7 @@ from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.batches import TrainingPairs
 from fdch.training.loop import Sweep
+from fdch.training.shared_batches import gather_rows
 from fdch.training.stages import network_tensors, output_figures
 
 
@@ -78,12 +79,12 @@ class AlternatingStage:
 
     def image_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give the loss as a function of a batch of F, with G and B fixed."""
-        F = self.image_network(self.pairs.images(rows))
+        F = gather_rows(self.image_network(self.pairs.images(rows)))
         return self._loss(rows, F, own=self.F, other=self.G, side="image ")
 
     def text_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give the loss as a function of a batch of G, with F and B fixed."""
-        G = self.text_network(self.pairs.texts(rows))
+        G = gather_rows(self.text_network(self.pairs.texts(rows)))
         return self._loss(rows, G, own=self.G, other=self.F, side="text ")
 
     def end_epoch(self) -> dict[str, float]:

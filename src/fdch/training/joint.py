@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from fdch.training.batches import TrainingPairs
 from fdch.training.loop import Sweep
+from fdch.training.shared_batches import gather_rows
 from fdch.training.stages import network_tensors, output_figures
 
 
@@ -69,7 +70,8 @@ class JointStage:
 
     def batch_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give the loss of a batch, all other rows of F and G as they were."""
-        F, G = self._image_outputs(rows), self._text_outputs(rows)
+        F = gather_rows(self._image_outputs(rows))
+        G = gather_rows(self._text_outputs(rows))
         self.F[rows], self.G[rows] = F.detach(), G.detach()
         others, scale = self.pairs.draw_others()
         buffers = self.F[others], self.G[others]

@@ -13,7 +13,9 @@ from fdch.errors import DamagedRun, FdchError
 from fdch.networks._base import FeatureNetwork
 from fdch.progress import Update
 from fdch.training.context import Context
+from fdch.training.processes import is_first
 from fdch.training.randomness import private_randomness
+from fdch.training.shared_batches import require_same_work
 from fdch.training.steps import Loss, Step
 
 Shape = Literal["log", "cosine"]
@@ -127,7 +129,9 @@ def train(stage: Stage, schedule: Schedule, seed: int, context: Context) -> None
         for sweep in sweeps
     ]
     first = _resume(stage, optimizers, context)
-    device = context.torch_device()
+    device, checkpoints = context.torch_device(), context.checkpoints
+    task = checkpoints.task if checkpoints else ""
+    require_same_work(device, task, stage.name, stage.items, first)
     steps = [
         Step(sweep.loss, group, stage.items, device, stage.stays_on_device)
         for sweep, group in zip(sweeps, optimizers, strict=True)
@@ -144,8 +148,8 @@ def train(stage: Stage, schedule: Schedule, seed: int, context: Context) -> None
         terms |= stage.end_epoch()
         _require_finite(terms, stage.name, epoch)
         context.progress(Update(stage.name, epoch + 1, schedule.epochs, "epoch", terms))
-        checkpoints, is_last = context.checkpoints, epoch + 1 == schedule.epochs
-        if checkpoints and (is_last or checkpoints.due(stage.name)):
+        is_due = epoch + 1 == schedule.epochs
+        if checkpoints and is_first() and (is_due or checkpoints.due(stage.name)):
             checkpoints.save(
                 stage.name,
                 stage.tensors() | _optimizer_tensors(optimizers),

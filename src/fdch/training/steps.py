@@ -9,6 +9,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from fdch.networks.share import compute_share
+from fdch.training.processes import count_processes
+from fdch.training.shared_batches import average_gradients, own_share
+
 Loss = Callable[[Tensor], tuple[Tensor, dict[str, Tensor]]]
 WARM_UP_STEPS = 3  # libraries choose kernels and take memory in these
 
@@ -22,7 +26,7 @@ class Step:
         items: Training pairs in an epoch.
         device: Where the networks are.
         is_captured: Whether the whole step stays on the device, so that a graph can
-            replay it; of no effect elsewhere.
+            replay it; of no effect elsewhere, nor where processes share a batch.
     """
 
     def __init__(
@@ -34,7 +38,8 @@ class Step:
         is_captured: bool,
     ) -> None:
         self._loss, self._optimizers, self._items = loss, optimizers, items
-        self._is_captured = is_captured and device.type == "cuda"
+        is_alone = count_processes() == 1
+        self._is_captured = is_captured and device.type == "cuda" and is_alone
         self._stream: torch.cuda.Stream | None = None
         if self._is_captured:
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
@@ -64,8 +69,10 @@ class Step:
     def _learn(self, rows: Tensor) -> None:
         for optimizer in self._optimizers:
             optimizer.zero_grad(set_to_none=True)
-        loss, terms = self._loss(rows)
+        with compute_share(own_share(len(rows))):
+            loss, terms = self._loss(rows)
         loss.backward()  # type: ignore[no-untyped-call]
+        average_gradients(self._optimizers)
         for optimizer in self._optimizers:
             optimizer.step()
         for name, value in terms.items():

@@ -17,6 +17,7 @@ from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.batches import TrainingPairs
 from fdch.training.loop import Sweep
+from fdch.training.shared_batches import gather_rows
 from fdch.training.stages import network_tensors, output_figures
 
 
@@ -96,7 +97,7 @@ class FusionStage:
 
     def loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give Eq. 2 on a batch, all other rows of H held as they were."""
-        H = self.network(self.pairs.images(rows), self.pairs.texts(rows))
+        H = gather_rows(self.network(self.pairs.images(rows), self.pairs.texts(rows)))
         self.H[rows] = H.detach()
         Y = self.pairs.labels
         others, scale = self.pairs.draw_others()
@@ -191,12 +192,12 @@ class ModalityStage:
 
     def image_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give Eq. 10 as a function of a batch of F, with G, W1 and B fixed."""
-        F = self.image_network(self.pairs.images(rows))
+        F = gather_rows(self.image_network(self.pairs.images(rows)))
         return self._loss(rows, F, own=self.F, other=self.G, W=self.W1, side="image ")
 
     def text_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give Eq. 10 as a function of a batch of G, with F, W2 and B fixed."""
-        G = self.text_network(self.pairs.texts(rows))
+        G = gather_rows(self.text_network(self.pairs.texts(rows)))
         return self._loss(rows, G, own=self.G, other=self.F, W=self.W2, side="text ")
 
     def end_epoch(self) -> dict[str, float]:
