@@ -1,5 +1,6 @@
 """`fdch train`: pairs in, a run folder out."""
 
+import logging
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from fdch.cli.training_options import build_task, read_settings, training_option
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
     from fdch.data.splits import Split
+    from fdch.runs.pipeline import TrainingTask
     from fdch.runs.run import Run
     from fdch.tuning.settings_file import SettingsFile
 
@@ -59,12 +61,31 @@ def command(
     """
     file = read_settings(settings_file, options) if settings_file else None
     task = build_task(file=file, **options)
+    from fdch.training.processes import is_first, join_processes
+
+    with join_processes(device) as own_device:
+        run = _train(task, file, resume, own_device, is_first())
+        if is_first():
+            say_json(describe(run)) if as_json else say_trained(run)
+
+
+def _train(
+    task: "TrainingTask",
+    file: "SettingsFile | None",
+    resume: bool,
+    device: str,
+    is_first: bool,
+) -> "Run":
+    """Train a task; where processes share it, only the first prints anything."""
     from fdch.cli.data_notes import tell_parts
     from fdch.index.search.rows import MAX_BITS
     from fdch.runs.pipeline import train_run
     from fdch.runs.run_files import is_finished
     from fdch.training.context import Context
 
+    if not is_first:
+        logging.disable(logging.WARNING)
+        return train_run(task, resume=resume, context=Context(device=device))
     if task.bits > MAX_BITS:
         note(
             f"note: codes of {task.bits} bits can be scored, but not indexed and "
@@ -85,7 +106,7 @@ def command(
         raise Interrupted(_remains(task.out)) from None
     if was_finished:
         note(f"'{task.out}' was already finished; nothing was trained.")
-    say_json(describe(run)) if as_json else say_trained(run)
+    return run
 
 
 def describe(run: "Run") -> dict[str, Any]:

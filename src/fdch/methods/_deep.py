@@ -34,6 +34,7 @@ from fdch.training.dropout_choice import (
 )
 from fdch.training.inputs import Inputs
 from fdch.training.loop import Schedule, Shape, Stage, train
+from fdch.training.processes import take_turns
 from fdch.training.randomness import derive_seed
 
 AnyStage = TypeVar("AnyStage", bound=Stage)
@@ -161,9 +162,10 @@ class DeepMethod(HashMethod):
                 len(pairs),
                 self.batch_size,
             )
-        pixels = inputs.images(pairs.images, context, keep=True)
         is_warm = inputs.finetune and self.warm_start and inputs.is_pretrained
-        images = inputs.features(pairs.images, context) if is_warm else pixels
+        with take_turns():  # features and pixels are cached
+            pixels = inputs.images(pairs.images, context, keep=True)
+            images = inputs.features(pairs.images, context) if is_warm else pixels
         words, static = split_static(inputs.texts(pairs.texts), inputs.static_width)
         labels = pairs.labels if self.about.needs_labels else pairs.labels[:, :0]
         self._dropout = self._choose_dropout(images, words, static, labels)
