@@ -64,7 +64,10 @@ def command(
     from fdch.training.processes import is_first, join_processes
 
     with join_processes(device) as own_device:
-        run = _train(task, file, resume, own_device, is_first())
+        try:
+            run = _train(task, file, resume, own_device, is_first())
+        except KeyboardInterrupt:
+            raise Interrupted(_remains(task.out)) from None
         if is_first():
             say_json(describe(run)) if as_json else say_trained(run)
 
@@ -98,12 +101,9 @@ def _train(
             _note_origin(file, task.bits, pairs, split)
 
     was_finished = resume and is_finished(task.out)
-    try:
-        with ProgressPrinter() as progress:
-            context = Context(progress, device)
-            run = train_run(task, resume=resume, context=context, announce=announce)
-    except KeyboardInterrupt:
-        raise Interrupted(_remains(task.out)) from None
+    with ProgressPrinter() as progress:
+        context = Context(progress, device)
+        run = train_run(task, resume=resume, context=context, announce=announce)
     if was_finished:
         note(f"'{task.out}' was already finished; nothing was trained.")
     return run
