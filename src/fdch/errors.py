@@ -22,6 +22,7 @@ FdchError
     ProtocolMismatch        scores that must not stand side by side
     MissingExtra            an optional package is not installed; an ImportError
     ServiceError            a service refused a request, or does not answer
+    ProcessLost             a process that shares a training is gone or stuck
 """
 
 import difflib
@@ -120,6 +121,10 @@ class ServiceError(FdchError):
     def __init__(self, message: str, status: int = 0, code: str = "") -> None:
         super().__init__(message)
         self.status, self.code = status, code
+
+
+class ProcessLost(FdchError):
+    """A process that shares a training is gone, or no longer answers."""
 
 
 class MissingExtra(FdchError, ImportError):

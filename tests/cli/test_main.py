@@ -280,3 +280,13 @@ def test_output_fits_any_terminal(on_features):
     result = in_process(code, PYTHONIOENCODING="latin-1")
     assert result.returncode == 0, result.stderr
     assert r"image \u2192 text 16" in result.stdout
+
+
+def test_several_processes_share_no_other_command(fdch, monkeypatch):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    result = fdch("methods")
+    assert result.exit_code == 2
+    assert "torchrun can start several processes of 'train', not" in result.stderr
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert fdch("methods").exit_code == 0

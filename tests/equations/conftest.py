@@ -115,6 +115,8 @@ class Table(nn.Module):
 class Rows(TrainingPairs):
     """Pairs whose images and texts are their own row numbers."""
 
+    stays_on_device = is_sampled = False
+
     def __init__(self, Y):
         self.items, self.labels = len(Y), torch.tensor(Y)
 

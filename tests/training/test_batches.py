@@ -13,7 +13,7 @@ from fdch.networks.head import ImageHead
 from fdch.networks.pair import PairNetwork
 from fdch.networks.text import TextNetwork
 from fdch.training import batches
-from fdch.training.batches import TrainingPairs
+from fdch.training.batches import ResidentWords, TrainingPairs
 
 ITEMS, WIDTH, WORDS, BITS = 11, 5, 30, 4
 
@@ -139,3 +139,16 @@ def test_outputs_do_not_depend_on_the_batch(size, items):
         assert one.dtype == np.float32
         assert len(one) == items
         assert np.allclose(one, other, atol=1e-5)
+
+
+def test_resident_words_are_the_rows_of_the_matrix(inputs):
+    texts = inputs["texts"].copy()
+    texts.data[:] = np.arange(1, texts.nnz + 1)
+    rows = torch.tensor([3, 0, 10, 3])
+    batch = ResidentWords(texts, torch.device("cpu")).take(rows)
+    np.testing.assert_array_equal(batch.dense, texts.toarray()[rows])
+
+
+def test_resident_texts_without_words_are_zero():
+    words = ResidentWords(csr_array((2, WORDS), dtype=np.float32), torch.device("cpu"))
+    assert words.take(torch.tensor([1, 0])).dense.tolist() == [[0.0] * WORDS] * 2

@@ -38,6 +38,7 @@ class Regression:
 
     name = "regression"
     items = 10
+    stays_on_device = False
 
     def __init__(self):
         generator = torch.Generator().manual_seed(3)

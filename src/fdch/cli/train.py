@@ -1,5 +1,6 @@
 """`fdch train`: pairs in, a run folder out."""
 
+import logging
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from fdch.cli.shared.training import build_task, read_settings, training_options
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
     from fdch.data.splits import Split
+    from fdch.runs.pipeline import TrainingTask
     from fdch.runs.run import Run
     from fdch.tuning.settings_file import SettingsFile
 
@@ -49,10 +51,35 @@ def command(
     """
     file = read_settings(settings_file, given) if settings_file else None
     task = build_task(file=file, **given)
+    from fdch.training.processes import is_first, join_processes
+
+    with join_processes(device) as own_device:
+        try:
+            run = _train(task, file, resume, own_device, is_first())
+        except KeyboardInterrupt:
+            raise Interrupted(_explain_rest(task.out)) from None
+        if is_first():
+            known = {"bits": run.method.bits, "seed": run.method.seed}
+            known |= {name: run.facts[name] for name in REPORTED if name in run.facts}
+            report({"run": str(run.folder), **known}, as_json, *_show_run(run))
+
+
+def _train(
+    task: "TrainingTask",
+    file: "SettingsFile | None",
+    resume: bool,
+    device: str,
+    is_first: bool,
+) -> "Run":
+    """Train a task; where processes share it, only the first prints anything."""
     from fdch.index.search.rows import MAX_BITS
     from fdch.runs.pipeline import train_run
     from fdch.runs.run_files import is_finished
+    from fdch.training.context import Context
 
+    if not is_first:
+        logging.disable(logging.WARNING)
+        return train_run(task, resume=resume, context=Context(device=device))
     if task.bits > MAX_BITS:
         note(
             f"note: codes of {task.bits} bits can be scored, but not indexed and "
@@ -65,16 +92,11 @@ def command(
             _note_origin(file, task.bits, pairs, split)
 
     was_finished = resume and is_finished(task.out)
-    try:
-        with show_progress(device) as context:
-            run = train_run(task, resume=resume, context=context, announce=announce)
-    except KeyboardInterrupt:
-        raise Interrupted(_explain_rest(task.out)) from None
+    with show_progress(device) as context:
+        run = train_run(task, resume=resume, context=context, announce=announce)
     if was_finished:
         note(f"'{task.out}' was already finished; nothing was trained.")
-    known = {"run": str(run.folder), "bits": run.method.bits, "seed": run.method.seed}
-    known |= {name: run.facts[name] for name in REPORTED if name in run.facts}
-    report(known, as_json, *_show_run(run))
+    return run
 
 
 def _show_run(run: "Run") -> list[str]:

@@ -25,7 +25,7 @@ from fdch.networks.initialization import Initialization
 from fdch.networks.text import TextNetwork
 from fdch.networks.weights import load_weights, weights_to_arrays
 from fdch.training import batches
-from fdch.training.batches import TrainingPairs
+from fdch.training.batches import Pairwise, TrainingPairs
 from fdch.training.context import Context
 from fdch.training.dropout_choice import (
     choose_image_dropout,
@@ -34,6 +34,7 @@ from fdch.training.dropout_choice import (
 )
 from fdch.training.inputs import Inputs
 from fdch.training.loop import Schedule, Shape, Stage, train
+from fdch.training.processes import take_turns
 from fdch.training.randomness import derive_seed
 
 AnyStage = TypeVar("AnyStage", bound=Stage)
@@ -51,6 +52,8 @@ class DeepMethod(HashMethod):
             in the paper.
         text_hidden: Hidden units of the text networks.
         batch_size: Pairs in a batch.
+        pairwise: Compare a batch with all training pairs ("exact") or with a random
+            4,096 of them ("sampled"); "auto" samples beyond 20,000 pairs.
         epoch_scale: Factor on the number of epochs, given or usual.
         optimizer: "adamw" or "sgd".
         learning_rate: Rate of the first epoch, of each stage where there are two.
@@ -76,6 +79,7 @@ class DeepMethod(HashMethod):
     image_hidden: int = 1024
     text_hidden: int = 1024
     batch_size: int = 128
+    pairwise: Pairwise = "auto"
     epoch_scale: float = 1.0
     optimizer: Literal["adamw", "sgd"] = "adamw"
     learning_rate: float = 1e-3
@@ -158,9 +162,10 @@ class DeepMethod(HashMethod):
                 len(pairs),
                 self.batch_size,
             )
-        pixels = inputs.images(pairs.images, context, keep=True)
         is_warm = inputs.finetune and self.warm_start and inputs.is_pretrained
-        images = inputs.features(pairs.images, context) if is_warm else pixels
+        with take_turns():  # features and pixels are cached
+            pixels = inputs.images(pairs.images, context, keep=True)
+            images = inputs.features(pairs.images, context) if is_warm else pixels
         words, static = split_static(inputs.texts(pairs.texts), inputs.static_width)
         labels = pairs.labels if self.about.needs_labels else pairs.labels[:, :0]
         self._dropout = self._choose_dropout(images, words, static, labels)
@@ -172,8 +177,11 @@ class DeepMethod(HashMethod):
                 fit_standardization(network, static, of="text")
             network.to(device)
         given = words, pairs.labels, device, static
-        tuning = TrainingPairs(pixels, *given) if is_warm else None
-        self._train(TrainingPairs(images, *given, tuning), pairs, context)
+        tuning = None
+        if is_warm:
+            tuning = TrainingPairs(pixels, *given, pairwise=self.pairwise)
+        training = TrainingPairs(images, *given, tuning, self.pairwise)
+        self._train(training, pairs, context)
 
     def _run(
         self,

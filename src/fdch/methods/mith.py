@@ -103,9 +103,9 @@ class BufferLoss(nn.Module):
 
     def forward(self, outputs: JointOutputs) -> tuple[Tensor, dict[str, Tensor]]:
         """Give the loss of a batch and its terms."""
-        rows, F, G, all_F, all_G = outputs
+        rows, F, G, all_F, all_G, others, scale = outputs
         settings = self.settings
-        S = shares_label(self.Y[rows], self.Y)
+        S = shares_label(self.Y[rows], self.Y[others])
         B = binary((F + G).detach())
         inter = pairwise_loss(F, all_G, S) + pairwise_loss(G, all_F, S)
         intra = pairwise_loss(F, all_F, S) + pairwise_loss(G, all_G, S)
@@ -114,8 +114,8 @@ class BufferLoss(nn.Module):
         return self.add(
             len(rows),
             over_pairs={
-                "pairwise": (1.0, inter),
-                "intra": (settings.intra_weight, intra),
+                "pairwise": (scale, inter),
+                "intra": (settings.intra_weight * scale, intra),
             },
             over_items={"quantization": (settings.quantization_weight, quantization)},
             means={"contrastive": (settings.contrastive_weight, contrastive)},

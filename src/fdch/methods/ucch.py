@@ -86,7 +86,9 @@ class UCCH(DeepMethod):
             stage = JointStage(part, image, text, loss)
             # A departure: the authors take the codes of the batch for keys in a first
             # epoch. Here a first pass of the networks fills the bank.
-            loss.remember(torch.arange(part.items), stage.F, stage.G, 0.0)
+            loss.remember(
+                torch.arange(part.items, device=loss.V.device), stage.F, stage.G, 0.0
+            )
             return stage
 
         self._run(build, training, (self.epochs, 60), context)
@@ -111,9 +113,9 @@ class MemoryLoss(nn.Module):
     def forward(self, outputs: JointOutputs) -> tuple[Tensor, dict[str, Tensor]]:
         """Give the loss of a batch, a sum of means, and its terms."""
         settings, rows = self.settings, outputs.rows
-        others = self._draw().to(rows.device)
+        others = self._draw()
         own_keys, other_keys = binary(self.V[rows]), binary(self.V[others])
-        is_own = (rows[:, None] == others).to(self.V.device)
+        is_own = rows[:, None] == others
         keys, rest = settings.key_share, 1 - settings.key_share
         image, text = (
             key_loss(side, own_keys, other_keys, is_own, settings.temperature)
@@ -139,5 +141,5 @@ class MemoryLoss(nn.Module):
         """Draw the keys of others, once for a batch."""
         items, negatives = len(self.V), self.settings.negatives
         if items <= negatives:
-            return torch.arange(items)
-        return torch.randint(items, (negatives,))
+            return torch.arange(items, device=self.V.device)
+        return torch.randint(items, (negatives,), device=self.V.device)

@@ -1,9 +1,22 @@
-"""Dropout of single words."""
+"""Dropout of features, and of single words."""
 
 import torch
 from torch import Tensor, nn
 
 from fdch.errors import SettingError
+from fdch.networks.share import current_share
+
+
+class Dropout(nn.Dropout):
+    """Torch's dropout; on a share of a batch, with the mask of the whole batch."""
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Drop entries of values, (rows, width), and scale up the others."""
+        share = current_share()
+        if share is None or not self.training:
+            return super().forward(values)
+        mask = super().forward(values.new_ones(share.items, values.shape[1]))
+        return values * mask[share.rows]
 
 
 class WordDropout(nn.Module):

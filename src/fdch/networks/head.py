@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fdch.networks._base import FeatureNetwork
+from fdch.networks.dropout import Dropout
 from fdch.networks.initialization import Initialization, initialize, linear
 
 # a deviation this much smaller than the largest is rounding, not signal
@@ -101,7 +102,7 @@ class ImageHead(nn.Module):
         super().__init__()
         generator = generator or torch.Generator().manual_seed(0)
         self.standardization = Standardization(features)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.hidden = linear(features, hidden) if hidden else None
         self.output = linear(hidden or features, outputs)
         initialize(self, initialization, generator)

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fdch.data.fitting import split_static
-from fdch.networks.dropout import WordDropout
+from fdch.networks.dropout import Dropout, WordDropout
 from fdch.networks.head import Standardization
 from fdch.networks.initialization import Initialization, initialize, linear
+from fdch.networks.share import current_share
 
 # above this share of non-zero entries the plain product is faster
 DENSE_SHARE = 0.1
@@ -48,6 +49,20 @@ class WordBatch(NamedTuple):
     def with_static(self, static: Tensor) -> Self:
         """Give the batch with static features of its rows."""
         return self._replace(static=static)
+
+    def take(self, rows: slice) -> Self:
+        """Give the batch of some rows, one after the other."""
+        static = None if self.static is None else self.static[rows]
+        if self.dense is not None:
+            return self._replace(dense=self.dense[rows], static=static)
+        offsets = self.offsets[rows.start : rows.stop + 1]
+        entries = slice(int(offsets[0]), int(offsets[-1]))
+        return type(self)(
+            self.indices[entries],
+            offsets - offsets[0],
+            self.values[entries],
+            static=static,
+        )
 
 
 def sparse_rows(rows: csr_array, static: int = 0) -> WordBatch:
@@ -114,7 +129,7 @@ class StaticLayer(nn.Module):
         super().__init__()
         self.fan_in = features
         self.standardization = Standardization(features, of="text")
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.weight = nn.Parameter(torch.empty(features, outputs))
 
     def forward(self, sums: Tensor, features: Tensor) -> Tensor:
@@ -160,11 +175,17 @@ class TextNetwork(nn.Module):
         initialize(self, initialization, generator)
 
     def forward(self, batch: WordBatch) -> Tensor:
-        """Turn a batch of texts into outputs, (texts, outputs)."""
+        """Turn a batch of texts into outputs, (texts, outputs).
+
+        Where processes share a batch it holds the texts of all of them, since the
+        words to drop are drawn for all; outputs are of the share alone.
+        """
         if batch.dense is not None:
             batch = batch._replace(dense=self.dropout(batch.dense))
         else:
             batch = batch._replace(values=self.dropout(batch.values))
+        if (share := current_share()) is not None:
+            batch = batch.take(share.rows)
         hidden = self.words(batch)
         if self.static is not None:
             hidden = self.static(hidden, batch.static)

@@ -34,6 +34,7 @@ from fdch.runs.run import Run, open_run, save_run
 from fdch.runs.run_files import CHECKPOINTS, is_finished
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context
+from fdch.training.processes import is_first, take_turns
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ def train_run(
     With `resume`, unfinished training in the task's folder is continued, and a
     finished run of the same settings, data and split is opened and returned.
     `announce` is called with the data and its split before training begins.
+    Where processes share the training, the first of them saves it and the others
+    open what it saved.
     """
     method = task.configure()
     if is_finished(task.out) and resume:
@@ -90,7 +93,8 @@ def train_run(
     require_ready(method, context)
     if task.stage_one is not None:
         share_stage_one(method, task.stage_one, context)
-    data, split = task.prepare(context)
+    with take_turns():  # what is found about pictures is cached
+        data, split = task.prepare(context)
     announce(data.pairs, split)
     parts = split.parts(data.pairs)
     checkpoints = Checkpoints(
@@ -101,7 +105,10 @@ def train_run(
     began = time.monotonic()
     method.fit(parts.train, parts.validation, context=context)
     seconds = round(time.monotonic() - began, 1)
-    return save_training(task.out, method, data, split, parts, seconds, context)
+    with take_turns():
+        if not is_first():
+            return open_run(task.out, context)
+        return save_training(task.out, method, data, split, parts, seconds, context)
 
 
 def fit_and_score(

@@ -25,6 +25,7 @@ from fdch.errors import (
 from fdch.evaluation import Protocol
 from fdch.evaluation.histograms import MAX_BITS
 from fdch.methods._base import HashMethod
+from fdch.methods._deep import DeepMethod
 from fdch.networks import image as image_networks
 from fdch.runs.run_files import (
     CALIBRATION,
@@ -37,6 +38,7 @@ from fdch.runs.run_files import (
 )
 from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import READY, STATIC, Inputs, inputs_to_arrays
+from fdch.training.processes import count_processes
 
 
 class TrainingData:
@@ -152,6 +154,11 @@ def require_ready(method: HashMethod, context: Context) -> None:
             f"codes of {method.bits} bits are too long; {MAX_BITS} is the most."
         )
     context.torch_device()
+    if count_processes() > 1 and not isinstance(method, DeepMethod):
+        raise SettingError(
+            f"{method.name} trains no networks, so that several processes cannot "
+            "share the work. Start it without torchrun."
+        )
     if method.image_network not in ("auto", READY):
         image_networks.describe(method.image_network)
         if not method.image_weights:

@@ -17,6 +17,7 @@ from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.batches import TrainingPairs
 from fdch.training.loop import Sweep
+from fdch.training.shared_batches import gather_rows
 from fdch.training.stages import network_tensors, output_figures
 
 
@@ -60,7 +61,7 @@ class AlternatingStage:
     ) -> None:
         self.pairs, self.weights, self.add = pairs, weights, add
         self.image_network, self.text_network = image_network, text_network
-        self.items = pairs.items
+        self.items, self.stays_on_device = pairs.items, pairs.stays_on_device
         self.F = pairs.outputs(
             lambda rows: image_network(pairs.images(rows)), [image_network]
         )
@@ -78,12 +79,12 @@ class AlternatingStage:
 
     def image_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give the loss as a function of a batch of F, with G and B fixed."""
-        F = self.image_network(self.pairs.images(rows))
+        F = gather_rows(self.image_network(self.pairs.images(rows)))
         return self._loss(rows, F, own=self.F, other=self.G, side="image ")
 
     def text_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give the loss as a function of a batch of G, with F and B fixed."""
-        G = self.text_network(self.pairs.texts(rows))
+        G = gather_rows(self.text_network(self.pairs.texts(rows)))
         return self._loss(rows, G, own=self.G, other=self.F, side="text ")
 
     def end_epoch(self) -> dict[str, float]:
@@ -101,17 +102,18 @@ class AlternatingStage:
     ) -> tuple[Tensor, dict[str, Tensor]]:
         own[rows] = out.detach()
         Y, weights = self.pairs.labels, self.weights
-        S = shares_label(Y[rows], Y)
+        others, scale = self.pairs.draw_others()
+        S = shares_label(Y[rows], Y[others])
         rest = own.sum(dim=0) - out.detach().sum(dim=0)
         over_pairs = {
-            side + "pairwise": (1.0, pairwise_loss(out, other, S)),
+            side + "pairwise": (scale, pairwise_loss(out, other[others], S)),
             side + "balance": (weights.balance, balance_loss(out, rest)),
         }
         if weights.intra:
             # Each pair stands in the sum twice; the buffer is fixed, so the
             # gradient reaches one side only and the sum is doubled.
-            within = 2 * pairwise_loss(out, own, S)
-            over_pairs[side + "intra"] = (weights.intra, within)
+            within = 2 * pairwise_loss(out, own[others], S)
+            over_pairs[side + "intra"] = (weights.intra * scale, within)
         quantization = (weights.quantization, quantization_loss(out, self.B[rows]))
         means = {}
         if weights.decorrelation:

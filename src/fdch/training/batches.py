@@ -1,7 +1,7 @@
 """Training pairs as tensors, taken batch by batch."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -9,12 +9,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
+from fdch.networks.share import current_share
 from fdch.networks.text import WordBatch, sparse_rows, static_width
 
 # pixels go through a whole image network, whose activations are large
 FEATURES_AT_ONCE = 1024
 PIXELS_AT_ONCE = {"cpu": 32, "cuda": 256}
 SHARE_FOR_PIXELS = 0.4  # of an accelerator's free memory
+
+Pairwise = Literal["auto", "exact", "sampled"]
+EXACT_UP_TO = 20_000  # training pairs that "auto" compares each batch with
+SAMPLE = 4_096
 
 
 def rows_at_once(images: NDArray[Any], device: torch.device) -> int:
@@ -37,6 +42,7 @@ class TrainingPairs:
         device: Where the networks are.
         static: Static features of the texts, float32 (n, width), where there are any.
         tuning: The same pairs with pixels, to go on from features with; or None.
+        pairwise: Whether a batch is compared with all pairs or a sample of them.
     """
 
     def __init__(
@@ -47,28 +53,59 @@ class TrainingPairs:
         device: torch.device,
         static: NDArray[np.float32] | None = None,
         tuning: "TrainingPairs | None" = None,
+        pairwise: Pairwise = "auto",
     ) -> None:
         self.device, self.tuning = device, tuning
         self.items = len(labels)
+        is_large = self.items > EXACT_UP_TO
+        self.is_sampled = pairwise == "sampled" or (pairwise == "auto" and is_large)
         self.labels = torch.from_numpy(labels.astype(np.float32)).to(device)
         self._images = images
         self._rows_at_once = rows_at_once(images, device)
         self._resident = (
             torch.tensor(images, device=device) if _fits(images, device) else None
         )
-        self._texts = texts
+        is_near = device.type == "cpu"
+        self._texts = texts if is_near else ResidentWords(texts, device)
         self._static = None if static is None else torch.from_numpy(static).to(device)
 
+    @property
+    def stays_on_device(self) -> bool:
+        """Whether batches are taken without the host."""
+        return self._resident is not None and isinstance(self._texts, ResidentWords)
+
     def images(self, rows: Tensor) -> Tensor:
-        """Give a batch of image inputs on the device."""
+        """Give a batch of image inputs on the device.
+
+        Args:
+            rows: Which pairs, on the device. Where processes share the batch, only
+                the inputs of the share are given.
+        """
+        if (share := current_share()) is not None:
+            rows = rows[share.rows]
         if self._resident is not None:
             return self._resident[rows]
-        return torch.tensor(self._images[rows.numpy()], device=self.device)
+        return torch.tensor(self._images[rows.cpu().numpy()], device=self.device)
 
     def texts(self, rows: Tensor) -> WordBatch:
-        """Give a batch of text vectors on the device."""
-        words = sparse_rows(self._texts[rows.numpy()]).to(self.device)
+        """Give a batch of text vectors on the device, shared or not."""
+        if isinstance(self._texts, ResidentWords):
+            words = self._texts.take(rows)
+        else:
+            words = sparse_rows(self._texts[rows.numpy()])
         return words if self._static is None else words.with_static(self._static[rows])
+
+    def draw_others(self) -> tuple[Tensor | slice, float]:
+        """Choose the pairs that a batch is compared with.
+
+        Returns:
+            Their rows, and the factor that makes a sum over them an unbiased
+            estimate of the sum over all pairs: 1 for all of them.
+        """
+        if not self.is_sampled:
+            return slice(None), 1.0
+        rows = torch.randint(self.items, (SAMPLE,), device=self.device)
+        return rows, self.items / SAMPLE
 
     def outputs(
         self, forward: Callable[[Tensor], Tensor], networks: Sequence[nn.Module]
@@ -79,9 +116,39 @@ class TrainingPairs:
         with torch.no_grad():
             parts = [
                 forward(rows)
-                for rows in torch.split(torch.arange(self.items), self._rows_at_once)
+                for rows in torch.split(
+                    torch.arange(self.items, device=self.device), self._rows_at_once
+                )
             ]
         return torch.cat(parts)
+
+
+class ResidentWords:
+    """Word vectors that lie on an accelerator, where batches are gathered too.
+
+    Rows are padded to the longest, so that all batches have the same shape.
+
+    Args:
+        texts: Word vectors, (n, words).
+        device: Where to keep them.
+    """
+
+    def __init__(self, texts: csr_array, device: torch.device) -> None:
+        self._columns = texts.shape[1]
+        lengths = np.diff(texts.indptr)
+        is_taken = np.arange(lengths.max(initial=0)) < lengths[:, None]
+        indices = np.full(is_taken.shape, self._columns)  # a column that is cut off
+        values = np.zeros(is_taken.shape, np.float32)
+        indices[is_taken], values[is_taken] = texts.indices, texts.data
+        self._indices = torch.from_numpy(indices).to(device)
+        self._values = torch.from_numpy(values).to(device)
+
+    def take(self, rows: Tensor) -> WordBatch:
+        """Gather a batch, all entries of each row."""
+        dense = self._values.new_zeros(len(rows), self._columns + 1)
+        dense.scatter_(1, self._indices[rows], self._values[rows])
+        nothing = rows.new_empty(0)
+        return WordBatch(nothing, nothing, nothing, dense[:, :-1])
 
 
 def _fits(images: NDArray[Any], device: torch.device) -> bool:

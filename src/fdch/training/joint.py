@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from fdch.training.batches import TrainingPairs
 from fdch.training.loop import Sweep
+from fdch.training.shared_batches import gather_rows
 from fdch.training.stages import network_tensors, output_figures
 
 
@@ -18,8 +19,11 @@ class JointOutputs(NamedTuple):
         rows: Which training pairs, (b,).
         F: Outputs of their images between -1 and 1, (b, bits).
         G: Outputs of their texts, (b, bits).
-        image_buffer: The latest F of all training pairs, held fixed, (n, bits).
+        image_buffer: The latest F of the training pairs that the batch is compared
+            with, held fixed, (n, bits).
         text_buffer: Their latest G, (n, bits).
+        others: Which these are.
+        scale: What makes a sum over them stand for all training pairs.
     """
 
     rows: Tensor
@@ -27,6 +31,8 @@ class JointOutputs(NamedTuple):
     G: Tensor
     image_buffer: Tensor
     text_buffer: Tensor
+    others: Tensor | slice = slice(None)
+    scale: float = 1.0
 
 
 class JointStage:
@@ -51,7 +57,7 @@ class JointStage:
     ) -> None:
         self.pairs, self.loss = pairs, loss
         self.image_network, self.text_network = image_network, text_network
-        self.items = pairs.items
+        self.items, self.stays_on_device = pairs.items, pairs.stays_on_device
         self.F = pairs.outputs(self._image_outputs, [image_network])
         self.G = pairs.outputs(self._text_outputs, [text_network])
 
@@ -64,9 +70,12 @@ class JointStage:
 
     def batch_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give the loss of a batch, all other rows of F and G as they were."""
-        F, G = self._image_outputs(rows), self._text_outputs(rows)
+        F = gather_rows(self._image_outputs(rows))
+        G = gather_rows(self._text_outputs(rows))
         self.F[rows], self.G[rows] = F.detach(), G.detach()
-        loss, terms = self.loss(JointOutputs(rows, F, G, self.F, self.G))
+        others, scale = self.pairs.draw_others()
+        buffers = self.F[others], self.G[others]
+        loss, terms = self.loss(JointOutputs(rows, F, G, *buffers, others, scale))
         return loss, terms
 
     def end_epoch(self) -> dict[str, float]:

@@ -1,8 +1,8 @@
 """Epochs over batches, for any loss."""
 
+import itertools
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -13,10 +13,12 @@ from fdch.errors import DamagedRun, FdchError
 from fdch.networks._base import FeatureNetwork
 from fdch.progress import Update
 from fdch.training.context import Context
+from fdch.training.processes import is_first
 from fdch.training.randomness import private_randomness
+from fdch.training.shared_batches import require_same_work
+from fdch.training.steps import Loss, Step
 
 Shape = Literal["log", "cosine"]
-Loss = Callable[[Tensor], tuple[Tensor, dict[str, Tensor]]]
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,18 @@ class Schedule:
         if self.backbone_decay is not None:
             groups[1]["weight_decay"] = self.backbone_decay
         kind = torch.optim.AdamW if self.optimizer == "adamw" else torch.optim.SGD
-        return kind(
+        optimizer = kind(
             [group for group in groups if group["params"]],
             lr=self.learning_rate,
             weight_decay=self.weight_decay,
             fused=True,  # one pass over the weights and their moments
         )
+        for settings in optimizer.param_groups:
+            weight = settings["params"][0]
+            if weight.is_cuda:  # a graph reads the rate, and counts steps, there
+                settings["lr"] = torch.tensor(self.learning_rate, device=weight.device)
+                settings["capturable"] = True
+        return optimizer
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,7 @@ class Stage(Protocol):
 
     name: str
     items: int
+    stays_on_device: bool
 
     def sweeps(self) -> Sequence[Sweep]:
         """Give the passes of one epoch, in order."""
@@ -120,15 +129,27 @@ def train(stage: Stage, schedule: Schedule, seed: int, context: Context) -> None
         for sweep in sweeps
     ]
     first = _resume(stage, optimizers, context)
-    device = context.torch_device()
+    device, checkpoints = context.torch_device(), context.checkpoints
+    task = checkpoints.task if checkpoints else ""
+    require_same_work(device, task, stage.name, stage.items, first)
+    steps = [
+        Step(sweep.loss, group, stage.items, device, stage.stays_on_device)
+        for sweep, group in zip(sweeps, optimizers, strict=True)
+    ]
     for epoch in range(first, schedule.epochs):
+        for optimizer in itertools.chain(*optimizers):
+            _set_rate(optimizer, schedule.rate(epoch))
         with private_randomness(device, seed, stage.name, epoch):
-            terms = _run_epoch(stage, schedule, epoch, sweeps, optimizers)
+            terms: dict[str, float] = {}
+            for sweep, step in zip(sweeps, steps, strict=True):
+                terms |= _run_sweep(
+                    sweep, step, stage.items, schedule.batch_size, device
+                )
         terms |= stage.end_epoch()
         _require_finite(terms, stage.name, epoch)
         context.progress(Update(stage.name, epoch + 1, schedule.epochs, "epoch", terms))
-        checkpoints, is_last = context.checkpoints, epoch + 1 == schedule.epochs
-        if checkpoints and (is_last or checkpoints.due(stage.name)):
+        is_due = epoch + 1 == schedule.epochs
+        if checkpoints and is_first() and (is_due or checkpoints.due(stage.name)):
             checkpoints.save(
                 stage.name,
                 stage.tensors() | _optimizer_tensors(optimizers),
@@ -138,37 +159,26 @@ def train(stage: Stage, schedule: Schedule, seed: int, context: Context) -> None
             context.judge(epoch + 1, schedule.epochs)
 
 
-def _batches(items: int, size: int) -> Iterator[Tensor]:
-    yield from torch.split(torch.randperm(items), size)
+def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for settings in optimizer.param_groups:
+        value = rate * settings["share"]
+        if isinstance(settings["lr"], Tensor):
+            settings["lr"].fill_(value)
+        else:
+            settings["lr"] = value
 
 
-def _run_epoch(
-    stage: Stage,
-    schedule: Schedule,
-    epoch: int,
-    sweeps: Sequence[Sweep],
-    optimizers: Sequence[Sequence[torch.optim.Optimizer]],
+def _run_sweep(
+    sweep: Sweep, step: Step, items: int, size: int, device: torch.device
 ) -> dict[str, float]:
-    sums: dict[str, Tensor | float] = defaultdict(float)
-    rate = schedule.rate(epoch)
-    for sweep, group in zip(sweeps, optimizers, strict=True):
-        for optimizer in group:
-            for settings in optimizer.param_groups:
-                settings["lr"] = rate * settings["share"]
-        for network in sweep.networks:
-            network.train()
-        for rows in _batches(stage.items, schedule.batch_size):
-            for optimizer in group:
-                optimizer.zero_grad(set_to_none=True)
-            loss, terms = sweep.loss(rows)
-            loss.backward()  # type: ignore[no-untyped-call]
-            for optimizer in group:
-                optimizer.step()
-            for name, value in terms.items():
-                sums[name] += value * (len(rows) / stage.items)
-        for network in sweep.networks:
-            network.eval()
-    return {name: float(value) for name, value in sums.items()}
+    """Teach networks by all pairs, in random order; return the terms of the loss."""
+    for network in sweep.networks:
+        network.train()
+    for rows in torch.split(torch.randperm(items).to(device), size):
+        step(rows)
+    for network in sweep.networks:
+        network.eval()
+    return step.take_terms()
 
 
 def _require_finite(terms: dict[str, float], stage: str, epoch: int) -> None:

@@ -17,6 +17,7 @@ from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.batches import TrainingPairs
 from fdch.training.loop import Sweep
+from fdch.training.shared_batches import gather_rows
 from fdch.training.stages import network_tensors, output_figures
 
 
@@ -84,7 +85,7 @@ class FusionStage:
         add: WeightedSum,
     ) -> None:
         self.pairs, self.network, self.weights, self.add = pairs, network, weights, add
-        self.items = pairs.items
+        self.items, self.stays_on_device = pairs.items, pairs.stays_on_device
         self.H = self._outputs()
         self.B = binary(self.H)
         rarity = weights.rarity.weigh(pairs.labels, self.B.shape[1])
@@ -96,13 +97,14 @@ class FusionStage:
 
     def loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give Eq. 2 on a batch, all other rows of H held as they were."""
-        H = self.network(self.pairs.images(rows), self.pairs.texts(rows))
+        H = gather_rows(self.network(self.pairs.images(rows), self.pairs.texts(rows)))
         self.H[rows] = H.detach()
         Y = self.pairs.labels
+        others, scale = self.pairs.draw_others()
         # Each pair stands in Eq. 2 twice; the buffer is fixed, so the gradient
         # reaches one side only and the sum is doubled.
-        S = shares_label(Y[rows], Y)
-        pairwise = 2 * pairwise_loss(H, self.H, S, self._shift)
+        S = shares_label(Y[rows], Y[others])
+        pairwise = 2 * scale * pairwise_loss(H, self.H[others], S, self._shift)
         rest = self.H.sum(dim=0) - H.detach().sum(dim=0)
         over_items = {
             "quantization": (
@@ -111,7 +113,7 @@ class FusionStage:
             )
         }
         if self._neighbours:
-            nearness = neighbour_loss(H, self.H, S)
+            nearness = neighbour_loss(H, self.H[others], S)
             over_items["neighbours"] = 2 * self._neighbours, nearness
         return self.add(
             len(rows),
@@ -168,7 +170,7 @@ class ModalityStage:
     ) -> None:
         self.pairs, self.weights, self.add = pairs, weights, add
         self.image_network, self.text_network = image_network, text_network
-        self.items = pairs.items
+        self.items, self.stays_on_device = pairs.items, pairs.stays_on_device
         rarity = weights.rarity.weigh(pairs.labels, B.shape[1])
         self._shift, self._neighbours = rarity
         self.B = B
@@ -190,12 +192,12 @@ class ModalityStage:
 
     def image_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give Eq. 10 as a function of a batch of F, with G, W1 and B fixed."""
-        F = self.image_network(self.pairs.images(rows))
+        F = gather_rows(self.image_network(self.pairs.images(rows)))
         return self._loss(rows, F, own=self.F, other=self.G, W=self.W1, side="image ")
 
     def text_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give Eq. 10 as a function of a batch of G, with F, W2 and B fixed."""
-        G = self.text_network(self.pairs.texts(rows))
+        G = gather_rows(self.text_network(self.pairs.texts(rows)))
         return self._loss(rows, G, own=self.G, other=self.F, W=self.W2, side="text ")
 
     def end_epoch(self) -> dict[str, float]:
@@ -241,15 +243,16 @@ class ModalityStage:
             )
         }
         if self.weights.pairwise:
-            S = shares_label(Y[rows], Y)
+            others, scale = self.pairs.draw_others()
+            S = shares_label(Y[rows], Y[others])
             over_pairs[side + "pairwise"] = (
-                self.weights.pairwise,
-                pairwise_loss(out, other, S, self._shift),
+                self.weights.pairwise * scale,
+                pairwise_loss(out, other[others], S, self._shift),
             )
             if self._neighbours:
                 over_items[side + "neighbours"] = (
                     self.weights.pairwise * self._neighbours,
-                    neighbour_loss(out, other, S),
+                    neighbour_loss(out, other[others], S),
                 )
         if self.weights.classification:
             over_items[side + "classification"] = (

@@ -98,6 +98,17 @@ class RootGroup(LazyGroup):
                 raise  # not of printing: other files have messages of their own
             _end_unheard(problem)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; with several processes, only the one they can share."""
+        is_shared = "TORCHELASTIC_RUN_ID" in os.environ  # torchrun sets it
+        if is_shared and os.environ.get("WORLD_SIZE") != "1" and args[0] != "train":
+            ctx.fail(
+                f"torchrun can start several processes of 'train', not of '{args[0]}'."
+            )
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; anything but our own errors is a bug and keeps its trace."""
         try:
