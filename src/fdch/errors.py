@@ -19,7 +19,8 @@ FdchError
         ModelMismatch       codes or queries of another model
         StoreAway           the server that keeps it cannot be reached
     ProtocolMismatch        scores that must not stand side by side
-    MissingExtra            an optional package is not installed; an ImportError
+    MissingPackage          a package is not installed; an ImportError
+        MissingExtra        one that an extra of fdch installs
     ServiceError            a service refused a request, or does not answer
 """
 
@@ -117,8 +118,12 @@ class ServiceError(FdchError):
         self.status, self.code = status, code
 
 
-class MissingExtra(FdchError, ImportError):
-    """An optional package is not installed."""
+class MissingPackage(FdchError, ImportError):
+    """A package is not installed."""
+
+
+class MissingExtra(MissingPackage):
+    """A package that an extra of fdch installs is not installed."""
 
     def __init__(self, purpose: str, extra: str) -> None:
         super().__init__(

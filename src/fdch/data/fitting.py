@@ -29,7 +29,7 @@ def require_fitting(images: Images, network: str, width: int, is_ready: bool) ->
 
 
 def fitting_vectors(
-    texts: Texts, vocabulary: Vocabulary | None, width: int
+    texts: Texts, vocabulary: Vocabulary | None, width: int, *, remember: bool = True
 ) -> csr_array:
     """Give text vectors, (n, width). A text without a known word is all zero.
 
@@ -37,6 +37,7 @@ def fitting_vectors(
         texts: Sentences, or ready vectors.
         vocabulary: The words that a model knows; None for ready vectors.
         width: Columns of its vectors.
+        remember: Keep what takes long in the cache folder, and look there.
     """
     if isinstance(texts, Sentences):
         if vocabulary is None:
@@ -44,7 +45,7 @@ def fitting_vectors(
                 "these items have sentences; this model was trained on ready text "
                 f"vectors of {width} columns. Give such vectors."
             )
-        return vocabulary.vectors(texts)
+        return vocabulary.vectors(texts, remember=remember)
     assert isinstance(texts, WordVectors)
     _require_width("text vectors", texts.matrix.shape[1], width)
     return texts.matrix

@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 
+from fdch.data.text_encoders import EncodedVocabulary
 from fdch.errors import SettingError
 from fdch.export.graph import ROWS, Graph
 from fdch.export.hash_graphs import Dense, Function, fusion, outputs, text_input
@@ -44,6 +45,11 @@ def graphs(
     """
     inputs, functions = method.inputs, method.functions
     _require_exportable(method, functions)
+    if isinstance(inputs.vocabulary, EncodedVocabulary):
+        raise SettingError(
+            f"the text encoder '{inputs.vocabulary.encoder.name}' cannot be exported. "
+            "Train with text_features=words or words+static to export the run."
+        )
     writer = _Sides(method, inputs)
     write = {"image": writer.image, "text": writer.text, "pair": writer.pair}
     return {side: write[side](functions[side]) for side in wanted if side in functions}

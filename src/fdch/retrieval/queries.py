@@ -51,7 +51,7 @@ def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
     Raises:
         UnknownWords: A text has no word that the method knows.
     """
-    vectors = encoder.inputs.texts(_texts(texts))
+    vectors = encoder.inputs.texts(_texts(texts), remember=False)
     is_known = np.asarray(abs(vectors).sum(axis=1)).ravel() > 0
     vocabulary = encoder.inputs.vocabulary
     if not is_known.all():
