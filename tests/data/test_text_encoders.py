@@ -7,6 +7,7 @@ from fdch import TextEncoder
 from fdch.data.text_encoders import TEXTS_AT_A_TIME, EncodedVocabulary
 from fdch.data.texts import Sentences
 from fdch.errors import SettingError
+from fdch.progress import Update
 
 
 class Lengths:
@@ -66,7 +67,7 @@ def test_features_of_another_revision_are_not_taken(lengths):
 
 
 def test_many_texts_go_in_parts_and_report_progress(lengths):
-    updates = []
+    updates: list[Update] = []
     vocabulary = EncodedVocabulary((), lengths[1], "cpu", updates.append)
     texts = [f"text {row}" for row in range(TEXTS_AT_A_TIME + 9)]
     found = vocabulary.vectors(Sentences(texts)).toarray()

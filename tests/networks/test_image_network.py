@@ -1,5 +1,7 @@
 """Modules of users as image networks."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -28,9 +30,9 @@ def unregistered(monkeypatch):
     monkeypatch.setitem(REGISTERED, "means", None)
 
 
-def make(build=Means, **options):
-    options = {"size": 4, "width": 3, **options}
-    return ImageNetwork.from_module("means", build, **options).register()
+def make(build=Means, *, size=4, width=3, **options):
+    made = ImageNetwork.from_module("means", build, size=size, width=width, **options)
+    return made.register()
 
 
 def test_pixels_are_scaled_by_mean_and_deviation():
@@ -48,9 +50,16 @@ def test_weights_size_scaling_and_revision_tell_networks_apart():
         nn.init.constant_(module.weight, 4)
         return module
 
-    given = [{}, {"size": 5}, {"mean": (0, 0, 0)}, {"revision": "2"}]
+    changes: list[dict[str, Any]] = [
+        {},
+        {"size": 5},
+        {"mean": (0.0, 0.0, 0.0)},
+        {"revision": "2"},
+        {"build": doubled},
+        {},
+    ]
     found = []
-    for options in (*given, {"build": doubled}, {}):
+    for options in changes:
         make(**options)
         found.append(load("means").fingerprint)
     assert found[0] == found[-1]
