@@ -3,6 +3,7 @@
 import json
 import shutil
 import socket
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 from PIL import Image
 from torch.nn import functional
 
-from fdch.errors import DataError, MissingExtra, MissingFile
+from fdch.errors import DataError, MissingExtra, MissingFile, SettingError
 from fdch.networks.image import describe, load, load_frozen
 from fdch.networks.text_encoders import find_text_encoder
 
@@ -169,6 +170,41 @@ def test_missing_folders_and_files_are_named(tmp_path, copy):
         describe(name(copy))
 
 
+def test_a_folder_without_the_side_that_is_named_is_refused(tmp_path):
+    write_dinov2(tmp_path / "images")
+    with pytest.raises(DataError, match="takes no texts"):
+        find_text_encoder(name(tmp_path / "images"))
+    write_sentence_encoder(tmp_path / "texts")
+    with pytest.raises(DataError, match="does not say how it takes pictures"):
+        describe(name(tmp_path / "texts"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"size": {"shortest_edge": 10**9}, "crop_size": None},
+        {"rescale_factor": 1 / 127.5},
+        {"image_mean": [0.5]},
+        {"image_std": [0.0, 1.0, 1.0]},
+        {"image_std": "none"},
+    ],
+)
+def test_unfit_scaling_is_refused(copy, change):
+    path = copy / "preprocessor_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(DataError, match="does not say how it takes pictures"):
+        describe(name(copy))
+
+
+def test_a_processor_file_of_both_sides_is_read(copy):
+    path = copy / "preprocessor_config.json"
+    before = describe(name(copy))
+    both = {"image_processor": json.loads(path.read_text())}
+    (copy / "processor_config.json").write_text(json.dumps(both))
+    path.unlink()
+    assert describe(name(copy)).size == before.size == SIZE
+
+
 def test_weights_in_a_pickle_are_not_read(copy):
     weights = copy / "model.safetensors"
     torch.save({}, copy / "pytorch_model.bin")
@@ -204,13 +240,11 @@ def test_code_in_a_folder_or_on_a_server_is_not_run(clip, copy):
 
 
 def test_a_folder_takes_no_weights_file(clip, tmp_path):
-    from fdch.errors import SettingError
-
     with pytest.raises(SettingError, match="takes no weights file"):
         load(name(clip[0]), tmp_path)
 
 
 def test_a_missing_package_names_the_extra(clip, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
+    monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtra, match=r"fdch\[transformers\]"):
         describe(name(clip[0]))

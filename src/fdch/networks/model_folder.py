@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
-from safetensors import SafetensorError
 
 from fdch.data.extensions import find_folder
 from fdch.errors import DataError, MissingExtra, MissingFile
@@ -20,16 +19,6 @@ from fdch.files import checksum, fingerprint, load_json
 MAX_JSON_BYTES = 16 * 2**20
 MAX_SIZE = 2048
 WEIGHTS = "*.safetensors"
-# of a folder that is damaged, incomplete or of an unknown kind
-PROBLEMS = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    ImportError,
-    RuntimeError,
-    SafetensorError,
-)
 
 
 class Scaling(NamedTuple):
@@ -69,6 +58,19 @@ class ModelFolder:
             )
         found._attn_implementation = None  # else a name of code on a server counts
         return found
+
+    def width(self, side: str) -> int:
+        """Give the number of features of a tower, or of a model without towers.
+
+        Args:
+            side: "vision_config" or "text_config".
+        """
+        tower = getattr(self.config, side, None)
+        with self._reading("config.json"):
+            if tower is None:
+                return int(self.config.hidden_size)
+            shared = getattr(self.config, "projection_dim", None)  # of CLIP
+            return int(shared or getattr(tower, "projection_size", tower.hidden_size))
 
     def load(self, without: Sequence[str]) -> Any:
         """Load the model in float32 and evaluation mode, without some parts."""
@@ -137,7 +139,7 @@ class ModelFolder:
     def _reading(self, part: str) -> Iterator[None]:
         try:
             yield
-        except PROBLEMS as problem:
+        except Exception as problem:  # transformers raises many kinds
             reason = str(problem).strip().partition("\n")[0]
             raise DataError(
                 f"the model folder '{self.path}' cannot be used: {part}: {reason} "

@@ -13,11 +13,13 @@ from torch.nn import functional
 
 from fdch.data.extensions import FOLDER
 from fdch.data.text_encoders import TextEncoder
+from fdch.errors import DataError
 from fdch.networks._base import FeatureNetwork
 from fdch.networks.device import resolve_device
 from fdch.networks.image_network import ImageNetwork, ModuleNetwork, refuse_weights
 from fdch.networks.model_folder import WEIGHTS, ModelFolder
 
+MAX_TOKENS = 512
 # parts of models with two towers that only the other side needs
 TEXT_PARTS = ("text_model", "text_projection", "logit_scale", "logit_bias")
 IMAGE_PARTS = ("vision_model", "visual_projection", "logit_scale", "logit_bias")
@@ -29,7 +31,7 @@ def describe_image_tower(name: str) -> ImageNetwork:
     """Describe the image side of a model folder."""
     folder = ModelFolder(name)
     scaling = folder.read_scaling()
-    width = _width(folder.config, "vision_config")
+    width = folder.width("vision_config")
 
     def build(weights: Path | None, _: torch.Generator) -> FeatureNetwork:
         if weights is not None:
@@ -56,9 +58,14 @@ def describe_image_tower(name: str) -> ImageNetwork:
 def describe_text_tower(name: str) -> TextEncoder:
     """Describe the text side of a model folder."""
     folder = ModelFolder(name)
+    if not hasattr(getattr(folder.config, "text_config", folder.config), "vocab_size"):
+        raise DataError(
+            f"the model in '{folder.path}' takes no texts. Choose another folder for "
+            "text_features, or leave it out."
+        )
     return TextEncoder(
         name=f"{FOLDER}{folder.path}",
-        width=_width(folder.config, "text_config"),
+        width=folder.width("text_config"),
         revision=folder.hash_files(*TEXT_FILES, WEIGHTS),
         load=lambda device: TextTower(folder, resolve_device(device)).encode,
     )
@@ -96,14 +103,13 @@ class TextTower:
         self._model = folder.load(without=IMAGE_PARTS).to(device)
         self._device, self._takes_first = device, folder.pools_first_token()
         text = getattr(folder.config, "text_config", folder.config)
-        # of SigLIP, which learned from texts filled up to one length
+        positions = getattr(text, "max_position_embeddings", MAX_TOKENS)
+        # SigLIP learned from texts filled up to one length
         is_filled = folder.config.model_type.startswith("siglip")
         self._options = {
             "padding": "max_length" if is_filled else True,
             "truncation": True,
-            "max_length": min(
-                self._tokenizer.model_max_length, text.max_position_embeddings
-            ),
+            "max_length": min(self._tokenizer.model_max_length, positions, MAX_TOKENS),
             "return_tensors": "pt",
         }
         self._lock = threading.Lock()  # a tokenizer serves one thread at a time
@@ -123,12 +129,3 @@ class TextTower:
             return states[:, 0]
         mask = tokens["attention_mask"][:, :, None]
         return (states * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
-
-
-def _width(config: Any, side: str) -> int:
-    """Give the number of features of a tower, or of a model without towers."""
-    tower = getattr(config, side, None)
-    if tower is None:
-        return config.hidden_size
-    shared = getattr(config, "projection_dim", None)  # of CLIP, not of SigLIP
-    return shared or getattr(tower, "projection_size", tower.hidden_size)
