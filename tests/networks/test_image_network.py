@@ -86,3 +86,15 @@ def test_a_weights_file_is_refused(tmp_path):
     make()
     with pytest.raises(SettingError, match="'means' takes no weights file"):
         load("means", tmp_path / "weights.mat")
+
+
+def test_random_weights_come_from_the_seed_alone():
+    def build():
+        return nn.Sequential(nn.Flatten(), nn.Linear(48, 3))
+
+    make(build)
+    before = torch.random.get_rng_state()
+    generators = [torch.Generator().manual_seed(seed) for seed in (1, 1, 2)]
+    one, same, other = (load("means", generator=each) for each in generators)
+    assert one.fingerprint == same.fingerprint != other.fingerprint
+    assert torch.equal(torch.random.get_rng_state(), before)

@@ -132,14 +132,20 @@ class ImageNetwork:
             pretrained: Whether the weights are learned; others need `finetune`.
             revision: To be changed when the features change but the weights do not.
             description: One sentence for lists.
+
+        >>> ImageNetwork.from_module("flat", nn.Flatten, size=8, width=192).size
+        8
         """
 
-        def make(weights: Path | None, _: torch.Generator) -> FeatureNetwork:
+        def make(weights: Path | None, generator: torch.Generator) -> FeatureNetwork:
             if weights is not None:
                 refuse_weights(name, weights)
+            with torch.random.fork_rng(devices=[]):  # the module's own layers draw
+                torch.manual_seed(generator.initial_seed())
+                module = build()
             return ModuleNetwork(
                 name,
-                build(),
+                module,
                 size=size,
                 width=width,
                 mean=mean,
