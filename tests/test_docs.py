@@ -52,9 +52,20 @@ def test_the_first_example_finds_boats_on_beaches(tmp_path, monkeypatch):
     assert all(each.probability is not None for each in found)
 
 
+@pytest.fixture
+def unregistered():
+    """Forget what an example registers."""
+    from fdch.data import text_encoders
+    from fdch.networks import image_network
+
+    yield
+    image_network.REGISTERED.clear()
+    text_encoders.REGISTERED.clear()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.name)
-def test_python_examples_run(page, tmp_path, monkeypatch, capsys):
+def test_python_examples_run(page, tmp_path, monkeypatch, capsys, unregistered):
     monkeypatch.chdir(tmp_path)
     for code in EXAMPLE.findall(page.read_text("utf-8")):
         exec(compile(code, page.name, "exec"), {})

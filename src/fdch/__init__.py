@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from fdch import methods
     from fdch.client.client import Client
     from fdch.data.pairs import PairedSet
+    from fdch.data.text_encoders import TextEncoder
     from fdch.evaluation import Scores, evaluate_codes
     from fdch.export.model import ExportedModel
     from fdch.methods.fdch import FDCH
+    from fdch.networks.image_network import ImageNetwork
     from fdch.retrieval.index import Index
     from fdch.retrieval.params import SearchParams
     from fdch.retrieval.results import Results
@@ -28,6 +30,7 @@ __all__ = [
     "Codes",
     "ExportedModel",
     "FdchError",
+    "ImageNetwork",
     "Index",
     "PairedSet",
     "Results",
@@ -35,6 +38,7 @@ __all__ = [
     "Scores",
     "SearchParams",
     "Searcher",
+    "TextEncoder",
     "calibrate",
     "evaluate",
     "evaluate_codes",
@@ -47,6 +51,7 @@ _HOMES = {
     "Client": "fdch.client.client",
     "ExportedModel": "fdch.export.model",
     "FDCH": "fdch.methods.fdch",
+    "ImageNetwork": "fdch.networks.image_network",
     "Index": "fdch.retrieval.index",
     "PairedSet": "fdch.data.pairs",
     "Results": "fdch.retrieval.results",
@@ -54,6 +59,7 @@ _HOMES = {
     "Scores": "fdch.evaluation",
     "SearchParams": "fdch.retrieval.params",
     "Searcher": "fdch.retrieval.searcher",
+    "TextEncoder": "fdch.data.text_encoders",
     "calibrate": "fdch.runs.encoding",
     "evaluate": "fdch.runs.method_scores",
     "evaluate_codes": "fdch.evaluation",

@@ -20,7 +20,8 @@ FdchError
         ModelMismatch       codes or queries of another model
         StoreAway           the server that keeps it cannot be reached
     ProtocolMismatch        scores that must not stand side by side
-    MissingExtra            an optional package is not installed; an ImportError
+    MissingPackage          a package is not installed; an ImportError
+        MissingExtra        one that an extra of fdch installs
     ServiceError            a service refused a request, or does not answer
     ProcessLost             a process that shares a training is gone or stuck
 """
@@ -127,8 +128,12 @@ class ProcessLost(FdchError):
     """A process that shares a training is gone, or no longer answers."""
 
 
-class MissingExtra(FdchError, ImportError):
-    """An optional package is not installed."""
+class MissingPackage(FdchError, ImportError):
+    """A package is not installed."""
+
+
+class MissingExtra(MissingPackage):
+    """A package that an extra of fdch installs is not installed."""
 
     def __init__(self, purpose: str, extra: str) -> None:
         super().__init__(

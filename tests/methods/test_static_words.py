@@ -98,9 +98,10 @@ def test_embeddings_that_are_not_known_are_refused(run):
         open_run(run.folder)
 
 
-def test_other_values_of_the_setting_are_refused():
-    with pytest.raises(SettingError, match=r"expected one of auto, words, words"):
-        DCMH(text_features="static").check()  # type: ignore[arg-type]
+def test_other_values_of_the_setting_are_refused(theme_pairs):
+    near = r"unknown text_features 'statics'; did you mean 'words\+static'\?"
+    with pytest.raises(SettingError, match=near):
+        DCMH(bits=4, epochs=1, text_features="statics").fit(theme_pairs)
 
 
 def test_interrupted_training_goes_on_to_the_same_codes(theme_pairs, tmp_path):

@@ -39,3 +39,16 @@ def test_missing_weights_are_named():
     del arrays["image.bias"]
     with pytest.raises(DamagedRun, match=r"image\.bias is missing"):
         load_weights(empty(), arrays, CPU)
+
+
+def test_what_is_computed_and_not_saved_stays():
+    class Positions(nn.Linear):
+        positions: torch.Tensor
+
+        def __init__(self):
+            super().__init__(3, 2)
+            self.register_buffer("positions", torch.arange(5), persistent=False)
+
+    restored = Positions()
+    load_weights({"image": restored}, weights_to_arrays({"image": Positions()}), CPU)
+    assert restored.positions.tolist() == [0, 1, 2, 3, 4]

@@ -221,6 +221,9 @@ def test_a_huge_file_is_not_read(saved, monkeypatch):
         ("files", {STATE: {}, SPLIT: {}, "../outside": {}}),
         ("files", {STATE: {}, SPLIT: {}, "/etc/passwd": {}}),
         ("files", {STATE: {}, SPLIT: {}, "image_weights/../../x": {}}),
+        ("packages", ["numpy"]),
+        ("packages", {"numpy; rm -r": "2.0"}),
+        ("packages", {"numpy": 2}),
     ],
 )
 def test_unfit_fields_are_named(saved, field, value):

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from fdch.networks.head import ImageHead
 from fdch.networks.text import TextNetwork
 from fdch.objectives.reduction import WeightedSum
+from fdch.progress import Update
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
 from fdch.training.loop import Schedule, train
@@ -38,7 +39,7 @@ def learn(device, is_captured):
         WeightedSum("per_term", ITEMS),
     )
     stage.stays_on_device = is_captured
-    reports = []
+    reports: list[Update] = []
     train(stage, SCHEDULE, 0, Context(progress=reports.append, device=str(device)))
     return stage.F.cpu(), stage.G.cpu(), [dict(report.values) for report in reports]
 

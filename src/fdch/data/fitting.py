@@ -25,11 +25,12 @@ def require_fitting(images: Images, network: str, width: int, is_ready: bool) ->
 
 
 def fitting_vectors(
-    texts: Texts, vocabulary: Vocabulary | None, width: int
+    texts: Texts, vocabulary: Vocabulary | None, width: int, *, remember: bool = True
 ) -> csr_array:
     """Give text vectors, (n, width). A text without a known word is all zero.
 
     The vocabulary has the words that a model knows; it is None for ready vectors.
+    With `remember`, what takes long is kept in the cache folder.
     """
     if isinstance(texts, Sentences):
         if vocabulary is None:
@@ -37,7 +38,7 @@ def fitting_vectors(
                 "these items have sentences; this model was trained on ready text "
                 f"vectors of {width} columns. Give such vectors."
             )
-        return vocabulary.vectors(texts)
+        return vocabulary.vectors(texts, remember=remember)
     assert isinstance(texts, WordVectors)
     _require_width("text vectors", texts.matrix.shape[1], width)
     return texts.matrix

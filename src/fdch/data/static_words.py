@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,10 @@ class StaticVocabulary(Vocabulary):
     A text counts as long as it has a word, known or not.
     """
 
-    static_width: ClassVar[int] = WIDTH
+    @property
+    def static_width(self) -> int:
+        """Columns of the static vectors."""
+        return WIDTH
 
     def reads(self, text: str) -> bool:
         """Tell whether a text has any word."""
@@ -89,14 +92,19 @@ class StaticVocabulary(Vocabulary):
         """Give what stands between spaces and has no word in it at all."""
         return [chunk for chunk in super().unknown(text) if not words_in(chunk)]
 
-    def vectors(self, texts: Sentences) -> sparse.csr_array:
+    def vectors(self, texts: Sentences, *, remember: bool = True) -> sparse.csr_array:
         """Make vectors, float32 (texts, words + static width)."""
+        static = self.static_vectors(texts, remember)
+        return append_columns(super().vectors(texts), static)
+
+    def static_vectors(self, texts: Sentences, remember: bool) -> NDArray[np.float32]:
+        """Make the static vectors, (texts, static width); zero without any word."""
         embeddings = load_embeddings()
         static = np.zeros((len(texts), WIDTH), np.float32)
         for row, text in enumerate(texts.values):
             if text is not None:
                 static[row] = embeddings.vector(text)
-        return append_columns(super().vectors(texts), static)
+        return static
 
 
 def append_columns(

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +126,6 @@ class Vocabulary:
     """
 
     words: tuple[str, ...]
-    static_width: ClassVar[int] = 0  # columns of its vectors that are not words
 
     @classmethod
     def fit(
@@ -148,6 +147,11 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.words)
+
+    @property
+    def static_width(self) -> int:
+        """Columns of its vectors that are not words."""
+        return 0
 
     @property
     def width(self) -> int:
@@ -178,8 +182,13 @@ class Vocabulary:
         """
         return [chunk for chunk in text.split() if not self.known(chunk)]
 
-    def vectors(self, texts: Sentences) -> sparse.csr_array:
-        """Make 0/1 vectors, float32 (texts, words); zero where there is no text."""
+    def vectors(self, texts: Sentences, *, remember: bool = True) -> sparse.csr_array:
+        """Make 0/1 vectors, float32 (texts, words); zero where there is no text.
+
+        Args:
+            texts: What to make vectors of.
+            remember: Keep what takes long in the cache folder, and look there.
+        """
         rows = [[] if text is None else self.known(text) for text in texts.values]
         starts = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=starts[1:])

@@ -64,7 +64,7 @@ class ExportedInputs:
         none = np.empty((0, self.size, self.size, 3), dtype=np.uint8)
         return np.concatenate([none, *decode_batches(images, self.size)])
 
-    def texts(self, texts: Texts) -> csr_array:
+    def texts(self, texts: Texts, *, remember: bool = True) -> csr_array:
         """Give text vectors, (n, text_width)."""
         return fitting_vectors(texts, self.vocabulary, self.text_width)
 

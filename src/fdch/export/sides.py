@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 
+from fdch.data.text_encoders import EncodedVocabulary
 from fdch.errors import SettingError
 from fdch.export.graph import ROWS, Graph
 from fdch.export.hash_graphs import Function, Rows, fusion, outputs, text_input
@@ -35,7 +36,12 @@ EXPORTED = (
 
 def graphs(method: HashMethod, wanted: Sequence[str] = SIDES) -> dict[str, bytes]:
     """Write sides of a fitted method as ONNX files, as far as it has them."""
-    functions = method.functions
+    functions, vocabulary = method.functions, method.inputs.vocabulary
+    if isinstance(vocabulary, EncodedVocabulary):
+        raise SettingError(
+            f"the text encoder '{vocabulary.encoder.name}' cannot be exported. "
+            "Train with text_features=words or words+static to export the run."
+        )
     if not functions or not all(isinstance(f, EXPORTED) for f in functions.values()):
         raise SettingError(
             f"'{method.name}' cannot be exported: its codes take more than one pass "

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from fdch import methods
 from fdch.codes import Codes, binarize
 from fdch.data.conversion import as_images, as_texts
 from fdch.data.pairs import PairedSet, require_pairs
@@ -17,15 +18,8 @@ from fdch.methods._ranges import Settings, require_not_negative
 from fdch.methods._space import SearchSpace
 from fdch.progress import Progress, show_bars
 from fdch.training.context import PLAIN, Context
-from fdch.training.inputs import (
-    AUTO,
-    STATIC,
-    WORDS,
-    Inputs,
-    TextFeatures,
-    inputs_from_arrays,
-    inputs_to_arrays,
-)
+from fdch.training.inputs import AUTO, STATIC, WORDS, Inputs
+from fdch.training.saved_inputs import inputs_from_arrays, inputs_to_arrays
 
 Array = NDArray[Any]
 ROWS_AT_A_TIME = 4096
@@ -80,18 +74,20 @@ class HashMethod(Settings, ABC):
         bits: Length of the codes.
         seed: Where all randomness comes from.
         image_network: Network that turns pictures into features; "auto" takes
-            ready features where the data has them, else the packaged network.
+            ready features where the data has them, else the packaged network;
+            "transformers:DIR" a model folder.
         image_weights: File of that network's weights, where none are packaged.
         text_features: "words" for the words that occur in a text; "words+static"
             adds the mean of packaged word embeddings, of unknown words too (extra
-            `static`); "auto" does where that is installed and texts are written.
+            `static`); "auto" does where that is installed and texts are written. The
+            name of a text encoder, or "transformers:DIR", adds its features instead.
     """
 
     bits: int = 64
     seed: int = 0
     image_network: str = "auto"
     image_weights: str = ""
-    text_features: TextFeatures = AUTO
+    text_features: str = AUTO
 
     about: ClassVar[About]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -128,6 +124,7 @@ class HashMethod(Settings, ABC):
             self.image_weights,
             getattr(self, "finetune", False),
             self.text_features,
+            context,
         )
         self._inputs = inputs  # type: ignore[misc]  # the context's judge may encode
         try:
@@ -182,7 +179,7 @@ class HashMethod(Settings, ABC):
     @property
     def name(self) -> str:
         """The name by which commands and tables know the method."""
-        return type(self).__module__.rsplit(".", 1)[-1]
+        return methods.find_name(type(self))
 
     @property
     def inputs(self) -> Inputs:
@@ -222,7 +219,7 @@ class HashMethod(Settings, ABC):
 
     def restore(self, state: Mapping[str, Array], context: Context = PLAIN) -> Self:
         """Load what `state` returned, in place of `fit`."""
-        inputs = inputs_from_arrays(state, self.image_weights)
+        inputs = inputs_from_arrays(state, self.image_weights, context)
         self._load_state(inputs, state, context)
         self._inputs = inputs  # type: ignore[misc]
         return self

@@ -18,6 +18,7 @@ class FeatureNetwork(nn.Module, ABC):
     name: str
     size: int
     width: int
+    revision: str = ""  # what tells features apart beside name and weights
 
     @abstractmethod
     def forward(self, pixels: Tensor) -> Tensor:
@@ -26,7 +27,8 @@ class FeatureNetwork(nn.Module, ABC):
     @property
     def fingerprint(self) -> str:
         """Digest of the name and of every weight, as they are now."""
-        digest = hashlib.blake2b(self.name.encode(), digest_size=16)
+        name = self.name + self.revision
+        digest = hashlib.blake2b(name.encode(), digest_size=16)
         for key, value in self.state_dict().items():
             digest.update(f"\0{key}{tuple(value.shape)}{value.dtype}".encode())
             digest.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy())

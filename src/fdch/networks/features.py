@@ -163,6 +163,7 @@ def frozen_features(
     progress: Progress = silent,
     device: torch.device | str | None = None,
     remember: bool = True,
+    expected: str = "",
 ) -> NDArray[np.float32]:
     """Give the features of all rows, loading the network only for pictures.
 
@@ -173,6 +174,7 @@ def frozen_features(
         progress: Called with pictures as they are finished.
         device: Where the network runs; none chooses.
         remember: Keep the features in the user's cache folder, and look there.
+        expected: Fingerprint that the network must have; empty for any.
 
     Returns:
         Features, (rows, width).
@@ -181,6 +183,12 @@ def frozen_features(
         return images.values
     cache = None if remember else NothingKept()
     extractor = FeatureExtractor(name, weights, device=device, cache=cache)
+    if expected not in ("", extractor.network.fingerprint):
+        raise DataError(
+            f"the image network '{name}' is not the one that this model was trained "
+            "with: its weights, its size or its scaling of pixels have changed. "
+            "Restore it, or train the model again."
+        )
     return extractor.features(images, progress)
 
 

@@ -1,16 +1,21 @@
-"""The image networks by name: the one place where another is added.
+"""The image networks by name: ours, those of other packages, and model folders.
 
-A new network is a FeatureNetwork and one entry of NETWORKS.
+A new network of ours is a FeatureNetwork and one entry of NETWORKS.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from fdch.data.extensions import (
+    FOLDER,
+    IMAGE_NETWORKS,
+    find_extensions,
+    load_extension,
+)
 from fdch.errors import DataError, SettingError, suggestion
 from fdch.networks import cnnf, efficientnet_weights, small
 from fdch.networks._base import FeatureNetwork
@@ -20,31 +25,9 @@ from fdch.networks.efficientnet import (
     EfficientNetLite1,
     EfficientNetLite2,
 )
+from fdch.networks.image_network import REGISTERED, ImageNetwork, refuse_weights
 from fdch.networks.initialization import initialize
-
-
-@dataclass(frozen=True)
-class ImageNetwork:
-    """An image network that can be chosen by its name.
-
-    Args:
-        name: What settings and commands call it.
-        size: Rows and columns of the pictures it takes.
-        width: Number of features it gives.
-        description: One sentence for lists.
-        pretrained: Whether its weights come with an installed package.
-        advice: What to do where it lacks the weights that frozen use needs.
-        build: Makes it, from a weights file, or without one from the packaged
-            weights or else random ones drawn from the generator.
-    """
-
-    name: str
-    size: int
-    width: int
-    description: str
-    pretrained: bool
-    advice: str
-    build: Callable[[Path | None, torch.Generator], FeatureNetwork]
+from fdch.networks.towers import describe_image_tower
 
 
 class FrozenNetwork(nn.Module):
@@ -70,8 +53,8 @@ class FrozenNetwork(nn.Module):
 
 
 def names() -> list[str]:
-    """List the image networks by name."""
-    return sorted(NETWORKS)
+    """List the image networks by name, those of other packages among them."""
+    return sorted({*NETWORKS, *REGISTERED, *find_extensions(IMAGE_NETWORKS)})
 
 
 def describe(name: str) -> ImageNetwork:
@@ -80,12 +63,17 @@ def describe(name: str) -> ImageNetwork:
     >>> describe("efficientnet_lite0").width
     1280
     """
-    if name not in NETWORKS:
+    if known := NETWORKS.get(name) or REGISTERED.get(name):
+        return known
+    if name.startswith(FOLDER):
+        return describe_image_tower(name)
+    found = load_extension(IMAGE_NETWORKS, name, ImageNetwork)
+    if found is None:
         raise SettingError(
-            f"unknown image network '{name}'{suggestion(name, NETWORKS) or '.'} "
-            f"Known are: {', '.join(names())}."
+            f"unknown image network '{name}'{suggestion(name, names()) or '.'} "
+            f"Known are: {', '.join(names())}; or write {FOLDER}DIR for a model folder."
         )
-    return NETWORKS[name]
+    return replace(found, name=name)
 
 
 def load(
@@ -97,7 +85,7 @@ def load(
     """Make an image network to train, in evaluation mode until told otherwise.
 
     Args:
-        name: One of names().
+        name: One of names(), or "transformers:DIR".
         weights: A file of weights; none takes the packaged ones, or random ones
             where no package carries any.
         generator: Where random weights come from; none draws with seed 0.
@@ -120,10 +108,9 @@ def load_frozen(name: str, weights: Path | None = None) -> FrozenNetwork:
     return FrozenNetwork(load(name, weights))
 
 
-def require_packaged_weights(name: str) -> None:
-    """Refuse a network whose weights are a package that is not installed."""
-    if describe(name).pretrained:
-        efficientnet_weights.packaged_weights(name)
+def require_installed(name: str) -> None:
+    """Refuse a network whose weights, or what reads them, are not installed."""
+    describe(name).require()
 
 
 def _refuse_not_finite(network: FeatureNetwork) -> None:
@@ -155,10 +142,7 @@ def _cnnf(weights: Path | None, generator: torch.Generator) -> FeatureNetwork:
 
 def _small(weights: Path | None, generator: torch.Generator) -> FeatureNetwork:
     if weights is not None:
-        raise SettingError(
-            f"the image network 'small' takes no weights file; got '{weights}'. "
-            "Leave image_weights out."
-        )
+        refuse_weights("small", weights)
     network = small.SmallNetwork()
     initialize(network, "he", generator)
     return network
@@ -175,6 +159,7 @@ def _describe_efficientnet(
         pretrained=True,
         advice="",
         build=partial(_efficientnet, network),
+        require=partial(efficientnet_weights.packaged_weights, network.name),
     )
 
 

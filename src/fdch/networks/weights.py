@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from fdch.errors import DamagedRun
 
@@ -44,10 +44,19 @@ def load_weights(
             if name.startswith(prefix)
         }
         _require_fit(role, network, weights)
+        fixed = _unsaved_buffers(network)
         network.to_empty(device=device)
+        for name, buffer in fixed.items():
+            network.get_buffer(name).copy_(buffer)
         network.load_state_dict(
             {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
         )
+
+
+def _unsaved_buffers(network: nn.Module) -> dict[str, Tensor]:
+    """Give what a network computes when it is made, such as numbers of positions."""
+    saved = network.state_dict().keys()
+    return {name: x for name, x in network.named_buffers() if name not in saved}
 
 
 def _require_fit(role: str, network: nn.Module, weights: Arrays) -> None:

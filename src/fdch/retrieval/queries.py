@@ -45,7 +45,7 @@ class Queries:
 
 def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
     """Encode texts with a known word, or vectors for methods that learned from such."""
-    vectors = encoder.inputs.texts(_texts(texts))
+    vectors = encoder.inputs.texts(_texts(texts), remember=False)
     is_known = np.asarray(abs(vectors).sum(axis=1)).ravel() > 0
     vocabulary = encoder.inputs.vocabulary
     if not is_known.all():

@@ -27,6 +27,7 @@ from fdch.evaluation.histograms import MAX_BITS
 from fdch.methods._base import HashMethod
 from fdch.methods._deep import DeepMethod
 from fdch.networks import image as image_networks
+from fdch.networks.text_encoders import find_text_encoder
 from fdch.runs.run_files import (
     CALIBRATION,
     CHECKPOINTS,
@@ -37,8 +38,9 @@ from fdch.runs.run_files import (
     is_finished,
 )
 from fdch.training.context import PLAIN, Context
-from fdch.training.inputs import READY, STATIC, Inputs, inputs_to_arrays
+from fdch.training.inputs import AUTO, READY, STATIC, WORDS, Inputs
 from fdch.training.processes import count_processes
+from fdch.training.saved_inputs import inputs_to_arrays
 
 
 class TrainingData:
@@ -162,9 +164,11 @@ def require_ready(method: HashMethod, context: Context) -> None:
     if method.image_network not in ("auto", READY):
         image_networks.describe(method.image_network)
         if not method.image_weights:
-            image_networks.require_packaged_weights(method.image_network)
+            image_networks.require_installed(method.image_network)
     if method.text_features == STATIC:
         load_embeddings()
+    elif method.text_features not in (AUTO, WORDS):
+        find_text_encoder(method.text_features, (AUTO, WORDS, STATIC))
     if method.image_weights and not Path(method.image_weights).is_file():
         raise MissingFile(
             f"there is no file of weights '{method.image_weights}'; check the setting "

@@ -4,6 +4,7 @@ import io
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -15,8 +16,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from fdch import __version__, methods
+from fdch.data.extensions import METHODS, find_package, require_packages
 from fdch.data.splits import Split
-from fdch.data.static_words import PACKAGE
+from fdch.data.static_words import PACKAGE, StaticVocabulary
 from fdch.errors import DamagedRun, FdchError, RunError
 from fdch.evaluation.calibration import Calibration
 from fdch.files import (
@@ -133,7 +135,7 @@ def save_run(
         "settings": settings,
         "fingerprint": _model_fingerprint(name, settings, checksums),
         **facts,
-        "versions": _versions(method),
+        **_describe_packages(name, method),
         "files": checksums,
     }
     write_json(folder / DESCRIPTION, description)
@@ -157,6 +159,7 @@ def open_run(folder: str | Path, context: Context = PLAIN) -> Run:
     """Open a run under checks: version, checksums, shapes."""
     folder = Path(folder)
     facts = read_description(folder)
+    require_packages(f"the run '{folder}'", facts.get("packages", {}))
     for file, expected in facts["files"].items():
         require_intact(folder / file, expected)
     settings = dict(facts["settings"])
@@ -190,13 +193,15 @@ def _model_fingerprint(
     return fingerprint([name, others, checksums[STATE], weights])
 
 
-def _versions(method: HashMethod) -> dict[str, str]:
-    """Name what the run was made with, and what opening it needs."""
-    found = {"fdch": __version__, "python": platform.python_version()}
-    static = (PACKAGE, "tokenizers") if method.inputs.static_width else ()
-    for package in ("torch", "numpy", "scipy", "pillow", *static):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+def _describe_packages(name: str, method: HashMethod) -> dict[str, dict[str, str]]:
+    """Name what the run was made with, and the packages that opening it needs."""
+    versions = {"fdch": __version__, "python": platform.python_version()}
+    of_method = find_package(METHODS, name)
+    needed = [*method.inputs.packages, *([of_method] if of_method else [])]
+    is_static = type(method.inputs.vocabulary) is StaticVocabulary
+    static = (PACKAGE, "tokenizers") if is_static else ()
+    for package in ("torch", "numpy", "scipy", "pillow", *static, *needed):
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    packages = {each: versions[each] for each in needed if each in versions}
+    return {"versions": versions, **({"packages": packages} if packages else {})}

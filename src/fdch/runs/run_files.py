@@ -13,6 +13,7 @@ RUN/checkpoints/         unfinished training, gone when it ends
 The model inside an index is such a folder without split.json and seen.npy.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,8 @@ def read_description(folder: Path) -> dict[str, Any]:
     wrong = [key for key, kind in FIELDS.items() if type(facts.get(key)) is not kind]
     if not wrong and not _known_files(facts["files"]):
         wrong = ["files"]
+    if not wrong and not _are_packages(facts.get("packages", {})):
+        wrong = ["packages"]
     if not wrong and facts["settings"].get("image_weights", "") not in (
         "",
         *facts["files"],
@@ -147,6 +150,15 @@ def _known_files(files: Mapping[str, Any]) -> bool:
         Path(name).name == name and Path(name).stem == WEIGHTS for name in others
     )
     return plain and STATE in files
+
+
+def _are_packages(packages: Any) -> bool:
+    """Only names are shown as something to install."""
+    if type(packages) is not dict:
+        return False
+    plain = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]*")
+    words = [*packages, *packages.values()]
+    return all(isinstance(word, str) and plain.fullmatch(word) for word in words)
 
 
 def require_intact(path: Path, expected: object) -> None:

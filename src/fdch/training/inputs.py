@@ -1,39 +1,30 @@
 """How pictures and words become numbers: fitted with a method and saved with it."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.data.cache import pixel_store
+from fdch.data.extensions import IMAGE_NETWORKS, TEXT_ENCODERS, find_package
 from fdch.data.fitting import fitting_vectors, require_fitting
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures, Images, Pictures, decode_batches
-from fdch.data.static_words import (
-    NAME,
-    StaticVocabulary,
-    is_installed,
-    load_embeddings,
-    restore_vocabulary,
-)
+from fdch.data.static_words import StaticVocabulary, is_installed, load_embeddings
+from fdch.data.text_encoders import EncodedVocabulary
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
-from fdch.errors import DamagedRun, DataError, SettingError
-from fdch.training.context import Context
+from fdch.errors import SettingError
+from fdch.training.context import PLAIN, Context
 
 if TYPE_CHECKING:
-    from fdch.networks.image import ImageNetwork
+    from fdch.networks.image_network import ImageNetwork
 
 DEFAULT_NETWORK = "efficientnet_lite0"
 READY = "features"
-TextFeatures = Literal["auto", "words", "words+static"]
-AUTO: TextFeatures = "auto"
-WORDS: TextFeatures = "words"
-STATIC: TextFeatures = "words+static"
+AUTO, WORDS, STATIC = "auto", "words", "words+static"
 
 
 @dataclass(frozen=True)
@@ -48,6 +39,8 @@ class Inputs:
         vocabulary: The known words; None for ready word vectors.
         text_width: Columns of the word vectors, static ones included.
         items: Training pairs that all this was fitted on.
+        image_fingerprint: Of an image network that is not ours and stays frozen:
+            features of another are refused. Empty for all others.
     """
 
     image_network: str
@@ -57,6 +50,7 @@ class Inputs:
     vocabulary: Vocabulary | None
     text_width: int
     items: int
+    image_fingerprint: str = ""
 
     @classmethod
     def fit(
@@ -65,7 +59,8 @@ class Inputs:
         image_network: str = "auto",
         image_weights: str = "",
         finetune: bool = False,
-        text_features: TextFeatures = AUTO,
+        text_features: str = AUTO,
+        context: Context = PLAIN,
     ) -> "Inputs":
         """Choose the image network, and learn the vocabulary from training pairs.
 
@@ -77,7 +72,8 @@ class Inputs:
                 f"'{image_weights}' cannot be used. Leave it out, or give pictures."
             )
         name, width = _choose_network(pairs.images, image_network, finetune)
-        vocabulary, text_width = _fit_vocabulary(pairs.texts, text_features)
+        vocabulary, text_width = _fit_vocabulary(pairs.texts, text_features, context)
+        is_kept = finetune or name == READY
         return cls(
             image_network=name,
             image_width=width,
@@ -86,6 +82,7 @@ class Inputs:
             vocabulary=vocabulary,
             text_width=text_width,
             items=len(pairs),
+            image_fingerprint="" if is_kept else _hash_network(name, context),
         )
 
     @property
@@ -146,33 +143,69 @@ class Inputs:
             progress=context.progress,
             device=context.torch_device(),
             remember=context.remember,
+            expected=self.image_fingerprint,
         )
 
-    def texts(self, texts: Texts) -> csr_array:
+    def texts(self, texts: Texts, *, remember: bool = True) -> csr_array:
         """Give text vectors, (n, text_width): words, then any static features.
 
         A text without a word that counts is all zero.
+
+        Args:
+            texts: Sentences, or ready vectors.
+            remember: Keep an encoder's features in the cache folder, and look there.
         """
-        return fitting_vectors(texts, self.vocabulary, self.text_width)
+        width = self.text_width
+        return fitting_vectors(texts, self.vocabulary, width, remember=remember)
+
+    @property
+    def packages(self) -> list[str]:
+        """The packages with the networks and encoders that are not ours."""
+        found = [find_package(IMAGE_NETWORKS, self.image_network)]
+        if isinstance(self.vocabulary, EncodedVocabulary):
+            found.append(find_package(TEXT_ENCODERS, self.vocabulary.encoder.name))
+        return [name for name in found if name is not None]
 
 
 def _fit_vocabulary(
-    texts: Texts, text_features: TextFeatures
+    texts: Texts, text_features: str, context: Context
 ) -> tuple[Vocabulary | None, int]:
     """Give the known words, and the columns of the vectors of texts."""
     if not isinstance(texts, Sentences):
         assert isinstance(texts, WordVectors)
-        if text_features == STATIC:
+        if text_features not in (AUTO, WORDS):
             raise SettingError(
                 f"text_features '{text_features}' needs texts as sentences or tags; "
                 "this data has ready word vectors. Leave text_features out."
             )
         return None, texts.matrix.shape[1]
     vocabulary = texts.vocabulary or Vocabulary.fit(texts)
-    if text_features == STATIC or (text_features == AUTO and is_installed()):
+    if text_features not in (AUTO, WORDS, STATIC):
+        vocabulary = encode_vocabulary(vocabulary.words, text_features, context)
+    elif text_features == STATIC or (text_features == AUTO and is_installed()):
         load_embeddings()  # refuses before any work where they are missing
         vocabulary = StaticVocabulary(vocabulary.words)
     return vocabulary, vocabulary.width
+
+
+def encode_vocabulary(
+    words: tuple[str, ...], encoder: str, context: Context
+) -> EncodedVocabulary:
+    """Join known words with a text encoder, by its name."""
+    from fdch.networks.text_encoders import find_text_encoder
+
+    found = find_text_encoder(encoder, (AUTO, WORDS, STATIC))
+    return EncodedVocabulary(words, found, context.device, context.progress)
+
+
+def _hash_network(name: str, context: Context) -> str:
+    """Tell an image network that is not ours from others of its name."""
+    from fdch.networks import image as image_networks
+    from fdch.networks.features import FeatureExtractor
+
+    if name in image_networks.NETWORKS:
+        return ""
+    return FeatureExtractor(name, device=context.torch_device()).network.fingerprint
 
 
 def _choose_network(images: Images, name: str, finetune: bool) -> tuple[str, int]:
@@ -192,47 +225,3 @@ def _choose_network(images: Images, name: str, finetune: bool) -> tuple[str, int
         )
     network = image_networks.describe(DEFAULT_NETWORK if name == "auto" else name)
     return network.name, network.width
-
-
-KEY = "inputs"
-
-
-def inputs_to_arrays(inputs: Inputs) -> dict[str, NDArray[Any]]:
-    """Give the inputs as one array of bytes that hold JSON."""
-    words = None if inputs.vocabulary is None else list(inputs.vocabulary.words)
-    facts = {
-        "image_network": inputs.image_network,
-        "image_width": inputs.image_width,
-        "finetune": inputs.finetune,
-        "words": words,
-        "static": NAME if inputs.static_width else None,
-        "text_width": inputs.text_width,
-        "items": inputs.items,
-    }
-    text = json.dumps(facts, ensure_ascii=False)
-    return {KEY: np.frombuffer(text.encode(), dtype=np.uint8)}
-
-
-def inputs_from_arrays(state: Mapping[str, NDArray[Any]], image_weights: str) -> Inputs:
-    """Read what `inputs_to_arrays` gave; a file of weights may have moved since."""
-    try:
-        facts = json.loads(state[KEY].tobytes())
-        vocabulary = restore_vocabulary(
-            facts["words"], facts.get("static"), facts["text_width"]
-        )
-        return Inputs(
-            image_network=str(facts["image_network"]),
-            image_width=int(facts["image_width"]),
-            image_weights=image_weights,
-            finetune=bool(facts["finetune"]),
-            vocabulary=vocabulary,
-            text_width=int(facts["text_width"]),
-            items=int(facts["items"]),
-        )
-    except DataError:  # of the packaged embeddings, not of the state
-        raise
-    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as problem:
-        raise DamagedRun(
-            f"the saved state lacks a readable description of its inputs ({problem}). "
-            "Train the run again."
-        ) from problem

@@ -29,7 +29,9 @@ training_options = options.combine(
         help="Keep pairs with the same picture, text or either in one part.",
     ),
     click.option(
-        "--image-network", metavar="NAME", help="As --set image_network=NAME."
+        "--image-network",
+        metavar="NAME",
+        help="As --set image_network=NAME; a model folder as transformers:DIR.",
     ),
     click.option(
         "--set",
