@@ -201,10 +201,10 @@ class Access:
     def _catalogue_problem(self) -> str | None:
         """Check the catalogue's file, unless another process writes it meanwhile."""
         folder = self.place.folder
-        if self.lock is None and is_locked(folder):
-            return None  # its writer has checked it
         before = _version(folder)
         wrong = check_problem(folder, self.place.uid)
+        if not (folder / CHECK).exists() and self.lock is None and is_locked(folder):
+            return None  # a writer is at a checkpoint
         return wrong if wrong and before == _version(folder) else None
 
     def _follow_catalogue(self) -> None:
