@@ -166,3 +166,25 @@ def test_an_id_too_long_for_a_record_is_no_proof(path):
     (path / ACKNOWLEDGED).unlink()
     assert repair_folder(path).lost == []
     assert names(path) == expected
+
+
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from fdch.codes import binarize
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.store import Item
+with CodeFolder.open(Path(sys.argv[1]), writable=True) as folder:
+    folder.add([Item(sys.argv[2])], binarize(np.ones((1, 32))))
+"""
+
+
+def test_a_reader_that_has_checked_the_files_follows_other_processes(path):
+    with CodeFolder.open(path) as reader:
+        assert reader.nearest(random_codes(1), 1)  # checks the files
+        before = len(reader)
+        for number in range(1, 4):
+            command = [sys.executable, "-c", WRITER, str(path), f"later {number}"]
+            subprocess.run(command, check=True)
+            assert len(reader) == before + number
