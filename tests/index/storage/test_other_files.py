@@ -9,6 +9,7 @@ import pytest
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DamagedIndex
+from fdch.index.storage import access
 from fdch.index.storage.backup import backup_folder
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.layout import ACKNOWLEDGED, CATALOGUE, CHECK, CODES, LOG, WAL
@@ -188,3 +189,10 @@ def test_a_reader_that_has_checked_the_files_follows_other_processes(path):
             command = [sys.executable, "-c", WRITER, str(path), f"later {number}"]
             subprocess.run(command, check=True)
             assert len(reader) == before + number
+
+
+def test_large_files_for_speed_may_be_deleted(grouped, monkeypatch):
+    monkeypatch.setattr(access, "CHECKED_BYTES", 1_000)
+    expected = names(grouped)
+    next((grouped / CODES).glob("*.buckets")).unlink()
+    assert names(grouped) == expected

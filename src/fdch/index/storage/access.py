@@ -193,8 +193,9 @@ class Access:
                     if problem.what == MISSING:
                         raise FileNotFoundError(problem.file)  # compacted meanwhile
                     yield problem
-                large = [row for row in sidecar_rows(part) if row[1] > CHECKED_BYTES]
-                yield from file_problems(place.folder, large)
+                for row in sidecar_rows(part):
+                    if row[1] > CHECKED_BYTES and (place.folder / row[0]).exists():
+                        yield from file_problems(place.folder, [row])
 
         return Scrub(problems(), files)
 
