@@ -1,9 +1,11 @@
 """Files of another index, older files and forged ones lie in a folder."""
 
+import gc
 import shutil
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.index.store_samples import random_codes, sample_items
@@ -196,3 +198,13 @@ def test_large_files_for_speed_may_be_deleted(grouped, monkeypatch):
     expected = names(grouped)
     next((grouped / CODES).glob("*.buckets")).unlink()
     assert names(grouped) == expected
+
+
+def test_closing_and_forgetting_an_index_leaves_no_file_open(path):
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(20):
+        with CodeFolder.open(path) as folder:
+            folder.nearest(random_codes(1), 1)
+        CodeFolder.open(path)  # never closed
+    gc.collect()
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 1

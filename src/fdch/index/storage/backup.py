@@ -90,7 +90,7 @@ def _copy_parts(view: View, staging: Path) -> str | None:
             for path, *_ in sidecar_rows(record):
                 shutil.copyfile(place.folder / path, staging / path)
     except FileNotFoundError as problem:
-        return str(Path(problem.filename).relative_to(place.folder))
+        return Path(problem.filename).name
     return None
 
 

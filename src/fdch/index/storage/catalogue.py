@@ -11,7 +11,6 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -33,7 +32,7 @@ from fdch.index.storage.layout import (
     sync_folder,
     write_durably,
 )
-from fdch.index.storage.locking import drop_inherited, note_open
+from fdch.index.storage.locking import drop_inherited, hold_open, let_go, note_open
 from fdch.index.storage.tables import SCHEMA, State
 
 _log = logging.getLogger(__name__)
@@ -83,38 +82,12 @@ def check_problem(folder: Path, uid: bytes) -> str | None:
 
 
 def _file_check(path: Path) -> bytes:
-    number = _hold(path)
+    number, handle = hold_open(path)
     try:
-        size, content = hash_descriptor(_descriptors[number])
+        size, content = hash_descriptor(handle)
     finally:
-        _let_go(number)
+        let_go(number)
     return size.to_bytes(8, "little") + content
-
-
-# Closing any descriptor of a file ends all locks that the process has on it, those
-# of SQLite too; a writer elsewhere would then delete the log of what is open here.
-# So one descriptor of each catalogue stays open until no one here uses it.
-_descriptors: dict[tuple[int, int], int] = {}
-_users: Counter[tuple[int, int]] = Counter()
-_holding = threading.Lock()
-
-
-def _hold(path: Path) -> tuple[int, int]:
-    """Keep a file open; return what tells it from others."""
-    with _holding:
-        number = file_number(path)
-        if number not in _descriptors:
-            _descriptors[number] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        _users[number] += 1
-        return number
-
-
-def _let_go(number: tuple[int, int]) -> None:
-    with _holding:
-        _users[number] -= 1
-        if not _users[number]:
-            os.close(_descriptors.pop(number))
-            del _users[number]
 
 
 def read_state(folder: Path) -> State | None:
@@ -162,8 +135,8 @@ class Catalogue:
             self._writer.execute("PRAGMA synchronous = NORMAL")
             self._writer.execute("PRAGMA wal_autocheckpoint = 0")
             self._writer.execute(f"PRAGMA cache_size = {-_CACHE_BYTES // 1024}")
-        self._file = _hold(self.path)
-        self._let_go = weakref.finalize(self, _let_go, self._file)
+        self._file, _ = hold_open(self.path)
+        self._let_go = weakref.finalize(self, let_go, self._file)
         note_open(self)
 
     @contextmanager
