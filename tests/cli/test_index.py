@@ -322,6 +322,16 @@ def test_items_are_exported_line_by_line(fdch, filled, tmp_path):
     assert len(first["code"]) == 4  # 16 bits in hexadecimal
 
 
+def test_what_cannot_be_written_is_refused(fdch, filled, on_scenes, tmp_path):
+    export = ("index", "export", filled, "--out", tmp_path / "no" / "items.jsonl")
+    assert "there is no folder" in fdch(*export).stderr
+    (tmp_path / "file").write_text("kept")
+    rebuild = ("index", "rebuild", filled, "--run", on_scenes.run)
+    refused = fdch(*rebuild, "--out", tmp_path / "file")
+    assert refused.exit_code == 1 and "is a file; name a folder" in refused.stderr
+    assert (tmp_path / "file").read_text() == "kept"
+
+
 def test_an_index_is_rebuilt_with_a_run(fdch, filled, on_scenes, tmp_path):
     new = tmp_path / "new"
     words = ("index", "rebuild", filled, "--run", on_scenes.run, "--out", new)

@@ -114,3 +114,27 @@ def test_columns_of_a_frame_are_taken():
 def test_sides_of_different_lengths_are_refused():
     with pytest.raises(DataError, match="2 rows of texts were given for 1 ids"):
         PairedSet.from_arrays([b"1"], ["a", "b"])
+
+
+class Frame:
+    """What data frames of all makers have in common."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+
+    def to_numpy(self):
+        return self.values
+
+    def __iter__(self):
+        return iter(range(self.values.shape[-1]))  # the names of columns
+
+
+def test_frames_of_numbers_are_taken():
+    pairs = PairedSet.from_arrays(
+        images=Frame([[0.5, 1.0], [0.0, 2.0]]),
+        texts=Frame([[1, 0, 2], [0, 1, 0]]),
+        labels=Frame([[1, 0], [0, 1]]),
+    )
+    assert (len(pairs), pairs.labels.tolist()) == (2, [[1, 0], [0, 1]])
+    assert isinstance(pairs.images, ImageFeatures)
+    assert isinstance(pairs.texts, WordVectors)

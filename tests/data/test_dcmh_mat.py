@@ -388,3 +388,14 @@ class TestHostileHdf5:
 
         with pytest.raises(DataError, match="declares 7,000,000,000 bytes"):
             read(self.save_with(path, empty))
+
+
+def test_sparse_rows_beyond_the_matrix_are_damage(path):
+    tags = sparse.csc_matrix(TAGS)
+    io.savemat(path, the_usual() | {"YAll": tags})
+    content, rows = bytearray(path.read_bytes()), tags.indices.astype("<i4").tobytes()
+    place = content.index(rows)
+    content[place : place + 4] = (2**30).to_bytes(4, "little")
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="is damaged"):
+        read(path)

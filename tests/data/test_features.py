@@ -226,3 +226,11 @@ def test_any_damage_gives_pairs_or_a_data_error(tmp_path_factory, changes, cut):
         PairedSet.read(path)
     except DataError as error:
         assert "features" in str(error)
+
+
+def test_a_second_entry_of_the_same_name_is_not_read(tmp_path):
+    path = saved(tmp_path)
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("image", b"no array")
+    images = PairedSet.read(path).images
+    assert isinstance(images, ImageFeatures) and images.values.shape == (3, 2)

@@ -341,6 +341,22 @@ def test_a_damaged_parquet_file_is_refused(folder):
         PairedSet.read(path)
 
 
+@pytest.mark.parametrize("column", ["text", "day"])
+def test_cells_of_parquet_that_mean_nothing_are_refused(folder, column):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    offsets = bytes([0, 0, 0, 0, 2, 0, 0, 0])
+    buffers = [None, *map(arrow.py_buffer, (offsets, b"\xff\xfe"))]
+    bad = {
+        "text": arrow.Array.from_buffers(arrow.string(), 1, buffers),
+        "day": arrow.array([2**31 - 1], arrow.date32()),
+    }
+    cells = {"id": ["1"], "text": ["a mug"], column: bad[column]}
+    parquet.write_table(arrow.table(cells), folder / "pairs.parquet")
+    with pytest.raises(DataError, match="damaged after row 0"):
+        PairedSet.read(folder / "pairs.parquet")
+
+
 def test_parquet_without_its_package_says_what_to_install(folder, monkeypatch):
     path = written(folder, "parquet", rows())
     monkeypatch.setitem(sys.modules, "pyarrow", None)

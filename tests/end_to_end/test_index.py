@@ -45,7 +45,7 @@ def labels_of(pairs, row):
     return set(np.array(pairs.label_names)[pairs.labels[row] == 1])
 
 
-def told(found):
+def pairs_of(found):
     return [(result.id, result.distance) for result in found]
 
 
@@ -64,7 +64,7 @@ def test_words_find_the_nearest_pairs(searcher, scenes):
     text = scenes.pairs.texts.values[7]
     found = searcher.by_text(text, k=25)
     query = encode_text_queries(scenes.run.method, [text]).codes
-    assert told(found) == nearest(scenes, query)[:25]
+    assert pairs_of(found) == nearest(scenes, query)[:25]
     first = found[0]
     row = scenes.pairs.ids.tolist().index(first.id)
     assert first.text == scenes.pairs.texts.values[row]
@@ -97,13 +97,13 @@ def test_a_picture_is_found_by_path_bytes_and_pixels(searcher, scenes):
     path = scenes.pairs.images.paths[3]
     by_path = searcher.by_image(path, k=5)
     query = encode_image_queries(scenes.run.method, [path]).codes
-    assert told(by_path) == nearest(scenes, query)[:5]
+    assert pairs_of(by_path) == nearest(scenes, query)[:5]
     pixels = np.asarray(scenes.pairs.images[[3]].decode(0, 64))
-    assert told(searcher.by_image(path.read_bytes(), k=5)) == told(by_path)
+    assert pairs_of(searcher.by_image(path.read_bytes(), k=5)) == pairs_of(by_path)
     mixed = searcher.by_images([str(path), path.read_bytes(), pixels, path], k=5)
-    assert [told(found) for found in mixed[:2]] == [told(by_path)] * 2
+    assert [pairs_of(found) for found in mixed[:2]] == [pairs_of(by_path)] * 2
     assert len(mixed[2]) == 5
-    assert told(mixed[3]) == told(by_path)
+    assert pairs_of(mixed[3]) == pairs_of(by_path)
     assert by_path.query["image"] == str(path)
 
 
@@ -113,7 +113,7 @@ def test_more_like_an_item_leaves_the_item_out(searcher, scenes):
     expected = [
         each for each in nearest(scenes, unified(scenes)[[row]]) if each[0] != name
     ]
-    assert told(searcher.by_id(name, k=8)) == expected[:8]
+    assert pairs_of(searcher.by_id(name, k=8)) == expected[:8]
     both = searcher.by_ids([name, scenes.pairs.ids[0]], k=3)
     assert [found.query["id"] for found in both] == [name, scenes.pairs.ids[0]]
     with pytest.raises(DataError, match="nobody"):
@@ -129,9 +129,9 @@ def test_a_radius_gives_all_that_are_near(searcher, scenes):
     ranked = nearest(scenes, encode_text_queries(scenes.run.method, [text]).codes)
     radius = ranked[30][1]
     expected = [each for each in ranked if each[1] <= radius]
-    assert told(searcher.by_text(text, radius=radius)) == expected
-    assert told(searcher.by_text(text, k=None, radius=radius)) == expected
-    assert told(searcher.by_text(text, radius=radius, k=4)) == expected[:4]
+    assert pairs_of(searcher.by_text(text, radius=radius)) == expected
+    assert pairs_of(searcher.by_text(text, k=None, radius=radius)) == expected
+    assert pairs_of(searcher.by_text(text, radius=radius, k=4)) == expected[:4]
 
 
 @pytest.mark.parametrize(
@@ -162,14 +162,16 @@ def test_conditions_hold_before_results_are_counted(searcher, scenes, where, hol
     assert 5 < rows.sum() < len(rows)
     query = encode_text_queries(scenes.run.method, [text]).codes
     found = searcher.by_text(text, k=12, where=where)
-    assert told(found) == nearest(scenes, query, rows)[:12]
+    assert pairs_of(found) == nearest(scenes, query, rows)[:12]
 
 
 def test_probabilities_are_those_of_the_calibration(searcher, scenes):
     text = scenes.pairs.texts.values[9]
     found = searcher.by_text(text, k=50)
     curve = scenes.run.calibration.curves["text"]["pair"].plain
-    assert [each.probability for each in found] == [curve[d] for _, d in told(found)]
+    assert [each.probability for each in found] == [
+        curve[d] for _, d in pairs_of(found)
+    ]
     said = [each.probability for each in found]
     assert said == sorted(said, reverse=True)
 
@@ -179,7 +181,9 @@ def test_a_least_probability_cuts_the_list(searcher, scenes):
     whole = searcher.by_text(text, k=len(scenes.pairs))
     for least in (0.3, 0.5, 0.7, 1.0):
         found = searcher.by_text(text, k=40, min_probability=least)
-        assert told(found) == told([r for r in whole if r.probability >= least][:40])
+        assert pairs_of(found) == pairs_of(
+            [r for r in whole if r.probability >= least][:40]
+        )
     assert len(searcher.by_text(text, min_probability=1.0)) == 0
 
 
@@ -319,21 +323,23 @@ def test_kinds_of_items_have_their_own_probabilities(place, scenes):
     query = scenes.pairs.texts.values[0]
     with Index.create(place, scenes.run) as index:
         texts = replace(scenes.pairs, images=PictureFiles([None] * len(scenes.pairs)))
-        lone = np.array([f"text of {name}" for name in scenes.pairs.ids], dtype=object)
-        index.add(replace(texts, ids=lone))
+        text_ids = np.array(
+            [f"text of {name}" for name in scenes.pairs.ids], dtype=object
+        )
+        index.add(replace(texts, ids=text_ids))
         index.add(scenes.pairs)
         searcher = Searcher(index)
         whole = searcher.by_text(query, k=len(index))
         for least in (0.4, 0.6, 0.8):
             expected = [r for r in whole if (r.probability or 0) >= least][:7]
             found = searcher.by_text(query, k=7, min_probability=least)
-            assert told(found) == told(expected)
-            names = [lone[0], scenes.pairs.ids[0]]  # queries of two kinds at once
+            assert pairs_of(found) == pairs_of(expected)
+            names = [text_ids[0], scenes.pairs.ids[0]]  # queries of two kinds at once
             several = searcher.by_ids(names, k=7, min_probability=least)
             for name, found in zip(names, several, strict=True):
                 whole_of = searcher.by_id(name, k=len(index))
                 near = [r for r in whole_of if (r.probability or 0) >= least][:7]
-                assert told(found) == told(near)
+                assert pairs_of(found) == pairs_of(near)
 
 
 def test_texts_without_a_known_word(place, scenes):
@@ -389,12 +395,12 @@ def test_an_index_is_opened_again_with_its_model(place, scenes):
     text = scenes.pairs.texts.values[0]
     with Index.create(place, scenes.run) as index:
         index.add(scenes.pairs)
-        before = told(Searcher(index).by_text(text))
+        before = pairs_of(Searcher(index).by_text(text))
     with Index.open(place) as index:
         assert index.fingerprint == scenes.run.fingerprint
         assert index.bits == scenes.run.method.bits
-        assert told(Searcher(index).by_text(text)) == before
-    assert told(Searcher(place).by_text(text)) == before
+        assert pairs_of(Searcher(index).by_text(text)) == before
+    assert pairs_of(Searcher(place).by_text(text)) == before
 
 
 def test_a_method_that_was_never_saved_can_be_indexed(place, scenes):

@@ -77,7 +77,7 @@ def test_tags_come_alone_weak_or_in_lists(served, item, given, status):
 
 
 @pytest.mark.parametrize(
-    ("told", "believed"),
+    ("header_value", "expected"),
     [
         ("10.1.2.3", "10.1.2.3"),
         ("nonsense, 10.1.2.3", "10.1.2.3"),
@@ -88,7 +88,9 @@ def test_tags_come_alone_weak_or_in_lists(served, item, given, status):
         ("", "127.0.0.1"),
     ],
 )
-def test_only_addresses_are_believed_to_be_addresses(served, told, believed):
+def test_forwarded_values_that_are_no_addresses_count_as_unknown(
+    served, header_value, expected
+):
     config = make_server(served.service, proxies="127.0.0.1").config
     config.load()
     seen = []
@@ -99,10 +101,10 @@ def test_only_addresses_are_believed_to_be_addresses(served, told, believed):
     config.loaded_app.app = app
 
     def ask(client):
-        header = (b"x-forwarded-for", told.encode())
+        header = (b"x-forwarded-for", header_value.encode())
         scope = {"type": "http", "client": (client, 1), "headers": [header]}
         asyncio.run(config.loaded_app(scope, None, None))
 
     ask("127.0.0.1")
     ask("192.0.2.1")  # no proxy of ours
-    assert seen == [believed, "192.0.2.1"]
+    assert seen == [expected, "192.0.2.1"]

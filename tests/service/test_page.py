@@ -90,6 +90,21 @@ def test_a_large_photo_is_made_smaller_before_it_is_sent(come):
     assert page.ids()
 
 
+def test_a_problem_stays_when_examples_come_late(come):
+    held = []
+    page = come("/?view=index")
+    page.page.route("**/v1/overview*", lambda route: held.append(route))
+    page.page.evaluate("location.href = '/'")
+    expect(page.page.locator("#start-heading")).to_be_visible()
+    page.bring("drop", b"hello", "notes.txt", "text/plain")
+    expect(page.state).to_contain_text("is not a picture.")
+    page.page.wait_for_timeout(50)
+    for route in held:
+        route.continue_()
+    page.page.wait_for_load_state("networkidle")
+    expect(page.state).to_contain_text("is not a picture.")
+
+
 def test_what_is_no_picture_is_told(come):
     page = come()
     page.bring("drop", b"hello", "notes.txt", "text/plain")

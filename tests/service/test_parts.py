@@ -47,6 +47,7 @@ def test_anything_else_is_refused_with_a_reason(before, after):
         (b"--XYZ\r\n\r\nx\r\n--XYZ--\r\n", KIND, "no name"),
         (written([Part("", b"", False)]), KIND, "no name"),
         (written([Part("a", b"", False)] * (MAX_PARTS + 1)), KIND, "more than 64"),
+        (b"\r\n--XYZx" * 1_000_000, KIND, "more than 64"),
         (written([Part("a", b"x" * (2**20 + 1), False)]), KIND, "too long"),
         (
             b'--XYZ\r\nContent-Disposition: form-data; name="\xff"\r\n\r\n'

@@ -71,6 +71,7 @@ def test_those_of_another_task_are_refused(records):
         {"reference": [[0.3]]},
         {"reference": "none"},
         {"spent": "long"},
+        {"spent": 10**400},
         {"format": "1"},
     ],
 )

@@ -47,7 +47,7 @@ class EpochClock:
 
 @dataclass(frozen=True)
 class TrainingSizes:
-    """What to train on, and how long; of at least 2 epochs the first is told apart."""
+    """What to train on and for how long: 2 epochs or more, the first timed apart."""
 
     pairs: int = 5000
     image_width: int = 1280

@@ -31,6 +31,7 @@ def as_images(values: Any) -> Images:
     """
     if isinstance(values, Images):
         return values
+    values = _unframe(values)
     if sparse.issparse(values):
         return ImageFeatures(values.toarray())
     rows = _rows(values, "images")
@@ -60,6 +61,7 @@ def as_texts(values: Any) -> Texts:
     """
     if isinstance(values, Texts):
         return values
+    values = _unframe(values)
     if sparse.issparse(values):
         return WordVectors(sparse.csr_array(values))
     rows = _rows(values, "texts")
@@ -86,8 +88,7 @@ def as_labels(
     >>> as_labels(["dog", ["cat", "dog"], None])[1]
     ('cat', 'dog')
     """
-    if sparse.issparse(values):
-        values = values.toarray()
+    values = values.toarray() if sparse.issparse(values) else _unframe(values)
     rows = _rows(values, "labels")
     array = _numbers(rows, values)
     if array is not None and array.ndim == 2:
@@ -109,6 +110,11 @@ def _label_set(row: Any) -> set[str]:
     if isinstance(row, str) or not isinstance(row, Iterable):
         return {str(row)}
     return {str(label) for label in row}
+
+
+def _unframe(values: Any) -> Any:
+    """Take the values of a data frame or of one of its columns."""
+    return values.to_numpy() if hasattr(values, "to_numpy") else values
 
 
 def _rows(values: Any, what: str) -> list[Any]:

@@ -50,7 +50,8 @@ class Fields:
     def whole(self, name: str, least: int = 0) -> int:
         """Take a whole number."""
         value = self._take(name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if not is_whole or not least <= value < 2**63:
             raise self._wrong(name, f"a whole number of {least} or more", value)
         return value
 

@@ -48,6 +48,10 @@ def rebuild_index(
     Interrupted, the same call goes on; done, it takes over what changed since.
     Uploaded pictures are copied.
     """
+    if out.exists() and not out.is_dir():
+        raise IndexFolderError(
+            f"'{out}' is a file; name a folder for the new index, or remove it first."
+        )
     skipped: dict[str, str] = {}
     encoded = done = 0
     with CodeFolder.open(require_folder(name)) as old, _target(old, run, out) as new:

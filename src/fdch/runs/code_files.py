@@ -62,7 +62,7 @@ def read_encoded(path: Path) -> EncodedFile:
             )
         _require_fit(path, headers)
         with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in headers}
+            arrays = {name: file[f"{name}.npy"] for name in headers}
     except DataError:
         raise
     except DAMAGE as error:

@@ -106,7 +106,13 @@ class Records:
             trials = [_trial(each) for each in document["trials"]]
             _require_sound(trials, reference)
             return cls(folder, task, trials, reference, float(document["spent"]))
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            OverflowError,
+        ) as problem:
             raise DamagedRun(f"'{path}' {WRONG} ({problem}). {ADVICE}") from problem
 
 

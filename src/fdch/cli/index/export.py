@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fdch.cli.shared import options
-from fdch.cli.shared.output import count, report
+from fdch.cli.shared.output import count, report, require_place
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
@@ -19,7 +19,8 @@ def command(index: str, out: Path, as_json: bool) -> None:
     """
     from fdch.retrieval.rebuilding import export_items
 
+    target = require_place(out, inputs=[index])
     with ProgressPrinter() as progress:
-        items = export_items(index, out, progress)
+        items = export_items(index, target, progress)
     document = {"index": index, "out": str(out), "items": items}
     report(document, as_json, f"{out}: {count(items, 'item')}")

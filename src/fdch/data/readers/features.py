@@ -77,7 +77,7 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
             raise DataError(f"'{path}': array '{name}' {trouble} {_WRITING}")
     _require_size(path, headers)
     with np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in headers}
+        return {name: file[f"{name}.npy"] for name in headers}
 
 
 def _find_trouble(name: str, header: ArrayHeader, rows: tuple[int, ...]) -> str:

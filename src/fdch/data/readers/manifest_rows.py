@@ -131,7 +131,7 @@ def open_parquet(path: Path) -> Table:
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra("reading Parquet", "parquet") from None
-    damage = (pyarrow.ArrowException, OSError)
+    damage = (pyarrow.ArrowException, OSError, ValueError, OverflowError)
     try:
         file = parquet.ParquetFile(path)
         columns = tuple(file.schema_arrow.names)

@@ -92,6 +92,8 @@ def _load_v5(path: Path, names: Sequence[str]) -> dict[str, Variable]:
             _require_few(name, shape)
         with open(path, "rb") as file:
             arrays = io.loadmat(file, variable_names=wanted)
+        for values in filter(sparse.issparse, arrays.values()):
+            values.check_format(full_check=True)  # wrong ones crash what reads them
     except DataError:
         raise
     except Exception as error:  # the parser fails in many ways on damaged files

@@ -96,12 +96,14 @@ class MilvusStore:
     ) -> Self:
         """Open a collection made by `create`; any client may write to it."""
         address = Address.parse(url)
-        connection = Connection(address, patience)
-        described = connection.call("describe_collection", address.collection)
-        facts = read_description(address, described["description"])
-        store = cls(connection, facts)
-        store._collection.load()
-        store._collection.count(STRONG)
+        with ExitStack() as stack:
+            connection = Connection(address, patience)
+            stack.callback(connection.close)
+            described = connection.call("describe_collection", address.collection)
+            store = cls(connection, read_description(address, described["description"]))
+            store._collection.load()
+            store._collection.count(STRONG)
+            stack.pop_all()
         return store
 
     @staticmethod

@@ -193,18 +193,19 @@ class Access:
                     if problem.what == MISSING:
                         raise FileNotFoundError(problem.file)  # compacted meanwhile
                     yield problem
-                large = [row for row in sidecar_rows(part) if row[1] > CHECKED_BYTES]
-                yield from file_problems(place.folder, large)
+                for row in sidecar_rows(part):
+                    if row[1] > CHECKED_BYTES and (place.folder / row[0]).exists():
+                        yield from file_problems(place.folder, [row])
 
         return Scrub(problems(), files)
 
     def _catalogue_problem(self) -> str | None:
         """Check the catalogue's file, unless another process writes it meanwhile."""
         folder = self.place.folder
-        if self.lock is None and is_locked(folder):
-            return None  # its writer has checked it
         before = _version(folder)
         wrong = check_problem(folder, self.place.uid)
+        if not (folder / CHECK).exists() and self.lock is None and is_locked(folder):
+            return None  # a writer is at a checkpoint
         return wrong if wrong and before == _version(folder) else None
 
     def _follow_catalogue(self) -> None:

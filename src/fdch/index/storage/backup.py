@@ -34,16 +34,24 @@ def backup_folder(folder: Path, target: Path) -> int:
 
 
 def _copy(access: Access, staging: Path) -> int:
-    folder = access.place.folder
+    folder, missing = access.place.folder, set[str]()
     for _ in range(_TRIES):
         # open before the state is read: a compaction puts another in its place
         with (folder / LOG).open("rb") as log, access.reading() as view:
             state = view.snapshot.state
             header = LogHeader(access.place.uid, state.first).pack()
-            if log.read(HEADER_BYTES) == header and _copy_parts(view, staging):
-                _copy_bytes(log.fileno(), staging / LOG, state.offset)
-                break
+            if log.read(HEADER_BYTES) == header:
+                gone = _copy_parts(view, staging)
+                if gone is None:
+                    _copy_bytes(log.fileno(), staging / LOG, state.offset)
+                    break
+                missing.add(gone)
     else:
+        if len(missing) == 1:  # a compaction would name its files differently
+            raise DamagedIndex(
+                f"index '{folder}' was not copied: '{missing.pop()}' is missing. Run "
+                "'fdch index repair'."
+            )
         raise IndexBusy(f"index '{folder}' is being compacted. Try again.")
     _copy_files(folder, staging)
     begin(staging, acknowledged_by(state))
@@ -67,8 +75,8 @@ def _copy_files(folder: Path, staging: Path) -> None:
                     shutil.copyfile(path, target)
 
 
-def _copy_parts(view: View, staging: Path) -> bool:
-    """Copy the codes; tell whether all are there, and not compacted meanwhile."""
+def _copy_parts(view: View, staging: Path) -> str | None:
+    """Copy the codes; return the file that is missing, or compacted meanwhile."""
     shutil.rmtree(staging / CODES, ignore_errors=True)
     (staging / CODES).mkdir()
     place = view.snapshot.place
@@ -81,9 +89,9 @@ def _copy_parts(view: View, staging: Path) -> bool:
                     _copy_bytes(file.fileno(), staging / name, size)
             for path, *_ in sidecar_rows(record):
                 shutil.copyfile(place.folder / path, staging / path)
-    except FileNotFoundError:
-        return False
-    return True
+    except FileNotFoundError as problem:
+        return Path(problem.filename).name
+    return None
 
 
 def _copy_bytes(source: int, target: Path, size: int) -> None:

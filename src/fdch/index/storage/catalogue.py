@@ -10,6 +10,7 @@ import logging
 import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -26,12 +27,12 @@ from fdch.index.storage.layout import (
     digest,
     file_number,
     file_version,
-    hash_file,
+    hash_descriptor,
     sqlite_code,
     sync_folder,
     write_durably,
 )
-from fdch.index.storage.locking import drop_inherited, note_open
+from fdch.index.storage.locking import drop_inherited, hold_open, let_go, note_open
 from fdch.index.storage.tables import SCHEMA, State
 
 _log = logging.getLogger(__name__)
@@ -81,7 +82,11 @@ def check_problem(folder: Path, uid: bytes) -> str | None:
 
 
 def _file_check(path: Path) -> bytes:
-    size, content = hash_file(path)
+    number, handle = hold_open(path)
+    try:
+        size, content = hash_descriptor(handle)
+    finally:
+        let_go(number)
     return size.to_bytes(8, "little") + content
 
 
@@ -130,7 +135,8 @@ class Catalogue:
             self._writer.execute("PRAGMA synchronous = NORMAL")
             self._writer.execute("PRAGMA wal_autocheckpoint = 0")
             self._writer.execute(f"PRAGMA cache_size = {-_CACHE_BYTES // 1024}")
-        self._file = file_number(self.path)
+        self._file, _ = hold_open(self.path)
+        self._let_go = weakref.finalize(self, let_go, self._file)
         note_open(self)
 
     @contextmanager
@@ -251,6 +257,7 @@ class Catalogue:
             self._writer = None
         for connection in order:
             connection.close()
+        self._let_go()
 
     def _take_reader(self) -> Reader:
         self._require_open()

@@ -38,7 +38,7 @@ def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> No
 
 
 class Allowed:
-    """The last filters' answers, for all of which there are so many bytes."""
+    """A cache of the latest filters' answers, limited in bytes."""
 
     def __init__(self, most: int = MAX_BYTES) -> None:
         self._most = most

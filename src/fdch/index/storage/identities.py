@@ -83,7 +83,7 @@ def _running(view: View, ids: Iterable[str]) -> dict[str, int]:
 
 def _rows_by_id(view: View, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
     """Return number and content of the items with these ids that have a row."""
-    wanted = [id for id in dict.fromkeys(ids) if is_whole(id)]
+    wanted = [id for id in dict.fromkeys(ids) if is_whole(id) and "\0" not in id]
     rows = _rows_where(view, "id", wanted)
     return {id: (number, content) for number, id, content in rows}
 

@@ -160,10 +160,16 @@ def file_version(path: Path) -> tuple[int, ...]:
 def hash_file(path: Path) -> tuple[int, bytes]:
     """Return the length and the checksum of a file."""
     with path.open("rb") as file:
-        content = hashlib.file_digest(
-            file, lambda: hashlib.blake2b(digest_size=DIGEST_BYTES)
-        )
-        return os.fstat(file.fileno()).st_size, content.digest()
+        return hash_descriptor(file.fileno())
+
+
+def hash_descriptor(handle: int) -> tuple[int, bytes]:
+    """Return the length and the checksum of an open file."""
+    checksum, size = hashlib.blake2b(digest_size=DIGEST_BYTES), 0
+    while block := os.pread(handle, 2**20, size):
+        checksum.update(block)
+        size += len(block)
+    return size, checksum.digest()
 
 
 def part_file(folder: Path, part: int, kind: str) -> Path:

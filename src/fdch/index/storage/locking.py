@@ -10,14 +10,16 @@ miss what is committed once the parent has let go of them.
 import ctypes
 import os
 import socket
+import threading
 import time
 import weakref
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, Self
 
 from fdch.errors import IndexBusy, IndexFolderError
-from fdch.index.storage.layout import LOCK, open_plainly
+from fdch.index.storage.layout import LOCK, file_number, open_plainly
 
 _MAX_BYTES = 1024
 _TRIES = 5
@@ -154,3 +156,44 @@ def _owner(content: bytes) -> str:
     except ValueError:
         return "another process"
     return f"process {pid} on {host}"
+
+
+_descriptors: dict[tuple[int, int], int] = {}
+_users: Counter[tuple[int, int]] = Counter()
+_holding = threading.RLock()  # a collected catalogue may let go at any moment
+
+
+def hold_open(path: Path) -> tuple[tuple[int, int], int]:
+    """Keep a file open until `let_go`; return its number and a descriptor.
+
+    Closing any descriptor of a file ends all locks that the process has on it, those
+    of SQLite too. A writer elsewhere would then take itself for the only user, and
+    delete the log of what is open here. So one descriptor stays open for all users.
+    """
+    with _holding:
+        number = file_number(path)
+        _users[number] += 1  # first, so that nobody closes it meanwhile
+        try:
+            if number not in _descriptors:
+                _descriptors[number] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            _users[number] -= 1
+            raise
+        return number, _descriptors[number]
+
+
+def let_go(number: tuple[int, int]) -> None:
+    """Close a file that `hold_open` keeps, if this was its last user."""
+    with _holding:
+        _users[number] -= 1
+        if not _users[number]:
+            del _users[number]
+            os.close(_descriptors.pop(number))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_holding.acquire,
+        after_in_parent=_holding.release,
+        after_in_child=_holding.release,
+    )

@@ -135,6 +135,8 @@ def read_part(payload: bytes) -> PartRecord:
         start, rows, numbers = map(int, sizes.split())
         _require_counts((start, rows, numbers))
         end = rows + numbers
+        if start > MAX_PART_ROWS:
+            raise ValueError("its first row")
         if rows % DIGEST_BYTES or numbers % DIGEST_BYTES or end > len(rest):
             raise ValueError("its checksums")
         part = PartRecord.read(content)

@@ -7,6 +7,7 @@ guessed: what no checksum proves is removed, and named.
 
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -40,7 +41,9 @@ from fdch.index.storage.layout import (
 )
 from fdch.index.storage.locking import WriterLock
 from fdch.index.storage.log import RANGE, LogHeader, write_log
+from fdch.index.storage.parts import map_sidecar
 from fdch.index.storage.records import (
+    GROUPING,
     About,
     Commit,
     PartRecord,
@@ -90,6 +93,7 @@ def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
 
 def _repair(folder: Path, encode: Encode | None, done: Repair) -> None:
     wrong = _log_problem(folder)
+    (folder / CODES).mkdir(exist_ok=True)
     copies = replay_copies(folder, is_whole=not wrong)
     if copies.about is None:
         raise DamagedIndex(
@@ -279,11 +283,13 @@ class _Rebuilder:
                 continue
             low = chunk * segment.chunk_rows
             some = numbers[low : low + segment.chunk_rows].tolist()
-            content = self._encode_again(some)
             what = f"rows {low} to {low + len(some) - 1}"
+            content, how = self._take_grouped(part, low, len(some)), "from the grouping"
+            if segment.digest(chunk, content) != checks[at]:
+                content, how = self._encode_again(some), "encoded"
             if content and segment.digest(chunk, content) == checks[at]:
                 segment.write_at(low, content)
-                self._done.restored.append(f"{name}: {what} encoded")
+                self._done.restored.append(f"{name}: {what} {how}")
             else:
                 self._lost.update(some)
                 checks[at] = segment.digest(chunk, present)
@@ -291,6 +297,13 @@ class _Rebuilder:
         if what == "header":
             self._done.restored.append(f"{name}: {what}")
         return replace(part, checks=bytes(checks))
+
+    def _take_grouped(self, part: PartRecord, low: int, count: int) -> bytes:
+        """Take codes from the grouping, which has them a second time."""
+        with suppress(DamagedIndex, OSError, ValueError, TypeError, LookupError):
+            arrays = map_sidecar(self._place, part.part, GROUPING)
+            return arrays["rows"][arrays["places"][low : low + count]].tobytes()
+        return b""
 
     def _encode_again(self, numbers: list[int]) -> bytes:
         """Encode items again; nothing where one is not known or not as it was."""
@@ -310,6 +323,7 @@ class _Rebuilder:
         if not files or not (self._lost or any(file_problems(self._folder, files))):
             return part
         for path, _, _ in files:
+            _put_aside(self._folder, path)
             (self._folder / path).unlink(missing_ok=True)
             self._done.restored.append(f"{path}: removed; 'compact' makes it again")
         self.is_changed = True

@@ -139,21 +139,25 @@ def replay_copies(folder: Path, is_whole: bool) -> Copies:
 def _first_sequence(folder: Path, records: list[Record], state: State | None) -> int:
     """Find where the log begins: what is older was replaced by a compaction."""
     with suppress(DamagedIndex, OSError):
-        return read_header(folder).first
+        header = read_header(folder)
+        if state is None or (header.uid == state.uid and header.first >= state.first):
+            return header.first
+        return state.first  # the log is older than the catalogue, or another index's
     begun = [r.sequence - 1 for r in records if r.entry.kind == INDEX]
     return max(begun, default=state.first if state is not None else -1)
 
 
 def _find_identity(folder: Path) -> bytes:
     """Find the identity of an index in whichever file still has it."""
+    found = []
     with suppress(DamagedIndex, OSError):
-        return read_header(folder).uid
+        found.append(read_header(folder).uid)
     seen, _ = read_acknowledged(folder)
-    if seen is not None:
-        return seen.uid
-    for (uid,) in _rows(folder, "SELECT uid FROM state"):
-        if isinstance(uid, bytes) and len(uid) == 16:
-            return uid
+    found += [] if seen is None else [seen.uid]
+    rows = _rows(folder, "SELECT uid FROM state")
+    found += [uid for (uid,) in rows if isinstance(uid, bytes) and len(uid) == 16]
+    if found:  # what two of three say, else the first
+        return max(found, key=found.count)
     raise DamagedIndex(
         f"index '{folder}' cannot be repaired: no file says which index it is. Restore "
         "it from a copy."

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
@@ -278,5 +279,5 @@ def is_intact_item(uid: bytes, number: Any, id: Any, content: Any, check: Any) -
         return False
     try:
         return payload_digest(uid, item_entry(number, id, content)) == check
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, struct.error):  # no text, or too long for a record
         return False

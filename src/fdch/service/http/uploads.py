@@ -1,6 +1,7 @@
 """Bodies taken apart: JSON documents, and forms of one picture and known fields."""
 
 import asyncio
+import logging
 import math
 import re
 from collections.abc import Collection
@@ -25,6 +26,8 @@ _MAX_LISTED = 5000
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _HINT = "Change the request; /docs shows what it may hold."
 _Shape = TypeVar("_Shape", bound=BaseModel)
+# it quotes what clients send
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 
 class Part(NamedTuple):
@@ -75,6 +78,8 @@ def read_parts(body: bytes, kind: str) -> list[Part]:
     boundary = parse_options_header(kind)[1].get(b"boundary", b"")
     if not 0 < len(boundary) <= 200:
         raise ValueError("its Content-Type names no boundary")
+    if body.count(b"--" + boundary) > MAX_PARTS + 1:  # the parser would take seconds
+        raise ValueError(f"it has more than {MAX_PARTS} parts")
     parts: list[Part] = []
     ends: list[bool] = []
 

@@ -15,16 +15,20 @@ const EXAMPLES = 6;
 
 export async function drawStart() {
   const view = find("start-view");
+  let shown = view.firstElementChild; // a problem may be shown there meanwhile
   known.forgetResults();
   details.shut();
   try {
     await known.learnIndex();
     if (address.hasQuery(asking.asked) || asking.asked.view !== "search") return;
+    if (view.firstElementChild !== shown) return;
     view.replaceChildren(...start());
+    shown = view.firstElementChild;
     place.restore();
     if (known.overview || known.index.items === 0) return;
     await known.learnOverview().catch(() => null); // a page without examples is fine
-    if (!view.hidden && known.overview) view.replaceChildren(...start());
+    if (view.hidden || !known.overview || view.firstElementChild !== shown) return;
+    view.replaceChildren(...start());
   } catch (problem) {
     trouble.showAtStart(problem);
   }
