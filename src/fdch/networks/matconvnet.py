@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import loadmat
 
+from fdch.data.readers.matlab5 import DAMAGE, read_variables
 from fdch.errors import DataError, MissingFile
 
 LARGEST_FILE = 2**30
@@ -41,9 +41,9 @@ def read_network(path: Path) -> PublishedNetwork:
     """
     content = _load(path)
     try:
-        cells = content["layers"].reshape(-1)
+        cells = [cell[0] for cell in content["layers"]]
         layers = dict(_layer(cell) for cell in cells if _has_weights(cell))
-        mean = np.asarray(_mean(content), dtype=np.float32)
+        mean = np.array(_mean(content), dtype=np.float32)
     except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
         raise DataError(
             f"'{path}' is not laid out as a MatConvNet network ({error}); expected "
@@ -59,48 +59,41 @@ def _load(path: Path) -> dict[str, Any]:
         raise DataError(
             f"'{path}' is over {LARGEST_FILE >> 20} MiB: not CNN-F weights."
         )
+    with path.open("rb") as file:
+        if file.read(128)[124:126] in (b"\0\2", b"\2\0"):
+            raise DataError(
+                f"'{path}' is a MATLAB 7.3 file. Save it in MATLAB with the option "
+                "'-v7'."
+            )
     try:
-        names = ["layers", "meta", "normalization"]
-        return loadmat(path, variable_names=names)
-    except NotImplementedError as error:
-        raise DataError(
-            f"'{path}' is a MATLAB 7.3 file. Save it in MATLAB with the option '-v7'."
-        ) from error
-    except Exception as error:  # scipy raises many kinds on a damaged file
+        return read_variables(path, lambda _: ["layers", "meta", "normalization"])
+    except DAMAGE as error:
         raise DataError(
             f"'{path}' cannot be read as a MATLAB file ({error}). "
             "Give MatConvNet's imagenet-vgg-f.mat, or download it again."
         ) from error
 
 
-def _has_weights(cell: NDArray[Any]) -> bool:
-    fields = cell.dtype.names or ()
-    if "filters" in fields:
-        return True
-    return "weights" in fields and _field(cell, "weights").size > 0
+def _has_weights(cell: dict[str, Any]) -> bool:
+    return "filters" in cell or len(cell.get("weights", ())) > 0
 
 
-def _layer(cell: NDArray[Any]) -> tuple[str, Layer]:
-    name = str(_field(cell, "name").reshape(-1)[0])
-    if "filters" in (cell.dtype.names or ()):
-        filters, biases = _field(cell, "filters"), _field(cell, "biases")
+def _layer(cell: dict[str, Any]) -> tuple[str, Layer]:
+    if "filters" in cell:
+        filters, biases = cell["filters"], cell["biases"]
     else:
-        filters, biases = _field(cell, "weights").reshape(-1)[:2]
+        filters, biases = cell["weights"][:2]
     filters = np.asarray(filters, dtype=np.float32)
     # MATLAB drops trailing axes of length one
     filters = filters.reshape(filters.shape + (1,) * (4 - filters.ndim))
-    rows = np.asarray(biases, dtype=np.float32).reshape(-1)
-    return name, Layer(filters.transpose(3, 2, 0, 1), rows)
+    rows = np.array(biases, dtype=np.float32).reshape(-1)
+    return str(cell["name"]), Layer(filters.transpose(3, 2, 0, 1), rows)
 
 
 def _mean(content: dict[str, Any]) -> NDArray[Any]:
     if "meta" in content:
-        return _field(_field(content["meta"], "normalization"), "averageImage")
-    return _field(content["normalization"], "averageImage")
-
-
-def _field(struct: NDArray[Any], name: str) -> NDArray[Any]:
-    return struct[name].reshape(-1)[0]
+        return content["meta"][0]["normalization"][0]["averageImage"]
+    return content["normalization"][0]["averageImage"]
 
 
 def _picture(mean: NDArray[np.float32], path: Path) -> NDArray[np.float32]:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
-from scipy import io, sparse
+from scipy import sparse
 
+from fdch.data.readers.matlab5 import DAMAGE, Header, read_variables
 from fdch.data.readers.text_files import unreadable
 from fdch.errors import DataError, MissingExtra
 
@@ -23,7 +24,7 @@ _CACHE_BYTES = 64 * 2**20
 # deflate makes data smaller by no more than this
 _MAX_PACKED = 1100
 _HDF5 = b"\x89HDF\r\n\x1a\n"
-_NUMBERS = ("int", "uint", "single", "double", "logical", "sparse")
+_NUMBERS = ("int", "uint", "single", "double", "sparse")
 
 
 @dataclass(frozen=True)
@@ -79,34 +80,28 @@ def open_variables(path: Path, names: Sequence[str]) -> dict[str, Variable]:
 
 
 def _load_v5(path: Path, names: Sequence[str]) -> dict[str, Variable]:
-    try:
-        with open(path, "rb") as file:
-            there = {name: (shape, kind) for name, shape, kind in io.whosmat(file)}
+    def approve(headers: Sequence[Header]) -> list[str]:
+        there = {header.name: header for header in headers}
         wanted = _choose_names(path, names, there)
         for name in wanted:
-            shape, kind = there[name]
+            _, shape, kind = there[name]
             if kind.rstrip("0123456789") not in _NUMBERS:
                 raise DataError(
                     f"'{path}': '{name}' is of class '{kind}'; expected numbers."
                 )
             _require_few(name, shape)
-        with open(path, "rb") as file:
-            arrays = io.loadmat(file, variable_names=wanted)
-        for values in filter(sparse.issparse, arrays.values()):
-            values.check_format(full_check=True)  # wrong ones crash what reads them
+        return wanted
+
+    try:
+        arrays = read_variables(path, approve)
     except DataError:
         raise
-    except Exception as error:  # the parser fails in many ways on damaged files
+    except DAMAGE as error:
         raise DataError(f"'{path}' is damaged: {error}.") from error
-    variables = {}
-    for name in wanted:
-        values = arrays[name]
-        if sparse.issparse(values):
-            values = sparse.csc_array(values)
-        if values.dtype.kind not in "biuf":
-            raise DataError(f"'{path}': variable '{name}' has {values.dtype} values.")
-        variables[name] = Variable(name, tuple(values.shape), values)
-    return variables
+    return {
+        name: Variable(name, tuple(values.shape), values)
+        for name, values in arrays.items()
+    }
 
 
 def _choose_names(path: Path, names: Sequence[str], there: dict[str, Any]) -> list[str]:
