@@ -38,6 +38,8 @@ ORDER = (
     ("bench", "index"),
     ("bench", "search"),
     ("bench", "encode"),
+    ("doctor",),
+    ("cache", "clear"),
 )
 SLOW = (
     ("train",),
@@ -73,6 +75,7 @@ def example_of(fdch, words):
 @pytest.mark.integration
 def test_examples_work_one_after_the_other(fdch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FDCH_CACHE", str(tmp_path / "cache"))  # the last one clears it
     for words in ORDER:
         command = example_of(fdch, words)
         more = QUICKER.get(words[0], "").split()
@@ -84,7 +87,7 @@ def test_no_example_is_forgotten():
     assert {*ORDER, *SLOW, *ENDLESS} == set(commands())
 
 
-@pytest.mark.parametrize("words", [(), ("data",), ("index",), ("bench",)])
+@pytest.mark.parametrize("words", [(), ("data",), ("index",), ("bench",), ("cache",)])
 def test_a_groups_example_is_that_of_one_of_its_commands(fdch, words):
     inner = [each for each in commands() if each[: len(words)] == words]
     assert example_of(fdch, words) in [example_of(fdch, each) for each in inner]

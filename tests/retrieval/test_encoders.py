@@ -13,6 +13,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from fdch.bench.encoding_speed import encoder_speed
+from fdch.data.cache import EXPORTS
 from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedIndex, ModelMismatch, RunError
 from fdch.export.writing import export_run
@@ -91,7 +92,7 @@ def test_both_encoders_are_timed(index):
 
 
 def kept(cache):
-    return sorted((cache / encoders.EXPORTS).iterdir())
+    return sorted((cache / EXPORTS).iterdir())
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ COMMANDS = {
     "compare": "Put the scores of several runs side by side.",
     "reproduce": "Make the paper's tables and figures again, for any data.",
     "bench": "Measure how fast and how good fdch is.",
+    "cache": "Look after what is kept between runs to save time.",
+    "doctor": "Show versions, the device, the cache and what each extra lacks.",
 }
 
 

@@ -7,6 +7,7 @@ damaged, read-only or full, is logged and the work goes on without.
 import hashlib
 import logging
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,6 +27,7 @@ from fdch.progress import Progress, Update, silent
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
+EXPORTS = "exports"
 _FILE = "results.sqlite"
 _WAIT_SECONDS = 30.0
 _PAUSE_SECONDS = 0.01
@@ -44,6 +46,38 @@ def default_folder() -> Path:
     if shared := os.environ.get("XDG_CACHE_HOME"):
         return Path(shared) / "fdch"
     return Path.home() / ".cache" / "fdch"
+
+
+def cache_files(folder: Path) -> list[Path]:
+    """List what lies in a cache folder that can be computed again."""
+    patterns = (f"{_FILE}*", "pixels-*.npy*", f"{EXPORTS}/**/*")
+    found = (path for pattern in patterns for path in folder.glob(pattern))
+    return [path for path in found if path.is_file()]
+
+
+def measure_cache(folder: Path) -> tuple[int, int]:
+    """Count the files of a cache folder, and their bytes."""
+    sizes = [path.stat().st_size for path in cache_files(folder)]
+    return len(sizes), sum(sizes)
+
+
+def clear_cache(folder: Path) -> tuple[int, int]:
+    """Delete what can be computed again; return how many files and bytes.
+
+    Raises:
+        RunError: A file cannot be deleted.
+    """
+    measured = measure_cache(folder)
+    try:
+        for path in cache_files(folder):
+            path.unlink(missing_ok=True)
+        shutil.rmtree(folder / EXPORTS, ignore_errors=True)
+    except OSError as problem:
+        raise RunError(
+            f"the cache '{folder}' cannot be cleared: {problem.strerror}. Check the "
+            "folder's permissions."
+        ) from problem
+    return measured
 
 
 class ResultCache:

@@ -26,6 +26,13 @@ def resolve_device(name: str = "auto") -> torch.device:
     return device
 
 
+def describe_device() -> str:
+    """Name what "auto" chooses."""
+    if torch.cuda.is_available():
+        return f"cuda: {torch.cuda.get_device_name()}"
+    return f"cpu, {torch.get_num_threads()} threads"
+
+
 def _reason(name: str, problem: Exception) -> str:
     kind = name.partition(":")[0]
     if kind == "cuda":

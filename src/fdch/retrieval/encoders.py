@@ -11,14 +11,13 @@ from importlib.resources import files
 from pathlib import Path
 
 from fdch import __version__
-from fdch.data.cache import default_folder
+from fdch.data.cache import EXPORTS, default_folder
 from fdch.errors import RunError
 from fdch.export.model import ExportedModel
 from fdch.retrieval.index import Index
 from fdch.runs.run import Run
 
 TORCH, ONNX = "torch", "onnx"
-EXPORTS = "exports"
 
 
 def open_encoder(index: Index, name: str | Path) -> ExportedModel | None:
