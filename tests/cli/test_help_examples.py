@@ -38,6 +38,7 @@ ORDER = (
     ("bench", "index"),
     ("bench", "search"),
     ("bench", "encode"),
+    ("bench", "pictures"),
 )
 SLOW = (
     ("train",),

@@ -112,7 +112,7 @@ class FeatureExtractor:
         done = kept = 0
         with ThreadPoolExecutor(1) as writer:  # a slow disk holds nothing up
             try:
-                for features in self._batches(pictures[rows]):
+                for features in self.compute_batches(pictures[rows]):
                     values[rows[done : done + len(features)]] = features
                     done += len(features)
                     if done - kept >= KEPT_AT_ONCE:
@@ -123,7 +123,8 @@ class FeatureExtractor:
                 # also where a broken picture or the user ends the work
                 writer.submit(self._keep, keys, rows[kept:done], values).result()
 
-    def _batches(self, pictures: Pictures) -> Iterator[NDArray[np.float32]]:
+    def compute_batches(self, pictures: Pictures) -> Iterator[NDArray[np.float32]]:
+        """Decode and compute all rows, a batch at a time, whatever is kept."""
         if self.device.type == "cpu" and len(pictures) > PROCESSOR_BATCH:
             return self._batches_in_threads(pictures)
         return self._batches_ahead(pictures)
