@@ -34,11 +34,11 @@ ORDER = (
     ("bench", "methods"),
     ("bench", "defaults"),
     ("bench", "train"),
+    ("bench", "pictures"),
     ("bench", "rerank"),
     ("bench", "index"),
     ("bench", "search"),
     ("bench", "encode"),
-    ("bench", "pictures"),
 )
 SLOW = (
     ("train",),
