@@ -34,6 +34,7 @@ ORDER = (
     ("bench", "methods"),
     ("bench", "defaults"),
     ("bench", "train"),
+    ("bench", "pictures"),
     ("bench", "rerank"),
     ("bench", "index"),
     ("bench", "search"),

@@ -2,10 +2,12 @@
 
 import hashlib
 import io
+import os
 import struct
 import threading
 import warnings
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from fdch.data.pictures.batches import decode_batches
 from fdch.data.pictures.decoding import decode
 from fdch.data.pictures.images import (
     ImageFeatures,
@@ -21,7 +24,6 @@ from fdch.data.pictures.images import (
     PictureFiles,
     PictureLimits,
     check_pictures,
-    decode_batches,
     thumbnail,
 )
 from fdch.data.rows import Digest
@@ -91,6 +93,33 @@ def test_a_large_photo_reduced_early_is_nearly_the_plain_resize():
     plain = photo.resize((64, 64), Image.Resampling.BICUBIC)
     gap = decode(content, 64).astype(int) - np.asarray(plain).astype(int)
     assert np.abs(gap).mean() < 2
+
+
+@pytest.mark.parametrize(
+    ("mode", "options"),
+    [
+        ("RGB", {}),
+        ("RGB", {"progressive": True, "subsampling": 0}),
+        ("L", {}),
+        ("CMYK", {}),
+        ("RGB", {"format": "PNG"}),
+        ("RGB", {"format": "WEBP"}),
+    ],
+)
+@pytest.mark.parametrize("side", [20, 64, 700])
+def test_pixels_are_those_that_features_were_kept_for(mode, options, side):
+    """Where they change, networks.features.REVISION has to be raised."""
+    photo = noise(16, 9).resize((side, side * 3 // 4)).convert(mode)
+    content = encoded(photo, **{"format": "JPEG", **options})
+    with Image.open(io.BytesIO(content)) as picture:
+        picture.draft("RGB", (128, 128))
+        plain = picture.convert("RGB").resize(
+            (64, 64), Image.Resampling.BICUBIC, reducing_gap=2.0
+        )
+    out = np.empty((64, 64, 3), dtype=np.uint8)
+    assert decode(content, 64, out=out) is out
+    assert np.array_equal(out, np.asarray(plain))
+    assert np.array_equal(out, decode(content, 64))
 
 
 def test_exif_orientation_is_applied():
@@ -258,31 +287,6 @@ def test_arrays_that_are_no_pictures_are_refused():
         ImageFeatures(np.zeros(3))
 
 
-def test_files_come_in_row_order_whatever_the_batch(files):
-    pictures = PictureFiles(files)
-    for batch in (1, 2, 5, 64):
-        sizes = [len(part) for part in decode_batches(pictures, 4, batch, workers=3)]
-        assert max(sizes) <= batch and sum(sizes) == 5
-        together = np.concatenate(list(decode_batches(pictures, 4, batch)))
-        assert together[:, 0, 0, 0].tolist() == [0, 40, 80, 120, 160]
-
-
-def test_batches_end_at_a_broken_picture_and_threads_with_them(files):
-    files[3].write_bytes(b"not a picture")
-    batches = decode_batches(PictureFiles(files), 4, batch=2)
-    assert len(next(batches)) == 2
-    with pytest.raises(BrokenPicture, match=r"3\.png"):
-        next(batches)
-    assert not [t for t in threading.enumerate() if t.name.startswith("fdch-rows")]
-
-
-def test_closing_the_batches_early_ends_their_threads(files):
-    batches = decode_batches(PictureFiles(files), 4, batch=1)
-    next(batches)
-    batches.close()
-    assert not [t for t in threading.enumerate() if t.name.startswith("fdch-rows")]
-
-
 def test_rows_of_files_keep_paths_and_limits(files):
     limits = PictureLimits(pixels=62)
     pictures = PictureFiles([files[0], None, files[2]], limits)
@@ -304,6 +308,21 @@ def test_a_file_that_went_missing_or_grew_is_broken(files):
         PictureFiles(files).content(1)
     with pytest.raises(BrokenPicture, match=r"1\.png"):
         PictureFiles(files).add_to(Digest())
+
+
+def test_a_file_is_read_whole_however_its_size_is_given(files):
+    """A pipe has no size, and a file may grow while it is read."""
+    content = files[0].read_bytes()
+    ends = os.pipe()
+    os.write(ends[1], content)
+    os.close(ends[1])
+    pipe = PictureFiles([Path(f"/dev/fd/{ends[0]}")])
+    assert pipe.content(0) == content
+    os.close(ends[0])
+    with pytest.raises(BrokenPicture, match="more than 20 bytes"):
+        PictureFiles(files, PictureLimits(bytes=20)).content(0)
+    exact = PictureFiles(files, PictureLimits(bytes=len(content)))
+    assert exact.content(0) == content
 
 
 def test_what_is_no_file_is_told_by_what_is_there_instead(files):

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array
+from torch import nn
 
-from fdch.data.cache import ResultCache
+from fdch.data.cache import NothingKept, ResultCache
 from fdch.data.pictures.images import PictureArray
+from fdch.networks import features
 from fdch.networks.features import FeatureExtractor
 from fdch.networks.fusion import FusionNetwork
 from fdch.networks.head import FineTunedNetwork, ImageHead
 from fdch.networks.image import load
+from fdch.networks.image_network import REGISTERED, ImageNetwork
 from fdch.networks.response_norm import response_norm
 from fdch.networks.text import TextNetwork, sparse_rows
 
@@ -109,3 +112,14 @@ def test_frozen_features_agree(device, tmp_path):
     np.testing.assert_allclose(
         there.features(images), here.features(images), atol=TOLERANCE, rtol=TOLERANCE
     )
+
+
+def test_features_of_many_batches_are_those_of_their_pictures(device, monkeypatch):
+    """Batches share memory that the device reads while threads decode the next."""
+    monkeypatch.setattr(features, "ACCELERATOR_BATCH", 8)
+    network = ImageNetwork.from_module("flat", nn.Flatten, size=32, width=3072)
+    monkeypatch.setitem(REGISTERED, "flat", network)
+    images = PictureArray(pixels(32, batch=200).numpy())
+    there = FeatureExtractor("flat", device=device, cache=NothingKept())
+    here = load("flat")(torch.from_numpy(images.pixels))
+    np.testing.assert_allclose(there.features(images), here, rtol=1e-5, atol=1e-5)

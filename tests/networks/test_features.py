@@ -56,6 +56,14 @@ def pictures(count=23, seed=0):
     return PictureArray(rng.integers(0, 256, (count, 8, 8, 3), dtype=np.uint8))
 
 
+def red_pictures(folder):
+    """Fourteen files, each as red as its number."""
+    paths = [folder / f"{number}.png" for number in range(14)]
+    for number, path in enumerate(paths):
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(path)
+    return paths
+
+
 def mean_colours(images):
     decoded = np.stack([images.decode(row, 4) for row in range(len(images))])
     return decoded.mean(axis=(1, 2))
@@ -115,20 +123,58 @@ def test_features_do_not_depend_on_the_batch(monkeypatch, batch, tmp_path):
     assert max(network.seen) <= batch
 
 
-def test_an_accelerator_gets_the_same_pictures_in_larger_batches(monkeypatch):
-    images = pictures()
-    made, _ = extractor()
-    monkeypatch.setattr(made, "_run", extractor()[0]._run)
-    made.device = torch.device("meta")
-    (values,) = made._batches(images)
+class Late:
+    """A batch that an accelerator computes, and reads from memory, only at the end."""
+
+    def __init__(self, compute):
+        self.cpu = compute
+
+
+class Cuda:
+    """A processor that says it is an accelerator."""
+
+    type = "cuda"
+
+
+def accelerator(monkeypatch, batch=4):
+    monkeypatch.setattr(features, "ACCELERATOR_BATCH", batch)
+    monkeypatch.setattr(features, "_pinned", lambda shape: np.zeros(shape, np.uint8))
+    made, network = extractor()
+
+    def start(pixels):
+        return Late(lambda: made.network(torch.from_numpy(pixels)))
+
+    monkeypatch.setattr(made, "_start", start)
+    monkeypatch.setattr(made, "device", Cuda())
+    return made, network
+
+
+@pytest.mark.parametrize("batch", [1, 4, 23, 300])
+def test_an_accelerator_gets_the_same_pictures_from_memory_used_again(
+    monkeypatch, batch
+):
+    images = pictures(200)
+    made, network = accelerator(monkeypatch, batch)
+    values = made.features(images)
     np.testing.assert_allclose(values, mean_colours(images), rtol=1e-5)
+    assert max(network.seen) == min(batch, 200)
+
+
+def test_an_accelerator_finishes_its_batch_before_a_broken_picture_is_named(
+    monkeypatch, tmp_path
+):
+    paths = red_pictures(tmp_path)
+    paths[9].write_bytes(b"no picture")
+    made, _ = accelerator(monkeypatch)
+    with pytest.raises(BrokenPicture, match=r"9\.png"):
+        made.features(PictureFiles(paths))
+    made, network = extractor()
+    assert made.features(PictureFiles(paths[:8]))[:, 0].tolist() == list(range(8))
+    assert not network.seen
 
 
 def test_interrupted_work_is_not_lost(tmp_path):
-    paths = []
-    for number in range(14):
-        paths.append(tmp_path / f"{number}.png")
-        Image.new("RGB", (8, 8), (number, 0, 0)).save(paths[-1])
+    paths = red_pictures(tmp_path)
     paths[12].write_bytes(b"no picture")
     made, network = extractor()
     with pytest.raises(BrokenPicture, match=r"12\.png"):

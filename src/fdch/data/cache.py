@@ -18,8 +18,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pictures.images import Pictures, decode_batches
-from fdch.data.rows import Digest, in_threads
+from fdch.data.pictures.batches import decode_batches
+from fdch.data.pictures.images import Pictures
+from fdch.data.rows import TOGETHER, Digest, in_threads
 from fdch.errors import RunError
 from fdch.files import write_whole
 from fdch.progress import Progress, Update, silent
@@ -251,7 +252,7 @@ def pixel_store(
 
 def _key(pictures: Pictures, size: int) -> str:
     digest = Digest(b"fdch pixels 1", str(size).encode())
-    for content in in_threads(pictures.digest, len(pictures)):
+    for content in in_threads(pictures.digest, len(pictures), together=TOGETHER):
         digest.add(content)
     return digest.hex()
 

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures, Images, Pictures
-from fdch.data.rows import Digest, in_threads
+from fdch.data.rows import TOGETHER, Digest, in_threads
 from fdch.data.texts import Sentences, Texts, WordVectors
 from fdch.errors import SettingError, suggestion
 
@@ -31,9 +31,11 @@ def image_digests(images: Images) -> list[bytes]:
         return [_hash_numbers(row) for row in images.values]
     assert isinstance(images, Pictures)
     present = images.present
-    return list(
-        in_threads(lambda row: images.digest(row) if present[row] else b"", len(images))
-    )
+
+    def digest(row: int) -> bytes:
+        return images.digest(row) if present[row] else b""
+
+    return list(in_threads(digest, len(images), together=TOGETHER))
 
 
 def text_digests(texts: Texts) -> list[bytes]:

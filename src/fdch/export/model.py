@@ -21,7 +21,8 @@ from scipy.sparse import csr_array
 from fdch.codes import Codes, binarize
 from fdch.data.conversion import as_images, as_texts
 from fdch.data.fitting import fitting_vectors, require_fitting, split_static
-from fdch.data.pictures.images import ImageFeatures, Images, Pictures, decode_batches
+from fdch.data.pictures.batches import decode_batches
+from fdch.data.pictures.images import ImageFeatures, Images, Pictures
 from fdch.data.static_words import restore_vocabulary
 from fdch.data.texts import Texts, Vocabulary
 from fdch.errors import DamagedRun, DataError, MissingExtra, RunError

@@ -6,17 +6,21 @@ fingerprint, so a second run, another split or a renamed file decodes nothing.
 
 import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from fdch.data.cache import NothingKept, ResultCache
-from fdch.data.pictures.images import ImageFeatures, Images, Pictures, decode_batches
-from fdch.data.rows import in_threads
-from fdch.errors import DataError
+from fdch.data.pictures.batches import decode_batches
+from fdch.data.pictures.images import ImageFeatures, Images, Pictures
+from fdch.data.rows import TOGETHER, in_threads
+from fdch.errors import BrokenPicture, DataError
 from fdch.networks.device import resolve_device
 from fdch.networks.image import FrozenNetwork, load_frozen
 from fdch.progress import Progress, Update, silent
@@ -79,7 +83,7 @@ class FeatureExtractor:
 
     def _keys(self, pictures: Pictures) -> list[bytes]:
         prefix = REVISION + bytes.fromhex(self.network.fingerprint)
-        digests = in_threads(pictures.digest, len(pictures))
+        digests = in_threads(pictures.digest, len(pictures), together=TOGETHER)
         return [prefix + digest for digest in digests]
 
     def _fill_known(
@@ -106,23 +110,47 @@ class FeatureExtractor:
     ) -> Iterator[int]:
         """Fill rows of values and keep them; give how many after each batch."""
         done = kept = 0
-        try:
-            for features in self._batches(pictures[rows]):
-                values[rows[done : done + len(features)]] = features
-                done += len(features)
-                if done - kept >= KEPT_AT_ONCE:
-                    self._keep(keys, rows[kept:done], values)
-                    kept = done
-                yield len(features)
-        finally:
-            # also where a broken picture or the user ends the work
-            self._keep(keys, rows[kept:done], values)
+        with ThreadPoolExecutor(1) as writer:  # a slow disk holds nothing up
+            try:
+                for features in self.compute_batches(pictures[rows]):
+                    values[rows[done : done + len(features)]] = features
+                    done += len(features)
+                    if done - kept >= KEPT_AT_ONCE:
+                        writer.submit(self._keep, keys, rows[kept:done], values)
+                        kept = done
+                    yield len(features)
+            finally:
+                # also where a broken picture or the user ends the work
+                writer.submit(self._keep, keys, rows[kept:done], values).result()
 
-    def _batches(self, pictures: Pictures) -> Iterator[NDArray[np.float32]]:
+    def compute_batches(self, pictures: Pictures) -> Iterator[NDArray[np.float32]]:
+        """Decode and compute all rows, a batch at a time, whatever is kept."""
         if self.device.type == "cpu" and len(pictures) > PROCESSOR_BATCH:
             return self._batches_in_threads(pictures)
-        size, batch = self.network.size, ACCELERATOR_BATCH
-        return map(self._run, decode_batches(pictures, size, batch))
+        return self._batches_ahead(pictures)
+
+    def _batches_ahead(self, pictures: Pictures) -> Iterator[NDArray[np.float32]]:
+        """Decode in threads while the device computes the batch before."""
+        allocate = _pinned if self.device.type == "cuda" else None
+        batches = decode_batches(
+            pictures, self.network.size, ACCELERATOR_BATCH, allocate=allocate
+        )
+        running: Tensor | None = None
+        problem: BrokenPicture | None = None
+        with closing(batches):
+            try:
+                for pixels in batches:
+                    started = self._start(pixels)
+                    if running is not None:
+                        # waits until the device has read what is overwritten next
+                        yield running.cpu().numpy()
+                    running = started
+            except BrokenPicture as error:
+                problem = error  # of a later batch than the one that is running
+        if running is not None:
+            yield running.cpu().numpy()
+        if problem is not None:
+            raise problem
 
     def _batches_in_threads(self, pictures: Pictures) -> Iterator[NDArray[np.float32]]:
         """Decode and compute whole batches in threads, one core to a batch.
@@ -137,7 +165,8 @@ class FeatureExtractor:
             start = number * PROCESSOR_BATCH
             rows = range(start, min(start + PROCESSOR_BATCH, len(pictures)))
             size = self.network.size
-            return self._run(np.stack([pictures.decode(row, size) for row in rows]))
+            pixels = np.stack([pictures.decode(row, size) for row in rows])
+            return self._start(pixels).numpy()
 
         try:
             batches = math.ceil(len(pictures) / PROCESSOR_BATCH)
@@ -145,9 +174,10 @@ class FeatureExtractor:
         finally:
             torch.set_num_threads(threads)
 
-    def _run(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-        features = self.network(torch.from_numpy(pixels).to(self.device))
-        return features.float().cpu().numpy()
+    def _start(self, pixels: NDArray[np.uint8]) -> Tensor:
+        """Give the features of a batch, which an accelerator may still compute."""
+        batch = torch.from_numpy(pixels).to(self.device, non_blocking=True)
+        return self.network(batch).float()
 
     def _keep(
         self, keys: list[bytes], rows: NDArray[np.intp], values: NDArray[np.float32]
@@ -198,6 +228,11 @@ def _loaded(
 ) -> FrozenNetwork:
     """Load a network, or give the last one again: a query must not wait for it."""
     return load_frozen(name, weights).to(device)
+
+
+def _pinned(shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Allocate memory that the device reads while the processor works on."""
+    return torch.empty(shape, dtype=torch.uint8, pin_memory=True).numpy()
 
 
 def _changed(weights: Path) -> int | None:

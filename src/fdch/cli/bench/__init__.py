@@ -17,6 +17,7 @@ command = LazyGroup(
         "index": "Measure an index folder: making, opening, searching, filtering.",
         "search": "Time exact search beside FAISS.",
         "encode": "Time the encoding of one text and one picture, torch and ONNX.",
+        "pictures": "Time picture files to features, beside a plain loop.",
         "serve": "Time the service beside FAISS behind FastAPI.",
         "hostile": "Time how the service rejects hostile requests.",
         "networks": "Time our layers beside torch's own.",

@@ -4,7 +4,7 @@ import numpy as np
 
 from fdch.data.cache import ResultCache
 from fdch.data.pictures.images import Pictures, check_pictures
-from fdch.data.rows import in_threads
+from fdch.data.rows import TOGETHER, in_threads
 from fdch.errors import BrokenPicture
 from fdch.progress import Progress, silent
 
@@ -38,4 +38,4 @@ def _keys(pictures: Pictures) -> list[bytes | None]:
         except BrokenPicture:
             return None
 
-    return list(in_threads(key, len(pictures)))
+    return list(in_threads(key, len(pictures), together=TOGETHER))

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from abc import abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from fdch.data.pictures.decoding import ENDINGS, USUAL_LIMITS, decode, shrink
 from fdch.data.pictures.decoding import PictureLimits as PictureLimits
-from fdch.data.rows import Digest, Rows, choose, find_present, in_threads, objects
+from fdch.data.rows import (
+    TOGETHER,
+    Digest,
+    Rows,
+    choose,
+    find_present,
+    in_threads,
+    objects,
+)
 from fdch.errors import BrokenPicture, DataError
 from fdch.progress import Progress, Update, silent
 
@@ -66,9 +74,11 @@ class Pictures(Images):
     def name(self, row: int) -> str:
         """Say what an error calls this row's picture."""
 
-    def decode(self, row: int, size: int) -> NDArray[np.uint8]:
-        """Decode one row to RGB, shape (size, size, 3)."""
-        return decode(self.content(row), size, self.limits, self.name(row))
+    def decode(
+        self, row: int, size: int, out: NDArray[np.uint8] | None = None
+    ) -> NDArray[np.uint8]:
+        """Decode one row to RGB, shape (size, size, 3), into `out` where given."""
+        return decode(self.content(row), size, self.limits, self.name(row), out)
 
     def digest(self, row: int) -> bytes:
         """Hash one row's content, 16 bytes: equal pictures, equal digests."""
@@ -185,8 +195,7 @@ class PictureFiles(Pictures):
         if path is None:
             raise DataError(f"row {row} has no picture; choose rows by 'present'.")
         try:
-            with open(path, "rb") as file:
-                content = file.read(self.limits.bytes + 1)
+            content = _read(path, self.limits.bytes + 1)
         except OSError as error:
             raise self._unreadable(row, error) from error
         return _require_size(content, self.limits, self.name(row))
@@ -252,25 +261,19 @@ class PictureContents(Pictures):
             digest.add(hashlib.blake2b(content, digest_size=16).digest())
 
 
+def _read(path: Path, most: int) -> bytes:
+    """Read a file up to a number of bytes."""
+    with open(path, "rb") as file:
+        # memory for `most` bytes would be mapped and unmapped for every file
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(min(size + 1, most))
+        return content if len(content) <= size else content + file.read(most - size - 1)
+
+
 def _require_size(content: bytes, limits: PictureLimits, name: str) -> bytes:
     if len(content) > limits.bytes:
         raise BrokenPicture(f"{name}: more than {limits.bytes:,} bytes, the limit.")
     return content
-
-
-def decode_batches(
-    pictures: Pictures, size: int, batch: int = 64, workers: int | None = None
-) -> Generator[NDArray[np.uint8]]:
-    """Decode all rows in threads and give them in order, a batch at a time.
-
-    Yields:
-        RGB values, shape (up to batch, size, size, 3).
-    """
-    work = in_threads(lambda row: pictures.decode(row, size), len(pictures), workers)
-    with closing(work) as decoded:
-        for start in range(0, len(pictures), batch):
-            count = min(batch, len(pictures) - start)
-            yield np.stack([next(decoded) for _ in range(count)])
 
 
 def thumbnail(pictures: Pictures, row: int, size: int) -> bytes:
@@ -293,7 +296,7 @@ def check_pictures(
         return None
 
     broken = []
-    with closing(in_threads(trouble, len(rows))) as troubles:
+    with closing(in_threads(trouble, len(rows), together=TOGETHER)) as troubles:
         for position, error in enumerate(troubles):
             if error is not None:
                 broken.append((int(rows[position]), error))

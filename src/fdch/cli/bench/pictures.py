@@ -1,0 +1,59 @@
+"""`fdch bench pictures`: from picture files to features, beside a plain loop."""
+
+from typing import Any
+
+import click
+
+from fdch.cli.bench._figures import show_spread
+from fdch.cli.shared import options
+from fdch.cli.shared.output import lay_out, report
+
+
+@options.command(
+    "pictures", "fdch bench pictures scenes:60 --pictures 16 --repeats 1 --device cpu"
+)
+@options.data
+@options.count("--pictures", "most", default=20_000, help="Pictures, the first ones.")
+@click.option(
+    "--image-network", default="efficientnet_lite0", help="Network of the features."
+)
+@options.count("--repeats", default=3, help="Turns of each side.")
+@options.device
+@options.json
+def command(
+    data: str, most: int, image_network: str, repeats: int, device: str, as_json: bool
+) -> None:
+    """Time picture files to features, beside a plain loop.
+
+    The whole hashes every file, looks its features up in an empty cache, decodes
+    while the network computes, and writes the cache. The plain loop decodes a batch
+    in threads, computes it, goes on to the next, and keeps nothing. Where simplejpeg
+    is installed (extra bench), it decodes the same JPEG files to the same pixels.
+    """
+    from fdch.bench.pictures import pictures_benchmark
+    from fdch.data.pairs import PairedSet
+
+    images = PairedSet.read(data).images
+    result = pictures_benchmark(images, image_network, device, most, repeats)
+    report(result, as_json, _table(result))
+
+
+def _table(result: dict[str, Any]) -> str:
+    rows = (
+        (name, show_spread(speed, 0))
+        for name, speed in result["pictures_per_second"].items()
+    )
+    decoder = result["simplejpeg_ratio"]
+    beside = (
+        f"decoding is {show_spread(decoder)} times as fast as with simplejpeg"
+        if decoder
+        else "simplejpeg is not installed, so decoding has no peer"
+    )
+    notes = (
+        f"the whole is {show_spread(result['ratio'])} times as fast as the plain loop; "
+        f"the least cosine of their features is {result['least_cosine']:.4f}",
+        beside,
+        f"{result['pictures']:,} pictures, {result['network']} on {result['device']}, "
+        f"{result['threads']} threads; {result['repeats']} turns, medians",
+    )
+    return lay_out(("", "pictures/s"), rows, notes)
