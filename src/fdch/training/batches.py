@@ -1,6 +1,6 @@
 """Training pairs as tensors, taken batch by batch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from fdch.networks.share import current_share
 from fdch.networks.text import WordBatch, sparse_rows, static_width
+from fdch.training.streams import PixelStream
 
 # pixels go through a whole image network, whose activations are large
 FEATURES_AT_ONCE = 1024
@@ -33,7 +34,7 @@ class TrainingPairs:
     """The inputs and labels of all training pairs.
 
     Features and labels are moved to the device once, pixels where they fit there,
-    else batch by batch.
+    else batch by batch while the device works.
 
     Args:
         images: Features, float32 (n, width), or pixels, uint8 (n, size, size, 3).
@@ -44,6 +45,8 @@ class TrainingPairs:
         tuning: The same pairs with pixels, to go on from features with; or None.
         pairwise: Whether a batch is compared with all pairs or a sample of them.
     """
+
+    _stream: PixelStream | None = None
 
     def __init__(
         self,
@@ -65,14 +68,17 @@ class TrainingPairs:
         self._resident = (
             torch.tensor(images, device=device) if _fits(images, device) else None
         )
+        if self._resident is None and device.type == "cuda":
+            self._stream = PixelStream(images, device)
         is_near = device.type == "cpu"
         self._texts = texts if is_near else ResidentWords(texts, device)
         self._static = None if static is None else torch.from_numpy(static).to(device)
 
     @property
     def stays_on_device(self) -> bool:
-        """Whether batches are taken without the host."""
-        return self._resident is not None and isinstance(self._texts, ResidentWords)
+        """Whether a step finds its inputs on the device."""
+        is_there = self._resident is not None or self._stream is not None
+        return is_there and isinstance(self._texts, ResidentWords)
 
     def images(self, rows: Tensor) -> Tensor:
         """Give a batch of image inputs on the device.
@@ -81,11 +87,17 @@ class TrainingPairs:
             rows: Which pairs, on the device. Where processes share the batch, only
                 the inputs of the share are given.
         """
+        if self._stream is not None and (pixels := self._stream.pixels) is not None:
+            return pixels
         if (share := current_share()) is not None:
             rows = rows[share.rows]
         if self._resident is not None:
             return self._resident[rows]
         return torch.tensor(self._images[rows.cpu().numpy()], device=self.device)
+
+    def deliver_images(self, batches: Sequence[Tensor]) -> Iterable[Tensor]:
+        """Give the rows of each batch in turn, once its images are there."""
+        return batches if self._stream is None else self._stream.deliver(batches)
 
     def texts(self, rows: Tensor) -> WordBatch:
         """Give a batch of text vectors on the device, shared or not."""

@@ -45,6 +45,7 @@ class Step:
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
         self._steps = 0
+        self._seen: set[int] = set()  # sizes of batches that warmed up
         self._sums: dict[str, Tensor] = {}
 
     def __call__(self, rows: Tensor) -> None:
@@ -52,8 +53,9 @@ class Step:
         self._steps += 1
         if not self._is_captured:
             self._learn(rows)
-        elif self._steps <= WARM_UP_STEPS:
+        elif self._steps <= WARM_UP_STEPS or len(rows) not in self._seen:
             self._warm_up(rows)
+            self._seen.add(len(rows))
         else:
             graph, own_rows = self._graphs.get(len(rows)) or self._capture(rows)
             own_rows.copy_(rows)
@@ -92,7 +94,9 @@ class Step:
         """Record the step of a batch of this size, without running it."""
         own_rows = rows.clone()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=self._stream):
+        # threads that read pictures go on meanwhile
+        mode = "thread_local"
+        with torch.cuda.graph(graph, stream=self._stream, capture_error_mode=mode):
             self._learn(own_rows)
         self._graphs[len(rows)] = graph, own_rows
         return graph, own_rows
