@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 BLOCK = 1024
-TILE, MAX_COLUMNS = 4096, 64
-PROGRAMS = 2048  # more than run at once
+TILE, MAX_COLUMNS = 4096, 32
+PROGRAMS = 1024  # about as many as run at once
 
 
 @cache
@@ -126,8 +126,8 @@ class _FrozenNorm(torch.autograd.Function):
             mean,
             variance,
             places,
-            epsilon,
             channels,
+            epsilon,
             is_activated,
             ctx.has_residual,
             rows,
@@ -157,8 +157,8 @@ class _FrozenNorm(torch.autograd.Function):
             mean,
             variance,
             places,
-            ctx.epsilon,
             channels,
+            ctx.epsilon,
             ctx.is_activated,
             rows,
             columns,

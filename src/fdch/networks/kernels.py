@@ -98,10 +98,10 @@ def response_norm_backward(
 
 
 @triton.jit
-def _columns(CHANNELS: tl.constexpr, COLUMNS: tl.constexpr):
+def _columns(channels, COLUMNS: tl.constexpr):
     """Give the channels of this program, and which of them there are."""
     channel = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    return channel, channel < CHANNELS
+    return channel, channel < channels
 
 
 @triton.jit(do_not_specialize=_OPEN)
@@ -114,22 +114,22 @@ def frozen_norm_forward(
     mean,
     variance,
     end,
+    channels,
     EPSILON: tl.constexpr,
-    CHANNELS: tl.constexpr,
     IS_ACTIVATED: tl.constexpr,
     HAS_RESIDUAL: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
     """Scale and shift each channel; then ReLU6, or add the residual."""
-    channel, is_channel = _columns(CHANNELS, COLUMNS)
+    channel, is_channel = _columns(channels, COLUMNS)
     scale = tl.load(weight + channel, mask=is_channel, other=0.0) * tl.rsqrt(
         tl.load(variance + channel, mask=is_channel, other=1.0) + EPSILON
     )
     centre = tl.load(mean + channel, mask=is_channel, other=0.0)
     shift = tl.load(bias + channel, mask=is_channel, other=0.0) - centre * scale
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    at = row[:, None] * CHANNELS + channel[None, :]
+    at = row[:, None] * channels + channel[None, :]
     is_there = (row < end)[:, None] & is_channel[None, :]
     values = tl.load(planes + at, mask=is_there, other=0.0).to(tl.float32)
     values = values * scale[None, :] + shift[None, :]
@@ -151,8 +151,8 @@ def frozen_norm_backward(
     mean,
     variance,
     end,
+    channels,
     EPSILON: tl.constexpr,
-    CHANNELS: tl.constexpr,
     IS_ACTIVATED: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
@@ -162,7 +162,7 @@ def frozen_norm_backward(
     `partial` takes sums over places, (programs, 2, channels): of the weight's
     gradient, then of the bias's.
     """
-    channel, is_channel = _columns(CHANNELS, COLUMNS)
+    channel, is_channel = _columns(channels, COLUMNS)
     root = tl.rsqrt(tl.load(variance + channel, mask=is_channel, other=1.0) + EPSILON)
     scale = tl.load(weight + channel, mask=is_channel, other=0.0) * root
     centre = tl.load(mean + channel, mask=is_channel, other=0.0)
@@ -172,7 +172,7 @@ def frozen_norm_backward(
     program, programs = tl.program_id(0), tl.num_programs(0)
     for block in range(program, tl.cdiv(end, ROWS), programs):
         row = tl.cast(block, tl.int64) * ROWS + tl.arange(0, ROWS)
-        at = row[:, None] * CHANNELS + channel[None, :]
+        at = row[:, None] * channels + channel[None, :]
         is_there = (row < end)[:, None] & is_channel[None, :]
         values = tl.load(planes + at, mask=is_there, other=0.0).to(tl.float32)
         gradient = tl.load(gradients + at, mask=is_there, other=0.0).to(tl.float32)
@@ -184,6 +184,6 @@ def frozen_norm_backward(
         of_bias += tl.sum(gradient, axis=0)
         back = (gradient * scale[None, :]).to(results.dtype.element_ty)
         tl.store(results + at, back, mask=is_there)
-    place = partial + program * 2 * CHANNELS + channel
+    place = partial + program * 2 * channels + channel
     tl.store(place, of_weight * root, mask=is_channel)
-    tl.store(place + CHANNELS, of_bias, mask=is_channel)
+    tl.store(place + channels, of_bias, mask=is_channel)

@@ -13,6 +13,7 @@ command = LazyGroup(
         "methods": "Measure how long the shallow methods learn and encode.",
         "defaults": "Compare settings of a method on held-out pairs.",
         "train": "Time the training of FDCH beside a plain PyTorch loop.",
+        "scale": "Measure the cost of an epoch against the number of pairs.",
         "rerank": "Measure what re-ranking adds, and whether probabilities hold.",
         "index": "Measure an index folder: making, opening, searching, filtering.",
         "search": "Time exact search beside FAISS.",
