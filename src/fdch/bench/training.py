@@ -1,4 +1,4 @@
-"""How fast FDCH learns, beside a plain loop that does the work of stage 1."""
+"""How fast FDCH learns, beside plain loops that do the work of its stages."""
 
 import statistics
 import time
@@ -18,6 +18,7 @@ from fdch.bench.floors import (
     measure_ceilings,
 )
 from fdch.bench.plain_loop import plain_stage_one
+from fdch.bench.plain_stage_two import plain_stage_two
 from fdch.bench.timing import ratio, spread
 from fdch.bench.workload import Workload
 from fdch.data.pairs import PairedSet
@@ -86,13 +87,16 @@ def training_benchmark(
         on_device = torch.cuda.max_memory_allocated(place) if has_memory else None
         peaks.append((peak_memory(), on_device))
         progress(Update("training benchmark", 2 * turn + 1, total, "training"))
-        plain.append(_peer(method, pairs, place).seconds["stage 1"])
+        plain.append(_peer(method, pairs, place).seconds)
         progress(Update("training benchmark", 2 * turn + 2, total, "training"))
     stages = {
         stage: measure_rates([clock.seconds[stage] for clock in clocks], sizes.pairs)
         for stage in STAGES
     }
-    peer = measure_rates(plain, sizes.pairs)
+    peers = {
+        stage: measure_rates([turn[stage] for turn in plain], sizes.pairs)
+        for stage in STAGES
+    }
     losses = _compare_losses(sizes.bits, pairs, device, place)
     busy = BusyClock(place)
     method.fit(pairs, context=Context(busy, device))
@@ -103,7 +107,12 @@ def training_benchmark(
         rates["floor_seconds"] = floors[stage]
         rates["busy_share"] = busy.seconds[stage] / usual if busy.seconds else None
     progress(Update("training benchmark", total, total, "training"))
-    own_seconds = stages["stage 1"]["epoch_seconds"]["all"]
+    ratios = {
+        stage: ratio(
+            peers[stage]["epoch_seconds"]["all"], stages[stage]["epoch_seconds"]["all"]
+        )
+        for stage in STAGES
+    }
     return {
         "benchmark": "training",
         "method": method.name,
@@ -117,8 +126,9 @@ def training_benchmark(
         "ceilings": ceilings._asdict(),
         "stages": stages,
         "peer": {
-            "stage 1": peer,
-            "ratio": ratio(peer["epoch_seconds"]["all"], own_seconds),
+            **peers,
+            "ratio": ratios["stage 1"],
+            "ratio_of_stage_2": ratios["stage 2"],
             **losses,
         },
     }
@@ -189,6 +199,7 @@ def _peer(method: FDCH, pairs: PairedSet, place: torch.device) -> EpochClock:
     clock, settings = EpochClock(), asdict(method)
     arrays = images.values, texts.matrix, pairs.labels
     plain_stage_one(*arrays, settings, place, clock)
+    plain_stage_two(*arrays, settings, place, clock)
     return clock
 
 

@@ -47,8 +47,8 @@ def command(
     """Time the training of FDCH beside a plain PyTorch loop.
 
     Synthetic features and words, like those of a network and of tags. The plain
-    loop does the work of stage 1 with torch's own dense layers; both sides run
-    without dropout, too, to compare their losses. A stage's first epoch holds
+    loop does the work of each stage with torch's own dense layers; of stage 1 both
+    sides run without dropout, too, to compare their losses. A stage's first epoch holds
     what prepares the stage; memory counts Python, its libraries and the data.
 
     With --network the image network is trained too, beside a loop as published code
@@ -74,7 +74,8 @@ def command(
 
 def _table(result: dict[str, Any]) -> str:
     peer = result["peer"]
-    stages = {**result["stages"], "plain loop, stage 1": peer["stage 1"]}
+    plain = {f"plain loop, {stage}": peer[stage] for stage in result["stages"]}
+    stages = {**result["stages"], **plain}
     faster, least, most = show_three(peer["ratio"])
     process, device = result["peak_memory_bytes"], result["peak_device_memory_bytes"]
     memory = "unknown" if process is None else f"{process / MEGABYTE:,.0f} MB"
@@ -87,6 +88,9 @@ def _table(result: dict[str, Any]) -> str:
         f"stage 1 is {faster} times as fast as the plain loop ({least} to {most}); "
         f"without dropout their losses differ by {peer['loss_difference']:.1g} of "
         "themselves",
+        "stage 2 is {} times as fast ({} to {})".format(
+            *show_three(peer["ratio_of_stage_2"])
+        ),
         f"{_describe_place(result)}; peak memory {memory}",
         _describe_ceilings(result),
     )
