@@ -17,7 +17,7 @@ command = LazyGroup(
         "rerank": "Measure what re-ranking adds, and whether probabilities hold.",
         "index": "Measure an index folder: making, opening, searching, filtering.",
         "search": "Time exact search beside FAISS.",
-        "encode": "Time the encoding of one text and one picture, torch and ONNX.",
+        "encode": "Time the encoding of one text, one picture and many pictures.",
         "serve": "Time the service beside FAISS behind FastAPI.",
         "hostile": "Time how the service rejects hostile requests.",
         "networks": "Time our layers beside torch's own.",

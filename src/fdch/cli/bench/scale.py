@@ -38,9 +38,9 @@ from fdch.cli.shared.progress_lines import ProgressPrinter
 @options.device
 @options.json
 def command(pairs: str, device: str, as_json: bool, **sizes: Any) -> None:
-    """Measure the cost of an epoch of FDCH against the number of pairs.
+    """Measure the cost of an epoch against the number of pairs.
 
-    Synthetic features and words; beyond 5,000 pairs these repeat. Memory counts
+    FDCH on synthetic features and words, which repeat beyond 5,000 pairs. Memory counts
     Python, its libraries and the data.
     """
     from fdch.bench.scaling import ScalingSizes, scaling_benchmark
