@@ -34,6 +34,7 @@ ORDER = (
     ("bench", "methods"),
     ("bench", "defaults"),
     ("bench", "train"),
+    ("bench", "scale"),
     ("bench", "rerank"),
     ("bench", "index"),
     ("bench", "search"),

@@ -15,7 +15,7 @@ from fdch.training.streams import PixelStream
 
 # pixels go through a whole image network, whose activations are large
 FEATURES_AT_ONCE = 1024
-PIXELS_AT_ONCE = {"cpu": 32, "cuda": 256}
+PIXELS_AT_ONCE = {"cpu": 32, "cuda": 128}
 SHARE_FOR_PIXELS = 0.4  # of an accelerator's free memory
 
 Pairwise = Literal["auto", "exact", "sampled"]
@@ -125,14 +125,22 @@ class TrainingPairs:
         """Run networks over all pairs, in evaluation mode and without gradients."""
         for network in networks:
             network.eval()
+        rows = torch.arange(self.items, device=self.device)
+        if self.device.type == "cuda" and self._images.dtype == np.uint8:
+            # libraries prepare every layer for each new size of a batch
+            rows = fill_last(rows, self._rows_at_once)
         with torch.no_grad():
-            parts = [
-                forward(rows)
-                for rows in torch.split(
-                    torch.arange(self.items, device=self.device), self._rows_at_once
-                )
-            ]
-        return torch.cat(parts)
+            parts = [forward(part) for part in torch.split(rows, self._rows_at_once)]
+        return torch.cat(parts)[: self.items]
+
+
+def fill_last(rows: Tensor, size: int) -> Tensor:
+    """Repeat the last row until all batches are of one size.
+
+    >>> fill_last(torch.arange(5), 3).tolist()
+    [0, 1, 2, 3, 4, 4]
+    """
+    return torch.cat([rows, rows[-1:].expand(-len(rows) % size)])
 
 
 class ResidentWords:
