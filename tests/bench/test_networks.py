@@ -7,13 +7,15 @@ from fdch.progress import Update
 @pytest.mark.integration
 def test_each_part_is_timed_on_both_sides():
     told: list[Update] = []
-    result = networks_benchmark(repeats=1, progress=told.append)
+    result = networks_benchmark(1, "cpu", told.append)
     assert list(result["parts"]) == [
         "response_norm",
         "word_layer",
         "efficientnet_lite0",
+        "efficientnet_lite0_step",
     ]
     for part in result["parts"].values():
         own, peer = part["ours_seconds"]["all"], part["peer_seconds"]["all"]
         assert part["ratio"]["all"] == [peer[0] / own[0]]
-    assert [update.done for update in told] == [1, 2, 3]
+        assert part["floor_seconds"] > 0
+    assert [update.done for update in told] == [1, 2, 3, 4]

@@ -39,4 +39,11 @@ def test_each_turn_has_its_ratio(measured):
     other = result["peer"]["stage 1"]["epoch_seconds"]["all"]
     expected = [b / a for a, b in zip(own, other, strict=True)]
     assert result["peer"]["ratio"]["all"] == expected
+    assert len(result["peer"]["ratio_of_stage_2"]["all"]) == len(expected)
     assert [update.done for update in told] == [1, 2, 3, 4, 5]
+
+
+def test_no_stage_is_faster_than_its_floor(measured):
+    for stage in measured[0]["stages"].values():
+        assert 0 < stage["floor_seconds"] < stage["epoch_seconds"]["min"]
+        assert stage["busy_share"] is None  # known of accelerators alone

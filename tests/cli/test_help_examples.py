@@ -35,6 +35,7 @@ ORDER = (
     ("bench", "defaults"),
     ("bench", "train"),
     ("bench", "pictures"),
+    ("bench", "scale"),
     ("bench", "rerank"),
     ("bench", "index"),
     ("bench", "search"),

@@ -19,8 +19,14 @@ from fdch.networks.image_network import REGISTERED, ImageNetwork
 from fdch.networks.response_norm import response_norm
 from fdch.networks.text import TextNetwork, sparse_rows
 
-# an accelerator multiplies convolutions with ten-bit fractions (TF32)
 TOLERANCE = 5e-3
+
+
+@pytest.fixture(autouse=True)
+def whole_fractions():
+    """Let convolutions multiply whole float32, not ten bits of each (TF32)."""
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        yield
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.device)])

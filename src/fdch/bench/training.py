@@ -1,4 +1,4 @@
-"""How fast FDCH learns, beside a plain loop that does the work of stage 1."""
+"""How fast FDCH learns, beside plain loops that do the work of its stages."""
 
 import statistics
 import time
@@ -9,7 +9,16 @@ from typing import Any
 
 import torch
 
+from fdch.bench.device_time import BusyClock
+from fdch.bench.floors import (
+    ADAM_BYTES,
+    Ceilings,
+    count_operations,
+    count_weights,
+    measure_ceilings,
+)
 from fdch.bench.plain_loop import plain_stage_one
+from fdch.bench.plain_stage_two import plain_stage_two
 from fdch.bench.timing import ratio, spread
 from fdch.bench.workload import Workload
 from fdch.data.pairs import PairedSet
@@ -17,12 +26,14 @@ from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import WordVectors
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods.fdch import FDCH
+from fdch.networks.text import sparse_rows
 from fdch.progress import Progress, Update, silent
 from fdch.training.context import Context
 
 STAGES = ("stage 1", "stage 2")
 TERMS = ("pairwise", "balance", "quantization", "neighbours")  # of the loss of stage 1
 COMPARED_EPOCHS = 2
+COUNTED = 128  # pairs whose operations are counted
 
 
 class EpochClock:
@@ -76,35 +87,93 @@ def training_benchmark(
         on_device = torch.cuda.max_memory_allocated(place) if has_memory else None
         peaks.append((peak_memory(), on_device))
         progress(Update("training benchmark", 2 * turn + 1, total, "training"))
-        plain.append(_peer(method, pairs, place).seconds["stage 1"])
+        plain.append(_peer(method, pairs, place).seconds)
         progress(Update("training benchmark", 2 * turn + 2, total, "training"))
     stages = {
-        stage: _rates([clock.seconds[stage] for clock in clocks], sizes.pairs)
+        stage: measure_rates([clock.seconds[stage] for clock in clocks], sizes.pairs)
         for stage in STAGES
     }
-    peer = _rates(plain, sizes.pairs)
+    peers = {
+        stage: measure_rates([turn[stage] for turn in plain], sizes.pairs)
+        for stage in STAGES
+    }
     losses = _compare_losses(sizes.bits, pairs, device, place)
+    busy = BusyClock(place)
+    method.fit(pairs, context=Context(busy, device))
+    ceilings = measure_ceilings(place)
+    floors = _floors(method, pairs, place, ceilings)
+    for stage, rates in stages.items():
+        usual = rates["epoch_seconds"]["median"]
+        rates["floor_seconds"] = floors[stage]
+        rates["busy_share"] = busy.seconds[stage] / usual if busy.seconds else None
     progress(Update("training benchmark", total, total, "training"))
-    own_seconds = stages["stage 1"]["epoch_seconds"]["all"]
+    ratios = {
+        stage: ratio(
+            peers[stage]["epoch_seconds"]["all"], stages[stage]["epoch_seconds"]["all"]
+        )
+        for stage in STAGES
+    }
     return {
         "benchmark": "training",
         "method": method.name,
         **asdict(sizes),
         "labels": len(pairs.label_names),
         "batch_size": method.batch_size,
-        "device": str(place),
-        "device_name": torch.cuda.get_device_name(place) if has_memory else "cpu",
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
+        **describe_device(place),
         # of the first turn: what the other side leaves behind is not ours
         "peak_memory_bytes": peaks[0][0],
         "peak_device_memory_bytes": peaks[0][1],
+        "ceilings": ceilings._asdict(),
         "stages": stages,
         "peer": {
-            "stage 1": peer,
-            "ratio": ratio(peer["epoch_seconds"]["all"], own_seconds),
+            **peers,
+            "ratio": ratios["stage 1"],
+            "ratio_of_stage_2": ratios["stage 2"],
             **losses,
         },
+    }
+
+
+def describe_device(place: torch.device) -> dict[str, Any]:
+    """Say where a benchmark ran."""
+    is_far = place.type == "cuda"
+    return {
+        "device": str(place),
+        "device_name": torch.cuda.get_device_name(place) if is_far else "cpu",
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+
+
+def _floors(
+    method: FDCH, pairs: PairedSet, place: torch.device, ceilings: Ceilings
+) -> dict[str, float]:
+    """Give what an epoch of each stage takes at least.
+
+    That is the networks forward and backward and the products of outputs and labels
+    of all pairs, or the weights with their gradients and moments once a step.
+    """
+    networks, n = method.functions, len(pairs)
+    pair, image, text = (networks[role] for role in ("pair", "image", "text"))
+    some, texts = pairs.images[:COUNTED], pairs.texts[:COUNTED]
+    assert isinstance(some, ImageFeatures) and isinstance(texts, WordVectors)
+    images = torch.from_numpy(some.values).to(place)
+    words = sparse_rows(texts.matrix).to(place)
+    done = {
+        "stage 1": count_operations(pair, images, words),
+        "stage 2": count_operations(image, images) + count_operations(text, words),
+    }
+    weights = {"stage 1": count_weights(pair), "stage 2": count_weights(image, text)}
+    # outputs forward and backward, labels once, in each pass over the pairs
+    compared = n * n * (4 * method.bits + 2 * len(pairs.label_names))
+    passes, steps = {"stage 1": 1, "stage 2": 2}, -(-n // method.batch_size)
+    return {
+        stage: ceilings.floor(
+            3 * done[stage] * n / len(some) + passes[stage] * compared,
+            steps * ADAM_BYTES * weights[stage],
+            "float32",
+        )
+        for stage in STAGES
     }
 
 
@@ -130,6 +199,7 @@ def _peer(method: FDCH, pairs: PairedSet, place: torch.device) -> EpochClock:
     clock, settings = EpochClock(), asdict(method)
     arrays = images.values, texts.matrix, pairs.labels
     plain_stage_one(*arrays, settings, place, clock)
+    plain_stage_two(*arrays, settings, place, clock)
     return clock
 
 
@@ -145,7 +215,7 @@ def _compare_losses(
     return {"losses": {"ours": own, "peer": other}, "loss_difference": max(apart)}
 
 
-def _rates(turns: Sequence[Sequence[float]], pairs: int) -> dict[str, Any]:
+def measure_rates(turns: Sequence[Sequence[float]], pairs: int) -> dict[str, Any]:
     """Turn the seconds of each turn's epochs into what is reported of a stage."""
     usual = [statistics.median(epochs[1:]) for epochs in turns]
     return {

@@ -22,6 +22,7 @@ from fdch.methods._space import Range, SearchSpace
 from fdch.networks import image as image_networks
 from fdch.networks.head import FineTunedNetwork, ImageHead, fit_standardization
 from fdch.networks.initialization import Initialization
+from fdch.networks.precision import Precision, choose_precision
 from fdch.networks.text import TextNetwork
 from fdch.networks.weights import load_weights, weights_to_arrays
 from fdch.training import batches
@@ -68,6 +69,10 @@ class DeepMethod(HashMethod):
         static_dropout: Share of static text features dropped while training; "auto"
             as for images.
         finetune: Train the image network too, instead of freezing it.
+        precision: With `finetune`, the arithmetic of the image network: "float32",
+            "bfloat16", or "auto" for bfloat16 on an accelerator of NVIDIA's alone.
+        augment: With `finetune`, crop, mirror and recolour pictures at random while
+            training.
         warm_start: With `finetune`, train each stage on frozen features first; of no
             effect on an image network without weights.
         tuning_epochs: Epochs that a stage then goes on for with the image network.
@@ -91,6 +96,8 @@ class DeepMethod(HashMethod):
     word_dropout: float | None = None
     static_dropout: float | None = None
     finetune: bool = False
+    precision: Precision = "auto"
+    augment: bool = False
     warm_start: bool = True
     tuning_epochs: int = 10
     tuning_rate: float = 3e-4
@@ -122,9 +129,14 @@ class DeepMethod(HashMethod):
 
     @property
     def chosen(self) -> Mapping[str, str | float]:
-        """The dropout of each side, where it was left to the data."""
+        """The dropout of each side, and the precision, where they were left open."""
         is_open = {name: getattr(self, name) is None for name in self._dropout}
-        found = {name: x for name, x in self._dropout.items() if is_open[name]}
+        found: dict[str, str | float] = {
+            name: x for name, x in self._dropout.items() if is_open[name]
+        }
+        if self.finetune and self.precision == "auto":
+            device = next(self._networks["image"].parameters()).device
+            found["precision"] = choose_precision(self.precision, device)
         return {**super().chosen, **found}
 
     @property
@@ -256,7 +268,7 @@ class DeepMethod(HashMethod):
             network = image_networks.load(
                 inputs.image_network, weights, generator=generator
             )
-        return FineTunedNetwork(network, head)
+        return FineTunedNetwork(network, head, self.precision, self.augment)
 
     def _text_network(
         self, inputs: Inputs, outputs: int, generator: torch.Generator

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fdch.networks._base import FeatureNetwork
+from fdch.networks.fused import can_fuse, frozen_norm
 from fdch.networks.initialization import convolution
 
 
@@ -104,8 +105,13 @@ class ConvolutionNorm(nn.Module):
         self.activated = activated
         self.output_size = math.ceil(size / stride)
 
-    def forward(self, planes: Tensor) -> Tensor:
-        """Give planes of output_size, with as many channels as outputs."""
+    def forward(self, planes: Tensor, residual: Tensor | None = None) -> Tensor:
+        """Give planes of output_size, with as many channels as outputs.
+
+        Args:
+            planes: What to convolve, (batch, inputs, size, size).
+            residual: What to add, where no ReLU6 follows.
+        """
         weight, padding = self.conv.weight, self.after
         if shift := self.after - self.before:
             if planes.is_cuda:  # whose fast kernels have odd sizes
@@ -123,8 +129,16 @@ class ConvolutionNorm(nn.Module):
             padding,
             groups=self.conv.groups,
         )
-        outputs = self.norm(outputs)
-        return functional.relu6(outputs, inplace=True) if self.activated else outputs
+        return self._normalize(outputs, residual)
+
+    def _normalize(self, outputs: Tensor, residual: Tensor | None) -> Tensor:
+        norm = self.norm
+        if isinstance(norm, nn.BatchNorm2d) and not norm.training and can_fuse(outputs):
+            return frozen_norm(outputs, norm, self.activated, residual)
+        outputs = norm(outputs)
+        if self.activated:
+            return functional.relu6(outputs, inplace=True)
+        return outputs if residual is None else outputs.add_(residual)
 
     @torch.no_grad()
     def fold(self) -> None:
@@ -159,8 +173,7 @@ class Block(nn.Module):
     def forward(self, planes: Tensor) -> Tensor:
         """Give planes of output_size."""
         wide = planes if self.expand is None else self.expand(planes)
-        narrow: Tensor = self.project(self.depthwise(wide))
-        return narrow.add_(planes) if self.skips else narrow
+        return self.project(self.depthwise(wide), planes if self.skips else None)
 
 
 class EfficientNetLite(FeatureNetwork):

@@ -9,8 +9,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fdch.networks._base import FeatureNetwork
+from fdch.networks.augmentation import Augmentation
 from fdch.networks.dropout import Dropout
 from fdch.networks.initialization import Initialization, initialize, linear
+from fdch.networks.precision import Precision, compute_in
 
 # a deviation this much smaller than the largest is rounding, not signal
 NEGLIGIBLE = 1e-6
@@ -118,20 +120,28 @@ class ImageHead(nn.Module):
 class FineTunedNetwork(nn.Module):
     """An image network trained together with the head above it.
 
-    It takes features as well, which teach the head alone. On an accelerator of
-    NVIDIA's the image network computes in bfloat16.
+    It takes features as well, which teach the head alone.
 
     Mean and deviation inside BatchNorm layers stay as they were learned on many
     pictures: small batches would only blur them.
 
     Args:
         network: Pictures to features.
-        head: Features to outputs.
+        head: Features to outputs, in float32.
+        precision: Of the image network's arithmetic.
+        augment: Change pictures at random while training.
     """
 
-    def __init__(self, network: FeatureNetwork, head: ImageHead) -> None:
+    def __init__(
+        self,
+        network: FeatureNetwork,
+        head: ImageHead,
+        precision: Precision = "auto",
+        augment: bool = False,
+    ) -> None:
         super().__init__()
-        self.network, self.head = network, head
+        self.network, self.head, self.precision = network, head, precision
+        self.augmentation = Augmentation() if augment else None
 
     def forward(self, images: Tensor) -> Tensor:
         """Turn images into outputs (batch, outputs).
@@ -142,7 +152,9 @@ class FineTunedNetwork(nn.Module):
         """
         if images.dtype != torch.uint8:
             return self.head(images)
-        with torch.autocast("cuda", torch.bfloat16, enabled=images.is_cuda):
+        if self.augmentation is not None:
+            images = self.augmentation(images)
+        with compute_in(self.precision, images.device):
             features = self.network(images)
         return self.head(features.float())
 

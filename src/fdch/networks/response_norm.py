@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from fdch.networks.fused import FusedResponseNorm, can_fuse
+
 REACH, ALPHA, BETA, OFFSET = 2, 1e-4, 0.75, 2.0
 
 
@@ -21,6 +23,10 @@ def response_norm(planes: Tensor) -> Tensor:
     Args:
         planes: Activations, (batch, channels, rows, columns).
     """
+    if can_fuse(planes):
+        return FusedResponseNorm.apply(planes, OFFSET, ALPHA, BETA)  # type: ignore[no-untyped-call]
+    if planes.dtype == torch.bfloat16:  # too coarse for sums of squares
+        return response_norm(planes.float()).to(planes.dtype)
     return _ResponseNorm.apply(planes)  # type: ignore[no-untyped-call]
 
 

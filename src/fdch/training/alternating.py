@@ -74,7 +74,7 @@ class AlternatingStage:
         """A pass for the text network, then one for the image network."""
         return [
             Sweep([self.text_network], self.text_loss),
-            Sweep([self.image_network], self.image_loss),
+            Sweep([self.image_network], self.image_loss, self.pairs.deliver_images),
         ]
 
     def image_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:

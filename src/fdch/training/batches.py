@@ -1,6 +1,6 @@
 """Training pairs as tensors, taken batch by batch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -11,10 +11,11 @@ from torch import Tensor, nn
 
 from fdch.networks.share import current_share
 from fdch.networks.text import WordBatch, sparse_rows, static_width
+from fdch.training.streams import PixelStream
 
 # pixels go through a whole image network, whose activations are large
 FEATURES_AT_ONCE = 1024
-PIXELS_AT_ONCE = {"cpu": 32, "cuda": 256}
+PIXELS_AT_ONCE = {"cpu": 32, "cuda": 128}
 SHARE_FOR_PIXELS = 0.4  # of an accelerator's free memory
 
 Pairwise = Literal["auto", "exact", "sampled"]
@@ -33,7 +34,7 @@ class TrainingPairs:
     """The inputs and labels of all training pairs.
 
     Features and labels are moved to the device once, pixels where they fit there,
-    else batch by batch.
+    else batch by batch while the device works.
 
     Args:
         images: Features, float32 (n, width), or pixels, uint8 (n, size, size, 3).
@@ -44,6 +45,8 @@ class TrainingPairs:
         tuning: The same pairs with pixels, to go on from features with; or None.
         pairwise: Whether a batch is compared with all pairs or a sample of them.
     """
+
+    _stream: PixelStream | None = None
 
     def __init__(
         self,
@@ -65,14 +68,17 @@ class TrainingPairs:
         self._resident = (
             torch.tensor(images, device=device) if _fits(images, device) else None
         )
+        if self._resident is None and device.type == "cuda":
+            self._stream = PixelStream(images, device)
         is_near = device.type == "cpu"
         self._texts = texts if is_near else ResidentWords(texts, device)
         self._static = None if static is None else torch.from_numpy(static).to(device)
 
     @property
     def stays_on_device(self) -> bool:
-        """Whether batches are taken without the host."""
-        return self._resident is not None and isinstance(self._texts, ResidentWords)
+        """Whether a step finds its inputs on the device."""
+        is_there = self._resident is not None or self._stream is not None
+        return is_there and isinstance(self._texts, ResidentWords)
 
     def images(self, rows: Tensor) -> Tensor:
         """Give a batch of image inputs on the device.
@@ -81,11 +87,17 @@ class TrainingPairs:
             rows: Which pairs, on the device. Where processes share the batch, only
                 the inputs of the share are given.
         """
+        if self._stream is not None and (pixels := self._stream.pixels) is not None:
+            return pixels
         if (share := current_share()) is not None:
             rows = rows[share.rows]
         if self._resident is not None:
             return self._resident[rows]
         return torch.tensor(self._images[rows.cpu().numpy()], device=self.device)
+
+    def deliver_images(self, batches: Sequence[Tensor]) -> Iterable[Tensor]:
+        """Give the rows of each batch in turn, once its images are there."""
+        return batches if self._stream is None else self._stream.deliver(batches)
 
     def texts(self, rows: Tensor) -> WordBatch:
         """Give a batch of text vectors on the device, shared or not."""
@@ -113,14 +125,22 @@ class TrainingPairs:
         """Run networks over all pairs, in evaluation mode and without gradients."""
         for network in networks:
             network.eval()
+        rows = torch.arange(self.items, device=self.device)
+        if self.device.type == "cuda" and self._images.dtype == np.uint8:
+            # libraries prepare every layer for each new size of a batch
+            rows = fill_last(rows, self._rows_at_once)
         with torch.no_grad():
-            parts = [
-                forward(rows)
-                for rows in torch.split(
-                    torch.arange(self.items, device=self.device), self._rows_at_once
-                )
-            ]
-        return torch.cat(parts)
+            parts = [forward(part) for part in torch.split(rows, self._rows_at_once)]
+        return torch.cat(parts)[: self.items]
+
+
+def fill_last(rows: Tensor, size: int) -> Tensor:
+    """Repeat the last row until all batches are of one size.
+
+    >>> fill_last(torch.arange(5), 3).tolist()
+    [0, 1, 2, 3, 4, 4]
+    """
+    return torch.cat([rows, rows[-1:].expand(-len(rows) % size)])
 
 
 class ResidentWords:

@@ -66,7 +66,7 @@ class JointStage:
         learning = [self.image_network, self.text_network]
         if next(self.loss.parameters(), None) is not None:
             learning.append(self.loss)
-        return [Sweep(learning, self.batch_loss)]
+        return [Sweep(learning, self.batch_loss, self.pairs.deliver_images)]
 
     def batch_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give the loss of a batch, all other rows of F and G as they were."""

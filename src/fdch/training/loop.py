@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -89,12 +89,23 @@ class Schedule:
         return optimizer
 
 
+def _deliver_all(batches: Sequence[Tensor]) -> Iterable[Tensor]:
+    return batches
+
+
 @dataclass(frozen=True)
 class Sweep:
-    """One pass over the pairs that teaches some networks by one loss."""
+    """One pass over the pairs that teaches some networks by one loss.
+
+    Args:
+        networks: What learns.
+        loss: Gives the loss of some rows, and its terms by name.
+        deliver: Gives the rows of each batch in turn, once its inputs are there.
+    """
 
     networks: Sequence[nn.Module]
     loss: Loss
+    deliver: Callable[[Sequence[Tensor]], Iterable[Tensor]] = _deliver_all
 
 
 class Stage(Protocol):
@@ -174,7 +185,7 @@ def _run_sweep(
     """Teach networks by all pairs, in random order; return the terms of the loss."""
     for network in sweep.networks:
         network.train()
-    for rows in torch.split(torch.randperm(items).to(device), size):
+    for rows in sweep.deliver(torch.split(torch.randperm(items).to(device), size)):
         step(rows)
     for network in sweep.networks:
         network.eval()

@@ -45,15 +45,18 @@ class Step:
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
         self._steps = 0
-        self._sums: dict[str, Tensor] = {}
+        self._seen: set[int] = set()  # sizes of batches that warmed up
+        self._names: tuple[str, ...] = ()
+        self._sums: Tensor | None = None  # of the terms, in the order of their names
 
     def __call__(self, rows: Tensor) -> None:
         """Teach the networks by some rows."""
         self._steps += 1
         if not self._is_captured:
             self._learn(rows)
-        elif self._steps <= WARM_UP_STEPS:
+        elif self._steps <= WARM_UP_STEPS or len(rows) not in self._seen:
             self._warm_up(rows)
+            self._seen.add(len(rows))
         else:
             graph, own_rows = self._graphs.get(len(rows)) or self._capture(rows)
             own_rows.copy_(rows)
@@ -61,9 +64,10 @@ class Step:
 
     def take_terms(self) -> dict[str, float]:
         """Return the mean of each term since the last call."""
-        terms = {name: float(total) for name, total in self._sums.items()}
-        for total in self._sums.values():
-            total.zero_()
+        if self._sums is None:
+            return {}
+        terms = dict(zip(self._names, self._sums.tolist(), strict=True))
+        self._sums.zero_()
         return terms
 
     def _learn(self, rows: Tensor) -> None:
@@ -75,10 +79,11 @@ class Step:
         average_gradients(self._optimizers)
         for optimizer in self._optimizers:
             optimizer.step()
-        for name, value in terms.items():
-            if name not in self._sums:
-                self._sums[name] = torch.zeros_like(value)
-            self._sums[name] += value * (len(rows) / self._items)
+        # together: one by one they are as many kernels as a layer
+        values = torch.stack(list(terms.values()))
+        if self._sums is None:
+            self._names, self._sums = tuple(terms), torch.zeros_like(values)
+        self._sums += values * (len(rows) / self._items)
 
     def _warm_up(self, rows: Tensor) -> None:
         """Learn on a stream of its own, as capturing demands of the steps before."""
@@ -92,7 +97,9 @@ class Step:
         """Record the step of a batch of this size, without running it."""
         own_rows = rows.clone()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=self._stream):
+        # threads that read pictures go on meanwhile
+        mode = "thread_local"
+        with torch.cuda.graph(graph, stream=self._stream, capture_error_mode=mode):
             self._learn(own_rows)
         self._graphs[len(rows)] = graph, own_rows
         return graph, own_rows

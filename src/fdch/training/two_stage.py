@@ -93,7 +93,7 @@ class FusionStage:
 
     def sweeps(self) -> Sequence[Sweep]:
         """One pass teaches all three networks together."""
-        return [Sweep([self.network], self.loss)]
+        return [Sweep([self.network], self.loss, self.pairs.deliver_images)]
 
     def loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Give Eq. 2 on a batch, all other rows of H held as they were."""
@@ -186,7 +186,7 @@ class ModalityStage:
     def sweeps(self) -> Sequence[Sweep]:
         """A pass for the image network, then one for the text network."""
         return [
-            Sweep([self.image_network], self.image_loss),
+            Sweep([self.image_network], self.image_loss, self.pairs.deliver_images),
             Sweep([self.text_network], self.text_loss),
         ]
 

@@ -1,0 +1,81 @@
+"""`fdch bench scale`: the cost of an epoch against the number of pairs."""
+
+from typing import Any
+
+import click
+
+from fdch.cli.bench._figures import show_mebibytes
+from fdch.cli.shared import options
+from fdch.cli.shared.output import lay_out, report
+from fdch.cli.shared.progress_lines import ProgressPrinter
+
+
+@options.command(
+    "scale", "fdch bench scale --pairs 200,400 --image-width 64 --words 50 --bits 16"
+)
+@click.option(
+    "--pairs",
+    metavar="N,N",
+    default="5000,20000,100000",
+    show_default=True,
+    help="Numbers of training pairs.",
+)
+@options.count("--image-width", default=1280, help="Image features.")
+@options.count("--words", default=1386, help="Columns of the texts.")
+@options.count("--bits", default=64, help="Length of the codes.")
+@click.option(
+    "--epochs",
+    type=options.Count(2),
+    default=2,
+    help="Of each stage; the first is not counted.",
+)
+@click.option(
+    "--pairwise",
+    type=click.Choice(["auto", "exact", "sampled"]),
+    default="auto",
+    help="As the setting of this name.",
+)
+@options.device
+@options.json
+def command(pairs: str, device: str, as_json: bool, **sizes: Any) -> None:
+    """Measure the cost of an epoch against the number of pairs.
+
+    FDCH on synthetic features and words, which repeat beyond 5,000 pairs. Memory counts
+    Python, its libraries and the data.
+    """
+    from fdch.bench.scaling import ScalingSizes, scaling_benchmark
+
+    numbers = options.split_numbers(pairs, "--pairs")
+    with ProgressPrinter() as progress:
+        result = scaling_benchmark(numbers, ScalingSizes(**sizes), device, progress)
+    report(result, as_json, _table(result))
+
+
+def _table(result: dict[str, Any]) -> str:
+    rows = (
+        (
+            f"{cost['pairs']:,}",
+            cost["pairwise"],
+            *(f"{took:.3g}" for took in cost["epoch_seconds"].values()),
+            f"{cost['both_stages_seconds']:.3g}",
+            *show_mebibytes(
+                cost["peak_memory_bytes"] or 0, cost["peak_device_memory_bytes"] or 0
+            ),
+        )
+        for cost in result["costs"]
+    )
+    header = (
+        "pairs",
+        "pairwise",
+        "stage 1, s",
+        "stage 2, s",
+        "both, s",
+        "memory, MiB",
+        "on device, MiB",
+    )
+    notes = (
+        f"seconds of one epoch; {result['image_width']:,} image features, "
+        f"{result['words']:,} words, {result['bits']} bits, batches of "
+        f"{result['batch_size']}; {result['device_name']}",
+    )
+    return lay_out(header, rows, notes)
