@@ -5,8 +5,11 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from fdch.networks.text import WordLayer, sparse_rows
+from fdch.networks.text import TextNetwork, WordLayer, sparse_rows
 from fdch.training import word_rows
+from fdch.training.context import Context
+from fdch.training.loop import Schedule, Sweep
+from fdch.training.loop import train as run_stage
 from fdch.training.word_rows import update_rows
 
 WORDS, OUTPUTS, STEPS = 40, 3, 30
@@ -103,3 +106,45 @@ def test_few_words_are_left_to_the_plain_optimizer(monkeypatch):
     layer = make_layer()
     with update_rows([layer], [torch.optim.AdamW(layer.parameters())]):
         assert layer.rows is None
+
+
+class Texts:
+    """A stage that fits a text network to random targets."""
+
+    name = "texts"
+    items = 20
+    stays_on_device = False
+
+    def __init__(self):
+        rng = np.random.default_rng(3)
+        self.matrix = csr_array(
+            rng.random((self.items, WORDS)) < 0.05, dtype=np.float32
+        )
+        self.targets = torch.from_numpy(rng.standard_normal((self.items, 2))).float()
+        self.network = TextNetwork(WORDS, 2, hidden=8, word_dropout=0.3)
+
+    def sweeps(self):
+        return [Sweep([self.network], self.loss)]
+
+    def loss(self, rows):
+        outputs = self.network(sparse_rows(self.matrix[rows.numpy()]))
+        total = (outputs - self.targets[rows]).square().mean()
+        return total, {"error": total.detach()}
+
+    def end_epoch(self):
+        return {}
+
+    def tensors(self):
+        return self.network.state_dict(keep_vars=True)
+
+
+def test_a_stage_learns_the_same_either_way(monkeypatch):
+    stages = []
+    for least in (1, WORDS + 1):
+        monkeypatch.setattr(word_rows, "MIN_WORDS", least)
+        stages.append(Texts())
+        schedule = Schedule(4, 6, 1e-2, 1e-3, 0.6, "adamw")
+        run_stage(stages[-1], schedule, 0, Context(device="cpu"))
+    by_row, plain = (stage.tensors() for stage in stages)
+    for name, tensor in plain.items():
+        torch.testing.assert_close(by_row[name], tensor, rtol=1e-3, atol=1e-5, msg=name)

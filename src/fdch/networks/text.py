@@ -120,7 +120,8 @@ class WordLayer(nn.Module):
             if self.rows is not None:
                 self.rows.catch_up()
             return torch.addmm(self.bias, batch.dense, self.weight)
-        weight, indices = self.weight, batch.indices
+        weight: Tensor = self.weight
+        indices = batch.indices
         if self.rows is not None:
             weight, indices = self.rows.take(indices)
         sums = functional.embedding_bag(
