@@ -5,9 +5,15 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 from fdch.objectives.neighbours import SCALE, neighbour_loss, neighbour_share
-from fdch.objectives.pairwise import log_odds, pairwise_loss, shares_label
+from fdch.objectives.pairwise import (
+    half_products,
+    log_odds,
+    pairwise_loss,
+    shares_label,
+)
 from fdch.training.two_stage import FusionWeights, ModalityWeights, Rarity
 
 N, BITS, CLASSES = 9, 5, 4
@@ -60,9 +66,44 @@ def odds_by_loops(Y):
 
 def test_neighbour_loss_is_the_mean_surprise_at_similar_items(toy):
     F, G, Y = (torch.tensor(toy[name]) for name in "FGY")
-    found = neighbour_loss(F[:4], G, shares_label(Y[:4], Y))
+    found = neighbour_loss(half_products(F[:4], G), shares_label(Y[:4], Y))
     expected = neighbours_by_loops(toy["F"][:4], toy["G"], toy["Y"][:4], toy["Y"])
     assert found.item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_slopes_are_those_of_plain_torch(toy):
+    """Both losses have their backward pass written out."""
+    Y = torch.tensor(toy["Y"])
+    S = shares_label(Y[:4], Y)
+    similar = S.sum(dim=1)
+
+    def likelihood(theta):
+        shifted = theta - 1.7
+        return (functional.softplus(shifted) - S * shifted).sum()
+
+    def surprise(theta):
+        near = (S * theta).sum(dim=1) / similar.clamp(min=1)
+        scaled = torch.logsumexp(SCALE * theta, dim=1) - SCALE * near
+        return scaled[similar > 0].sum()
+
+    for found, expected in (
+        (lambda theta: pairwise_loss(theta, S, -1.7), likelihood),
+        (lambda theta: neighbour_loss(theta, S), surprise),
+    ):
+        slopes = []
+        for loss in (found, expected):
+            F = torch.tensor(toy["F"][:4], requires_grad=True)
+            (3 * loss(half_products(F, torch.tensor(toy["G"])))).backward()
+            slopes.append(F.grad)
+        torch.testing.assert_close(slopes[0], slopes[1], rtol=1e-12, atol=1e-14)
+
+
+def test_neighbours_stay_finite_for_large_outputs():
+    theta = torch.tensor([[1e6, -1e6, 0.0]], requires_grad=True)
+    loss = neighbour_loss(theta, torch.tensor([[0.0, 1.0, 0.0]]))
+    (slope,) = torch.autograd.grad(loss, theta)
+    assert loss.item() == pytest.approx(2e6 * SCALE)
+    assert slope.tolist() == [[SCALE, -SCALE, 0.0]]
 
 
 def test_log_odds_come_from_the_share_of_similar_pairs(toy):
@@ -82,7 +123,7 @@ def test_log_odds_of_many_items_are_taken_from_some():
 
 def test_a_shift_moves_every_inner_product(toy):
     F, G, Y = (torch.tensor(toy[name]) for name in "FGY")
-    found = pairwise_loss(F, G, shares_label(Y, Y), shift=-1.7)
+    found = pairwise_loss(half_products(F, G), shares_label(Y, Y), shift=-1.7)
     expected = likelihood_by_loops(toy["F"], toy["G"], toy["Y"], toy["Y"], -1.7)
     assert found.item() == pytest.approx(expected, rel=1e-12)
 
@@ -100,13 +141,14 @@ def test_many_classes_prefer_orthogonal_codes_only_with_the_prior():
     two_groups[Y[:, 4:].any(dim=1)] = -1
     S, shift = shares_label(Y, Y), log_odds(Y)
     costs = {
-        name: [float(pairwise_loss(H, H, S, by)) for by in (0.0, shift)]
+        name: [float(pairwise_loss(half_products(H, H), S, by)) for by in (0.0, shift)]
         for name, H in (("apart", apart), ("two groups", two_groups))
     }
     assert costs["apart"][1] < costs["two groups"][1] / 2
     gain = [costs["two groups"][i] / costs["apart"][i] for i in (0, 1)]
     assert gain[1] > 1.5 * gain[0]
-    assert neighbour_loss(apart, apart, S) < neighbour_loss(two_groups, two_groups, S)
+    surprise = [neighbour_loss(half_products(H, H), S) for H in (apart, two_groups)]
+    assert surprise[0] < surprise[1]
 
 
 def test_stage_one_adds_both_with_the_pairwise_terms_factor(toy, fusion_stage):

@@ -23,7 +23,7 @@ from fdch.methods._deep import DeepMethod
 from fdch.methods._ranges import require_positive
 from fdch.methods._space import Range, SearchSpace
 from fdch.objectives.contrastive import contrastive_loss
-from fdch.objectives.pairwise import pairwise_loss, shares_label
+from fdch.objectives.pairwise import half_products, pairwise_loss, shares_label
 from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.batches import TrainingPairs
@@ -107,8 +107,12 @@ class BufferLoss(nn.Module):
         settings = self.settings
         S = shares_label(self.Y[rows], self.Y[others])
         B = binary((F + G).detach())
-        inter = pairwise_loss(F, all_G, S) + pairwise_loss(G, all_F, S)
-        intra = pairwise_loss(F, all_F, S) + pairwise_loss(G, all_G, S)
+
+        def compare(left: Tensor, right: Tensor) -> Tensor:
+            return pairwise_loss(half_products(left, right), S)
+
+        inter = compare(F, all_G) + compare(G, all_F)
+        intra = compare(F, all_F) + compare(G, all_G)
         quantization = quantization_loss(F, B) + quantization_loss(G, B)
         contrastive = contrastive_loss(F, G, settings.temperature)
         return self.add(

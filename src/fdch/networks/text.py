@@ -5,7 +5,7 @@ rows of the words that occur instead of multiplying by all the zeros. Static
 features, of which a text has all, go through a dense layer that is added to it.
 """
 
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import torch
@@ -89,25 +89,47 @@ def sparse_rows(rows: csr_array, static: int = 0) -> WordBatch:
     )
 
 
+class Rows(Protocol):
+    """Who keeps the rows of a weight while it learns."""
+
+    def take(self, indices: Tensor) -> tuple[Tensor, Tensor]:
+        """Give the rows of some words, and the place of each index among them."""
+        ...
+
+    def catch_up(self) -> None:
+        """Bring all rows up to date."""
+        ...
+
+
 class WordLayer(nn.Module):
-    """A linear layer over words whose weight is kept words by outputs."""
+    """A linear layer over words whose weight is kept words by outputs.
+
+    While it learns, `rows` may keep the weight and give only the rows of a batch.
+    """
 
     def __init__(self, words: int, outputs: int) -> None:
         super().__init__()
         self.fan_in = words
+        self.rows: Rows | None = None
         self.weight = nn.Parameter(torch.empty(words, outputs))
         self.bias = nn.Parameter(torch.empty(outputs))
 
     def forward(self, batch: WordBatch) -> Tensor:
         """Multiply rows of words by the weight and add the bias."""
         if batch.dense is not None:
+            if self.rows is not None:
+                self.rows.catch_up()
             return torch.addmm(self.bias, batch.dense, self.weight)
+        weight: Tensor = self.weight
+        indices = batch.indices
+        if self.rows is not None:
+            weight, indices = self.rows.take(indices)
         sums = functional.embedding_bag(
-            batch.indices,
-            self.weight,
+            indices,
+            weight,
             batch.offsets,
             mode="sum",
-            per_sample_weights=batch.values.to(self.weight.dtype),
+            per_sample_weights=batch.values.to(weight.dtype),
             include_last_offset=True,
         )
         return sums + self.bias

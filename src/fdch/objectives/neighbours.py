@@ -1,9 +1,11 @@
 """Similar items are the nearest ones, however few of them there are."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 ENOUGH_BITS = 64
 SCALE = 0.25  # of the inner products, so that a code's bits do not saturate the softmax
@@ -27,24 +29,45 @@ def neighbour_share(odds: float, bits: int) -> float:
     return min(1.0, max(-odds / math.log(2), bits / ENOUGH_BITS))
 
 
-def neighbour_loss(F: Tensor, G: Tensor, S: Tensor) -> Tensor:
+def neighbour_loss(theta: Tensor, S: Tensor) -> Tensor:
     """Sum the negative log-likelihood of drawing a similar item as a neighbour.
 
-    Each row of F draws a neighbour among the rows of G by a softmax over scaled
+    Each item of the batch draws a neighbour among all items by a softmax over scaled
     inner products; the loss is the mean over its similar items. It is normalised
     per item, so rare similar pairs count as much as frequent ones, and codes of
     many classes can be orthogonal: the likelihood of Eq. 2 wants all dissimilar
     items on opposite sides, which only two classes can be. Not in the paper.
 
     Args:
-        F: Outputs of the batch, (b, bits).
-        G: Outputs of all items, (n, bits), held fixed.
+        theta: What `half_products` gives of the batch and all items, (b, n).
         S: 1 where the pair shares a label, else 0, (b, n).
 
     Returns:
         The sum over the batch; rows without a similar item add nothing.
     """
-    theta = SCALE * (F @ G.T) / 2  # (b, n)
-    similar = S.sum(dim=1)
-    nearness = (S * theta).sum(dim=1) / similar.clamp(min=1)
-    return (similar.gt(0) * (torch.logsumexp(theta, dim=1) - nearness)).sum()
+    return _Surprise.apply(theta, S)  # type: ignore[no-untyped-call]
+
+
+class _Surprise(torch.autograd.Function):
+    """Written out, because torch keeps and passes over several (b, n) more."""
+
+    @staticmethod
+    def forward(ctx: Any, theta: Tensor, S: Tensor) -> Tensor:
+        scaled = SCALE * theta
+        similar = S.sum(dim=1)
+        share = 1 / similar.clamp(min=1)  # of each similar item in the mean
+        chances = scaled.softmax(dim=1)
+        # the likeliest neighbour tells the logarithm of the sum of all
+        log_sum = scaled.amax(dim=1) - chances.amax(dim=1).log()
+        nearness = (S * scaled).sum(dim=1) * share
+        has_any = similar.gt(0)
+        ctx.save_for_backward(chances, S, share, has_any)
+        return (has_any * (log_sum - nearness)).sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        chances, S, share, has_any = ctx.saved_tensors
+        factor = SCALE * gradient * has_any
+        slope = chances.mul_(factor[:, None])
+        return slope.addcmul_(S, (factor * share)[:, None], value=-1), None

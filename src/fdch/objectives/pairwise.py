@@ -1,9 +1,11 @@
 """Outputs of two items agree with whether the items share a label."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 COMPARED = 2048
@@ -19,7 +21,7 @@ def shares_label(Y: Tensor, others: Tensor) -> Tensor:
     Returns:
         S, (b, n), built on the fly so that no n x n matrix is ever held.
     """
-    return (Y @ others.T > 0).to(Y.dtype)
+    return (Y @ others.T).clamp_(max=1)  # the number of shared labels, up to 1
 
 
 def log_odds(Y: Tensor) -> float:
@@ -38,28 +40,50 @@ def log_odds(Y: Tensor) -> float:
     return math.log(share / (1 - share))
 
 
-def pairwise_loss(F: Tensor, G: Tensor, S: Tensor, shift: float = 0.0) -> Tensor:
+def half_products(F: Tensor, G: Tensor) -> Tensor:
+    """Give Θ of Eq. 1: half the inner products of all rows of F and G, (b, n).
+
+    Eq. 6 prints the inner product without the half that its own gradients
+    (Eq. 11 and 12) need; it is halved here too.
+    """
+    return (F / 2) @ G.T
+
+
+def pairwise_loss(theta: Tensor, S: Tensor, shift: float = 0.0) -> Tensor:
     """Sum the negative log-likelihood of S given inner products (Eq. 2 and 6).
 
     The paper has no shift: orthogonal outputs then stand for even odds. Where few
     pairs are similar that drives dissimilar items to opposite codes, and classes
     collapse into two groups; shifted by the log odds, orthogonal outputs are right.
 
-    Eq. 6 prints the inner product without the half that its own gradients
-    (Eq. 11 and 12) need; it is halved here, as in Eq. 1.
-
-    When G is a detached buffer of the same network that gave F, the gradient
-    reaches only one side of each pair and the caller doubles this sum.
+    When one side of the products is a detached buffer of the same network that gave
+    the other, the gradient reaches only one side of each pair and the caller doubles
+    this sum.
 
     Args:
-        F: Outputs of the batch, (b, bits).
-        G: Outputs of all items, (n, bits).
+        theta: What `half_products` gives of a batch and all items, (b, n).
         S: 1 where the pair shares a label, else 0, (b, n).
         shift: Added to every halved inner product.
 
     Returns:
         The sum over all b x n pairs.
     """
-    theta = F @ G.T / 2 + shift  # (b, n)
-    # softplus stays finite where log(1 + exp(theta)) overflows
-    return (functional.softplus(theta) - S * theta).sum()
+    return _Likelihood.apply(theta, S, shift)  # type: ignore[no-untyped-call]
+
+
+class _Likelihood(torch.autograd.Function):
+    """Written out, because torch keeps and passes over several (b, n) more."""
+
+    @staticmethod
+    def forward(ctx: Any, theta: Tensor, S: Tensor, shift: float) -> Tensor:
+        shifted = theta + shift
+        # softplus stays finite where log(1 + exp(theta)) overflows
+        total = functional.softplus(shifted).sum() - (S * shifted).sum()
+        ctx.save_for_backward(shifted.sigmoid_().sub_(S))
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (slope,) = ctx.saved_tensors
+        return slope.mul_(gradient), None, None

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fdch.objectives.balance import balance_loss
 from fdch.objectives.decorrelation import decorrelation_loss
-from fdch.objectives.pairwise import pairwise_loss, shares_label
+from fdch.objectives.pairwise import half_products, pairwise_loss, shares_label
 from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.batches import TrainingPairs
@@ -104,15 +104,16 @@ class AlternatingStage:
         Y, weights = self.pairs.labels, self.weights
         others, scale = self.pairs.draw_others()
         S = shares_label(Y[rows], Y[others])
+        between = pairwise_loss(half_products(out, other[others]), S)
         rest = own.sum(dim=0) - out.detach().sum(dim=0)
         over_pairs = {
-            side + "pairwise": (scale, pairwise_loss(out, other[others], S)),
+            side + "pairwise": (scale, between),
             side + "balance": (weights.balance, balance_loss(out, rest)),
         }
         if weights.intra:
             # Each pair stands in the sum twice; the buffer is fixed, so the
             # gradient reaches one side only and the sum is doubled.
-            within = 2 * pairwise_loss(out, own[others], S)
+            within = 2 * pairwise_loss(half_products(out, own[others]), S)
             over_pairs[side + "intra"] = (weights.intra * scale, within)
         quantization = (weights.quantization, quantization_loss(out, self.B[rows]))
         means = {}

@@ -17,6 +17,7 @@ from fdch.training.processes import is_first
 from fdch.training.randomness import private_randomness
 from fdch.training.shared_batches import require_same_work
 from fdch.training.steps import Loss, Step
+from fdch.training.word_rows import update_rows
 
 Shape = Literal["log", "cosine"]
 
@@ -152,10 +153,11 @@ def train(stage: Stage, schedule: Schedule, seed: int, context: Context) -> None
             _set_rate(optimizer, schedule.rate(epoch))
         with private_randomness(device, seed, stage.name, epoch):
             terms: dict[str, float] = {}
-            for sweep, step in zip(sweeps, steps, strict=True):
-                terms |= _run_sweep(
-                    sweep, step, stage.items, schedule.batch_size, device
-                )
+            for sweep, group, step in zip(sweeps, optimizers, steps, strict=True):
+                with update_rows(sweep.networks, group):
+                    terms |= _run_sweep(
+                        sweep, step, stage.items, schedule.batch_size, device
+                    )
         terms |= stage.end_epoch()
         _require_finite(terms, stage.name, epoch)
         context.progress(Update(stage.name, epoch + 1, schedule.epochs, "epoch", terms))

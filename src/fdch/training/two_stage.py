@@ -12,7 +12,12 @@ from fdch.objectives.classification import (
     fit_label_map,
 )
 from fdch.objectives.neighbours import neighbour_loss, neighbour_share
-from fdch.objectives.pairwise import log_odds, pairwise_loss, shares_label
+from fdch.objectives.pairwise import (
+    half_products,
+    log_odds,
+    pairwise_loss,
+    shares_label,
+)
 from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.batches import TrainingPairs
@@ -104,7 +109,8 @@ class FusionStage:
         # Each pair stands in Eq. 2 twice; the buffer is fixed, so the gradient
         # reaches one side only and the sum is doubled.
         S = shares_label(Y[rows], Y[others])
-        pairwise = 2 * scale * pairwise_loss(H, self.H[others], S, self._shift)
+        theta = half_products(H, self.H[others])
+        pairwise = 2 * scale * pairwise_loss(theta, S, self._shift)
         rest = self.H.sum(dim=0) - H.detach().sum(dim=0)
         over_items = {
             "quantization": (
@@ -113,8 +119,7 @@ class FusionStage:
             )
         }
         if self._neighbours:
-            nearness = neighbour_loss(H, self.H[others], S)
-            over_items["neighbours"] = 2 * self._neighbours, nearness
+            over_items["neighbours"] = 2 * self._neighbours, neighbour_loss(theta, S)
         return self.add(
             len(rows),
             over_pairs={
@@ -245,14 +250,15 @@ class ModalityStage:
         if self.weights.pairwise:
             others, scale = self.pairs.draw_others()
             S = shares_label(Y[rows], Y[others])
+            theta = half_products(out, other[others])
             over_pairs[side + "pairwise"] = (
                 self.weights.pairwise * scale,
-                pairwise_loss(out, other[others], S, self._shift),
+                pairwise_loss(theta, S, self._shift),
             )
             if self._neighbours:
                 over_items[side + "neighbours"] = (
                     self.weights.pairwise * self._neighbours,
-                    neighbour_loss(out, other[others], S),
+                    neighbour_loss(theta, S),
                 )
         if self.weights.classification:
             over_items[side + "classification"] = (
