@@ -6,11 +6,14 @@ From the repository's root, with a folder for what is made:
 
 Both begin with empty caches, so that every picture is decoded, or take features from
 the folder CACHE. The nodes are on this machine, one core each; when half of the pairs
-are indexed, a worker is killed. Writes one JSON document to standard output.
+are indexed, a worker is killed. Writes one JSON document to standard output: times,
+and the processor's time of the command alone, without workers, which does not grow
+with what else the machine does.
 """
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -41,7 +44,8 @@ def main(run: str, data: str, folder: str, cache: str = "") -> None:
             "pairs": len(ids),
             "items": {"ray": len(one), "local": len(a)},
             "ids_and_codes_equal": is_equal,
-            "seconds": {"ray": shared, "local": alone},
+            "ray": shared,
+            "local": alone,
             "load": os.getloadavg(),
         }
     sys.stdout.write(json.dumps(figures, indent=1) + "\n")
@@ -56,7 +60,7 @@ def measure(
     environment: dict[str, str],
     words: Any = (),
     kill_after: int = 0,
-) -> float:
+) -> dict[str, float]:
     """Time `fdch index create`; a worker is killed at half of so many pairs."""
     start = time.perf_counter()
     command = [sys.executable, "-m", "fdch", "index", "create", str(index)]
@@ -70,9 +74,13 @@ def measure(
             time.sleep(1)
         if not kill_one_worker(environment, process):
             sys.exit("no worker could be killed")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.wait():
         sys.exit("the index was not made")
-    return round(time.perf_counter() - start, 1)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    seconds = time.perf_counter() - start
+    return {"seconds": round(seconds, 1), "processor_seconds": round(used, 1)}
 
 
 def count(index: Path) -> int:
