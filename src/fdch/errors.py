@@ -23,7 +23,7 @@ FdchError
     MissingPackage          a package is not installed; an ImportError
         MissingExtra        one that an extra of fdch installs
     ServiceError            a service refused a request, or does not answer
-    ProcessLost             a process that shares a training is gone or stuck
+    ProcessLost             a process that shares the work is gone or stuck
 """
 
 import difflib
@@ -125,7 +125,7 @@ class ServiceError(FdchError):
 
 
 class ProcessLost(FdchError):
-    """A process that shares a training is gone, or no longer answers."""
+    """A process that shares the work is gone, or no longer answers."""
 
 
 class MissingPackage(FdchError, ImportError):
@@ -140,6 +140,10 @@ class MissingExtra(MissingPackage):
             f"{purpose} needs a package that is not installed. "
             f"Install it with: pip install 'fdch[{extra}]'"
         )
+
+    def __reduce__(self) -> tuple[type[MissingPackage], tuple[str]]:
+        """Reach other processes with the message, which is what counts."""
+        return MissingPackage, (str(self),)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """Indexes made, changed and described by commands."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -338,3 +339,15 @@ def test_an_index_is_rebuilt_with_a_run(fdch, filled, on_scenes, tmp_path):
     document = json.loads(fdch(*words, "--json").stdout)
     assert document["encoded"] + len(document["skipped"]) == 60
     assert json.loads(fdch(*words, "--json").stdout)["encoded"] == 0
+
+
+def test_without_ray_its_engine_is_refused_before_an_index_is_made(
+    fdch, on_scenes, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    name, words = tmp_path / "index", ("--engine", "ray")
+    result = fdch("index", "create", name, "--run", on_scenes.run, "scenes:60", *words)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: the engine 'ray' needs a package that")
+    assert "pip install 'fdch[ray]'" in result.stderr
+    assert not name.exists()

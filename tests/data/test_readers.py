@@ -90,13 +90,6 @@ def test_a_missing_file_says_what_may_have_been_meant(source, message):
         PairedSet.read(source)
 
 
-def test_a_folder_of_pictures_asks_for_a_manifest(tmp_path):
-    (tmp_path / "inner").mkdir()
-    (tmp_path / "inner" / "dog.JPG").write_bytes(b"")
-    with pytest.raises(DataError, match=r"id,image,text,labels\n1,inner/dog\.JPG,"):
-        PairedSet.read(tmp_path)
-
-
 def test_a_folder_without_pictures_says_so(tmp_path):
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(DataError, match="folder without pictures"):

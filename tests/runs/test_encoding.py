@@ -5,13 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fdch.data.pairs import PairedSet
+from fdch.data.pairs import PairedSet, Skipped
 from fdch.data.pictures.images import ImageFeatures, PictureFiles
 from fdch.data.texts import Sentences
+from fdch.errors import DataError
 from fdch.methods.fdch import FDCH
 from fdch.methods.scm_seq import SCMSeq
+from fdch.progress import Update
 from fdch.retrieval.adding import encode_gallery, gallery_kinds
-from fdch.runs.encoding import encode_pairs, lacks_known_words
+from fdch.runs.encoding import encode_in_parts, encode_pairs, lacks_known_words
+from fdch.runs.engines import LocalEngine
+from fdch.training.context import PLAIN
 from fdch.training.inputs import Inputs
 
 SMALL = FDCH(
@@ -51,6 +55,33 @@ def files(scenes, tmp_path):
     texts = scenes.texts.values[:4].copy()
     paths[1], texts[2] = None, None
     return replace(scenes[:4], images=PictureFiles(paths), texts=Sentences(texts))
+
+
+def test_codes_in_parts_are_those_of_all_at_once(fitted, files, monkeypatch):
+    monkeypatch.setattr(LocalEngine, "pictures_at_a_time", 3)
+    updates: list[Update] = []
+    kept, codes = encode_in_parts(LocalEngine(fitted), files, updates.append)
+    whole = encode_pairs(fitted, files)
+    assert kept.ids.tolist() == files.ids.tolist()
+    for side in ("image", "text", "unified"):
+        assert getattr(codes, side) == getattr(whole, side)
+    assert codes.has_image.tolist() == [True, False, True, True]
+    assert codes.has_text.tolist() == [True, True, False, True]
+    assert [update.done for update in updates] == [3, 4]
+
+
+def test_parts_of_which_nothing_is_left_are_an_error(fitted, files):
+    class Skipping:
+        pictures_at_a_time = 3
+
+        def run(self, work, parts):
+            for part in parts:
+                lost = tuple(Skipped(name, "it is broken.") for name in part.ids)
+                left = replace(part[[]], skipped=lost)
+                yield left, work(fitted, left, PLAIN)
+
+    with pytest.raises(DataError, match=r"none of the 4 rows.*: it is broken\."):
+        encode_in_parts(Skipping(), files)
 
 
 def test_whole_pairs_have_all_three_codes(fitted, scenes):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @options.data
 @options.path("--out", help="File of codes to write (.npz).", required=True)
 @options.refuse_broken
+@options.engine
 @options.device
 @options.json
 def command(
@@ -28,6 +29,7 @@ def command(
     data: str,
     out: Path,
     broken: "options.Broken",
+    engine: "options.EngineName",
     device: str,
     as_json: bool,
 ) -> None:
@@ -40,15 +42,18 @@ def command(
     """
     target = require_place(out, ".npz", inputs=[data])
     from fdch.files import write_whole
-    from fdch.runs.encoding import encode_pairs
+    from fdch.runs.encoding import encode_in_parts
+    from fdch.runs.engines import open_engine
     from fdch.runs.preparation import read_pairs
     from fdch.runs.run import open_run
 
     with show_progress(device) as context:
         opened = open_run(run, context)
         method = opened.method
-        pairs = _keep_known(method, read_pairs(data, broken, context), broken)
-        codes = encode_pairs(method, pairs, context)
+        read = read_pairs(data, broken, context, engine)
+        pairs = _keep_known(method, read, broken)
+        with open_engine(engine, opened, broken, context) as encoder:
+            pairs, codes = encode_in_parts(encoder, pairs, context.progress)
     note_data(pairs)
     write_whole(target, lambda path: _save(path, opened, pairs, codes))
     document = {

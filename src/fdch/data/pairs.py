@@ -95,9 +95,9 @@ class PairedSet:
         """Read a manifest, a feature file or a known data set.
 
         Args:
-            source: `pairs.csv`, `.jsonl` or `.parquet`, `features.npz`,
-                `mirflickr25k:DIR`, `nuswide:DIR`, `dcmh-mat:FILE`, `scenes`
-                or `scenes:N`.
+            source: `pairs.csv`, `.jsonl` or `.parquet`, `shards-{000..099}.tar`,
+                a folder of pictures, `features.npz`, `mirflickr25k:DIR`,
+                `nuswide:DIR`, `dcmh-mat:FILE`, `scenes` or `scenes:N`.
             broken: Whether a broken row is refused, or skipped and listed
                 in `skipped`.
             limits: The largest pictures to accept.

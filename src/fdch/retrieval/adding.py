@@ -1,6 +1,6 @@
 """Add pairs to a store: join them with known halves, encode them, write them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ from fdch.data.pictures.images import (
 )
 from fdch.data.texts import Sentences, WordVectors
 from fdch.errors import BrokenPicture, DataError, UnknownWords
-from fdch.index.store import Cell, CodeStore, Item, Kind, choose_kinds
+from fdch.index.store import Added, Cell, CodeStore, Item, Kind, choose_kinds
 from fdch.methods._base import HashMethod
 from fdch.runs.encoding import lacks_known_words
+from fdch.runs.engines import Engine
 from fdch.training.context import PLAIN, Context
 
 WORDS_SHOWN = 20
@@ -57,43 +58,62 @@ class AddedPairs:
         return {**asdict(self), "skipped": skipped}
 
 
-def add_pairs(
+def add_parts(
     store: CodeStore,
     method: HashMethod,
-    pairs: PairedSet,
+    engine: Engine,
+    parts: Iterable[PairedSet],
     broken: Broken,
     merge: bool,
-    context: Context,
-) -> AddedPairs:
-    """Encode pairs that fit into memory and add them, all at once; see `Index.add`."""
+) -> Generator[AddedPairs]:
+    """Encode parts of pairs and add each, all or none of it; see `Index.add`."""
+    known: dict[str, Item] = {}  # the items of which parts on their way have one side
+
+    def prepare(part: PairedSet) -> PairedSet:
+        halves = [str(name) for name in part.ids[_lacks_half(part)]]
+        found = {item.id: item for item in store.items(halves) if item is not None}
+        known.update(found)
+        return _keep_halves(part, found, broken)
+
+    for part, (kinds, codes) in engine.run(encode_part, map(prepare, parts)):
+        is_unknown = kinds == "code"
+        if is_unknown.any() and broken == "refuse":
+            raise UnknownWords(_explain_unusable(method, part, is_unknown.argmax()))
+        unknown = [Skipped(str(n), NOTHING_TO_ENCODE) for n in part.ids[is_unknown]]
+        skipped = (*part.skipped, *unknown)
+        usable = part[~is_unknown]
+        items = _make_items(usable, kinds[~is_unknown])
+        joined = 0
+        for row in np.flatnonzero(~_lacks_half(usable)).tolist():
+            half = known.pop(items[row].id, None)
+            if half is not None:
+                joined += 1
+                items[row] = _join(items[row], half) if merge else items[row]
+        added = store.add(items, codes) if items else Added(0, 0)
+        yield AddedPairs(added.new, added.replaced, joined, skipped)
+
+
+def _keep_halves(
+    pairs: PairedSet, known: Mapping[str, Item], broken: Broken
+) -> PairedSet:
+    """Fill the sides that rows lack; refuse or skip those that would lose one."""
     is_half = _lacks_half(pairs)
-    known: dict[str, Item] = {}
-    for item in store.items([str(name) for name in pairs.ids[is_half]]):
-        if item is not None:
-            known[item.id] = item
-    pairs = _fill_halves(pairs, known)
-    is_joined = is_half & ~_lacks_half(pairs)
+    filled = _fill_halves(pairs, known)
+    lost = _find_lost_halves(filled, known, is_half & ~_lacks_half(filled))
+    if lost and broken == "refuse":
+        raise next(iter(lost.values()))
+    skipped = tuple(Skipped(str(pairs.ids[row]), str(lost[row])) for row in lost)
+    kept = [row for row in range(len(pairs)) if row not in lost]
+    return replace(filled[kept], skipped=pairs.skipped + skipped)
+
+
+def encode_part(
+    method: HashMethod, pairs: PairedSet, context: Context
+) -> tuple[NDArray[np.object_], Codes]:
+    """Give the kind of each row's code, and the codes of all but the kind "code"."""
     kinds = gallery_kinds(method, pairs)
-    problems = _find_lost_halves(pairs, known, is_joined)
-    for row in np.flatnonzero(kinds == "code").tolist():
-        problems.setdefault(row, UnknownWords(NOTHING_TO_ENCODE))
-    if problems and broken == "refuse":
-        first, problem = next(iter(problems.items()))
-        if isinstance(problem, UnknownWords):
-            raise UnknownWords(_explain_unusable(method, pairs, first))
-        raise problem
-    skipped = tuple(Skipped(str(pairs.ids[i]), str(why)) for i, why in problems.items())
-    kept = [row for row in range(len(pairs)) if row not in problems]
-    if not kept:
-        return AddedPairs(skipped=skipped)
-    pairs, kinds, is_joined = pairs[kept], kinds[kept], is_joined[kept]
-    codes = encode_gallery(method, pairs, kinds, context)
-    items = _make_items(pairs, kinds)
-    if merge:
-        for row in np.flatnonzero(is_joined).tolist():
-            items[row] = _join(items[row], known[items[row].id])
-    added = store.add(items, codes)
-    return AddedPairs(added.new, added.replaced, int(is_joined.sum()), skipped)
+    rows = np.flatnonzero(kinds != "code")
+    return kinds, encode_gallery(method, pairs[rows], kinds[rows], context)
 
 
 def gallery_kinds(method: HashMethod, pairs: PairedSet) -> NDArray[np.object_]:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
@@ -11,16 +12,16 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.data.pairs import Broken, PairedSet, require_broken, require_pairs
-from fdch.data.pictures.images import Pictures
 from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.evaluation.calibration import Calibration
 from fdch.index.opening import create_store, open_store, require_folder, store_info
 from fdch.index.store import CodeStore, Item, Kind, require_several
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
-from fdch.retrieval.adding import AddedPairs, add_pairs
+from fdch.retrieval.adding import AddedPairs, add_parts
 from fdch.retrieval.params import DEFAULT_K, SearchParams, Where
 from fdch.runs.code_files import read_encoded
+from fdch.runs.engines import Engine, LocalEngine, cut_into_parts
 from fdch.runs.run import Run, copy_model, open_run, save_run
 from fdch.runs.run_files import RunFacts, read_facts
 from fdch.training.context import PLAIN, Context
@@ -146,6 +147,7 @@ class Index:
         broken: Broken = "refuse",
         merge: bool = True,
         progress: Progress = silent,
+        engine: Engine | None = None,
     ) -> AddedPairs:
         """Encode pairs and add them, some at a time; each time is on disk at once.
 
@@ -154,22 +156,23 @@ class Index:
         that item. Where it lacks a side that the item has, it is joined with it;
         with `merge` it then keeps the item's labels and cells that it lacks itself.
         A row without anything to encode is refused, or skipped with `broken="skip"`.
+        `engine` encodes; by default this process does.
         """
         require_broken(broken)
         require_pairs(pairs)
-        is_slow = isinstance(pairs.images, Pictures)
-        at_a_time = PICTURES_AT_A_TIME if is_slow else ROWS_AT_A_TIME
-        context = Context(silent, self.context.device)
-        total = AddedPairs(skipped=pairs.skipped)
-        for start in range(0, len(pairs), at_a_time):
-            some = pairs[start : start + at_a_time]
-            with self._changing:
-                total += add_pairs(
-                    self.store, self.method, some, broken, merge, context
-                )
-            done = min(start + at_a_time, len(pairs))
-            progress(Update("indexing", done, len(pairs), "item"))
-        return total
+        parts = cut_into_parts(pairs, PICTURES_AT_A_TIME, ROWS_AT_A_TIME)
+        engine = engine or LocalEngine(self.method, self.context)
+        total, done = AddedPairs(skipped=pairs.skipped), 0
+        steps = add_parts(self.store, self.method, engine, parts, broken, merge)
+        with closing(steps):
+            while True:
+                with self._changing:
+                    added = next(steps, None)
+                if added is None:
+                    return total
+                total += added
+                done += added.new + added.replaced + len(added.skipped)
+                progress(Update("indexing", done, len(pairs), "item"))
 
     def add_codes(
         self,

@@ -1,7 +1,7 @@
 """Pairs to codes: of each modality present, and unified ones; what those mean."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,13 @@ from scipy.sparse import csr_array
 
 from fdch.codes import Codes, binarize
 from fdch.data.pairs import PairedSet
+from fdch.errors import DataError
 from fdch.evaluation import Coded, CodedPairs
 from fdch.evaluation.calibration import Calibration, fit_calibration
 from fdch.index.store import choose_kinds
 from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
+from fdch.progress import Progress, Update, silent
+from fdch.runs.engines import Engine, cut_into_parts
 from fdch.training.context import PLAIN, Context
 
 
@@ -38,6 +41,44 @@ class EncodedPairs:
                 np.flatnonzero(self.has_image[self.has_text]),
             ),
         )
+
+
+def encode_in_parts(
+    engine: Engine, pairs: PairedSet, progress: Progress = silent
+) -> tuple[PairedSet, EncodedPairs]:
+    """Encode pairs with an engine; give those that it kept, with their codes."""
+    parts = cut_into_parts(pairs, engine.pictures_at_a_time, ROWS_AT_A_TIME)
+    found: list[EncodedPairs] = []
+    kept: set[str] = set()
+    skipped = pairs.skipped
+    done = 0
+    for part, codes in engine.run(encode_pairs, parts):
+        found.append(codes)
+        kept.update(part.ids)
+        skipped += part.skipped
+        done += len(part) + len(part.skipped)
+        progress(Update("encoding", done, len(pairs), "pair"))
+    if not kept:
+        raise DataError(
+            f"none of the {len(pairs):,} rows of '{pairs.name}' can be encoded; the "
+            f"first because: {skipped[0].reason} Repair the pictures."
+        )
+    rows = [name in kept for name in pairs.ids]
+    return replace(pairs[rows], skipped=skipped), _join(found)
+
+
+def _join(found: Sequence[EncodedPairs]) -> EncodedPairs:
+    def together(codes: Sequence[Codes]) -> Codes:
+        return Codes(np.concatenate([each.packed for each in codes]), codes[0].bits)
+
+    unified = [each.unified for each in found if each.unified is not None]
+    return EncodedPairs(
+        together([each.image for each in found]),
+        together([each.text for each in found]),
+        together(unified) if unified else None,
+        np.concatenate([each.has_image for each in found]),
+        np.concatenate([each.has_text for each in found]),
+    )
 
 
 def encode_pairs(

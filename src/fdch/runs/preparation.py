@@ -28,6 +28,7 @@ from fdch.methods._base import HashMethod
 from fdch.methods._deep import DeepMethod
 from fdch.networks import image as image_networks
 from fdch.networks.text_encoders import find_text_encoder
+from fdch.runs.engines import EngineName
 from fdch.runs.run_files import (
     CALIBRATION,
     CHECKPOINTS,
@@ -109,9 +110,19 @@ class TrainingData:
         return sorted(digests - {b""})
 
 
-def read_pairs(source: str, broken: Broken, context: Context = PLAIN) -> PairedSet:
-    """Read data and make sure that every picture can be decoded."""
+def read_pairs(
+    source: str,
+    broken: Broken,
+    context: Context = PLAIN,
+    engine: EngineName = "local",
+) -> PairedSet:
+    """Read data and make sure that every picture can be decoded.
+
+    With Ray the workers find that out, one part at a time.
+    """
     pairs = PairedSet.read(source, broken=broken)
+    if engine == "ray":
+        return pairs
     return pairs.without_broken_pictures(broken, context.progress)
 
 

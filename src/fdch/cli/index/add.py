@@ -11,10 +11,16 @@ from fdch.cli.shared.progress_lines import show_progress
 @options.index
 @options.data
 @options.refuse_broken
+@options.engine
 @options.device
 @options.json
 def command(
-    index: str, data: str, broken: "options.Broken", device: str, as_json: bool
+    index: str,
+    data: str,
+    broken: "options.Broken",
+    engine: "options.EngineName",
+    device: str,
+    as_json: bool,
 ) -> None:
     """Encode pairs and add them to an index.
 
@@ -25,6 +31,7 @@ def command(
     """
     from fdch.retrieval.index import Index
     from fdch.runs.code_files import holds_codes
+    from fdch.runs.engines import open_engine
     from fdch.runs.preparation import read_pairs
 
     pairs = None
@@ -36,7 +43,13 @@ def command(
             if holds_codes(Path(data)):
                 added = opened.add_encoded(data)
             else:
-                pairs = read_pairs(data, broken, context)
-                added = opened.add(pairs, broken=broken, progress=context.progress)
+                pairs = read_pairs(data, broken, context, engine)
+                with open_engine(engine, opened.run, broken, context) as encoder:
+                    added = opened.add(
+                        pairs,
+                        broken=broken,
+                        progress=context.progress,
+                        engine=encoder,
+                    )
         document = describe_added(index, opened, added)
     report_added(document, added, pairs, as_json)

@@ -16,6 +16,7 @@ from fdch.cli.shared.progress_lines import show_progress
 @options.path("--run", required=True, help="The trained run that encodes.")
 @click.argument("data", type=options.DataName(), required=False)
 @options.refuse_broken
+@options.engine
 @options.device
 @options.json
 def command(
@@ -23,6 +24,7 @@ def command(
     run: Path,
     data: str | None,
     broken: "options.Broken",
+    engine: "options.EngineName",
     device: str,
     as_json: bool,
 ) -> None:
@@ -35,18 +37,25 @@ def command(
     from fdch.index.opening import require_free
     from fdch.retrieval.adding import AddedPairs
     from fdch.retrieval.index import Index
+    from fdch.runs.engines import open_engine
     from fdch.runs.preparation import read_pairs
     from fdch.runs.run import open_run
 
     require_free(index)  # before pictures are read for it
     with show_progress(device) as context:
         opened = open_run(run, context)
-        pairs = None if data is None else read_pairs(data, broken, context)
-        with Index.create(index, opened, context=context) as made:
+        pairs = None if data is None else read_pairs(data, broken, context, engine)
+        with (
+            open_engine(engine, opened, broken, context) as encoder,
+            Index.create(index, opened, context=context) as made,
+        ):
             added = AddedPairs()
             if pairs is not None:
                 with explain_filling(made):
-                    added = made.add(pairs, broken=broken, progress=context.progress)
+                    progress = context.progress
+                    added = made.add(
+                        pairs, broken=broken, progress=progress, engine=encoder
+                    )
             document = describe_added(index, made, added)
     report_added(document, added, pairs, as_json)
     if not as_json:

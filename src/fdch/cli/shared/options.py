@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fdch.data.pairs import Broken as Broken
     from fdch.data.splits import SplitSizes as SplitSizes
     from fdch.index.store import Condition
+    from fdch.runs.engines import EngineName as EngineName
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 MAX_NUMBER = 10**9
@@ -201,6 +202,12 @@ json: Decorator = click.option(
 )
 device: Decorator = click.option(
     "--device", default="auto", help="Where networks run: auto, cpu, cuda or cuda:1."
+)
+engine: Decorator = click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    help="What encodes: this process, or the workers of a Ray cluster.",
 )
 encoder: Decorator = click.option(
     "--encoder",

@@ -1,45 +1,62 @@
-"""Read a manifest: a table of ids, pictures, texts and labels."""
+"""Read a manifest: a table of ids, pictures, texts and labels.
 
-from collections.abc import Iterator
+Folders of pictures and tar shards are read as tables of the same columns.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pairs import Broken, PairedSet, Skipped, repeated
-from fdch.data.pictures.images import PictureFiles, PictureLimits
+from fdch.data.pictures.decoding import ENDINGS
+from fdch.data.pictures.images import PictureFiles, PictureLimits, Pictures
+from fdch.data.pictures.places import Place, PlacedPictures
 from fdch.data.readers.manifest_cells import KNOWN, Pair, Unusable, name_of, pair
-from fdch.data.readers.manifest_rows import OPENERS, Row, Table
+from fdch.data.readers.manifest_rows import Row, Table, open_csv, open_json_lines
+from fdch.data.readers.parquet import open_parquet
+from fdch.data.readers.picture_folder import open_folder
+from fdch.data.readers.shards import open_shard
 from fdch.data.rows import MAX_LABELS, MAX_ROWS, list_names, objects
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError, LabelError, suggestion
 
-ENDINGS = tuple(OPENERS)
+OPENERS: dict[str, Callable[[Path], Table]] = {
+    ".csv": open_csv,
+    ".jsonl": open_json_lines,
+    ".parquet": open_parquet,
+    ".tar": open_shard,
+}
 _LABEL_BYTES = 8 * 2**30
 _NO_ID = "it has no 'id', which rows before have."
 _NEW_ID = "it has an 'id', which rows before have not."
 _ADVICE = "Correct the row, or skip broken rows (--broken skip)."
 
 
-def read(path: Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
-    """Read a CSV, JSON lines or Parquet manifest, as its ending says.
+def read(path: Path, *more: Path, broken: Broken, limits: PictureLimits) -> PairedSet:
+    """Read CSV, JSON lines, Parquet or tar files, as their endings say, or a folder.
 
-    Pictures are looked up, not decoded. Relative paths begin at the manifest. A broken
-    row is refused, or skipped and listed.
+    Several files are read as one. Pictures are looked up, not decoded. Relative paths
+    begin at the manifest. A broken row is refused, or skipped and listed.
     """
-    table = OPENERS[path.suffix.lower()](path)
-    _require_columns(path, table.columns)
     skipped: list[Skipped] = []
     kept: list[Pair] = []
     places: list[str] = []
-    for place, found in _pairs(path, table, limits):
-        if isinstance(found, Pair):
-            kept.append(found)
-            places.append(place)
-        elif broken == "refuse":
-            raise BrokenRow(f"{found.reason} {_ADVICE}")
-        else:
-            skipped.append(found)
+    columns: tuple[str, ...] = ()
+    for each in (path, *more):
+        table = (open_folder if each.is_dir() else OPENERS[each.suffix.lower()])(each)
+        _require_columns(each, table.columns)
+        columns = columns or table.columns
+        before = len(kept) + len(skipped)
+        for place, found in _pairs(each, table, limits, before):
+            if isinstance(found, Pair):
+                kept.append(found)
+                places.append(f"{place} of '{each.name}'" if more else place)
+            elif broken == "refuse":
+                raise BrokenRow(f"{found.reason} {_ADVICE}")
+            else:
+                skipped.append(found)
     if not kept:
         raise _nothing_left(path, skipped)
     ids = objects([item.name for item in kept])
@@ -48,22 +65,35 @@ def read(path: Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
     names, labels = _label_matrix(path, kept)
     return PairedSet(
         ids=ids,
-        images=PictureFiles([item.image for item in kept], limits),
+        images=_pictures([item.image for item in kept], limits),
         texts=Sentences([item.text for item in kept]),
         labels=labels,
         label_names=names,
         columns=_columns(kept),
         name=path.stem,
         skipped=tuple(skipped),
-        notes=_notes(table.columns),
+        notes=_notes(columns),
     )
 
 
+def _pictures(found: Sequence[Path | Place | None], limits: PictureLimits) -> Pictures:
+    paths = [each for each in found if each is None or isinstance(each, Path)]
+    if len(paths) == len(found):
+        return PictureFiles(paths, limits)
+    if any(paths):
+        raise DataError(
+            "some of the files hold pictures and others name them by paths. Read "
+            "them one by one."
+        )
+    placed = [None if isinstance(each, Path) else each for each in found]
+    return PlacedPictures(placed, limits)
+
+
 def _pairs(
-    path: Path, table: Table, limits: PictureLimits
+    path: Path, table: Table, limits: PictureLimits, before: int
 ) -> Iterator[tuple[str, Pair | Skipped]]:
     folder = path.absolute().parent
-    for number, row in enumerate(table.rows, start=1):
+    for number, row in enumerate(table.rows, start=before + 1):
         if number > MAX_ROWS:
             raise DataError(
                 f"'{path}' has more than {MAX_ROWS:,} rows; split it into several."
@@ -90,6 +120,11 @@ def _name(row: Row) -> str:
 
 
 def _nothing_left(path: Path, skipped: list[Skipped]) -> DataError:
+    if path.is_dir() and not skipped:
+        return DataError(
+            f"'{path}' is a folder without pictures ({', '.join(ENDINGS)}). Name a "
+            "manifest or shards by their own names, such as shards-{000..099}.tar."
+        )
     reason = ": nothing stands below the names of its columns."
     if skipped:
         first = skipped[0].reason

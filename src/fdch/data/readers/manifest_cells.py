@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fdch.data.pictures.decoding import PictureLimits
+from fdch.data.pictures.places import Place
 from fdch.data.readers.manifest_rows import CELL_BYTES
 
 KNOWN = ("id", "image", "text", "labels")
@@ -25,7 +26,7 @@ class Pair:
     """The cells of one usable row."""
 
     name: str
-    image: Path | None
+    image: Path | Place | None
     text: str | None
     labels: tuple[str, ...]
     others: dict[str, Any]
@@ -68,9 +69,12 @@ def name_of(cells: Mapping[str, Any], number: int) -> str:
     return name
 
 
-def _picture(value: object, folder: Path, limits: PictureLimits) -> Path | None:
+def _picture(value: object, folder: Path, limits: PictureLimits) -> Path | Place | None:
     if value is None or value == "":
         return None
+    if isinstance(value, Place):
+        _require_size(value.name, value.size, limits)
+        return value
     if not isinstance(value, str):
         raise Unusable(f"the image is {_shorten(value)}; expected a path.")
     path = folder / _check(value, "image")
@@ -80,12 +84,13 @@ def _picture(value: object, folder: Path, limits: PictureLimits) -> Path | None:
         raise Unusable(f"there is no picture at '{path}'.") from None
     if not stat.S_ISREG(facts.st_mode):
         raise Unusable(f"'{path}' is not a picture file.")
-    if not 0 < facts.st_size <= limits.bytes:
-        raise Unusable(
-            f"picture '{path}' has {facts.st_size:,} bytes; "
-            f"expected 1 to {limits.bytes:,}."
-        )
+    _require_size(f"picture '{path}'", facts.st_size, limits)
     return path
+
+
+def _require_size(name: str, size: int, limits: PictureLimits) -> None:
+    if not 0 < size <= limits.bytes:
+        raise Unusable(f"{name} has {size:,} bytes; expected 1 to {limits.bytes:,}.")
 
 
 def _text(value: object) -> str | None:

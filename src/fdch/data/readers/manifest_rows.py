@@ -1,18 +1,17 @@
-"""The rows of a manifest file, whatever its format: CSV, JSON lines or Parquet."""
+"""The rows of a manifest file of text: CSV or JSON lines."""
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from fdch.errors import DataError, MissingExtra
+from fdch.errors import DataError
 
 CELL_BYTES = 2**20
 _LINE_BYTES = 16 * 2**20
-_PARQUET_ROWS = 1024
 _JSON_LINE = '{"id": "1", "image": "a.jpg", "text": "a dog", "labels": ["dog"]}'
 
 
@@ -122,42 +121,3 @@ def _json_row(raw: bytes, number: int) -> Row:
 
 def _kind(value: object) -> str:
     return "null" if value is None else type(value).__name__
-
-
-def open_parquet(path: Path) -> Table:
-    """Read a Parquet file, a few rows at a time."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtra("reading Parquet", "parquet") from None
-    damage = (pyarrow.ArrowException, OSError, ValueError, OverflowError)
-    try:
-        file = parquet.ParquetFile(path)
-        columns = tuple(file.schema_arrow.names)
-    except damage as error:
-        raise DataError(
-            f"'{path}' is not a whole Parquet file: {error}. Write or copy it again."
-        ) from None
-
-    def rows() -> Iterator[Row]:
-        number = 0
-        with file:
-            try:
-                for batch in file.iter_batches(_PARQUET_ROWS):
-                    for cells in batch.to_pylist():
-                        number += 1
-                        yield Row(f"row {number}", cells)
-            except damage as error:
-                raise DataError(
-                    f"'{path}' is damaged after row {number}: {error}."
-                ) from None
-
-    return Table(columns, rows())
-
-
-OPENERS: dict[str, Callable[[Path], Table]] = {
-    ".csv": open_csv,
-    ".jsonl": open_json_lines,
-    ".parquet": open_parquet,
-}

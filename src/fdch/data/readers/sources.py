@@ -1,10 +1,11 @@
 """From what a user names on a command line to a PairedSet."""
 
 import importlib
+import re
 from pathlib import Path
 
 from fdch.data.pairs import Broken, PairedSet, require_broken
-from fdch.data.pictures.decoding import ENDINGS, PictureLimits
+from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.readers import features, manifest
 from fdch.errors import DataError, MissingFile, suggestion
 
@@ -17,10 +18,12 @@ _NAMED = {
 }
 _WITHOUT_ARGUMENT = ("scenes",)
 _NAMED_AS = (
-    "Data is named as pairs.csv, pairs.jsonl, pairs.parquet, features.npz, "
-    "mirflickr25k:DIR, nuswide:DIR, dcmh-mat:FILE, scenes or scenes:N."
+    "Data is named as pairs.csv, pairs.jsonl, pairs.parquet, shards-{000..099}.tar, a "
+    "folder of pictures, features.npz, mirflickr25k:DIR, nuswide:DIR, dcmh-mat:FILE, "
+    "scenes or scenes:N."
 )
-_LOOKED_AT = 10_000
+_RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}")
+_MAX_FILES = 100_000
 
 
 def read(source: str | Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
@@ -34,17 +37,35 @@ def read(source: str | Path, *, broken: Broken, limits: PictureLimits) -> Paired
             return pairs
     if not str(source).strip():
         raise MissingFile(f"the name of the data is empty. {_NAMED_AS}")
-    path = Path(source)
-    if path.is_dir():
-        raise _folder_instead(path)
-    if not path.exists():
-        raise _missing(str(source))
-    ending = path.suffix.lower()
-    if ending == ".npz":
+    paths = _expand(str(source))
+    for path in paths:
+        if not path.exists():
+            raise _missing(str(path))
+    path, ending = paths[0], paths[0].suffix.lower()
+    if ending == ".npz" and not path.is_dir():
         return features.read(path)
-    if ending in manifest.ENDINGS:
-        return manifest.read(path, broken=broken, limits=limits)
+    if path.is_dir() or ending in manifest.OPENERS:
+        return manifest.read(*paths, broken=broken, limits=limits)
     raise _unknown_ending(path, ending)
+
+
+def _expand(source: str) -> list[Path]:
+    """Give the files of a name with a range of numbers, else the one it names.
+
+    >>> [path.name for path in _expand("shard-{08..10}.tar")]
+    ['shard-08.tar', 'shard-09.tar', 'shard-10.tar']
+    """
+    found = _RANGE.search(source)
+    if found is None or Path(source).exists():
+        return [Path(source)]
+    first, last = int(found[1]), int(found[2])
+    if not first <= last < first + _MAX_FILES:
+        raise DataError(
+            f"'{source}' names no range of files: give the smaller number first, and "
+            f"at most {_MAX_FILES:,} files."
+        )
+    numbers = (str(i).zfill(len(found[1])) for i in range(first, last + 1))
+    return [Path(_RANGE.sub(number, source, count=1)) for number in numbers]
 
 
 def locate(source: str) -> str:
@@ -83,16 +104,3 @@ def _missing(source: str) -> MissingFile:
     return MissingFile(
         f"there is no file '{source}'{hint or '; check the path.'} {_NAMED_AS}"
     )
-
-
-def _folder_instead(folder: Path) -> DataError:
-    for _, path in zip(range(_LOOKED_AT), folder.rglob("*"), strict=False):
-        if path.suffix.lower() in ENDINGS:
-            inside = path.relative_to(folder).as_posix()
-            return DataError(
-                f"'{folder}' is a folder of pictures; their texts and labels are "
-                f"needed too. Write a manifest such as '{folder / 'pairs.csv'}' with "
-                f'the lines\nid,image,text,labels\n1,{inside},"a dog on the beach",'
-                "dog;beach"
-            )
-    return DataError(f"'{folder}' is a folder without pictures. {_NAMED_AS}")

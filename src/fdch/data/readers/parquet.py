@@ -1,0 +1,157 @@
+"""Parquet manifests, whose pictures may be paths or lie in the file themselves.
+
+Embedded pictures are a column `image` of binary values, or of structures with the
+field `bytes`, as the `datasets` library writes them. They are read when they are
+needed, a row group at a time.
+"""
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from fdch.data.readers.manifest_rows import Row, Table
+from fdch.errors import DataError, MissingExtra
+
+MAX_GROUP_BYTES = 2**30  # of the pictures in one row group
+_ROWS = 1024
+_GROUPS_KEPT = 2  # threads reach into the next one while some finish the last
+
+
+def open_parquet(path: Path) -> Table:
+    """Read a Parquet file, a few rows at a time."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("reading Parquet", "parquet") from None
+    damage = (pyarrow.ArrowException, OSError, ValueError, OverflowError)
+    try:
+        file = parquet.ParquetFile(path)
+        columns = tuple(file.schema_arrow.names)
+        pictures = PictureColumn(path, file, damage) if _embeds(file) else None
+    except DataError:
+        raise
+    except damage as error:
+        raise DataError(
+            f"'{path}' is not a whole Parquet file: {error}. Write or copy it again."
+        ) from None
+
+    def rows() -> Iterator[Row]:
+        number = 0
+        with file:
+            try:
+                for batch in file.iter_batches(_ROWS):
+                    for cells in _cells(batch, pictures, number):
+                        number += 1
+                        yield Row(f"row {number}", cells)
+            except damage as error:
+                raise DataError(
+                    f"'{path}' is damaged after row {number}: {error}."
+                ) from None
+
+    return Table(columns, rows())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ParquetPicture:
+    """Where a picture lies in a Parquet file."""
+
+    column: "PictureColumn"
+    row: int
+    size: int
+
+    @property
+    def name(self) -> str:
+        """What an error calls it."""
+        return f"the picture in row {self.row + 1} of '{self.column.path}'"
+
+    def read(self) -> bytes:
+        """Read its file."""
+        return self.column.read(self.row)
+
+
+class PictureColumn:
+    """The pictures in a Parquet file; threads may share it."""
+
+    def __init__(self, path: Path, file: Any, damage: tuple[type[Exception], ...]):
+        self.path, self._damage = path, damage
+        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+        self._starts = [0, *accumulate(group.num_rows for group in groups)]
+        for number, group in enumerate(groups):
+            columns = [group.column(i) for i in range(group.num_columns)]
+            size = sum(
+                each.total_uncompressed_size
+                for each in columns
+                if each.path_in_schema.split(".")[0] == "image"
+            )
+            if size > MAX_GROUP_BYTES:
+                raise DataError(
+                    f"'{path}': row group {number} has {size:,} bytes of pictures; at "
+                    f"most {MAX_GROUP_BYTES:,} are read at once. Write it with "
+                    "smaller ones, such as row_group_size=500."
+                )
+        self._kept: OrderedDict[int, Any] = OrderedDict()
+        self._lock = Lock()
+
+    def read(self, row: int) -> bytes:
+        """Read the picture of a row, counted from 0."""
+        group = bisect_right(self._starts, row) - 1
+        try:
+            with self._lock:
+                if group not in self._kept:
+                    self._kept[group] = self._load(group)
+                    while len(self._kept) > _GROUPS_KEPT:
+                        self._kept.popitem(last=False)
+                contents = self._kept[group]
+            content: bytes = contents[row - self._starts[group]].as_py()
+        except self._damage as error:
+            raise OSError(str(error)) from error
+        return content
+
+    def _load(self, group: int) -> Any:
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(self.path) as file:
+            table = file.read_row_group(group, columns=["image"])
+        return _contents(table.column("image").combine_chunks())
+
+
+def _embeds(file: Any) -> bool:
+    """Tell whether the column of pictures holds them and not their paths."""
+    from pyarrow import types
+
+    schema = file.schema_arrow
+    if "image" not in schema.names:
+        return False
+    kind = schema.field("image").type
+    if types.is_struct(kind):
+        names = [kind.field(i).name for i in range(kind.num_fields)]
+        kind = kind.field("bytes").type if "bytes" in names else kind
+    return bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+
+def _contents(column: Any) -> Any:
+    """Give the pictures' bytes, of structures their field."""
+    from pyarrow import compute, types
+
+    is_structure = types.is_struct(column.type)
+    return compute.struct_field(column, "bytes") if is_structure else column
+
+
+def _cells(batch: Any, pictures: PictureColumn | None, first: int) -> Any:
+    """Give the cells of rows; of pictures in the file, where they lie."""
+    if pictures is None:
+        return batch.to_pylist()
+    from pyarrow import compute
+
+    sizes = compute.binary_length(_contents(batch.column("image"))).to_pylist()
+    rows = batch.drop_columns(["image"]).to_pylist() or [{} for _ in sizes]
+    for row, size in enumerate(sizes):
+        if size is not None:
+            rows[row]["image"] = ParquetPicture(pictures, first + row, size)
+    return rows
