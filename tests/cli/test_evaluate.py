@@ -7,7 +7,9 @@ import shutil
 import numpy as np
 import pytest
 
+from fdch.cli.evaluate import say_probabilities
 from fdch.evaluation import Scores
+from fdch.evaluation.reliability import measure_reliability
 from fdch.evaluation.score_files import with_queries
 
 PROTOCOL = {"data", "split", "queries", "database", "train", "relevance", "ties"}
@@ -57,6 +59,7 @@ def test_json_is_the_document_of_the_contract(fdch, on_features):
         "queries_in_database": 0,
     }
     assert document["duplicates"]["texts"]["pairs"] > 0
+    assert document["calibration"] == {}  # six validation pairs are too few
     assert document["texts_without_known_word"] == {"queries": 0, "database": 0}
     assert Scores.from_json(document).to_json().items() <= document.items()
 
@@ -180,3 +183,12 @@ def test_a_report_that_fails_comes_after_the_scores(fdch, on_features, tmp_path)
     assert result.exit_code == 1
     assert result.stdout == on_features.scored.stdout
     assert "a.html' could not be written" in result.stderr
+
+
+def test_probabilities_are_printed_beside_the_truth(capsys):
+    held = measure_reliability([0.9, 0.7], [1, 0]).to_json()
+    say_probabilities({"modality": {"image_to_text": held}})
+    shown = capsys.readouterr().out
+    assert "image → text  0.8000  0.5000  0.3000" in shown
+    say_probabilities({})
+    assert capsys.readouterr().out == ""

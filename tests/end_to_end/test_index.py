@@ -168,11 +168,11 @@ def test_conditions_hold_before_results_are_counted(searcher, scenes, where, hol
 def test_probabilities_are_those_of_the_calibration(searcher, scenes):
     text = scenes.pairs.texts.values[9]
     found = searcher.by_text(text, k=50)
-    curve = scenes.run.calibration.curves["text"]["pair"].plain
-    assert [each.probability for each in found] == [
-        curve[d] for _, d in pairs_of(found)
-    ]
+    facts = encode_text_queries(scenes.run.method, [text]).facts(0)
     said = [each.probability for each in found]
+    assert said == scenes.run.calibration.probabilities(
+        facts, ["pair"] * 50, [d for _, d in pairs_of(found)], len(scenes.pairs)
+    )
     assert said == sorted(said, reverse=True)
 
 
@@ -197,9 +197,14 @@ def test_re_ranking_orders_candidates_by_the_sure_bits(searcher, scenes):
     order = np.argsort(weighted, kind="stable")
     found = searcher.by_text(text, k=10, rerank=True)
     assert found.ids == [ids[place] for place in order[:10]]
-    curve = scenes.run.calibration.curves["text"]["pair"].weighted
-    places = np.rint(weighted[order[:10]] * 4).astype(int)
-    assert [each.probability for each in found] == curve[places].tolist()
+    said = scenes.run.calibration.probabilities(
+        queries.facts(0),
+        ["pair"] * 10,
+        weighted[order[:10]],
+        len(scenes.pairs),
+        "weighted",
+    )
+    assert [each.probability for each in found] == said
     least = found[4].probability
     fewer = searcher.by_text(text, k=10, rerank=True, min_probability=least)
     assert fewer.ids == [each.id for each in found if each.probability >= least]

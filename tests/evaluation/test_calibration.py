@@ -1,31 +1,26 @@
 """Probabilities that mean what they say and never rise with the distance."""
 
-import tracemalloc
+import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fdch.codes import binarize, hamming_distances, weighted_distances
+from fdch.codes import binarize
 from fdch.errors import DataError
-from fdch.evaluation import calibration
-from fdch.evaluation.calibration import (
-    STEPS,
-    Calibration,
-    calibration_error,
-    falling,
+from fdch.evaluation import calibration_fitting
+from fdch.evaluation.calibration import SCORES, Calibration, Model, QueryFacts
+from fdch.evaluation.calibration_fitting import (
+    MIN_PAIRS,
+    RIDGE,
+    SMOOTHING,
+    EncodedSides,
     fit_calibration,
+    fit_model,
 )
+from fdch.evaluation.reliability import check_probabilities
+from fdch.evaluation.scoring import Coded
 
 BITS = 24
-
-
-def noisy_outputs(labels, seed, noise=1.5):
-    """Outputs that know the labels, more or less."""
-    random = np.random.default_rng(seed)
-    meaning = np.random.default_rng(5).normal(size=(labels.shape[1], BITS))
-    return labels @ meaning + noise * random.normal(size=(len(labels), BITS))
 
 
 def drawn_labels(items, seed):
@@ -35,160 +30,201 @@ def drawn_labels(items, seed):
     return labels
 
 
+def encode(items, seed, noise=1.5):
+    """Outputs that know the labels, the better the larger, or the more words."""
+    random = np.random.default_rng(seed)
+    labels = drawn_labels(items, seed)
+    meaning = labels @ np.random.default_rng(5).normal(size=(labels.shape[1], BITS))
+    size, words = random.uniform(0.2, 1.5, items), random.integers(1, 9, items)
+    noises = noise * random.normal(size=(3, *meaning.shape))
+    texts = meaning * (words / 5)[:, None] + noises[1]
+    outputs = {
+        "image": meaning * size[:, None] + noises[0],
+        "text": texts / np.abs(texts).mean(axis=1, keepdims=True),
+        "pair": meaning + noises[2] / 2,
+    }
+    return EncodedSides(outputs, words, labels)
+
+
+def join(*parts):
+    outputs = {
+        kind: np.concatenate([part.outputs[kind] for part in parts])
+        for kind in parts[0].outputs
+    }
+    words, labels = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("words", "labels")
+    )
+    return EncodedSides(outputs, words, labels)
+
+
+def measure(found, query_kind, kind, items):
+    """Search items with new pairs; give stated and true of the first ten."""
+    gallery = Coded(binarize(items.outputs[kind]), items.labels)
+    kinds = [kind] * len(items)
+    held = check_probabilities(found, encode(400, 11), query_kind, gallery, kinds)
+    assert held is not None
+    return held
+
+
 @pytest.fixture(scope="module")
-def fitted():
-    labels = drawn_labels(250, 1)
-    outputs = {"image": noisy_outputs(labels, 2), "pair": noisy_outputs(labels, 3, 0.7)}
-    found = fit_calibration(outputs, labels)
+def training():
+    return encode(600, 2, noise=1.0)  # trained codes are better than new ones
+
+
+@pytest.fixture(scope="module")
+def fitted(training):
+    found = fit_calibration(encode(300, 1), training, trained=600)
     assert found is not None
     return found
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("asking", "noise"), [("image", 1.5), ("pair", 0.7)])
-def test_new_pairs_are_relevant_as_often_as_said(fitted, asking, noise, weighted):
-    asks, held = drawn_labels(300, 11), drawn_labels(900, 12)
-    outputs = noisy_outputs(asks, 13, noise)
-    codes = binarize(noisy_outputs(held, 14, 0.7))
-    distances = (
-        weighted_distances(outputs, codes)
-        if weighted
-        else hamming_distances(binarize(outputs), codes)
-    )
-    said = [
-        fitted.probabilities(asking, ["pair"] * len(row), row, weighted)
-        for row in distances
-    ]
-    relevant = asks @ held.T > 0
-    assert calibration_error(np.ravel(said), relevant.ravel()) < 0.03
-    nearest = np.argsort(distances, axis=1, kind="stable")[:, :10]
-    shown = np.take_along_axis(np.array(said), nearest, 1).ravel()
-    true = np.take_along_axis(relevant, nearest, 1).ravel()
-    assert calibration_error(shown, true) < 0.06
+@pytest.mark.parametrize("others", [0, 2400])
+@pytest.mark.parametrize(("query_kind", "kind"), [("image", "pair"), ("text", "image")])
+def test_first_results_hold_in_galleries_of_any_size(
+    fitted, training, query_kind, kind, others
+):
+    held = measure(fitted, query_kind, kind, join(training, encode(others, 12)))
+    assert abs(held.gap) < 0.04
+    assert held.error < 0.06
 
 
-def test_curves_never_rise(fitted):
-    for curves in fitted.curves.values():
-        for curve in curves.values():
-            assert len(curve.plain) == BITS + 1
-            assert len(curve.weighted) == STEPS * BITS + 1
-            for shares in (curve.plain, curve.weighted):
-                assert np.all(np.diff(shares) <= 0)
-                assert 0 < shares[-1] <= shares[0] < 1
+def test_few_held_out_pairs_are_enough_with_the_training_pairs():
+    items = encode(150, 2)
+    found = [fit_calibration(encode(15, s), items, trained=150) for s in range(5)]
+    held = [measure(each, "image", "pair", items) for each in found]
+    assert abs(np.mean([each.gap for each in held])) < 0.1
+    assert np.mean([each.stated for each in held]) > 0.65  # a random item: about .35
+
+
+def test_unsure_outputs_and_few_words_make_results_less_probable(fitted):
+    def first(query):
+        return fitted.probabilities(query, ["pair"], [6], 600)[0]
+
+    sure, unsure = (QueryFacts("image", np.full(BITS, size)) for size in (2.0, 1.2))
+    assert first(sure) > first(unsure) + 0.05
+    many, few = (QueryFacts("text", np.ones(BITS), words) for words in (8, 1))
+    assert first(many) > first(few) + 0.05
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_probabilities_never_rise_with_the_score(fitted, score):
+    scores = np.linspace(0, BITS, 40)
+    for size in (0.001, 0.1, 1.0, 1000.0):
+        query = QueryFacts("image", np.full(BITS, size))
+        said = fitted.probabilities(query, ["text"] * 40, scores, 10**9, score)
+        assert np.all(np.diff(said) <= 0)
+        assert 0 < said[-1] < said[0] < 1
 
 
 def test_what_was_not_fitted_has_no_probability(fitted):
-    assert fitted.probabilities("text", ["pair"], [3]) == [None]
-    said = fitted.probabilities("image", ["pair", "code", "text"], [0, 0, 0])
-    assert said == [fitted.curves["image"]["pair"].plain[0], None, None]
+    known = QueryFacts("image")
+    assert fitted.probabilities(QueryFacts("code"), ["pair"], [3], 10) == [None]
+    said = fitted.probabilities(known, ["pair", "code", "text"], [0, 0, 0], 10)
+    assert [each is None for each in said] == [False, True, False]
+    assert fitted.probabilities(known, ["pair"], [0], 10, "vector") == [None]
+    assert fitted.probabilities(QueryFacts("pair"), ["pair"], [0], 10, "weighted") == [
+        None
+    ]
+    assert fitted.probabilities(known, [], [], 10) == []
 
 
-def test_the_farthest_distance_holds_all_that_are_probable(fitted):
-    for least in (0.2, 0.5, 0.8):
-        radius = fitted.farthest("image", least)
-        curves = fitted.curves["image"].values()
-        assert any(curve.plain[radius] >= least for curve in curves)
-        assert all(curve.plain[radius + 1] < least for curve in curves)
-    assert fitted.farthest("image", 1.0) == -1
-    assert fitted.farthest("text", 0.1) == -1
-    assert fitted.farthest("image", 0.0) == BITS
-
-
-def test_the_surest_is_as_sure_as_anything_can_be(fitted):
-    surest = fitted.surest("image")
-    assert fitted.farthest("image", surest + 1e-6) == -1
-    assert surest == max(
-        found
-        for kind in fitted.curves["image"]
-        for weighted in (False, True)
-        for found in fitted.probabilities("image", [kind], [0], weighted)
-    )
-    assert fitted.surest("text") == 0
+def test_farther_results_are_fetched_while_they_may_be_probable(fitted):
+    query = QueryFacts("image", np.ones(BITS))
+    kinds = ("image", "text", "pair")
+    for farthest in range(BITS):
+        said = [
+            fitted.probabilities(query, [kind] * 2, [1, farthest], 500)[1]
+            for kind in kinds
+        ]
+        may_reach = fitted.may_reach(query, 0.6, [1, 3, farthest], 500)
+        if farthest >= 3:
+            assert may_reach == (max(said) >= 0.6)
+    assert not fitted.may_reach(QueryFacts("code"), 0.1, [1], 500)
 
 
 def test_a_pair_does_not_find_itself():
-    labels = np.eye(2, dtype=np.uint8)[[0, 0, 1]]
-    outputs = {"image": np.array([[1.0] * 4, [-1.0] * 4, [1.0] * 4])}
-    found = fit_calibration(outputs, labels)
+    """All outputs are alike: what is found first is another pair, mostly wrong."""
+    labels = np.eye(6, dtype=np.uint8)[np.arange(24) % 6]
+    alike = EncodedSides({"image": np.ones((24, 4))}, np.ones(24), labels)
+    found = fit_calibration(alike)
     assert found is not None
-    # of six comparisons two are right, both at distance 4; none at distance 0
-    assert (found.curves["image"]["image"].plain < 0.5).all()
+    [said] = found.probabilities(QueryFacts("image", np.ones(4)), ["image"], [0], 24)
+    assert said == pytest.approx(3 / 23, abs=0.06)
 
 
 def test_too_few_pairs_give_no_calibration():
-    one = {"image": np.ones((1, 4))}
-    assert fit_calibration(one, np.ones((1, 2), np.uint8)) is None
-    two = {"image": np.ones((2, 4))}
-    assert fit_calibration(two, np.eye(2, dtype=np.uint8)) is None
+    assert fit_calibration(encode(MIN_PAIRS - 1, 1), encode(50, 2)) is None
+    apart = EncodedSides(
+        {"image": np.ones((20, 4))}, np.ones(20), np.eye(20, dtype=np.uint8)
+    )
+    assert fit_calibration(apart) is None
 
 
 def test_rows_taken_some_at_a_time_give_the_same(monkeypatch):
-    labels = drawn_labels(40, 1)
-    outputs = {"image": noisy_outputs(labels, 2)}
-    whole = fit_calibration(outputs, labels)
-    monkeypatch.setattr(calibration, "ROWS_AT_A_TIME", 7)
-    parts = fit_calibration(outputs, labels)
+    held_out, training = encode(40, 1), encode(60, 2)
+    whole = fit_calibration(held_out, training)
+    monkeypatch.setattr(calibration_fitting, "ROWS_AT_A_TIME", 7)
+    parts = fit_calibration(held_out, training)
     assert whole is not None and parts is not None
-    assert whole.to_json() == parts.to_json()
+    for one, other in zip(_models(whole), _models(parts), strict=True):
+        np.testing.assert_allclose(one.weights, other.weights, atol=1e-6)
 
 
-def test_of_many_pairs_some_are_drawn_the_same_each_time(monkeypatch):
-    monkeypatch.setattr(calibration, "MAX_PAIRS", 120)
-    labels = drawn_labels(400, 1)
-    outputs = {"image": noisy_outputs(labels, 2), "text": noisy_outputs(labels, 3)}
-    found = fit_calibration(outputs, labels)
-    again = fit_calibration(outputs, labels)
-    assert found is not None and again is not None
-    assert found.pairs == 120
-    assert found.to_json() == again.to_json()
-    # rows of outputs and labels stay together: near is more probable than far
-    for curves in found.curves.values():
-        for curve in curves.values():
-            assert curve.plain[0] > curve.plain[-1] + 0.2
+def _models(found):
+    return [
+        model
+        for kinds in found.models.values()
+        for scores in kinds.values()
+        for model in scores.values()
+    ]
 
 
-def test_as_many_pairs_as_may_be_are_all_taken(monkeypatch):
-    labels = drawn_labels(120, 1)
-    outputs = {"image": noisy_outputs(labels, 2)}
-    free = fit_calibration(outputs, labels)
-    monkeypatch.setattr(calibration, "MAX_PAIRS", 120)
-    bound = fit_calibration(outputs, labels)
-    assert free is not None and bound is not None
-    assert free.to_json() == bound.to_json()
+def test_the_fit_minimises_the_penalised_likelihood():
+    """The objective as plain loops: no small change of a weight lowers it."""
+    random = np.random.default_rng(0)
+    facts = random.normal(size=(60, 5)) * [3, 1, 1, 2, 1] + [9, 0, 2, 5, 6]
+    trained = (random.random(60) < 0.5).astype(float)
+    relevant = (random.normal(size=60) - 0.3 * (facts[:, 0] - 9) > 0).astype(float)
+    counts = random.random(60)
+    table = calibration_fitting._Table(facts, trained, relevant, counts)
+    model = fit_model(table)
+
+    def objective(weights):
+        total = 0.0
+        for row in range(60):
+            z = [(facts[row, i] - model.mean[i]) / model.scale[i] for i in range(5)]
+            z = [z[0], *(min(3.0, max(-3.0, each)) for each in z[1:])]
+            columns = [1.0, *z, z[0] * z[1], trained[row]]
+            odds = sum(w * c for w, c in zip(weights, columns, strict=True))
+            total += counts[row] * (math.log1p(math.exp(odds)) - relevant[row] * odds)
+        odds = weights[0]
+        total += SMOOTHING * (math.log1p(math.exp(odds)) - 0.5 * odds)
+        return total + RIDGE / 2 * sum(w * w for w in weights[1:])
+
+    least = objective(model.weights)
+    for place in range(len(model.weights)):
+        for change in (-1e-3, 1e-3):
+            moved = model.weights.copy()
+            moved[place] += change
+            assert objective(moved) > least
 
 
-def test_memory_does_not_grow_with_the_square_of_the_pairs(monkeypatch):
-    monkeypatch.setattr(calibration, "ROWS_AT_A_TIME", 16)
-    labels = drawn_labels(3000, 1)
-    outputs = {"image": noisy_outputs(labels, 2)}
-    tracemalloc.start()
-    try:
-        fit_calibration(outputs, labels)
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert most < 3000**2
-
-
-counted = st.tuples(st.integers(0, 1000), st.integers(0, 1000)).map(sorted)
-
-
-@given(st.lists(counted, min_size=1, max_size=70))
-def test_shares_of_any_counts_fall(counts):
-    relevant, total = np.array(counts).T
-    shares = falling(relevant, total)
-    assert len(shares) == len(counts)
-    assert np.all(np.diff(shares) <= 0)
-    assert shares.min() >= 0
-    assert shares.max() <= 1
-
-
-def test_rich_counts_are_left_alone_and_poor_ones_borrow():
-    total = np.array([0, 5, 10_000, 10_000, 10_000])
-    relevant = np.array([0, 0, 9_000, 5_000, 1_000])
-    shares = falling(relevant, total)
-    assert shares[2:] == pytest.approx([0.9, 0.5, 0.1], abs=1e-3)
-    assert shares[1] == pytest.approx(shares[2], abs=1e-3)
+def test_a_prediction_as_a_plain_loop():
+    random = np.random.default_rng(1)
+    weights = np.array([0.5, -1.0, 0.4, 0.3, -0.2, 0.1, 0.15, 0.6])
+    model = Model(random.normal(size=5), random.random(5) + 0.5, weights)
+    facts = np.column_stack(
+        [random.normal(size=7), np.tile(random.normal(size=4), (7, 1))]
+    )
+    said = model.predict(facts, 0.25)
+    for row in range(7):
+        z = [(facts[row, i] - model.mean[i]) / model.scale[i] for i in range(5)]
+        z = [z[0], *(min(3.0, max(-3.0, each)) for each in z[1:])]
+        slope = min(weights[1] + weights[6] * z[1], weights[1] / 2)
+        odds = weights[0] + slope * z[0] + weights[7] * 0.25
+        odds += sum(weights[i + 1] * z[i] for i in range(1, 5))
+        assert said[row] == pytest.approx(1 / (1 + math.exp(-odds)))
 
 
 def test_it_returns_from_json(fitted):
@@ -196,15 +232,23 @@ def test_it_returns_from_json(fitted):
     assert again.to_json() == fitted.to_json()
 
 
+def test_unknown_facts_count_as_the_mean(fitted):
+    model = fitted.models["text"]["pair"]["plain"]
+    mean = QueryFacts("text", np.full(BITS, np.exp(model.mean[1])))
+    unknown = fitted.probabilities(QueryFacts("text"), ["pair"], [4], 600)
+    assert unknown == pytest.approx(fitted.probabilities(mean, ["pair"], [4], 600))
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
         (lambda d: d.update(bits=0), "whole number of 1"),
-        (lambda d: d["curves"].update(sound={}), "has 'sound'"),
-        (lambda d: d["curves"]["image"]["pair"].pop("plain"), "no 'plain'"),
-        (lambda d: d["curves"]["image"]["pair"]["plain"].pop(), "25 numbers"),
-        (lambda d: d["curves"]["image"]["pair"]["plain"].reverse(), "never rise"),
-        (lambda d: d["curves"]["image"]["pair"]["plain"].append("x"), "numbers"),
+        (lambda d: d["models"].update(sound={}), "has 'sound'"),
+        (lambda d: d["models"]["image"]["pair"]["plain"].pop("mean"), "no 'mean'"),
+        (lambda d: d["models"]["image"]["pair"]["plain"]["scale"].pop(), "5 numbers"),
+        (lambda d: _set(d, "scale", 0, 0), "scale must be positive"),
+        (lambda d: _set(d, "weights", 1, 0.1), "0 or less"),
+        (lambda d: _set(d, "weights", 0, "x"), "numbers"),
     ],
 )
 def test_what_was_changed_is_named(fitted, change, complaint):
@@ -212,3 +256,7 @@ def test_what_was_changed_is_named(fitted, change, complaint):
     change(document)
     with pytest.raises(DataError, match=complaint):
         Calibration.from_json(document)
+
+
+def _set(document, name, place, value):
+    document["models"]["image"]["pair"]["plain"][name][place] = value

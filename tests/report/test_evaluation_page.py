@@ -9,6 +9,7 @@ import pytest
 
 from fdch.data.duplicates import QueryDuplicates
 from fdch.errors import DamagedRun, MissingExtra, RunError
+from fdch.evaluation.reliability import measure_reliability
 from fdch.report.evaluation_page import (
     changed_settings,
     describe_training,
@@ -93,6 +94,19 @@ def test_every_score_is_there(page, evaluation):
     assert "Own partner" in shown
     assert f"chance {evaluation.scores.chance:.3f}" in shown
     assert str(evaluation.scores.protocol) in shown
+
+
+def test_probabilities_are_shown_where_there_are_any(page, run, evaluation, tmp_path):
+    assert "Probabilities" not in "".join(read(page).text)
+    held = measure_reliability([0.93, 0.71], [1, 0])
+    reliability = {"modality": {"text_to_image": held}}
+    write_report(
+        tmp_path / "page.html", run, replace(evaluation, reliability=reliability)
+    )
+    shown = "".join(read(tmp_path / "page.html").text)
+    for figure in ("0.820", "0.500", "0.320", "0.390"):
+        assert figure in shown
+    assert "stated probability" in shown
 
 
 def test_health_training_and_counts_are_there(page, run):

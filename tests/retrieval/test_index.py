@@ -121,7 +121,7 @@ def test_a_calibration_may_be_given(method, pairs, tmp_path):
             Searcher(index).by_id("pair 0", min_probability=1, where="prize=3")
         kept = index.run.calibration
         assert kept is not None
-        assert set(kept.curves) == {"image", "text"}
+        assert set(kept.models) == {"image", "text"}
 
 
 def test_an_index_without_its_model_is_not_left_behind(method, tmp_path, monkeypatch):

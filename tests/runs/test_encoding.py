@@ -13,7 +13,13 @@ from fdch.methods.fdch import FDCH
 from fdch.methods.scm_seq import SCMSeq
 from fdch.progress import Update
 from fdch.retrieval.adding import encode_gallery, gallery_kinds
-from fdch.runs.encoding import encode_in_parts, encode_pairs, lacks_known_words
+from fdch.runs.encoding import (
+    calibrate,
+    encode_in_parts,
+    encode_pairs,
+    encode_sides,
+    lacks_known_words,
+)
 from fdch.runs.engines import LocalEngine
 from fdch.training.context import PLAIN
 from fdch.training.inputs import Inputs
@@ -164,3 +170,22 @@ def test_static_features_read_unknown_words_too(scenes):
     texts = Sentences(["zebra", None, scenes.texts.values[0], "?!"])
     some = replace(scenes[:4], texts=texts)
     assert lacks_known_words(method, some).tolist() == [False, False, False, True]
+
+
+def test_a_method_is_calibrated_on_whole_and_on_shortened_texts(fitted, scenes):
+    found = calibrate(fitted, scenes[:20], scenes[20:])
+    assert found is not None
+    assert (found.pairs, found.trained) == (20, 60)
+    words = encode_sides(fitted, scenes[:20]).words
+    mean = found.models["text"]["pair"]["plain"].mean[2]
+    assert mean < np.log1p(words).mean() - 0.1  # half of the texts have fewer words
+    assert found.models["image"]["pair"]["plain"].mean[2] == 0
+    assert calibrate(fitted, scenes[:9], scenes[20:]) is None
+
+
+def test_pairs_without_labels_do_not_calibrate(fitted, scenes):
+    none = scenes.labels.copy()
+    none[12:] = 0
+    found = calibrate(fitted, replace(scenes, labels=none))
+    assert found is not None
+    assert found.pairs == 12

@@ -40,9 +40,14 @@ def test_a_run_is_trained_saved_and_scored(task):
     assert run.method.trained_on == 108
     assert run.calibration is not None
     assert run.calibration.pairs == 12
-    assert set(run.calibration.curves) == {"image", "text", "pair"}
+    assert run.calibration.trained == 108
+    assert set(run.calibration.models) == {"image", "text", "pair"}
     found = evaluate_run(run)
     assert (len(found.query), len(found.database)) == (24, 216)
+    for gallery in ("modality", "unified"):
+        for held in found.reliability[gallery].values():
+            assert abs(held.gap) < 0.3
+            assert sum(results for *_, results in held.curve) == 24 * 10
     for gallery in ("modality", "unified"):
         for part in found.scores.scores[gallery].values():
             assert part.map > part.chance + 0.1

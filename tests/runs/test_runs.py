@@ -356,7 +356,9 @@ def test_a_calibration_is_saved_and_checked(fitted, pairs, tmp_path):
         open_run(folder)
 
 
-@pytest.mark.parametrize("wrong", ["[]", "{", '{"bits": 3, "pairs": 5, "curves": {}}'])
+@pytest.mark.parametrize(
+    "wrong", ["[]", "{", '{"bits": 3, "pairs": 5, "trained": 9, "models": {}}']
+)
 def test_an_unfit_calibration_is_refused(fitted, pairs, tmp_path, wrong):
     folder = tmp_path / "run"
     saved = save_run(folder, "fdch", fitted, None, {}, calibrate(fitted, pairs))
@@ -365,6 +367,16 @@ def test_an_unfit_calibration_is_refused(fitted, pairs, tmp_path, wrong):
     rewrite(saved, files=description(saved)["files"] | sums)
     with pytest.raises(DamagedRun, match="not a run's calibration"):
         open_run(folder)
+
+
+def test_a_calibration_of_before_gives_no_probabilities(fitted, pairs, tmp_path):
+    folder = tmp_path / "run"
+    saved = save_run(folder, "fdch", fitted, None, {}, calibrate(fitted, pairs))
+    before = {"bits": 16, "pairs": 5, "curves": {}}
+    (folder / CALIBRATION).write_text(json.dumps(before))
+    sums = {CALIBRATION: checksum(folder / CALIBRATION)}
+    rewrite(saved, files=description(saved)["files"] | sums)
+    assert open_run(folder).calibration is None
 
 
 def test_the_model_of_an_index_is_a_run_without_its_split(fitted, pairs, tmp_path):

@@ -6,6 +6,7 @@ the other such pairs.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +16,10 @@ from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError
 from fdch.evaluation import Histograms, chance
-from fdch.evaluation.calibration import Calibration, calibration_error
+from fdch.evaluation.calibration import Calibration, QueryFacts
+from fdch.evaluation.reliability import measure_reliability
 from fdch.retrieval.params import SearchParams
-from fdch.runs.encoding import real_outputs
+from fdch.runs.encoding import encode_sides, real_outputs
 from fdch.runs.method_scores import read_own_pairs, training_facts
 from fdch.runs.run import Run
 from fdch.training.context import PLAIN, Context
@@ -34,6 +36,7 @@ class _Query(NamedTuple):
     distances: NDArray[np.uint16]  # (gallery,)
     weighted: NDArray[np.float32]  # (gallery,)
     relevant: NDArray[np.bool_]  # (gallery,)
+    facts: QueryFacts
 
     def order(self, k: int, rerank: bool) -> NDArray[np.intp]:
         """Order as the search does."""
@@ -58,7 +61,7 @@ def search_quality(
     unseen = np.random.default_rng(seed).permutation(_unseen(run, pairs))
     number = min(queries, len(unseen) // 4)
     query, gallery = pairs[np.sort(unseen[:number])], pairs[np.sort(unseen[number:])]
-    outputs = real_outputs(run.method, query, context)
+    encoded = encode_sides(run.method, query, context)
     codes = {
         kind: binarize(values)
         for kind, values in real_outputs(run.method, gallery, context).items()
@@ -67,11 +70,14 @@ def search_quality(
     turns = {}
     for side, kind in TURNS:
         if kind in codes:
-            plain = hamming_distances(binarize(outputs[side]), codes[kind])
-            weighted = weighted_distances(outputs[side], codes[kind])
-            each = [*map(_Query, plain, weighted, relevant)]
+            outputs = encoded.outputs[side]
+            plain = hamming_distances(binarize(outputs), codes[kind])
+            weighted = weighted_distances(outputs, codes[kind])
+            words = encoded.words.tolist() if side == "text" else [None] * len(query)
+            facts = map(partial(QueryFacts, side), outputs, words)
+            each = [*map(_Query, plain, weighted, relevant, facts)]
             turns[f"{side}_to_{kind}"] = {
-                name: _figures(each, rerank, run.calibration, side, kind)
+                name: _figures(each, rerank, run.calibration, kind)
                 for name, rerank in (("plain", False), ("reranked", True))
             }
     return {
@@ -118,7 +124,6 @@ def _figures(
     queries: Sequence[_Query],
     rerank: bool,
     calibration: Calibration | None,
-    side: str,
     kind: str,
 ) -> dict[str, float | None]:
     precisions, averages = [], []
@@ -130,15 +135,20 @@ def _figures(
         averages.append(_average(query.relevant[query.order(LONG, rerank)]))
         if calibration is not None:
             measured = (query.weighted if rerank else query.distances)[first]
-            kinds = [kind] * len(first)
-            said += calibration.probabilities(side, kinds, measured, rerank)
+            kinds, items = [kind] * len(first), len(query.relevant)
+            score = "weighted" if rerank else "plain"
+            said += calibration.probabilities(
+                query.facts, kinds, measured, items, score
+            )
             true += query.relevant[first].tolist()
-    sure = np.array(said, float) if said and None not in said else None
+    held = None
+    if said and None not in said:
+        held = measure_reliability(np.array(said, float), true)
     return {
         f"precision_at_{TOP}": float(np.mean(precisions)),
         f"map_at_{LONG}": float(np.mean(averages)),
-        "said": None if sure is None else float(np.mean(sure)),
-        "calibration_error": None if sure is None else calibration_error(sure, true),
+        "said": None if held is None else held.stated,
+        "calibration_error": None if held is None else held.error,
     }
 
 

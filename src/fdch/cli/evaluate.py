@@ -72,6 +72,7 @@ def command(
         say_json(document)
     else:
         _say_scores(document, found.scores)
+        say_probabilities(document["calibration"])
     if report is not None:
         from fdch.report.evaluation_page import write_report
 
@@ -92,6 +93,10 @@ def describe(run: "Run", found: "Evaluation") -> dict[str, Any]:
             for name, pairs in sets.items()
         },
         "duplicates": {side: part.to_json() for side, part in found.duplicates.items()},
+        "calibration": {
+            gallery: {name: part.to_json() for name, part in directions.items()}
+            for gallery, directions in found.reliability.items()
+        },
     }
 
 
@@ -143,3 +148,20 @@ def _say_scores(document: dict[str, Any], scores: "Scores") -> None:
     )
     say()
     say(lay_out((*header, "correlation", "bit entropy", "constant bits"), rows))
+
+
+def say_probabilities(calibration: dict[str, Any]) -> None:
+    """Print the probabilities of the first ten results beside the truth."""
+    rows = [
+        (
+            gallery,
+            direction.replace("_to_", " → "),
+            *(part[name] for name in ("stated", "true", "gap", "calibration_error")),
+        )
+        for gallery, directions in calibration.items()
+        for direction, part in directions.items()
+    ]
+    if rows:
+        header = ("first ten", "", "stated", "true", "gap", "calibration error")
+        say()
+        say(lay_out(header, rows, ("stated: mean probability; true: share relevant",)))

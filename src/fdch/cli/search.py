@@ -9,7 +9,6 @@ from fdch.cli.shared import options
 from fdch.cli.shared.output import count, lay_out, note, plain, say, say_json
 
 if TYPE_CHECKING:
-    from fdch.evaluation.calibration import Calibration
     from fdch.retrieval.params import QueryKind
     from fdch.retrieval.results import Results
 
@@ -77,7 +76,6 @@ def command(
     with Index.open(index, context=Context(device=device)) as opened:
         searcher = Searcher(opened, open_encoder(opened, encoder))
         [found] = searcher.search(kinds[0], [queries[kinds[0]]], params)
-        calibration = searcher.calibration
     if as_json:
         say_json(found.to_json())
         return
@@ -90,18 +88,8 @@ def command(
         return
     say("nothing fits")
     note(f"searched {took}")
-    if params.min_probability is not None and calibration:
-        kind = "pair" if kinds[0] == "id" else kinds[0]
-        note(_advise_less(calibration, kind, params.min_probability))
-
-
-def _advise_less(calibration: "Calibration", kind: str, least: float) -> str:
-    """Say what to request where no result was probable enough."""
-    surest = calibration.surest(kind)
-    reason = "no result is so probable"
-    if surest < least:
-        reason = f"no result of this model is ever more probable than {surest:.2f}"
-    return f"{reason}; give a lower --min-probability, or train with more pairs"
+    if params.min_probability is not None:
+        note("no result is so probable; give a lower --min-probability")
 
 
 def table(found: "Results") -> str:

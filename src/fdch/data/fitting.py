@@ -58,6 +58,13 @@ def split_static(
     return texts[:, :words], texts[:, words:].toarray().astype(np.float32, copy=False)
 
 
+def count_words(texts: csr_array, static_width: int) -> NDArray[np.int64]:
+    """Count the known words of each row of what `fitting_vectors` gives."""
+    words = csr_array(texts[:, : texts.shape[1] - static_width])
+    words.eliminate_zeros()
+    return np.diff(words.indptr).astype(np.int64)
+
+
 def _require_width(what: str, found: int, expected: int) -> None:
     if found != expected:
         raise DataError(

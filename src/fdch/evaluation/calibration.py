@@ -1,251 +1,200 @@
-"""How probable it is that a result is relevant, by its distance from the query.
+"""How probable it is that a result is relevant: that it shares a label with the query.
 
-One curve for each kind of query and each kind of code found. They are learned from
-held-out pairs that are queries for one another: at each distance we count how many of
-those found share a label with the query; the shares are made to fall with distance.
+Each kind of query, of item and of score has a small logistic model. It takes the
+result's score and facts of the query: how large its outputs are, how many of its
+words are known, how near its nearest item is and how many items are searched.
+`calibration_fitting.py` fits the models.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fdch.codes import Codes, binarize, hamming_distances, weighted_distances
+from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.errors import DataError
 from fdch.evaluation.fields import Fields
 
+Values = NDArray[np.float64]
+Distances = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+
 SIDES = ("image", "text", "pair")
-STEPS = 4  # of a weighted distance, to the bit
+# what results are ordered by, lower is nearer: from the real outputs of queries and
+# of items to distances, (queries, items)
+SCORES: Mapping[str, Distances] = {
+    "plain": lambda queries, items: hamming_distances(
+        binarize(queries), binarize(items)
+    ),
+    "weighted": lambda queries, items: weighted_distances(queries, binarize(items)),
+}
+FACTS = ("score", "confidence", "words", "nearest", "size")
+WEIGHTS = ("intercept", *FACTS, "score x confidence", "trained")
 DECIMALS = 6
-MIN_COMPARISONS = 200  # comparisons that a point of a curve rests on
-# a user sees a few results of each query: queries amid a crowd of equal codes must
-# not drown the others
-MAX_PER_DISTANCE = 3
-# all are compared with all; more of them would hardly move a curve
-MAX_PAIRS = 5000
-ROWS_AT_A_TIME = 512
-
-Share = NDArray[np.float64]
+MAX_TRAINED = 0.5  # share of results that are taken to be training pairs
+FARTHEST = 3.0  # standard deviations from the mean, beyond which a fact is cut
 
 
-class Curve(NamedTuple):
-    """Probabilities that never rise with the distance."""
+@dataclass(frozen=True)
+class QueryFacts:
+    """What is known of a query before its results are."""
 
-    plain: Share  # at each Hamming distance, (bits + 1,)
-    weighted: Share  # at each step of a weighted distance, (STEPS * bits + 1,)
+    kind: str  # what its code was made of
+    outputs: NDArray[Any] | None = None  # (bits,); None where only its code is known
+    words: int | None = None  # known words of a text
+
+    def values(self) -> list[float]:
+        """Give confidence and words as the models take them, NaN where unknown."""
+        confidence = words = np.nan
+        if self.outputs is not None:
+            confidence = float(confidences(np.atleast_2d(self.outputs))[0])
+        if self.words is not None:
+            words = float(np.log1p(self.words))
+        return [confidence, words]
+
+
+class Model(NamedTuple):
+    """Means and standard deviations of FACTS, and a weight for each of WEIGHTS."""
+
+    mean: Values
+    scale: Values
+    weights: Values
+
+    def columns(self, facts: Values, trained: ArrayLike) -> Values:
+        """Give what the weights multiply, for rows of FACTS; unknown ones are 0."""
+        known = np.nan_to_num((facts - self.mean) / self.scale)
+        known[:, 1:] = np.clip(known[:, 1:], -FARTHEST, FARTHEST)
+        ones, share = np.ones(len(facts)), np.broadcast_to(trained, len(facts))
+        return np.column_stack([ones, known, known[:, 0] * known[:, 1], share])
+
+    def predict(self, facts: Values, trained: float) -> Values:
+        """Give the probabilities of one query's results, which fall with the score."""
+        columns = self.columns(facts, trained)
+        weights = self.weights.copy()
+        slope = weights[1] + weights[-2] * columns[0, 2]
+        # no query makes the score mean less than half of what it does on average
+        weights[1], weights[-2] = min(slope, weights[1] / 2), 0.0
+        return sigmoid(columns @ weights)
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What a distance means, for codes of one model."""
+    """What a score means, for codes of one model."""
 
     bits: int
     pairs: int  # held-out pairs that it was fitted on
-    # by what the query's code, then by what the code found was made of
-    curves: Mapping[str, Mapping[str, Curve]]
+    trained: int  # pairs that the codes were trained on
+    # by what the query's code and what the item's was made of, and the score's name
+    models: Mapping[str, Mapping[str, Mapping[str, Model]]]
 
     def probabilities(
         self,
-        query_kind: str,
+        query: QueryFacts,
         kinds: Sequence[str],
-        distances: ArrayLike,
-        weighted: bool = False,
+        scores: ArrayLike,
+        items: int,
+        score: str = "plain",
     ) -> list[float | None]:
-        """Give the probability of each result; None where nothing is known.
+        """Give the probability of each result of a query; None where none is known.
 
-        `query_kind` and `kinds` say what the codes were made of.
+        Args:
+            query: What is known of the query.
+            kinds: What the codes of the results were made of.
+            scores: Their distances, the nearest item's among them.
+            items: How many items were searched.
+            score: Which distances these are, of SCORES.
         """
-        curves = self.curves.get(query_kind, {})
-        places = _places(np.asarray(distances), self.bits, weighted).tolist()
-        return [
-            float(curves[kind][weighted][place]) if kind in curves else None
-            for kind, place in zip(kinds, places, strict=True)
-        ]
+        measured = np.asarray(scores, np.float64)
+        found: list[float | None] = [None] * len(kinds)
+        if not found:
+            return found
+        facts = np.empty((len(found), len(FACTS)))
+        facts[:, 0] = measured
+        facts[:, 1:] = *query.values(), measured.min(), np.log(max(items, 1))
+        # trained items are nearer than others: results hold more of them than the
+        # gallery does; one without any must not be overrated much
+        share = min(MAX_TRAINED, math.sqrt(self.trained / max(items, 1)))
+        for kind, models in self.models.get(query.kind, {}).items():
+            places = [place for place, each in enumerate(kinds) if each == kind]
+            if places and score in models:
+                said = models[score].predict(facts[places], share)
+                for place, value in zip(places, said.tolist(), strict=True):
+                    found[place] = round(value, DECIMALS)
+        return found
 
-    def farthest(self, query_kind: str, least: float) -> int:
-        """Give the largest distance at which any result may be so probable, or -1."""
-        curves = self.curves.get(query_kind, {}).values()
-        return max((int((c.plain >= least).sum()) - 1 for c in curves), default=-1)
-
-    def surest(self, query_kind: str) -> float:
-        """Give the largest probability that any result may have."""
-        curves = self.curves.get(query_kind, {}).values()
-        return max((float(max(c.plain[0], c.weighted[0])) for c in curves), default=0.0)
+    def may_reach(
+        self, query: QueryFacts, least: float, scores: ArrayLike, items: int
+    ) -> bool:
+        """Tell whether a result beyond the farthest of these may be so probable."""
+        ends = np.min(scores), np.max(scores)
+        said = [self.probabilities(query, [kind] * 2, ends, items)[1] for kind in SIDES]
+        return any(each is not None and each >= least for each in said)
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values."""
-        curves = {
+        models = {
             query_kind: {
-                kind: {name: part.tolist() for name, part in curve._asdict().items()}
-                for kind, curve in found.items()
+                kind: {
+                    score: {
+                        name: part.tolist() for name, part in model._asdict().items()
+                    }
+                    for score, model in scores.items()
+                }
+                for kind, scores in found.items()
             }
-            for query_kind, found in self.curves.items()
+            for query_kind, found in self.models.items()
         }
-        return {"bits": self.bits, "pairs": self.pairs, "curves": curves}
+        return {**vars(self), "models": models}
 
     @classmethod
     def from_json(cls, document: object) -> "Calibration":
         """Read what `to_json` wrote; wrong values are named."""
         given = Fields(document, "calibration")
-        bits = given.whole("bits", 1)
-        curves = {
+        models = {
             query_kind: {
-                kind: _read_curve(each, bits) for kind, each in inner.members()
+                kind: {score: _read_model(each) for score, each in scores.members()}
+                for kind, scores in inner.members()
             }
-            for query_kind, inner in given.inner("curves").members()
+            for query_kind, inner in given.inner("models").members()
         }
-        names = {
-            name
-            for query_kind, inner in curves.items()
-            for name in (query_kind, *inner)
-        }
-        if strange := names - set(SIDES):
+        names = {*models, *(kind for each in models.values() for kind in each)}
+        if strange := names - {*SIDES}:
             raise DataError(
-                f"calibration.curves has '{min(strange)}'; known are "
+                f"calibration.models has '{min(strange)}'; known are "
                 f"{', '.join(SIDES)}."
             )
-        return cls(bits, given.whole("pairs"), curves)
+        pairs, trained = given.whole("pairs"), given.whole("trained")
+        return cls(given.whole("bits", 1), pairs, trained, models)
 
 
-def _read_curve(given: Fields, bits: int) -> Curve:
-    curve = Curve(*(np.array(given.numbers(name)) for name in Curve._fields))
-    for name, size in (("plain", bits + 1), ("weighted", STEPS * bits + 1)):
-        values = getattr(curve, name)
-        if len(values) != size or np.any(np.diff(values) > 0):
-            raise DataError(
-                f"{given.place}.{name} must be {size} numbers that never rise."
-            )
-    return curve
+def _read_model(given: Fields) -> Model:
+    sizes = (len(FACTS), len(FACTS), len(WEIGHTS))
+    parts = []
+    for name, size in zip(Model._fields, sizes, strict=True):
+        parts.append(np.array(given.numbers(name, -1e9, 1e9)))
+        if len(parts[-1]) != size:
+            raise DataError(f"{given.place}.{name} must be {size} numbers.")
+    model = Model(*parts)
+    if (model.scale <= 0).any() or model.weights[1] > 0:
+        raise DataError(
+            f"{given.place}: scale must be positive, and the weight of the score 0 or "
+            "less."
+        )
+    return model
 
 
-def calibration_error(probabilities: ArrayLike, relevant: ArrayLike) -> float:
-    """Give the expected calibration error over ten bins of equal width.
+def confidences(outputs: NDArray[Any]) -> Values:
+    """Give how large the outputs of each query are, as a logarithm, (queries,).
 
-    >>> calibration_error([0.9, 0.9, 0.1], [1, 1, 0])
-    0.1
+    >>> confidences(np.array([[1.0, -1.0]])).tolist()
+    [0.0]
     """
-    said, true = np.asarray(probabilities, np.float64), np.asarray(relevant, np.float64)
-    bins = np.minimum((said * 10).astype(np.int64), 9)
-    gaps = np.bincount(bins, said - true, minlength=10)
-    return round(float(np.abs(gaps).sum() / max(said.size, 1)), DECIMALS)
+    sizes = np.abs(outputs).mean(axis=1, dtype=np.float64)
+    return np.asarray(np.log(np.maximum(sizes, 1e-6)))
 
 
-def _places(distances: NDArray[Any], bits: int, weighted: bool) -> NDArray[np.int64]:
-    """Give the points of a curve at which distances lie."""
-    if not weighted:
-        return distances.astype(np.int64)
-    steps = np.rint(distances * STEPS).astype(np.int64)
-    return np.clip(steps, 0, STEPS * bits)
-
-
-def fit_calibration(
-    outputs: Mapping[str, NDArray[Any]], labels: NDArray[Any]
-) -> Calibration | None:
-    """Search held-out pairs with one another, each without itself.
-
-    Of very many pairs some are drawn; `Calibration.pairs` says how many.
-
-    Args:
-        outputs: Real outputs of the same pairs in the same rows, (pairs, bits), by
-            what they were made of: "image", "text" and, where there are unified
-            codes, "pair".
-        labels: 0/1, (pairs, classes).
-
-    Returns:
-        None where there are fewer than two pairs, or none that share a label.
-    """
-    if len(labels) > MAX_PAIRS:
-        random = np.random.default_rng(0)
-        rows = np.sort(random.choice(len(labels), MAX_PAIRS, replace=False))
-        labels = labels[rows]
-        outputs = {kind: values[rows] for kind, values in outputs.items()}
-    known = labels.astype(np.float32)
-    if not (np.count_nonzero(known, axis=0) > 1).any():
-        return None
-    codes = {kind: binarize(values) for kind, values in outputs.items()}
-    curves = {
-        query_kind: {
-            kind: _fit_curve(values, codes[query_kind], codes[kind], known)
-            for kind in codes
-        }
-        for query_kind, values in outputs.items()
-    }
-    return Calibration(next(iter(codes.values())).bits, len(known), curves)
-
-
-def falling(relevant: NDArray[Any], total: NDArray[Any]) -> Share:
-    """Turn counts by distance into shares that never rise with the distance.
-
-    A distance with few counts borrows those of its neighbours, both ways, until
-    there are enough. What still rises is pooled (pool adjacent violators).
-
-    >>> falling(np.array([900, 500, 600, 0]), np.array([1000] * 4)).round(2).tolist()
-    [0.9, 0.55, 0.55, 0.0]
-    """
-    hits, counts = _borrow(relevant, total)
-    pools: list[list[float]] = []
-    # half a hit and half a miss more: never quite 0 or 1
-    for hit, count in zip((hits + 0.5).tolist(), (counts + 1.0).tolist(), strict=True):
-        pools.append([hit, count, 1])
-        while len(pools) > 1 and pools[-1][0] * pools[-2][1] > (
-            pools[-2][0] * pools[-1][1]
-        ):
-            last = pools.pop()
-            pools[-1] = [a + b for a, b in zip(pools[-1], last, strict=True)]
-    shares = [hit / count for hit, count, _ in pools]
-    return np.round(np.repeat(shares, [int(width) for *_, width in pools]), DECIMALS)
-
-
-def _fit_curve(
-    outputs: NDArray[Any], queries: Codes, gallery: Codes, labels: NDArray[np.float32]
-) -> Curve:
-    bits = queries.bits
-    plain, weighted = np.zeros((2, bits + 1)), np.zeros((2, STEPS * bits + 1))
-    for start in range(0, len(queries), ROWS_AT_A_TIME):
-        rows = slice(start, start + ROWS_AT_A_TIME)
-        relevant = labels[rows] @ labels.T > 0
-        others = np.ones_like(relevant)
-        others[np.arange(len(others)), np.arange(len(others)) + start] = False
-        relevant &= others
-        for counts, distances, most in (
-            (plain, hamming_distances(queries[rows], gallery), MAX_PER_DISTANCE),
-            (weighted, weighted_distances(outputs[rows], gallery), 1),
-        ):
-            places = _places(distances, bits, counts is weighted)
-            counts += _counts(places, relevant, others, counts.shape[1], most)
-    return Curve(falling(*plain), falling(*weighted))
-
-
-def _counts(
-    places: NDArray[np.int64],
-    relevant: NDArray[np.bool_],
-    others: NDArray[np.bool_],
-    size: int,
-    most: int,
-) -> Share:
-    """Count the relevant and all by distance, no query for more than `most` there."""
-    shape = len(places), size
-    flat = places + size * np.arange(len(places))[:, None]
-    total, hits = (
-        np.bincount(flat[chosen], minlength=shape[0] * size).reshape(shape)
-        for chosen in (others, relevant)
-    )
-    weights = np.minimum(total, most) / np.maximum(total, 1)
-    return np.stack([(hits * weights).sum(axis=0), (total * weights).sum(axis=0)])
-
-
-def _borrow(relevant: NDArray[Any], total: NDArray[Any]) -> tuple[Share, Share]:
-    """Widen each distance's window by one on both sides until it holds enough."""
-    size = len(total)
-    hits = np.concatenate([[0], np.cumsum(relevant)])
-    counts = np.concatenate([[0], np.cumsum(total)])
-    low, high = np.arange(size), np.arange(1, size + 1)
-    for _ in range(size):
-        poor = counts[high] - counts[low] < MIN_COMPARISONS
-        if not poor.any():
-            break
-        low = np.where(poor, np.maximum(low - 1, 0), low)
-        high = np.where(poor, np.minimum(high + 1, size), high)
-    return hits[high] - hits[low], counts[high] - counts[low]
+def sigmoid(values: Values) -> Values:
+    """Turn log odds into probabilities; large ones are cut, so that none is 0 or 1."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(values, -13, 13))))

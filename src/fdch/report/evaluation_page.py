@@ -10,7 +10,12 @@ from fdch.data.pictures.images import Pictures
 from fdch.errors import DamagedRun
 from fdch.evaluation import DIRECTIONS
 from fdch.report.cards import draw_examples, show_pair
-from fdch.report.plots import balance_plot, lookup_plot, precision_plot
+from fdch.report.plots import (
+    balance_plot,
+    lookup_plot,
+    precision_plot,
+    reliability_plot,
+)
 from fdch.report.render import write_page
 from fdch.runs.encoding import lacks_known_words
 from fdch.runs.method_scores import Evaluation
@@ -33,6 +38,7 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
         facts=describe_training(run),
         scores=scores,
         duplicates=evaluation.duplicates,
+        reliability=evaluation.reliability,
         directions=DIRECTIONS,
         changed=dict(changed_settings(run)),
         gallery=gallery,
@@ -46,6 +52,7 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
             "lookup": lookup_plot(scores),
             "precision": precision_plot(scores),
             "balance": balance_plot(scores.health),
+            "reliability": reliability_plot(evaluation.reliability),
         },
         version=__version__,
     )

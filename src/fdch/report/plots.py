@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fdch.errors import MissingExtra
 from fdch.evaluation import DIRECTIONS, CodeHealth, Scores
 from fdch.evaluation.measures import flatten
+from fdch.evaluation.reliability import Reliability
 from fdch.evaluation.tables import mean_known
 
 if TYPE_CHECKING:
@@ -84,6 +85,22 @@ def precision_plot(scores: Scores) -> str:
     return page_svg(
         "precision", "Precision among the first k answers", (5.0, 3.6), draw
     )
+
+
+def reliability_plot(reliability: Mapping[str, Mapping[str, Reliability]]) -> str:
+    """Draw the share of relevant results over the stated probability."""
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.add_subplot()
+        axes.plot((0, 1), (0, 1), color=INK, linewidth=1, linestyle=":", label="exact")
+        for gallery, direction, part in flatten(reliability):
+            _line(axes, [point[:2] for point in part.curve], gallery, direction)
+        axes.set(xlabel="stated probability", ylabel="share relevant")
+        axes.set(xlim=(0, 1.02), ylim=(0, 1.02))
+        axes.legend(loc="upper left", fontsize=9)
+
+    label = "Share of relevant results over their stated probability"
+    return page_svg("reliability", label, (5.0, 3.6), draw)
 
 
 def balance_plot(health: Mapping[str, CodeHealth]) -> str:

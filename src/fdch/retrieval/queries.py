@@ -11,9 +11,11 @@ from scipy import sparse
 
 from fdch.codes import Codes, binarize
 from fdch.data.conversion import as_images
+from fdch.data.fitting import count_words
 from fdch.data.pictures.images import Images
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
 from fdch.errors import DataError, UnknownWords
+from fdch.evaluation.calibration import QueryFacts
 from fdch.export.model import ExportedModel
 from fdch.methods._base import PICTURES_AT_A_TIME, HashMethod
 from fdch.training.context import PLAIN, Context
@@ -34,6 +36,7 @@ class Queries:
         codes: One to each.
         outputs: The real outputs whose signs the codes are, where they are known.
         without: For each, the id to leave out of its results.
+        words: How many known words each has, for texts.
     """
 
     descriptions: Sequence[Mapping[str, Any]]
@@ -41,6 +44,13 @@ class Queries:
     codes: Codes
     outputs: NDArray[np.float32] | None = None
     without: Sequence[str] | None = None
+    words: NDArray[np.int64] | None = None
+
+    def facts(self, row: int) -> QueryFacts:
+        """Give what the probability of a query's results depends on."""
+        outputs = None if self.outputs is None else self.outputs[row]
+        words = None if self.words is None else int(self.words[row])
+        return QueryFacts(self.kinds[row], outputs, words)
 
 
 def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
@@ -58,7 +68,13 @@ def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
         if vocabulary is not None and isinstance(text, str):
             descriptions[-1]["unknown_words"] = vocabulary.unknown(text)
     outputs = encoder.text_outputs(vectors)
-    return Queries(descriptions, ["text"] * len(texts), binarize(outputs), outputs)
+    return Queries(
+        descriptions,
+        ["text"] * len(texts),
+        binarize(outputs),
+        outputs,
+        words=count_words(vectors, encoder.inputs.static_width),
+    )
 
 
 def encode_image_queries(

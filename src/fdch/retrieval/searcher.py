@@ -131,9 +131,8 @@ class _Ranking:
     ) -> None:
         self.store, self.calibration = store, calibration
         self.queries, self.params = queries, params
-        self.radius = params.radius
         if params.min_probability is not None:
-            self.radius = self._probable_radius(params.min_probability)
+            self._require_probabilities()
 
     def results(self) -> list[Results]:
         limit = self.params.candidates
@@ -144,16 +143,12 @@ class _Ranking:
 
     def _find(self, codes: Codes, limit: int | None) -> list[Answer]:
         """Find the nearest items, with what is known of them."""
-        where = self.params.conditions
-        if self.radius is None:
+        where, radius = self.params.conditions, self.params.radius
+        if radius is None:
             assert limit is not None
             answers = self.store.nearest(codes, limit, where)
-        elif self.radius < 0:  # nothing is probable enough
-            self.store.nearest(codes[:0], 1, where)  # refuses unknown columns
-            nothing = Answer((), np.zeros(0, np.uint16), codes[:0], 0, ())
-            answers = [nothing] * len(codes)
         else:
-            answers = self.store.within(codes, self.radius, where, limit)
+            answers = self.store.within(codes, radius, where, limit)
         if any(answer.items is None for answer in answers):
             ids = list(dict.fromkeys(name for each in answers for name in each.ids))
             items = dict(zip(ids, self.store.items(ids), strict=True))
@@ -164,16 +159,15 @@ class _Ranking:
         return answers
 
     def _rank(self, row: int, answer: Answer, limit: int | None) -> Results:
-        k, is_cut = self.params.k, self.params.min_probability is not None
+        k = self.params.k
         ranked = self._order(row, answer)
         # of results at one distance, those of one kind may be less probable than the
         # others: they are left out, and farther ones take their place
         while (
             limit is not None
-            and is_cut
-            and not self.params.rerank
             and len(ranked) < (k or 0)
             and limit <= len(answer.ids) < MAX_CANDIDATES
+            and self._may_reach(row, answer)
         ):
             limit *= GROWTH
             [answer] = self._find(self.queries.codes[[row]], limit)
@@ -200,7 +194,11 @@ class _Ranking:
         if self.calibration is not None:
             kinds = [item.kind for item in items]
             probabilities = self.calibration.probabilities(
-                self.queries.kinds[row], kinds, distances, rerank
+                self.queries.facts(row),
+                kinds,
+                distances,
+                answer.scanned,
+                "weighted" if rerank else "plain",
             )
         least = self.params.min_probability
         return [
@@ -209,22 +207,26 @@ class _Ranking:
             if least is None or (probabilities[place] or 0) >= least
         ]
 
-    def _probable_radius(self, least: float) -> int | None:
-        """Return the largest distance at which a result may be probable enough."""
+    def _may_reach(self, row: int, answer: Answer) -> bool:
+        """Tell whether items farther than those found may be probable enough."""
+        least = self.params.min_probability
+        if least is None or self.params.rerank or self.calibration is None:
+            return False
+        facts = self.queries.facts(row)
+        return self.calibration.may_reach(
+            facts, least, answer.distances, answer.scanned
+        )
+
+    def _require_probabilities(self) -> None:
+        """Refuse queries whose results have no probability."""
         if self.calibration is None:
             raise SettingError(
                 "the model of this index does not know how probable its results are: "
                 "it was trained by an earlier version, or with too few validation "
                 "pairs. Train it again, or leave out min_probability."
             )
-        kinds = set(self.queries.kinds)
-        if not kinds <= set(self.calibration.curves):
+        if not set(self.queries.kinds) <= set(self.calibration.models):
             raise SettingError(
                 "how probable results are is known for texts, pictures and pairs; of "
                 "this item only a code is known. Leave out min_probability."
             )
-        radius = self.params.radius
-        if self.params.rerank:
-            return radius
-        farthest = max(self.calibration.farthest(kind, least) for kind in kinds)
-        return farthest if radius is None else min(radius, farthest)

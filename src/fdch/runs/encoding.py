@@ -9,10 +9,19 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.codes import Codes, binarize
+from fdch.data.fitting import count_words
 from fdch.data.pairs import PairedSet
+from fdch.data.texts import Sentences
 from fdch.errors import DataError
 from fdch.evaluation import Coded, CodedPairs
-from fdch.evaluation.calibration import Calibration, fit_calibration
+from fdch.evaluation.calibration import Calibration
+from fdch.evaluation.calibration_fitting import (
+    MAX_ITEMS,
+    MAX_PAIRS,
+    MIN_PAIRS,
+    EncodedSides,
+    fit_calibration,
+)
 from fdch.index.store import choose_kinds
 from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
 from fdch.progress import Progress, Update, silent
@@ -130,15 +139,60 @@ def _input_parts(
 
 
 def calibrate(
-    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
+    method: HashMethod,
+    pairs: PairedSet,
+    training: PairedSet | None = None,
+    context: Context = PLAIN,
 ) -> Calibration | None:
-    """Find how probable a result at a distance is, on pairs not trained on.
+    """Find how probable results are, on pairs not trained on.
 
-    None where no two of the pairs, which have both sides and labels, share a label.
+    Args:
+        method: A fitted method.
+        pairs: Held-out pairs, which have both sides; those without labels are left out.
+        training: The training pairs: with them as items to search, few held-out pairs
+            are enough, and a large index is judged better.
+        context: Device and progress.
+
+    Returns:
+        None where fewer than ten of the pairs have labels, or no two share one.
     """
-    if len(pairs) < 2:
+    held_out = pairs[pairs.labels.any(axis=1)][:MAX_PAIRS]
+    if len(held_out) < MIN_PAIRS:
         return None
-    return fit_calibration(real_outputs(method, pairs, context), pairs.labels)
+    items = None
+    if training is not None:
+        labelled = np.flatnonzero(training.labels.any(axis=1))
+        step = max(1, -(-len(labelled) // MAX_ITEMS))
+        items = encode_sides(method, training[labelled[::step]], context)
+    encoded = encode_sides(method, held_out, context)
+    shortened = _shorten(method, held_out)
+    return fit_calibration(encoded, items, shortened, method.trained_on)
+
+
+def encode_sides(
+    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
+) -> EncodedSides:
+    """Give the real outputs of whole pairs with their labels and known words."""
+    words = count_words(method.inputs.texts(pairs.texts), method.inputs.static_width)
+    return EncodedSides(real_outputs(method, pairs, context), words, pairs.labels)
+
+
+def _shorten(method: HashMethod, pairs: PairedSet) -> EncodedSides | None:
+    """Encode some words of each text, mostly few, as people type them."""
+    inputs = method.inputs
+    if not isinstance(pairs.texts, Sentences) or inputs.vocabulary is None:
+        return None
+    random = np.random.default_rng(0)
+    texts: list[str] = []
+    for row in range(len(pairs)):
+        text = pairs.texts.text(row) or ""
+        words = np.array(text.split(), dtype=object)
+        number = int(np.ceil(len(words) ** random.random()))
+        some = " ".join(words[np.sort(random.permutation(len(words))[:number])])
+        texts.append(some if inputs.vocabulary.known(some) else text)
+    vectors = inputs.texts(Sentences(texts), remember=False)
+    words = count_words(vectors, inputs.static_width)
+    return EncodedSides({"text": method.text_outputs(vectors)}, words, pairs.labels)
 
 
 def lacks_known_words(method: HashMethod, pairs: PairedSet) -> NDArray[np.bool_]:

@@ -18,9 +18,11 @@ from fdch.data.pairs import Broken, PairedSet, require_pairs
 from fdch.data.splits import Split
 from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError
 from fdch.evaluation import GALLERIES, Protocol, Scores, score_galleries
+from fdch.evaluation.reliability import Reliability
 from fdch.methods._base import HashMethod
 from fdch.runs.encoding import EncodedPairs, encode_pairs
 from fdch.runs.preparation import read_pairs
+from fdch.runs.probability_checks import check_galleries
 from fdch.runs.run import Run
 from fdch.runs.run_files import DESCRIPTION
 from fdch.training.context import PLAIN, Context
@@ -39,6 +41,8 @@ class Evaluation:
     database_codes: EncodedPairs
     # what occurs more than once among the "pictures" and "texts"
     duplicates: Mapping[str, QueryDuplicates] = field(default_factory=dict)
+    # whether probabilities hold, by gallery and direction
+    reliability: Mapping[str, Mapping[str, Reliability]] = field(default_factory=dict)
 
 
 def evaluate(
@@ -115,7 +119,18 @@ def evaluate_run(
     else:
         seen = run.seen_images()
     duplicates = count_query_duplicates(pairs, rows.query, rows.database, learned, seen)
-    return replace(found, duplicates=duplicates)
+    reliability = {}
+    if run.calibration is not None:
+        reliability = check_galleries(
+            run.method, run.calibration, *sides, found.database_codes, context
+        )
+    return replace(
+        found,
+        duplicates=duplicates,
+        reliability={
+            name: reliability[name] for name in reliability if name in galleries
+        },
+    )
 
 
 def read_own_pairs(

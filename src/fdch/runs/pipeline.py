@@ -171,7 +171,7 @@ def save_training(
         "validation_map": maps,
         "validation_scores": scores,
     }
-    calibration = calibrate(method, parts.validation, context)
+    calibration = calibrate(method, parts.validation, parts.train, context)
     whole = restore_pictures(method, data.pairs, context)
     seen = data.seen_images(split)
     run = save_run(folder, method.name, whole, split, facts, calibration, seen)

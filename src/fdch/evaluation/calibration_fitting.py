@@ -1,0 +1,222 @@
+"""Fits how probable results are, on pairs that were not trained on.
+
+The held-out pairs search the training pairs, a quarter of these, and one another.
+From galleries of several sizes the models learn what a larger one changes; from items
+trained on and not, by how much codes that were trained flatter. Each text is also
+used shortened: people type fewer words than captions have.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.evaluation.calibration import (
+    FACTS,
+    SCORES,
+    WEIGHTS,
+    Calibration,
+    Distances,
+    Model,
+    Values,
+    confidences,
+    sigmoid,
+)
+
+MIN_PAIRS = 10  # held-out pairs, below which nothing is estimated
+MAX_PAIRS = 1000  # held-out pairs used; more would hardly move a model
+MAX_ITEMS = 10_000  # training pairs that they search
+SMALLER = 4  # a smaller gallery has every fourth item
+ROWS_AT_A_TIME = 256
+RANKS = np.unique([*range(10), *(np.geomspace(11, 200, 12).astype(np.int64) - 1)])
+LATER = 0.3  # weight of a result after the first ten
+RIDGE = 0.03  # pull of the weights towards 0, in queries
+SMOOTHING = 0.3  # queries added, half of whose results are relevant
+NEWTON_STEPS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedSides:
+    """Real outputs of the same pairs in the same rows.
+
+    Args:
+        outputs: (pairs, bits), by what they were made of: "image", "text" and, where
+            there are unified codes, "pair".
+        words: Known words of the texts, (pairs,).
+        labels: 0/1, (pairs, classes).
+    """
+
+    outputs: Mapping[str, NDArray[Any]]
+    words: NDArray[Any]
+    labels: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, rows: Any) -> "EncodedSides":
+        outputs = {kind: values[rows] for kind, values in self.outputs.items()}
+        return EncodedSides(outputs, self.words[rows], self.labels[rows])
+
+
+class _Gallery(NamedTuple):
+    """Items that the held-out pairs search."""
+
+    items: EncodedSides
+    own: NDArray[np.int64]  # the held-out pair that each item is, or -1
+    is_trained: bool
+
+
+class _Table(NamedTuple):
+    """Results of many searches, one a row."""
+
+    facts: Values  # FACTS, (results, 5)
+    trained: Values  # 1 where the item was trained on
+    relevant: Values  # 1 where it shares a label with the query
+    weights: Values  # all results of a query add up to 1
+
+
+def fit_calibration(
+    held_out: EncodedSides,
+    training: EncodedSides | None = None,
+    shortened: EncodedSides | None = None,
+    trained: int = 0,
+) -> Calibration | None:
+    """Fit a model for each kind of query, of item and of score.
+
+    Of very many pairs the first are taken; `Calibration.pairs` says how many.
+
+    Args:
+        held_out: Pairs that were not trained on.
+        training: Training pairs, which they search as well.
+        shortened: The held-out pairs with shorter texts; only text outputs are used.
+        trained: How many pairs the codes were trained on.
+
+    Returns:
+        None where there are fewer than MIN_PAIRS, or none that share a label.
+    """
+    held_out = held_out[:MAX_PAIRS]
+    is_shared = np.count_nonzero(held_out.labels, axis=0) > 1
+    if len(held_out) < MIN_PAIRS or not is_shared.any():
+        return None
+    galleries = list(_make_galleries(held_out, training))
+    models: dict[str, dict[str, dict[str, Model]]] = {}
+    for query_kind in held_out.outputs:
+        queries = [held_out]
+        if query_kind == "text" and shortened is not None:
+            queries.append(shortened[:MAX_PAIRS])
+        # an item used as a query has only its code
+        names = ("plain",) if query_kind == "pair" else SCORES
+        models[query_kind] = {
+            kind: {
+                score: fit_model(
+                    _search_all(queries, galleries, query_kind, kind, SCORES[score])
+                )
+                for score in names
+            }
+            for kind in held_out.outputs
+        }
+    bits = next(iter(held_out.outputs.values())).shape[1]
+    return Calibration(bits, len(held_out), trained, models)
+
+
+def _make_galleries(
+    held_out: EncodedSides, training: EncodedSides | None
+) -> Iterator[_Gallery]:
+    rows = np.arange(len(held_out))
+    yield _Gallery(held_out, rows, False)
+    if training is None:
+        yield _Gallery(held_out[::SMALLER], rows[::SMALLER], False)
+        return
+    training = training[:MAX_ITEMS]
+    for items in (training, training[::SMALLER]):
+        yield _Gallery(items, np.full(len(items), -1), True)
+
+
+def _search_all(
+    queries: list[EncodedSides],
+    galleries: list[_Gallery],
+    query_kind: str,
+    kind: str,
+    distances: Distances,
+) -> _Table:
+    """Search every gallery with every set of queries."""
+    parts = [
+        part
+        for each in queries
+        for gallery in galleries
+        for part in _search(each, gallery, query_kind, kind, distances)
+    ]
+    table = _Table(*map(np.concatenate, zip(*parts, strict=True)))
+    weights = table.weights / (len(queries) * len(galleries))
+    return table._replace(weights=weights)
+
+
+def _search(
+    queries: EncodedSides,
+    gallery: _Gallery,
+    query_kind: str,
+    kind: str,
+    distances: Distances,
+) -> Iterator[_Table]:
+    """Give some of the results of each query, no pair finding itself."""
+    items = gallery.items
+    confidence = confidences(queries.outputs[query_kind])
+    words = np.log1p(queries.words) * (query_kind == "text")
+    labels = items.labels.astype(np.float32).T
+    ranks = RANKS[len(items) - (gallery.own >= 0).any() > RANKS]
+    share = np.where(ranks < 10, 1.0, LATER)
+    for start in range(0, len(queries), ROWS_AT_A_TIME):
+        rows = slice(start, start + ROWS_AT_A_TIME)
+        found = distances(queries.outputs[query_kind][rows], items.outputs[kind])
+        numbers = np.arange(len(queries))[rows]
+        scores = np.where(numbers[:, None] == gallery.own, np.inf, found)
+        places = _nearest(scores, ranks[-1] + 1)[:, ranks]
+        relevant = queries.labels[rows].astype(np.float32) @ labels > 0
+        scores = np.take_along_axis(scores, places, 1)
+        of_query = (confidence[rows], words[rows], scores[:, 0])
+        facts = np.empty((*scores.shape, len(FACTS)))
+        facts[..., 0] = scores
+        facts[..., 1:4] = np.stack(of_query, axis=1)[:, None]
+        facts[..., 4] = np.log(len(items))
+        yield _Table(
+            facts.reshape(-1, len(FACTS)),
+            np.full(scores.size, float(gallery.is_trained)),
+            np.take_along_axis(relevant, places, 1).ravel().astype(np.float64),
+            np.tile(share / share.sum(), len(scores)),
+        )
+
+
+def _nearest(scores: NDArray[Any], k: int) -> NDArray[np.intp]:
+    """Give the places of the k lowest of each row, the lowest first."""
+    places = np.argpartition(scores, k - 1, axis=1)[:, :k]
+    order = np.argsort(np.take_along_axis(scores, places, 1), axis=1)
+    return np.take_along_axis(places, order, 1)
+
+
+def fit_model(table: _Table) -> Model:
+    """Fit a ridge logistic regression by Newton's method.
+
+    SMOOTHING stands at the mean of all facts: few queries never make a probability
+    0 or 1.
+    """
+    mean = np.average(table.facts, axis=0, weights=table.weights)
+    spread = np.average((table.facts - mean) ** 2, axis=0, weights=table.weights)
+    scale = np.where(spread > 1e-12, np.sqrt(spread), 1.0)
+    columns = Model(mean, scale, np.zeros(0)).columns(table.facts, table.trained)
+    columns = np.vstack([columns, np.eye(1, len(WEIGHTS))])
+    relevant = np.append(table.relevant, 0.5)
+    counts = np.append(table.weights, SMOOTHING)
+    pull = RIDGE * np.diag([0.0, *[1.0] * (len(WEIGHTS) - 1)])
+    weights = np.zeros(len(WEIGHTS))
+    for _ in range(NEWTON_STEPS):
+        said = sigmoid(columns @ weights)
+        gradient = columns.T @ (counts * (said - relevant)) + pull @ weights
+        curvature = (columns * (counts * said * (1 - said))[:, None]).T @ columns + pull
+        step = np.linalg.solve(curvature, gradient)
+        weights -= step * min(1.0, 2 / max(np.abs(step).max(), 1e-12))
+        if np.abs(step).max() < 1e-9:
+            break
+    weights[1] = min(weights[1], 0.0)  # farther is never more probable
+    return Model(mean, scale, weights)
