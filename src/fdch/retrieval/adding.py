@@ -1,14 +1,14 @@
 """Add pairs to a store: join them with known halves, encode them, write them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.codes import Codes
+from fdch.codes import Codes, binarize
 from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.images import (
     PictureArray,
@@ -18,8 +18,9 @@ from fdch.data.pictures.images import (
 )
 from fdch.data.texts import Sentences, WordVectors
 from fdch.errors import BrokenPicture, DataError, UnknownWords
-from fdch.index.store import Cell, CodeStore, Item, Kind, choose_kinds
-from fdch.methods._base import HashMethod
+from fdch.index.store import Cell, CodeStore, Item, Kind, Vectors, choose_kinds
+from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
+from fdch.retrieval.ordering import vector_model
 from fdch.runs.encoding import lacks_known_words
 from fdch.training.context import PLAIN, Context
 
@@ -87,12 +88,12 @@ def add_pairs(
     if not kept:
         return AddedPairs(skipped=skipped)
     pairs, kinds, is_joined = pairs[kept], kinds[kept], is_joined[kept]
-    codes = encode_gallery(method, pairs, kinds, context)
+    encoded = encode_gallery(method, pairs, kinds, context)
     items = _make_items(pairs, kinds)
     if merge:
         for row in np.flatnonzero(is_joined).tolist():
             items[row] = _join(items[row], known[items[row].id])
-    added = store.add(items, codes)
+    added = store.add(items, *encoded)
     return AddedPairs(added.new, added.replaced, int(is_joined.sum()), skipped)
 
 
@@ -105,24 +106,49 @@ def gallery_kinds(method: HashMethod, pairs: PairedSet) -> NDArray[np.object_]:
     return choose_kinds(pairs.images.present, has_text, method.about.unified)
 
 
+class Encoded(NamedTuple):
+    """What an index keeps of some rows to search by."""
+
+    codes: Codes
+    vectors: Vectors | None  # None where the method gives none
+
+
 def encode_gallery(
     method: HashMethod,
     pairs: PairedSet,
     kinds: NDArray[np.object_],
     context: Context = PLAIN,
-) -> Codes:
+) -> Encoded:
     """Encode each row by its kind: the pair, its picture or its text."""
-    packed = np.zeros((len(pairs), (method.bits + 7) // 8), dtype=np.uint8)
+    model, vectors = vector_model(method), None
+    codes = np.zeros((len(pairs), (method.bits + 7) // 8), dtype=np.uint8)
+    if model is not None:
+        vectors = np.zeros((len(pairs), model.vector_bytes), dtype=np.int8)
     for kind in dict.fromkeys(kinds):
-        rows = np.flatnonzero(kinds == kind)
-        if kind == "pair":
-            codes = method.encode_pairs(pairs[rows], context)
-        elif kind == "image":
-            codes = method.encode_images(pairs.images[rows], context)
-        else:
-            codes = method.encode_texts(pairs.texts[rows], context)
-        packed[rows] = codes.packed
-    return Codes(packed, method.bits)
+        for rows, inputs in _inputs_of(method, kind, pairs, kinds, context):
+            outputs = getattr(method, f"{kind}_outputs")(*inputs)
+            codes[rows] = binarize(outputs).packed
+            if model is not None and vectors is not None:
+                given = getattr(model, f"{kind}_vectors")(*inputs)
+                vectors[rows] = model.pack_vectors(given)
+    return Encoded(Codes(codes, method.bits), vectors)
+
+
+def _inputs_of(
+    method: HashMethod,
+    kind: Kind,
+    pairs: PairedSet,
+    kinds: NDArray[np.object_],
+    context: Context,
+) -> Iterator[tuple[NDArray[np.intp], tuple[Any, ...]]]:
+    """Give the rows of a kind, some at a time, with what the method encodes."""
+    inputs, chosen = method.inputs, np.flatnonzero(kinds == kind)
+    at_a_time = PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME
+    for start in range(0, len(chosen), at_a_time):
+        rows = chosen[start : start + at_a_time]
+        images = inputs.images(pairs.images[rows], context) if kind != "text" else None
+        texts = inputs.texts(pairs.texts[rows]) if kind != "image" else None
+        yield rows, tuple(each for each in (images, texts) if each is not None)
 
 
 def _make_items(pairs: PairedSet, kinds: Iterable[Kind]) -> list[Item]:
