@@ -163,7 +163,7 @@ def _sum_rows(builder: Any, counts: list[Any], lanes: int) -> tuple[Any, list[in
     length = len(counts)
     owners = [i // length for i in range(length * lanes)]  # the row of each lane
     step = 1
-    while len(counts) % 2 == 0:  # add neighbours of two vectors into one
+    while len(counts) % 2 == 0 and length < 8:  # add neighbours of two vectors
         taken = [i for i in range(2 * lanes) if not i & step]
         if step == 1:  # neighbours of the same 128 bits stay there: less time
             taken = [i // 2 * 2 + lanes * (i % 2) for i in range(lanes)]
