@@ -185,3 +185,18 @@ def test_an_export_has_the_vectors(path, fitted, pairs, tmp_path):
     assert found == {
         str(name): row.tobytes() for name, row in zip(pairs.ids, stored, strict=True)
     }
+
+
+@pytest.mark.integration
+def test_a_server_orders_as_a_folder_does(searcher, fitted, pairs, patch, milvus_url):
+    with Index.create(milvus_url, fitted) as index:
+        index.add(pairs)
+        there = Searcher(index)
+        for row in range(3):
+            image = pairs.images.values[row]
+            for params in ({}, {"radius": 4}, {"where": "label=label 2"}):
+                ours = searcher.by_image(image, k=8, **params)
+                assert there.by_image(image, k=8, **params).ids == ours.ids
+            assert there.by_id(f"pair {row}", k=8).ids == (
+                searcher.by_id(f"pair {row}", k=8).ids
+            )
