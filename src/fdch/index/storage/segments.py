@@ -126,7 +126,8 @@ class Segment:
         with self.path.open("rb") as file:
             self._require_rows(file.read(HEADER_BYTES), file.fileno(), rows)
             shape = (rows,) if self.width == 1 else (rows, self.width)
-            return np.memmap(file, self.dtype, "r", HEADER_BYTES, shape)
+            mapped = np.memmap(file, self.dtype, "r", HEADER_BYTES, shape)
+            return mapped.view(np.ndarray)  # whose rows are picked in less time
 
     def _require_rows(self, head: bytes, handle: int, rows: int) -> None:
         """Refuse a file that is short or belongs elsewhere."""

@@ -119,9 +119,12 @@ class Snapshot:
 
     def _at(
         self, positions: NDArray[np.int64]
-    ) -> Iterator[tuple[NDArray[np.intp], OpenPart, NDArray[np.int64]]]:
+    ) -> Iterator[tuple[NDArray[np.intp] | slice, OpenPart, NDArray[np.int64]]]:
         """Give, part by part, which of the positions lie in it, and where."""
         starts = self.starts
+        if len(self.parts) == 1:  # as most indexes have: a search takes microseconds
+            yield slice(None), self.parts[0], positions
+            return
         for at, here in _groups(np.searchsorted(starts, positions, side="right") - 1):
             yield here, self.parts[at], positions[here] - starts[at]
 
