@@ -1,8 +1,12 @@
 """What ordering candidates by their vectors costs: one query over many items."""
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import cycle
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -10,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.bench.clustered_codes import Source
-from fdch.bench.timing import alternate, ratio, repeat, spread
+from fdch.bench.timing import alternate, ratio, spread
 from fdch.codes import Codes
 from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm
@@ -21,7 +25,7 @@ from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
 from fdch.retrieval.ranking import Ranking
 
-QUERIES = 20  # of which one after the other makes up a turn
+QUERIES = 20  # that each repeat times, one by one on all sides
 CODES_AT_A_TIME = 1_000_000
 
 
@@ -58,8 +62,9 @@ def ordering_cost(
     """Time one query over an index folder of drawn codes and vectors, in turns.
 
     Returns:
-        Seconds a query of the bare scan in memory, of a search in the order of codes,
-        and of one in the order of vectors; and the ratios of the last to the others.
+        Seconds a query, the median of each turn, of the bare scan in memory, of a
+        search in the order of codes, and of one in the order of vectors; and the
+        ratios of the last to the others, turn by turn.
     """
     warm(bits)
     source, model = Source("clustered", bits, seed), DrawnVectors(vector_bytes)
@@ -89,22 +94,30 @@ def ordering_cost(
                 Ranking(folder, None, query, params, order).results()
 
             sides = {
-                "scan": repeat(scan, QUERIES),
-                "by_codes": repeat(lambda row: search(row, False), QUERIES),
-                "by_vectors": repeat(lambda row: search(row, True), QUERIES),
+                "scan": _next_row(scan),
+                "by_codes": _next_row(partial(search, by_vectors=False)),
+                "by_vectors": _next_row(partial(search, by_vectors=True)),
             }
-            alternate(sides, 1)  # untimed: files are checked, memory is mapped
-            turns = alternate(sides, repeats)
+            alternate(sides, QUERIES)  # untimed: files are checked, memory is mapped
+            turns: dict[str, list[float]] = {name: [] for name in sides}
+            for number in range(repeats):  # forth and back: each leaves codes in cache
+                order = list(sides)[:: -1 if number % 2 else 1]
+                timed = alternate({name: sides[name] for name in order}, QUERIES)
+                for name, times in timed.items():
+                    turns[name].append(median(times))
     return {
         "items": items,
         "bits": bits,
         "vector_bytes": vector_bytes,
         "k": k,
         "candidates": SearchParams(k).vector_candidates,
-        "seconds": {
-            name: spread([each / QUERIES for each in times])
-            for name, times in turns.items()
-        },
+        "seconds": {name: spread(times) for name, times in turns.items()},
         "by_vectors_over_by_codes": ratio(turns["by_vectors"], turns["by_codes"]),
         "by_vectors_over_scan": ratio(turns["by_vectors"], turns["scan"]),
     }
+
+
+def _next_row(call: Callable[[int], None]) -> Callable[[], None]:
+    """Make one piece of work of the next query, over and over."""
+    rows = cycle(range(QUERIES))
+    return lambda: call(next(rows))

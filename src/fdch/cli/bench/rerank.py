@@ -19,7 +19,7 @@ WAYS = {"plain": "", "reranked": "re-ranked", "by_vectors": "by vectors"}
 @options.count("--bits", default=64, help="Length of their codes.")
 @options.count("--vector-bytes", default=32, help="Length of their vectors.")
 @options.count("-k", default=10, help="Results of a query.")
-@options.count("--repeats", default=9, help="Turns of each side.")
+@options.count("--repeats", default=10, help="Turns of each side, of 20 queries.")
 @options.seed("Of the choice of pairs, and of drawn codes.")
 @options.device
 @options.json
