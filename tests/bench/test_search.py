@@ -33,7 +33,7 @@ def test_every_combination_is_measured():
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("bits", [8, 16, 32, 128, 256])
+@pytest.mark.parametrize("bits", [8, 24, 32, 128, 320, 512])
 def test_other_lengths_agree_too(bits):
     sizes = Sizes(
         sizes=(500,), bits=(bits,), batches=(3,), threads=(1,), k=5, repeats=1

@@ -1,9 +1,11 @@
 """What re-ranking adds, and whether probabilities hold, on unseen pairs."""
 
 import pytest
+from tests.vector_model import give_vectors
 
+from fdch.bench.ordering_cost import ordering_cost
 from fdch.bench.search_quality import search_quality
-from fdch.cli.bench.rerank import table
+from fdch.cli.bench.rerank import cost_table, table
 from fdch.data.splits import SplitSizes
 from fdch.errors import DataError, RunError
 from fdch.runs.pipeline import TrainingTask, train_run
@@ -41,6 +43,33 @@ def test_figures_of_unseen_pairs(run):
     assert "chance {precision_at_10:.4f} and {map_at_100:.4f}".format(**at_random) in (
         shown
     )
+
+
+def test_the_order_of_vectors_is_measured_where_there_are_some(run, monkeypatch):
+    give_vectors(monkeypatch, type(run.method))
+    result = search_quality(run, queries=50)
+    for ways in result["turns"].values():
+        assert list(ways) == ["plain", "reranked", "by_vectors"]
+        found = ways["by_vectors"]
+        assert found["precision_at_10"] > result["chance"]["precision_at_10"] + 0.1
+        assert found["precision_at_10"] != ways["plain"]["precision_at_10"]
+    assert "by vectors" in str(table(result))
+
+
+def test_the_cost_is_that_of_both_orders():
+    cost = ordering_cost(items=3000, bits=24, vector_bytes=5, k=2, repeats=3)
+    assert (cost["items"], cost["bits"], cost["vector_bytes"]) == (3000, 24, 5)
+    assert cost["candidates"] == 500
+    assert list(cost["seconds"]) == ["scan", "by_codes", "by_vectors"]
+    times = cost["seconds"]
+    ratios = cost["by_vectors_over_by_codes"]["all"]
+    assert len(ratios) == 3
+    for turn, found in enumerate(ratios):
+        above, below = (times[side]["all"][turn] for side in ("by_vectors", "by_codes"))
+        assert found == pytest.approx(above / below)
+    shown = str(cost_table(cost))
+    assert "vectors / codes" in shown
+    assert "ordering 500 candidates" in shown
 
 
 def test_too_few_unseen_pairs_are_refused(

@@ -11,8 +11,9 @@ SMALL = ("--codes", 3000, "--items", 40, "--repeats", 1, "-k", 5)
 
 def test_table_tells_of_codes_and_items(fdch):
     shown = fdch("bench", "index", *SMALL).stdout
-    for name in ("create", "open", "bytes a code", "added a second", "where label=dog"):
+    for name in ("create", "open", "bytes a code", "added a second", "with vectors"):
         assert name in shown
+    assert "where label=dog" in shown
 
 
 def test_json_counts_what_was_made(fdch, tmp_path):
@@ -25,4 +26,8 @@ def test_json_counts_what_was_made(fdch, tmp_path):
     assert items["filtered_again_seconds"].keys() == (
         items["filtered_search_seconds"].keys()
     )
+    vectors = document["vectors"]
+    assert vectors["vector_bytes"] == 32
+    assert vectors["disk_bytes_an_item"] > vectors["disk_bytes_an_item_without"] + 32
+    assert len(vectors["time_over_without"]["all"]) == 1
     assert not list(tmp_path.iterdir())

@@ -24,11 +24,11 @@ def test_tables_have_ratios_and_agreement(fdch):
 
 
 def test_json_is_the_benchmarks_document(fdch):
-    options = ("--kinds", "random", "--batches", 2, "--bits", "16,128")
+    options = ("--kinds", "random", "--batches", 2, "--bits", "16,512")
     result = fdch("bench", "search", *SMALL, *options, "--json")
     document = json.loads(result.stdout)
-    assert [case["bits"] for case in document["scan"]["cases"]] == [16, 128]
-    assert [case["bits"] for case in document["compacted"]["cases"]] == [16, 128]
+    assert [case["bits"] for case in document["scan"]["cases"]] == [16, 512]
+    assert [case["bits"] for case in document["compacted"]["cases"]] == [16, 512]
     assert document["scan"]["answers_agree"] is True
 
 

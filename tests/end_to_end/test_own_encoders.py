@@ -109,7 +109,7 @@ def test_queries_are_not_kept_and_training_texts_are(clip, monkeypatch, tmp_path
 def test_features_of_a_tower_are_computed_once(clip, monkeypatch):
     method, pairs = open_run(clip.run).method, PairedSet.read(DATA)
     codes = method.encode_images(pairs.images)
-    monkeypatch.setattr(features.FeatureExtractor, "_run", None)
+    monkeypatch.setattr(features.FeatureExtractor, "_start", None)
     assert method.encode_images(pairs.images) == codes
 
 

@@ -13,6 +13,12 @@ def random_codes(count, bits=32, seed=0):
     return Codes(np.packbits(rng.random((count, bits)) < 0.5, axis=1), bits)
 
 
+def random_vectors(count, width, seed=0):
+    """Give vectors for items, or None for an index without any."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(-128, 128, (count, width), dtype=np.int8) if width else None
+
+
 def copying(run):
     """Give what writes the files of a folder as those of a model named "model"."""
 

@@ -27,6 +27,9 @@ def test_re_ranking_looks_at_more_candidates():
     assert SearchParams(5, rerank=True).candidates == 100
     assert SearchParams(50, rerank=True).candidates == 500
     assert SearchParams(None, radius=3, rerank=True).candidates is None
+    assert SearchParams(5).vector_candidates == 500
+    assert SearchParams(50).vector_candidates == 1000
+    assert SearchParams(None, radius=3).vector_candidates is None
 
 
 def test_conditions_are_read_or_taken_unchanged():

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PIL import Image
+from tests.vector_model import give_vectors
 
 from fdch.codes import Codes
 from fdch.data.pairs import PairedSet
@@ -19,6 +20,7 @@ from fdch.retrieval import rebuilding
 from fdch.retrieval.index import Index
 from fdch.retrieval.rebuilding import export_items, rebuild_index
 from fdch.runs.run import open_run, save_run
+from fdch.training.context import Context
 
 
 @pytest.fixture(scope="module")
@@ -167,3 +169,35 @@ def test_exported_lines_hold_everything(path, tmp_path):
     assert (tmp_path / sent["image"]).is_file()
     with pytest.raises(DataError, match="is there already"):
         export_items(path, out)
+
+
+def test_vectors_are_encoded_again_for_a_run_and_for_a_repair(
+    pairs, runs, tmp_path, monkeypatch
+):
+    path, new = tmp_path / "index", tmp_path / "new"
+    with Index.create(path, runs[0]) as index:
+        index.add(pairs)
+    give_vectors(monkeypatch, DCH)
+    assert rebuild_index(path, runs[1], new).items == 40
+    names = [str(name) for name in pairs.ids]
+    with CodeFolder.open(new) as folder:
+        before = folder.known(names)
+    method = runs[1].method
+    features = method.inputs.images(pairs.images, Context())
+    texts = method.inputs.texts(pairs.texts)
+    outputs = [features, texts] if method.about.unified else [features]
+    side = "pair" if method.about.unified else "image"
+    right = method.pack_vectors(getattr(method, f"{side}_vectors")(*outputs))
+    assert np.abs(right - np.asarray(before.vectors, np.int16)).max() <= 1
+    [file] = (new / "vectors").iterdir()
+    content = bytearray(file.read_bytes())
+    content[100] ^= 8
+    file.write_bytes(content)
+    done = Index.repair(new)
+    assert not done.lost
+    assert "encoded" in done.restored[0]
+    with CodeFolder.open(new) as folder:
+        after = folder.known(names)
+    assert after.codes == before.codes
+    assert np.abs(np.asarray(after.vectors, int) - before.vectors).max() <= 1
+    assert verify_folder(new).is_clean

@@ -116,7 +116,9 @@ def test_a_missing_side_has_no_code_and_the_other_side_speaks_for_the_pair(
 def test_scores_and_indexes_choose_the_same_code_of_each_row(fitted, files):
     kinds = gallery_kinds(fitted, files)
     assert kinds.tolist() == ["pair", "text", "image", "pair"]
-    assert encode_gallery(fitted, files, kinds) == encode_pairs(fitted, files).unified
+    codes, vectors = encode_gallery(fitted, files, kinds)
+    assert codes == encode_pairs(fitted, files).unified
+    assert vectors is None
 
 
 def test_each_picture_is_read_once(fitted, files, monkeypatch):

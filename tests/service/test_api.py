@@ -36,6 +36,7 @@ def told(results):
         {"radius": 8, "k": 2},
         {"where": ["label=beach", "objects<3"]},
         {"rerank": True, "k": 5},
+        {"rerank": None, "k": 5},
         {"min_probability": 0.5, "k": 50},
     ],
     ids=str,

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fdch.bench.clustered_codes import Source
-from fdch.bench.timing import seconds, spread
+from fdch.bench.timing import ratio, seconds, spread
 from fdch.index.conditions import parse_condition
 from fdch.index.search.lookup import warm
 from fdch.index.storage.folder import CodeFolder
@@ -35,15 +36,17 @@ class FolderSizes:
     k: int = 100
     repeats: int = 5
     seed: int = 0
+    vector_bytes: int = 32  # of the index of items that has vectors
 
 
 def folder_benchmark(
     sizes: FolderSizes, place: Path | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Make two indexes below a place, the usual one for what is temporary if none."""
+    """Make indexes below a place, the usual one for what is temporary if none."""
     warm(sizes.bits)
     found: dict[str, Any] = {"bits": sizes.bits, "k": sizes.k}
-    for name, measure in (("codes", _bare_codes), ("items", _whole_items)):
+    measures = {"codes": _bare_codes, "items": _whole_items, "vectors": _with_vectors}
+    for name, measure in measures.items():
         with tempfile.TemporaryDirectory(dir=place) as folder:
             found[name] = measure(Path(folder) / name, sizes, progress)
     return found
@@ -114,6 +117,39 @@ def _whole_items(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str
         "disk_bytes_an_item": _bytes(path) / sizes.items,
         "filtered_search_seconds": first,
         "filtered_again_seconds": again,
+    }
+
+
+def _with_vectors(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str, Any]:
+    """Add the same items to an index without vectors and to one with, in turns."""
+    source = Source("clustered", sizes.bits, sizes.seed)
+    rng = np.random.default_rng(sizes.seed)
+    taken: dict[int, list[float]] = {0: [], sizes.vector_bytes: []}
+    with ExitStack() as stack:
+        folders = {
+            width: stack.enter_context(
+                CodeFolder.create(
+                    path / str(width), sizes.bits, MODEL, vector_bytes=width
+                )
+            )
+            for width in taken
+        }
+        for start, count in _steps(sizes.items, ITEMS_AT_A_TIME):
+            items = [_item(number, rng) for number in range(start, start + count)]
+            codes = source.draw(count, start + 1)
+            for width, folder in folders.items():
+                vectors = rng.integers(-127, 128, (count, width), np.int8)
+                given = vectors if width else None
+                taken[width].append(seconds(partial(folder.add, items, codes, given)))
+            progress(Update("vectors", start + count, sizes.items, "item"))
+    without, having = taken.values()
+    return {
+        "vector_bytes": sizes.vector_bytes,
+        "added_a_second": sizes.items / sum(having),
+        "added_a_second_without": sizes.items / sum(without),
+        "time_over_without": ratio(having, without),
+        "disk_bytes_an_item": _bytes(path / str(sizes.vector_bytes)) / sizes.items,
+        "disk_bytes_an_item_without": _bytes(path / "0") / sizes.items,
     }
 
 

@@ -5,19 +5,21 @@ for validation, nor as the queries that `fdch evaluate` scores. They are searche
 the other such pairs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.codes import binarize, hamming_distances, weighted_distances
+from fdch.codes import Codes, binarize, hamming_distances, weighted_distances
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError
 from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration import Calibration, QueryFacts
 from fdch.evaluation.reliability import measure_reliability
+from fdch.retrieval.ordering import Real, vector_model
 from fdch.retrieval.params import SearchParams
 from fdch.runs.encoding import encode_sides, real_outputs
 from fdch.runs.method_scores import read_own_pairs, training_facts
@@ -26,6 +28,7 @@ from fdch.training.context import PLAIN, Context
 
 TOP, LONG = 10, 100
 MIN_PAIRS = 20
+PLAIN_WAY, BY_BITS, BY_VECTORS = "plain", "reranked", "by_vectors"
 # the query's side, and what is searched
 TURNS = (("image", "pair"), ("text", "pair"), ("image", "text"), ("text", "image"))
 
@@ -34,17 +37,20 @@ class _Query(NamedTuple):
     """One query beside all items of the gallery."""
 
     distances: NDArray[np.uint16]  # (gallery,)
-    weighted: NDArray[np.float32]  # (gallery,)
+    ordered: NDArray[np.float32]  # (gallery,), what candidates are ordered by
     relevant: NDArray[np.bool_]  # (gallery,)
     facts: QueryFacts
 
-    def order(self, k: int, rerank: bool) -> NDArray[np.intp]:
+    def order(self, k: int, way: str) -> NDArray[np.intp]:
         """Order as the search does."""
-        ranked = np.argsort(self.distances, kind="stable")
-        if not rerank:
+        ranked, params = np.argsort(self.distances, kind="stable"), SearchParams(k)
+        if way == PLAIN_WAY:
             return ranked[:k]
-        ranked = ranked[: SearchParams(k, rerank=True).candidates]
-        return ranked[np.argsort(self.weighted[ranked], kind="stable")][:k]
+        candidates = replace(params, rerank=True).candidates
+        if way == BY_VECTORS:
+            candidates = params.vector_candidates
+        ranked = ranked[:candidates]
+        return ranked[np.argsort(self.ordered[ranked], kind="stable")][:k]
 
 
 def search_quality(
@@ -55,7 +61,8 @@ def search_quality(
     Returns:
         Precision of the first ten, average precision of the first hundred (mean
         over queries), and the calibration error of the first ten, each without and
-        with re-ranking; and what random codes would score.
+        with re-ranking, and in the order of vectors where the method gives some; and
+        what random codes would score.
     """
     pairs = read_own_pairs(run, context=context)
     unseen = np.random.default_rng(seed).permutation(_unseen(run, pairs))
@@ -66,19 +73,27 @@ def search_quality(
         kind: binarize(values)
         for kind, values in real_outputs(run.method, gallery, context).items()
     }
+    vectors = _vectors(run, query, gallery, codes, context)
     relevant = query.labels.astype(np.float32) @ gallery.labels.T.astype(np.float32) > 0
     turns = {}
     for side, kind in TURNS:
         if kind in codes:
             outputs = encoded.outputs[side]
             plain = hamming_distances(binarize(outputs), codes[kind])
-            weighted = weighted_distances(outputs, codes[kind])
             words = encoded.words.tolist() if side == "text" else [None] * len(query)
-            facts = map(partial(QueryFacts, side), outputs, words)
-            each = [*map(_Query, plain, weighted, relevant, facts)]
+            facts = [*map(partial(QueryFacts, side), outputs, words)]
+            ways = {PLAIN_WAY: plain.astype(np.float32)}
+            ways[BY_BITS] = weighted_distances(outputs, codes[kind])
+            if vectors is not None:
+                ways[BY_VECTORS] = -vectors[0][side] @ vectors[1][kind].T
             turns[f"{side}_to_{kind}"] = {
-                name: _figures(each, rerank, run.calibration, kind)
-                for name, rerank in (("plain", False), ("reranked", True))
+                way: _figures(
+                    [*map(_Query, plain, ordered, relevant, facts)],
+                    way,
+                    run.calibration,
+                    kind,
+                )
+                for way, ordered in ways.items()
             }
     return {
         "run": str(run.folder),
@@ -91,6 +106,26 @@ def search_quality(
         "chance": _chance(relevant),
         "turns": turns,
     }
+
+
+def _vectors(
+    run: Run,
+    query: PairedSet,
+    gallery: PairedSet,
+    codes: Mapping[str, Codes],
+    context: Context,
+) -> tuple[dict[str, Real], dict[str, Real]] | None:
+    """Give vectors of queries, and those that an index has of the gallery, by side."""
+    model = vector_model(run.method)
+    if model is None:
+        return None
+    stored = {
+        kind: model.unpack_vectors(codes[kind], model.pack_vectors(values))
+        for kind, values in real_outputs(
+            run.method, gallery, context, "vectors"
+        ).items()
+    }
+    return real_outputs(run.method, query, context, "vectors"), stored
 
 
 def _unseen(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
@@ -122,7 +157,7 @@ def _chance(relevant: NDArray[np.bool_]) -> dict[str, float]:
 
 def _figures(
     queries: Sequence[_Query],
-    rerank: bool,
+    way: str,
     calibration: Calibration | None,
     kind: str,
 ) -> dict[str, float | None]:
@@ -130,13 +165,14 @@ def _figures(
     said: list[float | None] = []
     true: list[bool] = []
     for query in queries:
-        first = query.order(TOP, rerank)
+        first = query.order(TOP, way)
         precisions.append(query.relevant[first].mean())
-        averages.append(_average(query.relevant[query.order(LONG, rerank)]))
+        averages.append(_average(query.relevant[query.order(LONG, way)]))
         if calibration is not None:
-            measured = (query.weighted if rerank else query.distances)[first]
+            is_weighted = way == BY_BITS  # probabilities are known for both
+            measured = (query.ordered if is_weighted else query.distances)[first]
             kinds, items = [kind] * len(first), len(query.relevant)
-            score = "weighted" if rerank else "plain"
+            score = "weighted" if is_weighted else "plain"
             said += calibration.probabilities(
                 query.facts, kinds, measured, items, score
             )

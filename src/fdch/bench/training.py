@@ -150,8 +150,9 @@ def _floors(
 ) -> dict[str, float]:
     """Give what an epoch of each stage takes at least.
 
-    That is the networks forward and backward and the products of outputs and labels
-    of all pairs, or the weights with their gradients and moments once a step.
+    That is the networks forward, the gradients of their weights and the products of
+    outputs and labels of all pairs, or the weights with their gradients and moments
+    once a step. Gradients of inputs are left out: the largest layers need none.
     """
     networks, n = method.functions, len(pairs)
     pair, image, text = (networks[role] for role in ("pair", "image", "text"))
@@ -169,7 +170,7 @@ def _floors(
     passes, steps = {"stage 1": 1, "stage 2": 2}, -(-n // method.batch_size)
     return {
         stage: ceilings.floor(
-            3 * done[stage] * n / len(some) + passes[stage] * compared,
+            2 * done[stage] * n / len(some) + passes[stage] * compared,
             steps * ADAM_BYTES * weights[stage],
             "float32",
         )

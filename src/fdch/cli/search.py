@@ -36,7 +36,10 @@ QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")
     "hold.",
 )
 @click.option(
-    "--rerank", is_flag=True, help="Order by how sure the query is of each bit."
+    "--rerank/--no-rerank",
+    default=None,
+    help="Order by the items' vectors, the default where the index keeps some, else by "
+    "how sure the query is of each bit.",
 )
 @click.option(
     "--min-probability",

@@ -18,6 +18,7 @@ def create_store(
     bits: int,
     model: "str | WriteModel",
     facts: Mapping[str, object] | None = None,
+    vector_bytes: int = 0,
 ) -> CodeStore:
     """Make an empty store, a folder or milvus://host:port/collection, or none at all.
 
@@ -27,14 +28,15 @@ def create_store(
         model: Fingerprint of the model that makes the codes; or what writes the
             model's files into a folder and returns the fingerprint.
         facts: What else to say about the index; plain values for JSON.
+        vector_bytes: Bytes of the vector that is kept of each item; 0 for none.
     """
     if is_server(name):
         from fdch.index.milvus import MilvusStore
 
-        return MilvusStore.create(str(name), bits, model, facts)
+        return MilvusStore.create(str(name), bits, model, facts, vector_bytes)
     from fdch.index.storage.folder import CodeFolder
 
-    return CodeFolder.create(Path(name), bits, model, facts)
+    return CodeFolder.create(Path(name), bits, model, facts, vector_bytes)
 
 
 def require_free(name: str | Path) -> None:

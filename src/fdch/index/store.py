@@ -8,18 +8,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
-from fdch.errors import DataError, SettingError
+from fdch.errors import DataError, ModelMismatch, SettingError
 
 Cell = str | int | float | bool | None
 Kind = Literal["pair", "image", "text", "code"]
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in"]
 LABEL = "label"
+MAX_VECTOR_BYTES = 1024
+Vectors = NDArray[np.int8]  # one to each item, (items, bytes)
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
@@ -99,7 +101,9 @@ class Condition:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What was found for one query, nearest first, ties in order of insertion.
+    """What was found for one query: nearest first, ties in order of insertion.
+
+    Where the caller chose among the candidates, in the order chosen.
 
     Args:
         ids: Of the items found.
@@ -108,6 +112,7 @@ class Answer:
         scanned: How many codes were compared or ruled out by bounds.
         items: What was known of them when they were found; None where the store's
             `items` must be read afterwards.
+        vectors: Of the items found; None where the store has none.
     """
 
     ids: tuple[str, ...]
@@ -115,6 +120,47 @@ class Answer:
     codes: Codes
     scanned: int
     items: tuple[Item | None, ...] | None = None
+    vectors: Vectors | None = None
+
+    def take(self, places: NDArray[np.intp]) -> "Answer":
+        """Return some of the items found, in another order."""
+        items, vectors = self.items, self.vectors
+        return Answer(
+            tuple(self.ids[place] for place in places),
+            self.distances[places],
+            Codes(self.codes.packed[places], self.codes.bits),
+            self.scanned,
+            None if items is None else tuple(items[place] for place in places),
+            None if vectors is None else vectors[places],
+        )
+
+
+class Known(NamedTuple):
+    """Items with their codes and vectors, as of one moment."""
+
+    items: list[Item]
+    codes: Codes
+    vectors: Vectors | None  # None where the store has none
+
+
+class Choose(Protocol):
+    """Puts the candidates found for one query in order, and leaves some out."""
+
+    def __call__(
+        self,
+        query: int,
+        distances: NDArray[np.uint16],
+        codes: Codes,
+        vectors: Vectors | None,
+    ) -> NDArray[np.intp]:
+        """Return the places of the candidates to be returned, the best first.
+
+        Args:
+            query: Which of the queries, counted from 0.
+            distances: Of the candidates, nearest first, ties in order of insertion.
+            codes: Their codes.
+            vectors: Their vectors, where the store has some.
+        """
 
 
 @dataclass(frozen=True)
@@ -140,11 +186,20 @@ class CodeStore(Protocol):
     def model(self) -> str:
         """Fingerprint of the model that makes the codes."""
 
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of each item's vector; 0 where the store has none."""
+
     def __len__(self) -> int:
         """Count the items."""
 
-    def add(self, items: Sequence[Item], codes: Codes) -> Added:
-        """Add items, all or none; an item with a known id replaces that one."""
+    def add(
+        self, items: Sequence[Item], codes: Codes, vectors: Vectors | None = None
+    ) -> Added:
+        """Add items, all or none; an item with a known id replaces that one.
+
+        `vectors`, (items, vector_bytes), are needed where the store has them.
+        """
 
     def remove(self, ids: Iterable[str]) -> list[str]:
         """Remove items; return those of the ids that were not there."""
@@ -155,13 +210,20 @@ class CodeStore(Protocol):
     def codes(self, ids: Sequence[str]) -> Codes:
         """Return the codes of items; DataError names ids that are not there."""
 
-    def known(self, ids: Sequence[str]) -> tuple[list[Item], Codes]:
-        """Return items and their codes as of one moment; all must be there."""
+    def known(self, ids: Sequence[str]) -> Known:
+        """Return items, codes and vectors as of one moment; all must be there."""
 
     def nearest(
-        self, queries: Codes, k: int, where: Sequence[Condition] = ()
+        self,
+        queries: Codes,
+        k: int,
+        where: Sequence[Condition] = (),
+        choose: Choose | None = None,
     ) -> list[Answer]:
-        """Find for each query the k nearest items that fulfil all conditions."""
+        """Find for each query the k nearest items that fulfil all conditions.
+
+        With `choose`, these are candidates among which it chooses.
+        """
 
     def within(
         self,
@@ -169,6 +231,7 @@ class CodeStore(Protocol):
         radius: int,
         where: Sequence[Condition] = (),
         most: int | None = None,
+        choose: Choose | None = None,
     ) -> list[Answer]:
         """Find for each query all items within the radius, or the nearest of them."""
 
@@ -201,6 +264,34 @@ def choose_kinds(
     """
     cases = [has_image & has_text & is_unified, has_image, has_text]
     return np.select(cases, ["pair", "image", "text"], "code").astype(object)
+
+
+def check_vector_bytes(width: int) -> None:
+    """Refuse a length of vectors that no store has."""
+    if not 0 <= width <= MAX_VECTOR_BYTES:
+        raise SettingError(
+            f"an item's vector has 1 to {MAX_VECTOR_BYTES} bytes, 0 for none; got "
+            f"{width}."
+        )
+
+
+def check_vectors(name: str, width: int, items: int, vectors: Vectors | None) -> None:
+    """Refuse vectors that do not fit the store of a name and the items to add."""
+    if vectors is None and width == 0:
+        return
+    if vectors is None or width == 0:
+        keeps = f"a vector of {width} bytes" if width else "no vector"
+        given = "some" if width == 0 else "none"
+        raise ModelMismatch(
+            f"index '{name}' keeps {keeps} of each item; {given} were given. Encode "
+            "with the index's own model, or make a new index."
+        )
+    if vectors.dtype != np.int8 or vectors.shape != (items, width):
+        raise ModelMismatch(
+            f"index '{name}' keeps vectors as int8 of shape {(items, width)} for "
+            f"{items} items; got {vectors.dtype} of shape {vectors.shape}. Encode with "
+            "the index's own model."
+        )
 
 
 def is_whole(text: str) -> bool:

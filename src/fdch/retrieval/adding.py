@@ -1,14 +1,14 @@
 """Add pairs to a store: join them with known halves, encode them, write them."""
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.codes import Codes
+from fdch.codes import Codes, binarize
 from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.images import (
     PictureArray,
@@ -18,8 +18,17 @@ from fdch.data.pictures.images import (
 )
 from fdch.data.texts import Sentences, WordVectors
 from fdch.errors import BrokenPicture, DataError, UnknownWords
-from fdch.index.store import Added, Cell, CodeStore, Item, Kind, choose_kinds
-from fdch.methods._base import HashMethod
+from fdch.index.store import (
+    Added,
+    Cell,
+    CodeStore,
+    Item,
+    Kind,
+    Vectors,
+    choose_kinds,
+)
+from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
+from fdch.retrieval.ordering import vector_model
 from fdch.runs.encoding import lacks_known_words
 from fdch.runs.engines import Engine
 from fdch.training.context import PLAIN, Context
@@ -75,7 +84,7 @@ def add_parts(
         known.update(found)
         return _keep_halves(part, found, broken)
 
-    for part, (kinds, codes) in engine.run(encode_part, map(prepare, parts)):
+    for part, (kinds, encoded) in engine.run(encode_part, map(prepare, parts)):
         is_unknown = kinds == "code"
         if is_unknown.any() and broken == "refuse":
             raise UnknownWords(_explain_unusable(method, part, is_unknown.argmax()))
@@ -89,7 +98,7 @@ def add_parts(
             if half is not None:
                 joined += 1
                 items[row] = _join(items[row], half) if merge else items[row]
-        added = store.add(items, codes) if items else Added(0, 0)
+        added = store.add(items, *encoded) if items else Added(0, 0)
         yield AddedPairs(added.new, added.replaced, joined, skipped)
 
 
@@ -109,8 +118,8 @@ def _keep_halves(
 
 def encode_part(
     method: HashMethod, pairs: PairedSet, context: Context
-) -> tuple[NDArray[np.object_], Codes]:
-    """Give the kind of each row's code, and the codes of all but the kind "code"."""
+) -> tuple[NDArray[np.object_], "Encoded"]:
+    """Give the kind of each row's code, and what all but the kind "code" become."""
     kinds = gallery_kinds(method, pairs)
     rows = np.flatnonzero(kinds != "code")
     return kinds, encode_gallery(method, pairs[rows], kinds[rows], context)
@@ -125,24 +134,49 @@ def gallery_kinds(method: HashMethod, pairs: PairedSet) -> NDArray[np.object_]:
     return choose_kinds(pairs.images.present, has_text, method.about.unified)
 
 
+class Encoded(NamedTuple):
+    """What an index keeps of some rows to search by."""
+
+    codes: Codes
+    vectors: Vectors | None  # None where the method gives none
+
+
 def encode_gallery(
     method: HashMethod,
     pairs: PairedSet,
     kinds: NDArray[np.object_],
     context: Context = PLAIN,
-) -> Codes:
+) -> Encoded:
     """Encode each row by its kind: the pair, its picture or its text."""
-    packed = np.zeros((len(pairs), (method.bits + 7) // 8), dtype=np.uint8)
+    model, vectors = vector_model(method), None
+    codes = np.zeros((len(pairs), (method.bits + 7) // 8), dtype=np.uint8)
+    if model is not None:
+        vectors = np.zeros((len(pairs), model.vector_bytes), dtype=np.int8)
     for kind in dict.fromkeys(kinds):
-        rows = np.flatnonzero(kinds == kind)
-        if kind == "pair":
-            codes = method.encode_pairs(pairs[rows], context)
-        elif kind == "image":
-            codes = method.encode_images(pairs.images[rows], context)
-        else:
-            codes = method.encode_texts(pairs.texts[rows], context)
-        packed[rows] = codes.packed
-    return Codes(packed, method.bits)
+        for rows, inputs in _inputs_of(method, kind, pairs, kinds, context):
+            outputs = getattr(method, f"{kind}_outputs")(*inputs)
+            codes[rows] = binarize(outputs).packed
+            if model is not None and vectors is not None:
+                given = getattr(model, f"{kind}_vectors")(*inputs)
+                vectors[rows] = model.pack_vectors(given)
+    return Encoded(Codes(codes, method.bits), vectors)
+
+
+def _inputs_of(
+    method: HashMethod,
+    kind: Kind,
+    pairs: PairedSet,
+    kinds: NDArray[np.object_],
+    context: Context,
+) -> Iterator[tuple[NDArray[np.intp], tuple[Any, ...]]]:
+    """Give the rows of a kind, some at a time, with what the method encodes."""
+    inputs, chosen = method.inputs, np.flatnonzero(kinds == kind)
+    at_a_time = PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME
+    for start in range(0, len(chosen), at_a_time):
+        rows = chosen[start : start + at_a_time]
+        images = inputs.images(pairs.images[rows], context) if kind != "text" else None
+        texts = inputs.texts(pairs.texts[rows]) if kind != "image" else None
+        yield rows, tuple(each for each in (images, texts) if each is not None)
 
 
 def _make_items(pairs: PairedSet, kinds: Iterable[Kind]) -> list[Item]:

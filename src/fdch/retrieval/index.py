@@ -15,10 +15,11 @@ from fdch.data.pairs import Broken, PairedSet, require_broken, require_pairs
 from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.evaluation.calibration import Calibration
 from fdch.index.opening import create_store, open_store, require_folder, store_info
-from fdch.index.store import CodeStore, Item, Kind, require_several
+from fdch.index.store import CodeStore, Item, Kind, Vectors, require_several
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
 from fdch.retrieval.adding import AddedPairs, add_parts
+from fdch.retrieval.ordering import vector_bytes
 from fdch.retrieval.params import DEFAULT_K, SearchParams, Where
 from fdch.runs.code_files import read_encoded
 from fdch.runs.engines import Engine, LocalEngine, cut_into_parts
@@ -92,7 +93,8 @@ class Index:
         """
         method = model.method if isinstance(model, Run) else model
         write = partial(_write_model, model, calibration)
-        store = create_store(name, method.bits, write, {"method": model.name})
+        facts, width = {"method": model.name}, vector_bytes(method)
+        store = create_store(name, method.bits, write, facts, width)
         return cls(store, context)
 
     @classmethod
@@ -181,10 +183,12 @@ class Index:
         *,
         model: str,
         kinds: Sequence[Kind] | None = None,
+        vectors: Vectors | None = None,
     ) -> AddedPairs:
         """Add ready codes under ids, with what each was made of if that is known.
 
-        `model` is the fingerprint of the model that made them: the index's own.
+        `model` is the fingerprint of the model that made them: the index's own. Where
+        that gives vectors, they are needed too.
         """
         self.require_model(model, "these codes")
         require_several("ids", ids)
@@ -196,11 +200,14 @@ class Index:
             some = zip(ids[rows], (kinds or ["code"] * len(ids))[rows], strict=True)
             items = [Item(name, kind=kind) for name, kind in some]
             with self._changing:
-                added = self.store.add(items, codes[rows])
+                given = None if vectors is None else vectors[rows]
+                added = self.store.add(items, codes[rows], given)
             found += AddedPairs(added.new, added.replaced)
         return found
 
-    def add_numbered(self, codes: Codes, *, model: str) -> range:
+    def add_numbered(
+        self, codes: Codes, *, model: str, vectors: Vectors | None = None
+    ) -> range:
         """Add ready codes, all or none, whose ids are running numbers.
 
         For millions of codes that need no ids of their own: these take next to no
@@ -209,7 +216,7 @@ class Index:
         """
         self.require_model(model, "these codes")
         with self._changing:
-            return self._folder.add_numbered(codes)
+            return self._folder.add_numbered(codes, vectors)
 
     def add_encoded(self, path: str | Path) -> AddedPairs:
         """Add the codes of a file that `fdch encode` wrote."""
@@ -218,11 +225,12 @@ class Index:
         return self.add_codes(file.ids, file.codes, model=file.model, kinds=file.kinds)
 
     def update(self, items: Sequence[Item]) -> None:
-        """Replace what is known of items, which keep their codes."""
+        """Replace what is known of items, which keep their codes and vectors."""
         if not items:
             return
         with self._changing:
-            self.store.add(items, self.store.codes([item.id for item in items]))
+            _, codes, vectors = self.store.known([item.id for item in items])
+            self.store.add(items, codes, vectors)
 
     def remove(self, ids: Iterable[str]) -> list[str]:
         """Remove items; return those of the ids that were not there."""

@@ -14,8 +14,8 @@ from fdch.index.store import Condition, require_several
 from fdch.retrieval.results import Results
 
 DEFAULT_K = 10
-CANDIDATES_PER_RESULT = 10
-MIN_CANDIDATES = 100
+CANDIDATES_PER_RESULT, MIN_CANDIDATES = 10, 100
+VECTOR_CANDIDATES_PER_RESULT, MIN_VECTOR_CANDIDATES = 20, 500
 
 QueryKind = Literal["text", "image", "id"]
 Where = str | Condition | Sequence[str | Condition] | None
@@ -31,7 +31,8 @@ class SearchParams:
         k: The most results; None for 10, or for all within the radius if there is one.
         radius: The largest Hamming distance of a result; None for any.
         where: Conditions that results must all fulfil, such as "price<=20".
-        rerank: Order the nearest candidates by how sure the query is of each bit.
+        rerank: Order the nearest candidates by their vectors where the index keeps
+            some, else by how sure the query is of each bit; None does the former only.
         min_probability: Leave out results that are less probably relevant.
 
     >>> SearchParams().k, SearchParams(radius=3).k, SearchParams(5, radius=3).k
@@ -41,7 +42,7 @@ class SearchParams:
     k: int | None = None
     radius: int | None = None
     where: Where = None
-    rerank: bool = False
+    rerank: bool | None = None
     min_probability: float | None = None
 
     def __post_init__(self) -> None:
@@ -50,12 +51,13 @@ class SearchParams:
         radius = _read_count("radius", self.radius, 0, advice)
         if k is None and radius is None:
             k = DEFAULT_K
-        if not isinstance(self.rerank, bool | np.bool):
+        if not isinstance(self.rerank, bool | np.bool | None):
             raise SettingError(f"rerank must be True or False; got {self.rerank!r}.")
         object.__setattr__(self, "k", k)
         object.__setattr__(self, "radius", radius)
         object.__setattr__(self, "where", _read_conditions(self.where))
-        object.__setattr__(self, "rerank", bool(self.rerank))
+        if self.rerank is not None:
+            object.__setattr__(self, "rerank", bool(self.rerank))
         least = _read_probability(self.min_probability)
         object.__setattr__(self, "min_probability", least)
 
@@ -70,6 +72,13 @@ class SearchParams:
         if self.k is None or not self.rerank:
             return self.k
         return max(CANDIDATES_PER_RESULT * self.k, MIN_CANDIDATES)
+
+    @property
+    def vector_candidates(self) -> int | None:
+        """How many of the nearest to order by vectors; None for all in the radius."""
+        if self.k is None:
+            return None
+        return max(VECTOR_CANDIDATES_PER_RESULT * self.k, MIN_VECTOR_CANDIDATES)
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values."""
@@ -96,7 +105,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         *,
         radius: int | None = None,
         where: Where = None,
-        rerank: bool = False,
+        rerank: bool | None = None,
         min_probability: float | None = None,
     ) -> Results:
         """Find what is near a text; see SearchParams for the keywords."""
@@ -110,7 +119,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         *,
         radius: int | None = None,
         where: Where = None,
-        rerank: bool = False,
+        rerank: bool | None = None,
         min_probability: float | None = None,
     ) -> Results:
         """Find what is near a picture; see SearchParams for the keywords."""
@@ -124,7 +133,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         *,
         radius: int | None = None,
         where: Where = None,
-        rerank: bool = False,
+        rerank: bool | None = None,
         min_probability: float | None = None,
     ) -> Results:
         """Find what is near an item of the index, without the item itself."""
@@ -138,7 +147,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         *,
         radius: int | None = None,
         where: Where = None,
-        rerank: bool = False,
+        rerank: bool | None = None,
         min_probability: float | None = None,
     ) -> list[Results]:
         """Find for each text what is near it; see SearchParams for the keywords."""
@@ -153,7 +162,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         *,
         radius: int | None = None,
         where: Where = None,
-        rerank: bool = False,
+        rerank: bool | None = None,
         min_probability: float | None = None,
     ) -> list[Results]:
         """Find for each picture what is near it; see SearchParams for the keywords."""
@@ -168,7 +177,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         *,
         radius: int | None = None,
         where: Where = None,
-        rerank: bool = False,
+        rerank: bool | None = None,
         min_probability: float | None = None,
     ) -> list[Results]:
         """Find for each item of the index what is near it, without itself."""

@@ -18,6 +18,7 @@ from fdch.errors import DataError, UnknownWords
 from fdch.evaluation.calibration import QueryFacts
 from fdch.export.model import ExportedModel
 from fdch.methods._base import PICTURES_AT_A_TIME, HashMethod
+from fdch.retrieval.ordering import vector_model
 from fdch.training.context import PLAIN, Context
 
 Encoder = HashMethod | ExportedModel
@@ -37,6 +38,7 @@ class Queries:
         outputs: The real outputs whose signs the codes are, where they are known.
         without: For each, the id to leave out of its results.
         words: How many known words each has, for texts.
+        vectors: To compare with those of items, where the model gives some.
     """
 
     descriptions: Sequence[Mapping[str, Any]]
@@ -45,6 +47,7 @@ class Queries:
     outputs: NDArray[np.float32] | None = None
     without: Sequence[str] | None = None
     words: NDArray[np.int64] | None = None
+    vectors: NDArray[np.float32] | None = None
 
     def facts(self, row: int) -> QueryFacts:
         """Give what the probability of a query's results depends on."""
@@ -55,8 +58,8 @@ class Queries:
 
 def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
     """Encode texts with a known word, or vectors for methods that learned from such."""
-    vectors = encoder.inputs.texts(_texts(texts), remember=False)
-    is_known = np.asarray(abs(vectors).sum(axis=1)).ravel() > 0
+    words = encoder.inputs.texts(_texts(texts), remember=False)
+    is_known = np.asarray(abs(words).sum(axis=1)).ravel() > 0
     vocabulary = encoder.inputs.vocabulary
     if not is_known.all():
         place = int(is_known.argmin())
@@ -67,13 +70,15 @@ def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
         descriptions.append({"text": text if isinstance(text, str) else None})
         if vocabulary is not None and isinstance(text, str):
             descriptions[-1]["unknown_words"] = vocabulary.unknown(text)
-    outputs = encoder.text_outputs(vectors)
+    outputs, model = encoder.text_outputs(words), vector_model(encoder)
+    vectors = None if model is None else model.text_vectors(words)
     return Queries(
         descriptions,
         ["text"] * len(texts),
         binarize(outputs),
         outputs,
-        words=count_words(vectors, encoder.inputs.static_width),
+        words=count_words(words, encoder.inputs.static_width),
+        vectors=vectors,
     )
 
 
@@ -82,15 +87,17 @@ def encode_image_queries(
 ) -> Queries:
     """Encode pictures, or ready features; their features are not cached."""
     context = Context(context.progress, context.device, remember=False)
-    outputs = np.concatenate(
-        [
-            encoder.image_outputs(encoder.inputs.images(images, context))
-            for images in _split_by_kind(pictures)
-        ]
-    )
+    found, given, model = [], [], vector_model(encoder)
+    for images in _split_by_kind(pictures):
+        features = encoder.inputs.images(images, context)
+        found.append(encoder.image_outputs(features))
+        if model is not None:
+            given.append(model.image_vectors(features))
+    outputs, vectors = np.concatenate(found), np.concatenate(given) if given else None
     names = [str(p) if isinstance(p, str | Path) else None for p in pictures]
     descriptions = [{"image": name} for name in names]
-    return Queries(descriptions, ["image"] * len(names), binarize(outputs), outputs)
+    kinds = ["image"] * len(names)
+    return Queries(descriptions, kinds, binarize(outputs), outputs, vectors=vectors)
 
 
 def _texts(texts: Sequence[Text]) -> Texts:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from fdch.codes import Codes
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureFiles
 from fdch.data.texts import Sentences
@@ -19,7 +18,13 @@ from fdch.index.storage.layout import PICTURES, write_durably
 from fdch.index.store import Item
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
-from fdch.retrieval.adding import NOTHING_TO_ENCODE, encode_gallery, gallery_kinds
+from fdch.retrieval.adding import (
+    NOTHING_TO_ENCODE,
+    Encoded,
+    encode_gallery,
+    gallery_kinds,
+)
+from fdch.retrieval.ordering import vector_bytes
 from fdch.runs.run import Run, copy_model, open_run
 from fdch.training.context import PLAIN, Context
 
@@ -55,16 +60,16 @@ def rebuild_index(
     skipped: dict[str, str] = {}
     encoded = done = 0
     with CodeFolder.open(require_folder(name)) as old, _target(old, run, out) as new:
-        for items, _ in old.batches(ITEMS_AT_A_TIME):
-            items = [_with_own_picture(item, old.path, new.path) for item in items]
+        for batch in old.batches(ITEMS_AT_A_TIME):
+            items = [_with_own_picture(i, old.path, new.path) for i in batch.items]
             known = new.items([item.id for item in items])
             left = [
                 item
                 for item, there in zip(items, known, strict=True)
                 if there is None or replace(item, kind=there.kind) != there
             ]
-            for ready, codes in _encode(run.method, left, context, skipped):
-                new.add(ready, codes)
+            for ready, (codes, vectors) in _encode(run.method, left, context, skipped):
+                new.add(ready, codes, vectors)
                 encoded += len(ready)
             done += len(items)
             progress(Update("encoding", done, len(old), "item"))
@@ -72,7 +77,7 @@ def rebuild_index(
         return Rebuilt(len(new), encoded, skipped)
 
 
-def model_encoder(folder: Path, items: Sequence[Item]) -> Codes:
+def model_encoder(folder: Path, items: Sequence[Item]) -> Encoded:
     """Encode items of an index again, with the model that it keeps."""
     method = open_run(folder / "model").method
     pairs = _pairs_of([_with_own_picture(item, folder, folder) for item in items])
@@ -97,15 +102,17 @@ def export_items(name: str | Path, out: Path, progress: Progress = silent) -> in
         CodeFolder.open(require_folder(name)) as store,
         partial_file.open("w", encoding="utf-8") as file,
     ):
-        for items, codes in store.batches(ITEMS_AT_A_TIME):
-            for item, code in zip(items, codes.packed, strict=True):
+        for items, codes, vectors in store.batches(ITEMS_AT_A_TIME):
+            for row, item in enumerate(items):
                 uploaded = _uploaded(item, store.path)
                 if uploaded is not None:
                     pictures.mkdir(exist_ok=True)
                     shutil.copyfile(uploaded, pictures / uploaded.name)
                     image = f"{pictures.name}/{uploaded.name}"
                     item = replace(item, image=image)
-                line = asdict(item) | {"code": code.tobytes().hex()}
+                line = asdict(item) | {"code": codes.packed[row].tobytes().hex()}
+                if vectors is not None:
+                    line["vector"] = vectors[row].tobytes().hex()
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
             done += len(items)
             progress(Update("writing", done, len(store), "item"))
@@ -118,7 +125,11 @@ def _target(old: CodeFolder, run: Run, out: Path) -> CodeFolder:
     if not out.exists() or not any(out.iterdir()):
         facts = {"method": run.name, SOURCE: old.identity}
         return CodeFolder.create(
-            out, run.method.bits, lambda to: copy_model(run, to).fingerprint, facts
+            out,
+            run.method.bits,
+            lambda to: copy_model(run, to).fingerprint,
+            facts,
+            vector_bytes(run.method),
         )
     new = CodeFolder.open(out, writable=True)
     if new.facts.get(SOURCE) != old.identity or new.model != run.fingerprint:
@@ -132,21 +143,21 @@ def _target(old: CodeFolder, run: Run, out: Path) -> CodeFolder:
 
 def _removed_since(old: CodeFolder, new: CodeFolder) -> Iterator[str]:
     """Return the ids of items that the old index has no more."""
-    for items, _ in new.batches(ITEMS_AT_A_TIME):
-        names = [item.id for item in items]
+    for batch in new.batches(ITEMS_AT_A_TIME):
+        names = [item.id for item in batch.items]
         there = old.items(names)
         yield from (n for n, item in zip(names, there, strict=True) if item is None)
 
 
 def _encode(
     method: HashMethod, items: Sequence[Item], context: Context, skipped: dict[str, str]
-) -> Iterator[tuple[list[Item], Codes]]:
+) -> Iterator[tuple[list[Item], Encoded]]:
     """Encode a batch at once; one by one where one of them cannot be read."""
     try:
         pairs = _pairs_of(items)
         kinds = gallery_kinds(method, pairs)
         rows = np.flatnonzero(kinds != "code").tolist()
-        codes = encode_gallery(method, pairs[rows], kinds[rows], context)
+        encoded = encode_gallery(method, pairs[rows], kinds[rows], context)
     except FdchError as problem:
         if len(items) == 1:
             skipped[items[0].id] = str(problem)
@@ -157,7 +168,7 @@ def _encode(
     for row in np.flatnonzero(kinds == "code").tolist():
         skipped[items[row].id] = NOTHING_TO_ENCODE
     if rows:
-        yield [replace(items[row], kind=kinds[row]) for row in rows], codes
+        yield [replace(items[row], kind=kinds[row]) for row in rows], encoded
 
 
 def _pairs_of(items: Sequence[Item]) -> PairedSet:

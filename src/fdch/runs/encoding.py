@@ -114,15 +114,18 @@ def encode_pairs(
 
 
 def real_outputs(
-    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
+    method: HashMethod, pairs: PairedSet, context: Context = PLAIN, of: str = "outputs"
 ) -> dict[str, NDArray[np.float32]]:
-    """Give the real outputs of whole pairs, (pairs, bits), by side."""
+    """Give the real outputs of whole pairs, (pairs, bits), by side.
+
+    With `of="vectors"`, the vectors to order by, of a method that gives some.
+    """
     found: dict[str, list[NDArray[np.float32]]] = {}
     for _, images, texts in _input_parts(method, pairs, context):
-        found.setdefault("image", []).append(method.image_outputs(images))
-        found.setdefault("text", []).append(method.text_outputs(texts))
-        if method.about.unified:
-            found.setdefault("pair", []).append(method.pair_outputs(images, texts))
+        given = {"image": (images,), "text": (texts,), "pair": (images, texts)}
+        for side in given if method.about.unified else ("image", "text"):
+            outputs = getattr(method, f"{side}_{of}")(*given[side])
+            found.setdefault(side, []).append(outputs)
     return {side: np.concatenate(parts) for side, parts in found.items()}
 
 

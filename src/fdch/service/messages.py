@@ -71,8 +71,10 @@ class SearchOptions(Body):
     min_probability: float | None = Field(
         None, ge=0, le=1, description="Leave out what is less probably relevant."
     )
-    rerank: bool = Field(
-        False, description="Order by how sure the query is of each bit."
+    rerank: bool | None = Field(
+        None,
+        description="Order the nearest by their vectors where the index keeps some, "
+        "else by how sure the query is of each bit; null does the former only.",
     )
 
     @property

@@ -163,9 +163,9 @@ def test_two_that_make_the_same_index_leave_one(milvus_url, client):
 def test_a_model_that_another_took_away_is_noticed(milvus_url, client, monkeypatch):
     real = Collection.create
 
-    def create(self, bits, description):
+    def create(self, bits, description, vector_bytes):
         client.drop_collection(f"{self.name}_model")
-        real(self, bits, description)
+        real(self, bits, description, vector_bytes)
 
     monkeypatch.setattr(Collection, "create", create)
     with pytest.raises(IndexFolderError, match=r"was deleted while .* Create it"):

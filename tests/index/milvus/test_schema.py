@@ -102,6 +102,7 @@ def test_a_description_is_read_back():
     assert read == {
         "fdch": 1,
         "bits": 16,
+        "vector_bytes": 0,
         "model": "model",
         "facts": {"method": "fdch"},
         "generation": "12ab",

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.index.store_samples import random_vectors
 
 from fdch.codes import Codes, binarize, hamming_distances
 from fdch.errors import DataError, IndexFolderError, ModelMismatch, SettingError
@@ -25,7 +26,7 @@ def named(count, first=0):
     return [Item(f"item {number}") for number in range(first, first + count)]
 
 
-def expected(codes, query, most=None, radius=256):
+def expected(codes, query, most=None, radius=512):
     distances = hamming_distances(query, codes)[0]
     order = np.argsort(distances, kind="stable")
     return order[distances[order] <= radius][:most]
@@ -281,7 +282,7 @@ def test_more_hits_than_a_page_are_all_given(store):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bits", [8, 64, 100, 128, 256])
+@pytest.mark.parametrize("bits", [8, 24, 64, 100, 320, 384, 512])
 def test_all_lengths_work(milvus_url, bits):
     store = MilvusStore.create(milvus_url, bits, MODEL)
     codes = random_codes(500, bits)
@@ -312,7 +313,40 @@ def test_answers_stay_after_flushing_and_reloading(store, milvus_url):
     again.close()
 
 
-@pytest.mark.parametrize("bits", [0, 257])
+@pytest.mark.parametrize("width", [1, 8, 1024])
+def test_vectors_come_back_with_their_items(milvus_url, width):
+    codes, vectors = random_codes(300), random_vectors(300, width)
+    with MilvusStore.create(milvus_url, BITS, MODEL, vector_bytes=width) as store:
+        store.add(named(300), codes, vectors)
+        with pytest.raises(ModelMismatch, match=f"of {width} bytes .*; none were"):
+            store.add(named(1), codes[:1])
+    query = random_codes(1, seed=3)
+    with MilvusStore.open(milvus_url) as store:
+        assert store.vector_bytes == store.describe()["vector_bytes"] == width
+        items, found, kept = store.known(["item 7", "item 3"])
+        assert [item.id for item in items] == ["item 7", "item 3"]
+        assert found == codes[[7, 3]]
+        assert kept is not None
+        assert np.array_equal(kept, vectors[[7, 3]])
+        rows = expected(codes, query, 40)
+        [near] = store.nearest(query, 40)
+        assert near.vectors is not None
+        assert np.array_equal(near.vectors, vectors[rows])
+
+        def choose(query, distances, codes, vectors):
+            return np.argsort(vectors[:, 0], kind="stable")[:5]
+
+        [chosen] = store.nearest(query, 40, choose=choose)
+        order = rows[np.argsort(vectors[rows, 0], kind="stable")][:5]
+        assert chosen.ids == tuple(f"item {row}" for row in order)
+        assert chosen.codes == codes[order]
+        [near] = store.within(query, 3, choose=choose)
+        rows = expected(codes, query, radius=3)
+        order = rows[np.argsort(vectors[rows, 0], kind="stable")][:5]
+        assert near.ids == tuple(f"item {row}" for row in order)
+
+
+@pytest.mark.parametrize("bits", [0, 513])
 def test_lengths_out_of_range_are_refused(bits):
-    with pytest.raises(SettingError, match="1 to 256"):
+    with pytest.raises(SettingError, match="1 to 512"):
         MilvusStore.create("milvus://127.0.0.1/photos", bits, MODEL)

@@ -43,7 +43,7 @@ def only(gallery, allowed):
 def grouped(draw):
     """Draw galleries of the same rows, one plain and one with grouped parts."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    bits = draw(st.sampled_from([16, 40, 64, 128, 192]))
+    bits = draw(st.sampled_from([8, 24, 64, 320, 384, 512]))
     flips = draw(st.sampled_from([0.0, 0.05, 0.5]))
     plain, blocks, first = [], [], 0
     for _ in range(draw(st.integers(1, 3))):

@@ -28,7 +28,7 @@ def test_functions_are_defined_before_they_are_called(file):
         assert not called & later, function.name
 
 
-@pytest.mark.parametrize("bits", [8, 16, 32, 64, 128, 192, 256])
+@pytest.mark.parametrize("bits", [8, 16, 32, 64, 128, 192, 256, 320, 384, 512])
 def test_chunks_masks_and_distances_are_those_of_numpy(bits):
     pytest.importorskip("numba", reason="numba is not installed")
     from fdch.compiled import compiled

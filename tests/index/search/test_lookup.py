@@ -15,7 +15,7 @@ from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, within
 
 ENGINES: tuple[scan.Engine, ...] = ("numba", "numpy")
-BITS = (1, 8, 13, 16, 24, 32, 33, 64, 65, 100, 128, 192, 256)
+BITS = (1, 8, 13, 16, 24, 32, 33, 64, 65, 100, 128, 192, 256, 320, 384, 512)
 
 
 def draw_codes(rng, number, bits, spread):
@@ -97,7 +97,7 @@ def test_all_within_a_radius_are_found(engine, threads, search, radius, most):
     assert [pairs(some) for some in found] == truth
 
 
-@pytest.mark.parametrize("bits", [8, 64, 128, 192, 256])
+@pytest.mark.parametrize("bits", [8, 64, 128, 192, 256, 320, 512])
 @pytest.mark.parametrize("queries", [1, 40])
 def test_many_rows_are_shared_between_threads(bits, queries, monkeypatch):
     monkeypatch.setattr("fdch.index.search.scan.BYTES_TO_SHARE", 1 << 16)

@@ -10,7 +10,7 @@ from fdch.errors import DataError
 from fdch.index.search.rows import flat, row_codes, row_type, row_words
 
 
-@given(st.integers(1, 256), st.integers(0, 9))
+@given(st.integers(1, 512), st.integers(0, 9))
 def test_rows_become_the_same_codes(bits, number):
     rng = np.random.default_rng(bits)
     codes = Codes(np.packbits(rng.random((number, bits)) < 0.5, axis=1), bits)
@@ -28,13 +28,13 @@ def test_rows_keep_distances():
 
 
 @pytest.mark.parametrize(
-    ("bits", "size"), [(1, 1), (8, 1), (9, 2), (16, 2), (17, 4), (33, 8), (256, 8)]
+    ("bits", "size"), [(1, 1), (8, 1), (9, 2), (16, 2), (17, 4), (33, 8), (512, 8)]
 )
 def test_the_narrowest_word_is_taken(bits, size):
     assert row_type(bits).itemsize == size
 
 
-@pytest.mark.parametrize("bits", [0, 257])
+@pytest.mark.parametrize("bits", [0, 513])
 def test_other_lengths_are_refused(bits):
     with pytest.raises(DataError, match=str(bits)):
         row_type(bits)

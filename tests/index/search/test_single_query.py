@@ -21,7 +21,7 @@ def assert_is_right(gallery, query, k):
     assert pairs(ours) == pairs(right)
 
 
-@pytest.mark.parametrize("bits", [16, 32, 64, 128, 192, 256])
+@pytest.mark.parametrize("bits", [16, 32, 64, 128, 192, 256, 320, 512])
 @pytest.mark.parametrize("removed", [0.0, 0.3])
 def test_a_single_query_reads_many_rows_in_streams(bits, removed):
     number = SIZE // bits // 128 * 128 + 77  # not only whole chunks

@@ -39,6 +39,14 @@ def codes_of(contents):
     return Codes(packed.reshape(-1, 4).copy(), BITS)
 
 
+def vectors_of(contents, width):
+    """Give vectors that belong to codes, or None for an index without any."""
+    if not width:
+        return None
+    made = [hashlib.blake2b(code, digest_size=width).digest() for code in contents]
+    return np.frombuffer(b"".join(made), dtype=np.int8).reshape(-1, width)
+
+
 def item_of(id, version):
     columns = {"version": version, "parity": "odd" if version % 2 else "even"}
     return Item(id, text=f"{id} version {version}", columns=columns, labels=("x",))
@@ -57,8 +65,9 @@ def write_until_killed(path, seed):
             ids = draw.sample(range(40), draw.randint(1, 8))
             some = [(f"id {i}", draw.randrange(10**6)) for i in ids]
             say(begin="add", items=some)
-            codes = codes_of([code_of(*one) for one in some])
-            folder.add([item_of(*one) for one in some], codes)
+            codes = [code_of(*one) for one in some]
+            vectors = vectors_of(codes, folder.vector_bytes)
+            folder.add([item_of(*one) for one in some], codes_of(codes), vectors)
         elif choice < 0.75:
             gone = [f"id {i}" for i in draw.sample(range(40), 3)]
             say(begin="remove", ids=gone)
@@ -66,7 +75,8 @@ def write_until_killed(path, seed):
         elif choice < 0.85:
             contents = [draw.randbytes(4) for _ in range(draw.randint(1, 5))]
             say(begin="add_numbered", codes=[code.hex() for code in contents])
-            folder.add_numbered(codes_of(contents))
+            vectors = vectors_of(contents, folder.vector_bytes)
+            folder.add_numbered(codes_of(contents), vectors)
         elif choice < 0.95:
             say(begin="compact")
             folder.compact()

@@ -4,7 +4,12 @@ import shutil
 import threading
 
 import pytest
-from tests.index.store_samples import copying, random_codes, sample_items
+from tests.index.store_samples import (
+    copying,
+    random_codes,
+    random_vectors,
+    sample_items,
+)
 
 from fdch.errors import DamagedIndex, IndexFolderError
 from fdch.index.storage.backup import backup_folder
@@ -14,18 +19,23 @@ from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
 
 
+@pytest.fixture(params=[0, 7], ids=["codes", "vectors"])
+def width(request):
+    return request.param
+
+
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path, width):
     run = tmp_path / "run"
     run.mkdir()
     (run / "run.json").write_text('{"weights": 3}')
     path = tmp_path / "index"
-    with CodeFolder.create(path, 32, copying(run)) as folder:
-        folder.add(sample_items(100), random_codes(100))
-        folder.add_numbered(random_codes(30, seed=2))
+    with CodeFolder.create(path, 32, copying(run), vector_bytes=width) as folder:
+        folder.add(sample_items(100), random_codes(100), random_vectors(100, width))
+        folder.add_numbered(random_codes(30, seed=2), random_vectors(30, width))
         folder.remove(["item 3", "110"])
         folder.compact()
-        folder.add([Item("last")], random_codes(1))
+        folder.add([Item("last")], random_codes(1), random_vectors(1, width))
     (path / "pictures").mkdir()
     (path / "pictures" / "a.jpg").write_bytes(b"picture")
     return path
@@ -33,22 +43,25 @@ def path(tmp_path):
 
 def contents(path):
     with CodeFolder.open(path) as folder:
-        return [(items, codes.packed.tolist()) for items, codes in folder.batches(40)]
+        return [
+            (known.items, known.codes.packed.tolist(), str(known.vectors))
+            for known in folder.batches(40)
+        ]
 
 
-def test_a_copy_holds_what_the_index_holds(path, tmp_path):
+def test_a_copy_holds_what_the_index_holds(path, tmp_path, width):
     copy = tmp_path / "copies" / "copy"
     assert backup_folder(path, copy) == 129
     assert contents(copy) == contents(path)
     assert verify_folder(copy).is_clean
     assert (copy / "pictures" / "a.jpg").read_bytes() == b"picture"
     with CodeFolder.open(copy, writable=True) as folder:
-        folder.add([Item("more")], random_codes(1))
+        folder.add([Item("more")], random_codes(1), random_vectors(1, width))
         assert folder.model_folder().is_dir()
     assert len(contents(path)[-1][0]) == 129 % 40
 
 
-def test_copies_made_while_a_writer_writes_hold_whole_commits(path, tmp_path):
+def test_copies_made_while_a_writer_writes_hold_whole_commits(path, tmp_path, width):
     stop = threading.Event()
 
     def write():
@@ -56,7 +69,8 @@ def test_copies_made_while_a_writer_writes_hold_whole_commits(path, tmp_path):
             for count in range(10_000):
                 if stop.is_set():
                     return
-                folder.add([Item(f"{count} a"), Item(f"{count} b")], random_codes(2))
+                items = [Item(f"{count} a"), Item(f"{count} b")]
+                folder.add(items, random_codes(2), random_vectors(2, width))
                 if count % 20 == 19:
                     folder.compact()
 

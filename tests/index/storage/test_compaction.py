@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tests.index.store_samples import random_codes, sample_items
 
-from fdch.codes import Codes
+from fdch.codes import Codes, hamming_distances
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
@@ -177,3 +177,22 @@ def test_readers_go_on_while_parts_are_replaced(tmp_path):
         for reader in readers:
             reader.join()
         assert not wrong
+
+
+@pytest.mark.parametrize("bits", [8, 24, 320, 384, 512])
+def test_codes_of_any_length_are_found_before_and_after(tmp_path, bits):
+    codes, queries = random_codes(2000, bits), random_codes(3, bits, seed=5)
+    distances = hamming_distances(queries, codes)
+    with CodeFolder.create(tmp_path / "index", bits, "model") as folder:
+        folder.add_numbered(codes)
+        for _ in range(2):
+            for found, row in zip(folder.nearest(queries, 9), distances, strict=True):
+                right = np.argsort(row, kind="stable")[:9]
+                assert found.ids == tuple(map(str, right))
+                assert found.distances.tolist() == row[right].tolist()
+            radius = int(np.sort(distances[0])[20])
+            [near] = folder.within(queries[:1], radius)
+            assert len(near.ids) == (distances[0] <= radius).sum()
+            assert folder.codes(["7", "1999"]) == codes[[7, 1999]]
+            folder.compact()
+    assert verify_folder(tmp_path / "index").is_clean

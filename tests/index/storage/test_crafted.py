@@ -84,12 +84,21 @@ def test_an_item_of_the_wrong_kind_is_damage(path, content):
         (ITEM, b"\xff" * 40),
         (PART, b"{}"),
         (PART, b'{"part":0,"first":0,"rows":9,"span":9,"sidecars":[]}\n0 16 0\n'),
+        (PART, b'{"part":0,"first":0,"rows":9,"span":9,"sidecars":{}}\n0 0 0 0\n'),
+        (PART, b'{"part":0,"first":0,"rows":9,"span":9,"sidecars":{}}\n0 0 0 0 8\n'),
+        (
+            PART,
+            b'{"part":0,"first":0,"rows":9,"span":9,"checks":{"rows":[0,""]}}\n0 0 0\n',
+        ),
         (PART, b'{"part":-1,"first":0,"rows":9,"span":9,"sidecars":{}}\n0 0 0\n'),
         (REMOVAL, b"seven b"),
         (RANGE, b"\xff" * 16),
         (b"C", b'{"commit":-1}'),
         (b"C", b"[" * 10_000),
         (b"F", b'{"bits":0,"model":"m"}'),
+        (b"F", b'{"bits":32,"model":"m","vector_bytes":1025}'),
+        (b"F", b'{"bits":32,"model":"m","vector_bytes":"4"}'),
+        (b"F", b'{"bits":32,"model":"m","vector_bytes":4}'),
     ],
 )
 def test_a_record_of_the_wrong_kind_is_damage(path, kind, payload):

@@ -10,14 +10,22 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
-from tests.index.storage.crashing import BITS, FACTS, code_of, codes_of, item_of
+from tests.index.storage.crashing import (
+    BITS,
+    FACTS,
+    code_of,
+    codes_of,
+    item_of,
+    vectors_of,
+)
 from tests.index.storage.processes import ENVIRONMENT
 from tests.index.store_samples import copying
 
 from fdch.errors import DamagedIndex
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import CATALOGUE, LOCK, LOG
+from fdch.index.storage.layout import CATALOGUE, LOCK, LOG, part_files
 from fdch.index.storage.repair import repair_folder
 from fdch.index.storage.verification import verify_folder
 
@@ -54,9 +62,11 @@ class Expected:
             return False
         contents = [code_of(id, self.items[id]) for id in ids]
         contents += [bytes.fromhex(code) for code in self.codes]
-        everything = folder.codes([*ids, *map(str, running)])
+        _, codes, vectors = folder.known([*ids, *map(str, running)])
+        expected = vectors_of(contents, folder.vector_bytes)
         return len(folder) == len(found.ids) and (
-            not contents or everything == codes_of(contents)
+            not contents
+            or (codes == codes_of(contents) and np.array_equal(vectors, expected))
         )
 
 
@@ -78,7 +88,7 @@ def writers():
 
 def kill_one(writers, path, draw):
     """Let one writer begin and end; give what it told before it was gone."""
-    calls = draw.choice([0, draw.randint(1, 60)])
+    calls = draw.choice([0, draw.randint(1, 90)])
     delay = draw.uniform(0, 0.05)
     request = json.dumps(["write", str(path), draw.randrange(2**32), calls])
     print(request, file=writers.stdin, flush=True)
@@ -97,7 +107,8 @@ def survive(writers, folder, kills, seed):
     for count in range(kills):
         if count % KILLS_PER_INDEX == 0:
             path = folder / f"index {count}"
-            CodeFolder.create(path, BITS, "model").close()
+            width = 5 * (count // KILLS_PER_INDEX % 2)  # every second one has vectors
+            CodeFolder.create(path, BITS, "model", vector_bytes=width).close()
             expected = Expected()
         begun = None
         for line in kill_one(writers, path, draw):
@@ -139,26 +150,30 @@ def stop(writers, work, path, calls):
 def contents(path):
     with CodeFolder.open(path) as folder:
         ids = folder.within(codes_of([bytes(4)]), BITS)[0].ids
-        codes = folder.codes(ids).packed.tolist()
-        return dict(zip(ids, zip(folder.items(ids), codes, strict=True), strict=True))
+        items, codes, vectors = folder.known(ids)
+        assert vectors is not None
+        rows = zip(items, codes.packed.tolist(), vectors.tolist(), strict=True)
+        return dict(zip(ids, rows, strict=True))
 
 
 def fill(path):
-    """Make an index with names, running numbers, gaps, and items removed since."""
+    """Make an index with names, numbers, vectors, gaps, and items removed since."""
     draw = random.Random(1)
     ids = [f"id {i}" for i in range(300)]
-    with CodeFolder.create(path, BITS, "model") as folder:
-        codes = codes_of([code_of(id, 1) for id in ids])
-        folder.add([item_of(id, 1) for id in ids], codes)
-        folder.add_numbered(codes_of([draw.randbytes(4) for _ in range(1500)]))
+    with CodeFolder.create(path, BITS, "model", vector_bytes=5) as folder:
+        codes = [code_of(id, 1) for id in ids]
+        items = [item_of(id, 1) for id in ids]
+        folder.add(items, codes_of(codes), vectors_of(codes, 5))
+        codes = [draw.randbytes(4) for _ in range(1500)]
+        folder.add_numbered(codes_of(codes), vectors_of(codes, 5))
         folder.remove([*ids[::7], "400", "900"])
         folder.compact()
         folder.remove([*ids[1::50], "500", "501"])
 
 
 def wound(path, draw):
-    """Damage some bytes of the codes, their numbers, the log or the catalogue."""
-    files = [path / CATALOGUE, path / LOG, *(path / "codes").iterdir()]
+    """Damage some bytes of the codes, vectors, numbers, the log or the catalogue."""
+    files = [path / CATALOGUE, path / LOG, *part_files(path)]
     file = draw.choice(sorted(files))
     content = bytearray(file.read_bytes())
     place = draw.randrange(len(content))

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.index.store_samples import random_codes, sample_items
+from tests.index.store_samples import random_codes, random_vectors, sample_items
 
 from fdch.errors import DamagedIndex, FdchError
 from fdch.index.storage.folder import CodeFolder
@@ -34,21 +34,31 @@ def place():
 
 @pytest.fixture(scope="module")
 def states(place):
+    """Indexes without and with vectors, each in several states."""
+    return [*make_states(place / "codes", 0), *make_states(place / "vectors", 12)]
+
+
+def make_states(place, width):
     """An index, closed and as a killed writer leaves it, each with an older state."""
     path = place / "index"
-    with CodeFolder.create(path, BITS, "model") as folder:
-        folder.add(sample_items(900), random_codes(900, BITS))
-        folder.add_numbered(random_codes(300, BITS, seed=2))
+    with CodeFolder.create(path, BITS, "model", vector_bytes=width) as folder:
+        vectors = random_vectors(900, width)
+        folder.add(sample_items(900), random_codes(900, BITS), vectors)
+        vectors = random_vectors(300, width, seed=2)
+        folder.add_numbered(random_codes(300, BITS, seed=2), vectors)
         folder.remove([f"item {i}" for i in range(0, 100, 7)])
         folder.compact()
-        folder.add(sample_items(40, 900), random_codes(40, BITS, seed=3))
+        codes, vectors = random_codes(40, BITS, 3), random_vectors(40, width, 3)
+        folder.add(sample_items(40, 900), codes, vectors)
     older = shutil.copytree(path, place / "older")
     with CodeFolder.open(path, writable=True) as folder:
-        folder.add(sample_items(40, 940), random_codes(40, BITS, seed=4))
+        codes, vectors = random_codes(40, BITS, 4), random_vectors(40, width, 4)
+        folder.add(sample_items(40, 940), codes, vectors)
         folder.remove(["item 1", "903", "item 910"])
     closed = shutil.copytree(path, place / "closed")
     with CodeFolder.open(path, writable=True) as folder:
-        folder.add([Item("late", columns={"colour": "red"})], random_codes(1, BITS))
+        late = Item("late", columns={"colour": "red"})
+        folder.add([late], random_codes(1, BITS), random_vectors(1, width))
         killed = shutil.copytree(path, place / "killed")
     (killed / f"{CATALOGUE}-shm").unlink()
     with (killed / LOG).open("ab") as log:
@@ -64,15 +74,24 @@ def answers(path):
             *folder.nearest(QUERIES, 20, red),
             *folder.within(QUERIES, BITS, red),
         ]
-        return [(one.items, one.distances.tolist()) for one in found]
+        return [
+            (one.items, one.distances.tolist(), listed(one.vectors)) for one in found
+        ]
+
+
+def listed(vectors):
+    return None if vectors is None else vectors.tolist()
 
 
 def contents(path):
     with CodeFolder.open(path) as folder:
         return {
-            item.id: (item, tuple(code))
-            for items, codes in folder.batches(10_000)
-            for item, code in zip(items, codes.packed.tolist(), strict=True)
+            item.id: (item, tuple(code), None if vectors is None else vectors[row])
+            for items, codes, found in folder.batches(10_000)
+            for vectors in [listed(found)]
+            for row, (item, code) in enumerate(
+                zip(items, codes.packed.tolist(), strict=True)
+            )
         }
 
 
@@ -119,7 +138,8 @@ def survive(states, place, count, seed):
     known = [
         (state, older, answers(copy), contents(copy))
         for state, older in states
-        for copy in [shutil.copytree(state, place / f"copy {state.name} {seed}")]
+        for name in [f"copy {state.parent.name} {state.name} {seed}"]
+        for copy in [shutil.copytree(state, place / name)]
     ]
     for number in range(count):
         state, older, right, before = draw.choice(known)

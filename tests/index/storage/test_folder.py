@@ -236,7 +236,7 @@ def test_a_folder_that_is_taken_or_missing_is_told(filled, tmp_path):
     (tmp_path / "run" / DESCRIPTION).write_text("{}")
     with pytest.raises(IndexFolderError, match=r"but a run.*create INDEX --run .*run"):
         CodeFolder.open(tmp_path / "run")
-    with pytest.raises(IndexFolderError, match="1 to 256 bits; got 0"):
+    with pytest.raises(IndexFolderError, match="1 to 512 bits; got 0"):
         CodeFolder.create(tmp_path / "new", 0, "m")
     CodeFolder.create(tmp_path / "empty", 8, "m").close()
 

@@ -104,7 +104,8 @@ def test_damaged_rows_are_encoded_again_where_that_proves_right(path, sound):
     before = contents(sound)
 
     def encode(items):
-        return Codes(np.array([before[item.id][1] for item in items], np.uint8), 32)
+        packed = np.array([before[item.id][1] for item in items], np.uint8)
+        return Codes(packed, 32), None
 
     damage(rows_files(path)[0], 64 + 4096 + 100, b"damaged rows")
     done = repair_folder(path, encode)
@@ -115,7 +116,7 @@ def test_damaged_rows_are_encoded_again_where_that_proves_right(path, sound):
 
 def test_codes_that_a_model_makes_otherwise_are_not_taken(path, sound):
     damage(rows_files(path)[0], 64 + 4096 + 100, b"damaged rows")
-    done = repair_folder(path, lambda items: random_codes(len(items), seed=99))
+    done = repair_folder(path, lambda items: (random_codes(len(items), seed=99), None))
     assert len(done.lost) == 1024
     require_rest_kept(path, sound, done)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled, set_bits
+from fdch.index.search.vectors import count_differing, take_query
 
 Flat = NDArray[np.unsignedinteger[Any]]
 Ints = NDArray[np.int64]
@@ -46,20 +47,35 @@ def _below_four(rows: Flat, query: Flat, limit: Int) -> Int:
 
 
 @compiled
+def _below_many(rows: Flat, words: Any, query: Any, limit: Int) -> Int:
+    bound, count = np.uint64(limit), np.uint64(0)
+    for i in range(rows.shape[0] // len(words)):
+        count += np.uint64(np.uint64(count_differing(rows, i, query)) < bound)
+    return np.int64(count)
+
+
+@compiled
 def count_below(
-    rows: Flat, words: Int, start: Int, stop: Int, queries: Flat, limits: Ints
+    rows: Flat, words: Any, start: Int, stop: Int, queries: Flat, limits: Ints
 ) -> Int:
-    """Count rows nearer than a limit, all queries together; 1, 2 or 4 words."""
-    block = BLOCK_BYTES // (rows.itemsize * words)
+    """Count rows nearer than a limit, all queries together.
+
+    `words` is a tuple as long as a row, as in the scan.
+    """
+    length = len(words)
+    block = BLOCK_BYTES // (rows.itemsize * length)
     total = 0
     for left in range(start, stop, block):
-        some = rows[left * words : min(left + block, stop) * words]
+        some = rows[left * length : min(left + block, stop) * length]
         for j in range(limits.shape[0]):
-            query = queries[j * words : (j + 1) * words]
-            if words == 1:
+            query = queries[j * length : (j + 1) * length]
+            if length == 1:
                 total += _below(some, query[0], limits[j])
-            elif words == 2:
+            elif length == 2:
                 total += _below_two(some, query[0], query[1], limits[j])
-            else:
+            elif length == 4:
                 total += _below_four(some, query, limits[j])
+            else:
+                one = take_query(queries, j, words)
+                total += _below_many(some, words, one, limits[j])
     return total

@@ -15,7 +15,7 @@ from fdch.codes import Codes
 from fdch.errors import MissingExtra, SettingError
 from fdch.index.search.gallery import Found, Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm
-from fdch.index.search.rows import flat, row_length
+from fdch.index.search.rows import flat, row_shape
 from fdch.index.search.threads import ranges, share
 from fdch.machine import peak_memory
 from fdch.progress import Progress, Update, silent
@@ -157,10 +157,10 @@ class _Sides:
         """Only count codes under a threshold."""
         from fdch.bench.search.counting_loop import count_below
 
-        words = row_length(self.gallery.bits)
+        words = row_shape(self.gallery.bits)
         first = self._first(call, self.some)
         stop = first + self.some
-        queries = self.query_words[first * words : stop * words]
+        queries = self.query_words[first * len(words) : stop * len(words)]
         tasks = [
             partial(
                 count_below, self.rows, words, *rows, queries, self.limits[first:stop]

@@ -15,6 +15,7 @@ from fdch.cli.shared.progress_lines import ProgressPrinter
 @options.count("--items", default=100_000, metavar="N")
 @options.count("--bits", default=64, help="Length of the codes.")
 @options.count("-k", default=100, help="Answers to a query.")
+@options.count("--vector-bytes", default=32, help="Length of items' vectors.")
 @options.count("--repeats", default=5, help="Turns of short measurements.")
 @click.option(
     "--place",
@@ -28,7 +29,8 @@ def command(as_json: bool, place: Path | None, **sizes: Any) -> None:
     """Measure an index folder: making, opening, searching, filtering.
 
     One index of bare codes whose ids are running numbers, and one of items with
-    a text, a picture's path, a label and two columns.
+    a text, a picture's path, a label and two columns; then such items without and
+    with vectors, taking turns.
     """
     from fdch.bench.index_folder import FolderSizes, folder_benchmark
 
@@ -38,7 +40,7 @@ def command(as_json: bool, place: Path | None, **sizes: Any) -> None:
 
 
 def _table(result: dict[str, Any]) -> str:
-    codes, items = result["codes"], result["items"]
+    codes, items, vectors = result["codes"], result["items"], result["vectors"]
     memory = codes["memory_over_codes"]
     again = items["filtered_again_seconds"]
     rows = [
@@ -56,6 +58,23 @@ def _table(result: dict[str, Any]) -> str:
         first, second = times["median"], again[condition]["median"]
         shown = f"{_milliseconds(first)}; {_milliseconds(second)}"
         rows.append((f"one query where {condition}; again", shown))
+    times, width = vectors["time_over_without"], vectors["vector_bytes"]
+    rows += [
+        (
+            f"items with vectors of {width} bytes added a second; without",
+            f"{vectors['added_a_second']:,.0f}; "
+            f"{vectors['added_a_second_without']:,.0f}",
+        ),
+        (
+            "time over that without, median, least, most of the batches",
+            f"{times['median']:.2f}; {times['min']:.2f}; {times['max']:.2f}",
+        ),
+        (
+            "on disk, bytes an item with vectors; without",
+            f"{vectors['disk_bytes_an_item']:.0f}; "
+            f"{vectors['disk_bytes_an_item_without']:.0f}",
+        ),
+    ]
     notes = (
         f"{codes['number']:,} codes with running numbers; {items['number']:,} items "
         f"with columns; {result['bits']} bits, k = {result['k']}",

@@ -24,11 +24,11 @@ class Collection:
         self.connection = connection
         self.name = connection.address.collection
 
-    def create(self, bits: int, description: str) -> None:
+    def create(self, bits: int, description: str, vector_bytes: int = 0) -> None:
         """Make it, with an index on the codes, ready to search."""
         self.call(
             "create_collection",
-            schema=make_schema(bits, description),
+            schema=make_schema(bits, description, vector_bytes),
             index_params=index_on(CODE),
             num_shards=self.connection.address.shards,
         )

@@ -24,6 +24,7 @@ def make_index(
     bits: int,
     model: "str | WriteModel",
     facts: Mapping[str, object],
+    vector_bytes: int = 0,
 ) -> dict[str, Any]:
     """Make an empty index with its model, or nothing; return what describes it."""
     require_free(connection)
@@ -34,10 +35,12 @@ def make_index(
             with models.passing_folder() as folder:
                 fingerprint = model(folder)
                 models.save_model(connection, generation, folder)
-        description = write_description(bits, fingerprint, facts, generation)
+        description = write_description(
+            bits, fingerprint, facts, generation, vector_bytes
+        )
         try:
             # Refused where another has been made meanwhile, whose description differs.
-            Collection(connection).create(bits, description)
+            Collection(connection).create(bits, description, vector_bytes)
         except IndexFolderError as problem:
             if _is_anothers(connection, generation):
                 raise _taken(connection) from problem

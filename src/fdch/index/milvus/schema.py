@@ -3,10 +3,13 @@
 The collection's description is a JSON document that marks it as made by fdch.
 """
 
+import base64
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
+
+import numpy as np
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError, IndexFolderError
@@ -22,26 +25,33 @@ from fdch.index.milvus.expressions import (
     label_bounds,
 )
 from fdch.index.storage.items import from_row, to_row
-from fdch.index.store import Item, Kind
+from fdch.index.store import Item, Kind, Vectors
 
 FORMAT = 1
 CODE = "code"
+VECTOR = "vector"  # as text: Milvus 2.3 takes one field of vectors
 MAX_ID_BYTES = 4096  # of 1,024 characters
 MAX_LABEL_BYTES = 1024
 MAX_LABELS = 1024
 MAX_TEXT_BYTES = 65_535
 MAX_JSON_BYTES = 65_000  # Milvus takes 65,536; its client may write some wider
-MAX_BITS = 256
 ITEM_FIELDS = ["id", "text", LABELS, CELLS, "about"]
 Row = dict[str, Any]
 
 
 def write_description(
-    bits: int, model: str, facts: Mapping[str, object], generation: str
+    bits: int,
+    model: str,
+    facts: Mapping[str, object],
+    generation: str,
+    vector_bytes: int = 0,
 ) -> str:
     """Mark a collection as ours; the description cannot be changed later."""
-    document = {"fdch": FORMAT, "bits": bits, "model": model, "facts": dict(facts)}
-    return json.dumps({**document, "generation": generation}, allow_nan=False)
+    document: dict[str, object] = {"fdch": FORMAT, "bits": bits, "model": model}
+    document |= {"facts": dict(facts), "generation": generation}
+    if vector_bytes:
+        document["vector_bytes"] = vector_bytes
+    return json.dumps(document, allow_nan=False)
 
 
 def read_description(address: Address, description: str) -> dict[str, Any]:
@@ -59,7 +69,9 @@ def read_description(address: Address, description: str) -> dict[str, Any]:
             f"collection '{address.collection}' has format {version}; this fdch reads "
             f"format {FORMAT}. Upgrade fdch to open it."
         )
+    document.setdefault("vector_bytes", 0)
     kinds = {"bits": int, "model": str, "facts": dict, "generation": str}
+    kinds["vector_bytes"] = int
     if any(type(document.get(name)) is not kind for name, kind in kinds.items()):
         raise DamagedIndex(
             f"the description of collection '{address.collection}' is damaged. "
@@ -68,7 +80,7 @@ def read_description(address: Address, description: str) -> dict[str, Any]:
     return document
 
 
-def make_schema(bits: int, description: str) -> Any:
+def make_schema(bits: int, description: str, vector_bytes: int = 0) -> Any:
     """List the fields; codes are padded to whole bytes, as Milvus demands."""
     from pymilvus import DataType, MilvusClient
 
@@ -88,10 +100,15 @@ def make_schema(bits: int, description: str) -> Any:
     )
     schema.add_field(CELLS, DataType.JSON)
     schema.add_field("about", DataType.JSON)
+    if vector_bytes:
+        length = len(base64.b64encode(bytes(vector_bytes)))
+        schema.add_field(VECTOR, DataType.VARCHAR, max_length=length)
     return schema
 
 
-def make_rows(items: Sequence[Item], codes: Codes, first: int) -> list[Row]:
+def make_rows(
+    items: Sequence[Item], codes: Codes, first: int, vectors: Vectors | None = None
+) -> list[Row]:
     """Write items as rows, numbered in order of insertion."""
     if len(items) != len(codes):
         raise DataError(
@@ -104,10 +121,26 @@ def make_rows(items: Sequence[Item], codes: Codes, first: int) -> list[Row]:
                 f"id '{name}' stands {count} times among the items to add. Give each "
                 "item an id of its own."
             )
-    return [
+    rows = [
         make_row(item, first + row, codes.packed[row].tobytes())
         for row, item in enumerate(items)
     ]
+    for row, vector in zip(rows, () if vectors is None else vectors, strict=False):
+        row[VECTOR] = base64.b64encode(vector.tobytes()).decode()
+    return rows
+
+
+def read_vectors(written: Sequence[str], vector_bytes: int) -> Vectors | None:
+    """Read what rows have as vectors; None for a collection without."""
+    if not vector_bytes:
+        return None
+    try:
+        content = b"".join(base64.b64decode(each, validate=True) for each in written)
+        return np.frombuffer(content, np.int8).reshape(len(written), vector_bytes)
+    except ValueError as problem:
+        raise DamagedIndex(
+            f"a vector is not as fdch wrote it ({problem}). Add the items again."
+        ) from problem
 
 
 def make_row(item: Item, number: int, code: bytes) -> Row:
@@ -173,7 +206,8 @@ def read_item(row: Mapping[str, Any]) -> Item:
 
 def row_bytes(row: Row) -> int:
     """Estimate the size of a row on the wire, rather too large."""
-    return 100 + 4 * sum(len(str(row[name])) for name in ("id", "text", LABELS, CELLS))
+    written = sum(len(str(row[name])) for name in ("id", "text", LABELS, CELLS))
+    return 100 + 4 * written + len(row.get(VECTOR, ""))
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> set[str]:

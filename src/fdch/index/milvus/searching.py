@@ -17,7 +17,7 @@ from fdch.errors import DamagedIndex, SettingError
 from fdch.index.milvus.address import CONSISTENCY
 from fdch.index.milvus.connection import Connection
 from fdch.index.milvus.expressions import NUMBER
-from fdch.index.milvus.schema import CODE
+from fdch.index.milvus.schema import CODE, VECTOR, read_vectors
 from fdch.index.store import Answer
 
 MAX_HITS = 16_384
@@ -33,6 +33,7 @@ class Hit(NamedTuple):
     number: int
     id: str
     code: bytes
+    vector: str = ""  # as it is written
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Search:
     bits: int
     filter: str = ""
     page: int = MAX_HITS  # most hits of one request
+    vector_bytes: int = 0
 
     def find(
         self, queries: Codes, radius: int | None, most: int | None
@@ -125,14 +127,16 @@ class Search:
             anns_field=CODE,
             limit=limit,
             filter=" and ".join(f"({part})" for part in parts),
-            output_fields=[NUMBER, CODE],
+            output_fields=[NUMBER, CODE, *([VECTOR] if self.vector_bytes else [])],
             search_params={"metric_type": METRIC, "params": bounds},
             consistency_level=CONSISTENCY[self.connection.address.consistency],
         )
         return [sorted(_hit(hit) for hit in reply) for reply in replies]
 
 
-def answer(hits: Sequence[Hit], bits: int, scanned: int) -> Answer:
+def answer(
+    hits: Sequence[Hit], bits: int, scanned: int, vector_bytes: int = 0
+) -> Answer:
     """Put hits into the form every store gives."""
     packed = np.frombuffer(b"".join(hit.code for hit in hits), dtype=np.uint8)
     return Answer(
@@ -140,6 +144,7 @@ def answer(hits: Sequence[Hit], bits: int, scanned: int) -> Answer:
         distances=np.array([hit.distance for hit in hits], dtype=np.uint16),
         codes=Codes(packed.reshape(len(hits), (bits + 7) // 8), bits),
         scanned=scanned,
+        vectors=read_vectors([hit.vector for hit in hits], vector_bytes),
     )
 
 
@@ -156,6 +161,5 @@ def as_bytes(code: Any) -> bytes:
 
 def _hit(hit: Any) -> Hit:
     entity = hit["entity"]
-    return Hit(
-        round(hit["distance"]), entity[NUMBER], hit["id"], as_bytes(entity[CODE])
-    )
+    code, vector = as_bytes(entity[CODE]), entity.get(VECTOR, "")
+    return Hit(round(hit["distance"]), entity[NUMBER], hit["id"], code, vector)

@@ -27,16 +27,30 @@ from fdch.index.milvus.model import load_model, passing_folder
 from fdch.index.milvus.schema import (
     CODE,
     ITEM_FIELDS,
-    MAX_BITS,
+    VECTOR,
     Row,
     columns_of,
     make_rows,
     read_description,
     read_item,
+    read_vectors,
 )
 from fdch.index.milvus.searching import MAX_HITS, Search, answer, as_bytes
+from fdch.index.search.rows import MAX_BITS
 from fdch.index.storage.filters import require_columns
-from fdch.index.store import LABEL, Added, Answer, Condition, Contents, Item
+from fdch.index.store import (
+    LABEL,
+    Added,
+    Answer,
+    Choose,
+    Condition,
+    Contents,
+    Item,
+    Known,
+    Vectors,
+    check_vector_bytes,
+    check_vectors,
+)
 
 if TYPE_CHECKING:
     from fdch.index.storage.creating import WriteModel
@@ -68,6 +82,7 @@ class MilvusStore:
         bits: int,
         model: "str | WriteModel",
         facts: Mapping[str, object] | None = None,
+        vector_bytes: int = 0,
         *,
         patience: float = TIMEOUT_SECONDS,
     ) -> Self:
@@ -79,10 +94,11 @@ class MilvusStore:
             raise SettingError(
                 f"codes of {bits} bits; an index on Milvus takes 1 to {MAX_BITS}."
             )
+        check_vector_bytes(vector_bytes)
         with ExitStack() as stack:
             connection = Connection(Address.parse(url), patience)
             stack.callback(connection.close)
-            described = make_index(connection, bits, model, facts or {})
+            described = make_index(connection, bits, model, facts or {}, vector_bytes)
             stack.pop_all()
         return cls(connection, described)
 
@@ -134,6 +150,11 @@ class MilvusStore:
         return str(self._described["model"])
 
     @property
+    def vector_bytes(self) -> int:
+        """Bytes of each item's vector; 0 where the index has none."""
+        return int(self._described["vector_bytes"])
+
+    @property
     def facts(self) -> dict[str, object]:
         """Return what was kept when the index was made."""
         return dict(self._described["facts"])
@@ -141,16 +162,19 @@ class MilvusStore:
     def __len__(self) -> int:
         return self._collection.count()
 
-    def add(self, items: Sequence[Item], codes: Codes) -> Added:
+    def add(
+        self, items: Sequence[Item], codes: Codes, vectors: Vectors | None = None
+    ) -> Added:
         """Add items; an item with a known id replaces that one.
 
         All are checked before any is sent. They go in batches, each whole; where
         the server fails between two, add the same items again: nothing is doubled.
         """
         self._require_bits(codes)
+        check_vectors(self.name, self.vector_bytes, len(codes), vectors)
         # Nanoseconds rise from call to call and from writer to writer.
         first = max(time.time_ns(), self._last_number + 1)
-        rows = make_rows(items, codes, first)
+        rows = make_rows(items, codes, first, vectors)
         self._last_number = first + len(rows)
         known = self._collection.fetch([item.id for item in items], ["id"])
         self._collection.upsert(rows)
@@ -172,10 +196,13 @@ class MilvusStore:
         """Return the codes of items; DataError names ids that are not there."""
         return self._codes(self._fetch_all(ids, ["id", CODE]))
 
-    def known(self, ids: Sequence[str]) -> tuple[list[Item], Codes]:
-        """Return items and their codes, some hundred at a time as of one moment."""
-        rows = self._fetch_all(ids, [*ITEM_FIELDS, CODE], ITEM_IDS)
-        return [read_item(row) for row in rows], self._codes(rows)
+    def known(self, ids: Sequence[str]) -> Known:
+        """Return items, codes, vectors, some hundred at a time as of one moment."""
+        fields = [*ITEM_FIELDS, CODE, *([VECTOR] if self.vector_bytes else [])]
+        rows = self._fetch_all(ids, fields, ITEM_IDS)
+        written = [row.get(VECTOR, "") for row in rows]
+        vectors = read_vectors(written, self.vector_bytes)
+        return Known([read_item(row) for row in rows], self._codes(rows), vectors)
 
     def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
         """Return ids and codes of some items, as the server comes upon them."""
@@ -194,10 +221,14 @@ class MilvusStore:
             return Contents(uncounted="the server refused to give all items.")
 
     def nearest(
-        self, queries: Codes, k: int, where: Sequence[Condition] = ()
+        self,
+        queries: Codes,
+        k: int,
+        where: Sequence[Condition] = (),
+        choose: Choose | None = None,
     ) -> list[Answer]:
         """Find for each query the k nearest items that fulfil all conditions."""
-        return self._search(queries, where, most=k)
+        return self._search(queries, where, None, k, choose)
 
     def within(
         self,
@@ -205,9 +236,10 @@ class MilvusStore:
         radius: int,
         where: Sequence[Condition] = (),
         most: int | None = None,
+        choose: Choose | None = None,
     ) -> list[Answer]:
         """Find for each query all items no farther than the radius."""
-        return self._search(queries, where, radius, most)
+        return self._search(queries, where, radius, most, choose)
 
     def describe(self) -> dict[str, object]:
         """Return what there is; plain values for JSON."""
@@ -217,8 +249,9 @@ class MilvusStore:
             "url": str(address),
             "items": len(self),
             "bits": self.bits,
+            "vector_bytes": self.vector_bytes,
             "model": self.model,
-            "bytes": len(self) * ((self.bits + 7) // 8),
+            "bytes": len(self) * ((self.bits + 7) // 8 + self.vector_bytes),
             "index": INDEX_TYPE,
             "consistency": address.consistency,
             "server": self._connection.call("get_server_version"),
@@ -252,16 +285,26 @@ class MilvusStore:
         self,
         queries: Codes,
         where: Sequence[Condition],
-        radius: int | None = None,
-        most: int | None = None,
+        radius: int | None,
+        most: int | None,
+        choose: Choose | None,
     ) -> list[Answer]:
         self._require_bits(queries)
-        search = Search(self._connection, self.bits, expression(where))
+        width = self.vector_bytes
+        search = Search(
+            self._connection, self.bits, expression(where), vector_bytes=width
+        )
         found = search.find(queries, radius, most)
         if where and not any(found):
             self._require_columns(where)
         scanned = len(self)
-        return [answer(hits, self.bits, scanned) for hits in found]
+        answers = [answer(hits, self.bits, scanned, width) for hits in found]
+        if choose is None:
+            return answers
+        return [
+            each.take(choose(row, each.distances, each.codes, each.vectors))
+            for row, each in enumerate(answers)
+        ]
 
     def _require_columns(self, where: Sequence[Condition]) -> None:
         """Refuse, as a folder does, a column that no item has."""

@@ -18,7 +18,7 @@ Int: TypeAlias = Any  # a machine integer, which NumPy and Python type different
 Query: TypeAlias = Any  # inside kernels: the words of one query, a tuple
 Value = TypeVar("Value", bound=np.generic)
 
-MAX_BITS = 256
+MAX_BITS = 512
 WORD = 64
 CHUNK = 128  # rows that kernels compare without a branch
 

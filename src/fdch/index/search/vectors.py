@@ -160,24 +160,35 @@ def _row_counter(
 
 def _sum_rows(builder: Any, counts: list[Any], lanes: int) -> tuple[Any, list[int]]:
     """Add the counts of the words of each row; return also the row of each lane."""
-    if len(counts) == 1:
-        return counts[0], list(range(lanes))
-    if len(counts) == 3:
-        pair = _pick(builder, counts[0], counts[1], list(range(2 * lanes)))
-        last = _pick(builder, counts[2], counts[2], list(range(2 * lanes)))
-        planes = [list(range(word, 3 * lanes, 3)) for word in range(3)]
-        sums = [_pick(builder, pair, last, plane) for plane in planes]
+    length = len(counts)
+    owners = [i // length for i in range(length * lanes)]  # the row of each lane
+    step = 1
+    while len(counts) % 2 == 0 and length < 8:  # add neighbours of two vectors
+        taken = [i for i in range(2 * lanes) if not i & step]
+        if step == 1:  # neighbours of the same 128 bits stay there: less time
+            taken = [i // 2 * 2 + lanes * (i % 2) for i in range(lanes)]
+        pairs = list(zip(counts[::2], counts[1::2], strict=True))
+        counts = [_add_neighbours(builder, a, b, taken, step) for a, b in pairs]
+        starts = range(0, len(owners), 2 * lanes)
+        owners = [owners[start + lane] for start in starts for lane in taken]
+        step = 2  # from now on they are interleaved
+    if len(counts) > 1:
+        joined = _concatenate(builder, counts)
+        order = sorted(range(len(owners)), key=owners.__getitem__)  # row by row
+        planes = [order[word :: len(counts)] for word in range(len(counts))]
+        sums = [_pick(builder, joined, joined, plane) for plane in planes]
         return reduce(builder.add, sums), list(range(lanes))
-    # Neighbours of the same 128 bits stay there, which takes less time.
-    near = [i // 2 * 2 + lanes * (i % 2) for i in range(lanes)]
-    first = _add_neighbours(builder, counts[0], counts[1], near, 1)
-    if len(counts) == 2:
-        return first, [lane // 2 for lane in near]
-    second = _add_neighbours(builder, counts[2], counts[3], near, 1)
-    far = [i for i in range(2 * lanes) if not i & 2]
-    total = _add_neighbours(builder, first, second, far, 2)
-    halves = near + [lane + 2 * lanes for lane in near]
-    return total, [halves[lane] // 4 for lane in far]
+    return counts[0], owners
+
+
+def _concatenate(builder: Any, vectors: list[Any]) -> Any:
+    """Make one long vector of several; what follows the last has no meaning."""
+    while len(vectors) > 1:
+        vectors = vectors + vectors[-1:] if len(vectors) % 2 else vectors
+        both = list(range(2 * vectors[0].type.count))
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [_pick(builder, a, b, both) for a, b in pairs]
+    return vectors[0]
 
 
 def _add_neighbours(builder: Any, a: Any, b: Any, lanes: list[int], step: int) -> Any:

@@ -25,11 +25,11 @@ from fdch.index.storage.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
     CHECK,
-    CODES,
     LOG,
     PART_FILE,
     file_number,
     file_version,
+    part_files,
     require_index,
     translate_os_errors,
 )
@@ -38,7 +38,6 @@ from fdch.index.storage.log import PART, append_records
 from fdch.index.storage.parts import CHECKED_BYTES
 from fdch.index.storage.records import About, PartRecord, join_parts
 from fdch.index.storage.recovery import make_current, recover
-from fdch.index.storage.segments import Place
 from fdch.index.storage.snapshot import Snapshot, View, load_snapshot
 from fdch.index.storage.tables import State, kept_records, read_parts
 
@@ -78,7 +77,7 @@ class Access:
             with self.catalogue.reading() as connection:
                 state = State.read(connection, folder)
                 self.about = About.read(state.about)
-                self.place = Place(folder, state.uid, self.about.bits)
+                self.place = self.about.place(folder, state.uid)
                 parts = read_parts(connection, state)
             if writable:
                 self._remove_leftovers(parts)
@@ -178,7 +177,8 @@ class Access:
     def _start_scrub(self, connection: sqlite3.Connection, snapshot: Snapshot) -> Scrub:
         """Look for damage of what answers are made from."""
         place, parts = self.place, [part.record.part for part in snapshot.parts]
-        files = [place.folder / CATALOGUE, *(place.rows(part).path for part in parts)]
+        rows = [each.path for part in parts for each in place.appended(part)]
+        files = [place.folder / CATALOGUE, *rows]
         if are_sound(files):
             return Scrub(iter(()), [])
         known = join_parts(kept_records(connection, place.uid, PART))
@@ -245,7 +245,7 @@ class Access:
             for segment in self.place.segments(part.part, part.has_gaps):
                 segment.cut(part.rows)
         known = {part.part for part in parts}
-        for file in (self.place.folder / CODES).iterdir():
+        for file in part_files(self.place.folder):
             name = PART_FILE.fullmatch(file.name)
             if name and int(name[1]) not in known:
                 file.unlink()

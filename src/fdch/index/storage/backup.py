@@ -10,7 +10,7 @@ from fdch.index.storage.access import Access, acknowledged_by
 from fdch.index.storage.acknowledged import begin
 from fdch.index.storage.checking import flush_files, sidecar_rows
 from fdch.index.storage.creating import stage
-from fdch.index.storage.layout import CODES, LOG, MODEL, PICTURES
+from fdch.index.storage.layout import CODES, LOG, MODEL, PICTURES, VECTORS
 from fdch.index.storage.log import HEADER_BYTES, LogHeader
 from fdch.index.storage.recovery import rebuild_catalogue
 from fdch.index.storage.snapshot import View
@@ -76,10 +76,11 @@ def _copy_files(folder: Path, staging: Path) -> None:
 
 
 def _copy_parts(view: View, staging: Path) -> str | None:
-    """Copy the codes; return the file that is missing, or compacted meanwhile."""
-    shutil.rmtree(staging / CODES, ignore_errors=True)
-    (staging / CODES).mkdir()
+    """Copy codes and vectors; return the file that is missing, or compacted."""
     place = view.snapshot.place
+    for inside in (CODES, VECTORS) if place.vector_bytes else (CODES,):
+        shutil.rmtree(staging / inside, ignore_errors=True)
+        (staging / inside).mkdir()
     try:
         for record in (part.record for part in view.snapshot.parts):
             for segment in place.segments(record.part, record.has_gaps):

@@ -6,9 +6,10 @@ from dataclasses import replace
 from fdch.errors import DataError
 from fdch.index.search.rows import Rows
 from fdch.index.storage.items import Row
-from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS
+from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS, VECTORS
 from fdch.index.storage.log import PART, Entry, encode_records
 from fdch.index.storage.records import (
+    Checks,
     PartRecord,
     item_entry,
     range_entry,
@@ -17,6 +18,7 @@ from fdch.index.storage.records import (
 )
 from fdch.index.storage.snapshot import View
 from fdch.index.storage.tables import Applier, State, kept_records
+from fdch.index.store import Vectors
 
 MAX_CODES = 2**47
 
@@ -32,22 +34,30 @@ class Change:
         self._rows: Sequence[Row] = ()
         self._counts = replace(counts, commit=counts.commit + 1)
 
-    def append_codes(self, rows: Rows) -> range:
-        """Write codes behind the last ones; their items get the next numbers."""
+    def append_codes(self, rows: Rows, vectors: Vectors | None) -> range:
+        """Write codes behind the last ones; their items get the next numbers.
+
+        `vectors` belong to the same items, where the index has some.
+        """
         first = self._counts.next_number
         if first + len(rows) > MAX_CODES:
             raise DataError(f"an index holds at most {MAX_CODES:,} codes.")
         parts, done = [part.record for part in self.view.snapshot.parts], 0
         while done < len(rows):
             part = self._part_to_extend(parts, first + done)
-            some = rows[done : done + MAX_PART_ROWS - part.rows]
-            segment = self._place.rows(part.part)
-            start, checks = segment.append(part.rows, some, self._last_check(part))
-            count = part.rows + len(some)
-            part = replace(part, rows=count, span=count, start=start, checks=checks)
+            added = min(len(rows) - done, MAX_PART_ROWS - part.rows)
+            last, checks = self._last_record(part), {}
+            for segment in self._place.appended(part.part):
+                content = vectors if segment.kind == VECTORS else rows
+                assert content is not None
+                digest = last.digests(segment.kind)[-DIGEST_BYTES:]
+                some = content[done : done + added]
+                checks[segment.kind] = Checks(*segment.append(part.rows, some, digest))
+            count = part.rows + added
+            part = replace(part, rows=count, span=count, checks=checks)
             self._entries.append(part.entry())
             parts = [part]
-            done += len(some)
+            done += added
         self._counts = replace(self._counts, next_number=first + len(rows))
         return range(first, first + len(rows))
 
@@ -107,14 +117,15 @@ class Change:
                 return last
         part = PartRecord(self._counts.next_part, number, 0, 0)
         self._counts = replace(self._counts, next_part=part.part + 1)
-        self._place.rows(part.part).create()
+        for segment in self._place.appended(part.part):
+            segment.create()
         return part
 
-    def _last_check(self, part: PartRecord) -> bytes:
-        """Return the checksum of a part's last chunk, where it is not full."""
+    def _last_record(self, part: PartRecord) -> PartRecord:
+        """Return a part with the checksums of the chunks that were last written."""
         uid = self._place.uid
         newest = kept_records(self.view.connection, uid, PART, newest_first=True)
         for known in map(read_part, newest if part.rows else ()):
             if known.part == part.part:
-                return known.checks[-DIGEST_BYTES:]
-        return b""
+                return known
+        return part

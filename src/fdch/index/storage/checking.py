@@ -68,10 +68,8 @@ def sidecar_rows(part: PartRecord) -> list[FileRow]:
 
 def part_problems(place: Place, part: PartRecord) -> Iterator[Problem]:
     """Find chunks of a part that are not as written."""
-    yield from segment_problems(place.rows(part.part), part.rows, part.checks)
-    if part.has_gaps:
-        numbers = place.numbers(part.part)
-        yield from segment_problems(numbers, part.rows, part.number_checks)
+    for segment in place.segments(part.part, part.has_gaps):
+        yield from segment_problems(segment, part.rows, part.digests(segment.kind))
 
 
 def segment_problems(segment: Segment, rows: int, known: bytes) -> Iterator[Problem]:

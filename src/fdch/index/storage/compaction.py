@@ -23,11 +23,13 @@ from fdch.index.storage.acknowledged import acknowledge
 from fdch.index.storage.checking import part_problems
 from fdch.index.storage.layout import (
     CATALOGUE,
-    CODES,
+    DIGEST_BYTES,
     MAX_PART_ROWS,
     REPAIR,
+    VECTORS,
     hash_file,
     part_file,
+    part_files,
 )
 from fdch.index.storage.log import PART, LogHeader, write_log
 from fdch.index.storage.parts import OpenPart, write_sidecar
@@ -36,17 +38,19 @@ from fdch.index.storage.records import (
     GROUPING,
     MAX_SPAN,
     About,
+    Checks,
     PartRecord,
     join_parts,
     log_entries,
     pack_numbers,
 )
-from fdch.index.storage.segments import Place
+from fdch.index.storage.segments import NUMBERS, ROWS, Place, Segment
 from fdch.index.storage.snapshot import Snapshot, View
 from fdch.index.storage.tables import Applier, State, is_intact_item, kept_records
 from fdch.progress import Progress, Update, silent
 
-Batch = tuple[Rows, NDArray[np.int64]]  # codes, and the numbers of their items
+VECTOR_BYTES_AT_A_TIME = 2**26
+Piece = tuple[OpenPart, NDArray[np.int64]]  # rows of a part, by their offsets
 
 
 def compact(access: Access, progress: Progress = silent) -> None:
@@ -59,8 +63,9 @@ def compact(access: Access, progress: Progress = silent) -> None:
             access.is_log_ahead = True
             state = _replace_log(view, [*kept, *made])
             acknowledge(access.place.folder, acknowledged_by(state))
-        for part in old:
-            for file in (access.place.folder / CODES).glob(f"{part.record.part:08d}.*"):
+        gone = tuple(f"{part.record.part:08d}." for part in old)
+        for file in part_files(access.place.folder):
+            if file.name.startswith(gone):
                 with suppress(OSError):  # the next writer removes it
                     file.unlink()
         access.catalogue.vacuum()
@@ -95,10 +100,10 @@ def _write_parts(
     number, done, made = snapshot.state.next_part, 0, []
     total = sum(part.record.rows for part in old)
     for run in _runs(snapshot.parts, old):
-        for rows, numbers in _batches(run):
-            made.append(_write_part(snapshot.place, number, rows, numbers))
+        for pieces in _batches(run):
+            made.append(_write_part(snapshot.place, number, pieces))
             number += 1
-            done += len(rows)
+            done += made[-1].rows
             progress(Update("compacting", done, total, "code"))
     return made
 
@@ -112,45 +117,57 @@ def _runs(
             yield list(run)
 
 
-def _batches(run: Sequence[OpenPart]) -> Iterator[Batch]:
+def _batches(run: Sequence[OpenPart]) -> Iterator[list[Piece]]:
     """Return the rows that stay, as many at a time as a part may hold."""
-    held: list[Batch] = []
-    room = MAX_PART_ROWS
+    held: list[Piece] = []
+    first, room = 0, MAX_PART_ROWS
     for part in run:
         offsets = part.living()
         while len(offsets):
-            first = int(held[0][1][0]) if held else None
             some = part.item_numbers(offsets[:room])
-            if first is not None:
+            if held:
                 some = some[: np.searchsorted(some, first + MAX_SPAN)]
+            else:
+                first = int(some[0])
             if len(some):
-                held.append((part.rows[offsets[: len(some)]], some))
+                held.append((part, offsets[: len(some)]))
             offsets = offsets[len(some) :]
             room -= len(some)
             if not room or len(offsets):
-                yield _join(held)
+                yield held
                 held, room = [], MAX_PART_ROWS
     if held:
-        yield _join(held)
+        yield held
 
 
-def _join(held: Sequence[Batch]) -> Batch:
-    rows, numbers = zip(*held, strict=True)
-    return np.concatenate(rows), np.concatenate(numbers)
-
-
-def _write_part(
-    place: Place, number: int, rows: Rows, numbers: NDArray[np.int64]
-) -> PartRecord:
+def _write_part(place: Place, number: int, pieces: Sequence[Piece]) -> PartRecord:
+    rows = np.concatenate([part.rows[offsets] for part, offsets in pieces])
+    numbers = np.concatenate([part.item_numbers(offsets) for part, offsets in pieces])
     first, span = int(numbers[0]), int(numbers[-1] - numbers[0]) + 1
-    checks = place.rows(number).create(rows)
-    part = PartRecord(number, first, len(rows), span, checks=checks)
+    digests, packed = {ROWS: place.rows(number).create(rows)}, b""
+    if place.vector_bytes:
+        digests[VECTORS] = _write_vectors(place.vectors(number), pieces)
     if span != len(rows):
         segment = place.numbers(number)
-        relative = (numbers - first).astype(segment.dtype)
-        checks = segment.create(relative)
-        part = replace(part, number_checks=checks, packed=pack_numbers(relative))
-    return replace(part, sidecars=_write_sidecars(place, number, rows))
+        relative = (numbers - first).astype(np.uint32)
+        digests[NUMBERS], packed = segment.create(relative), pack_numbers(relative)
+    checks = {kind: Checks(0, each) for kind, each in digests.items()}
+    sidecars = _write_sidecars(place, number, rows)
+    return PartRecord(number, first, len(rows), span, sidecars, checks, packed)
+
+
+def _write_vectors(segment: Segment, pieces: Sequence[Piece]) -> bytes:
+    """Write vectors, as many at a time as fit into memory; return their checksums."""
+    digests, done = segment.create(), 0
+    step = max(1, VECTOR_BYTES_AT_A_TIME // segment.row_bytes)
+    for part, offsets in pieces:
+        assert part.vectors is not None
+        for start in range(0, len(offsets), step):
+            some = part.vectors[offsets[start : start + step]]
+            first, added = segment.append(done, some, digests[-DIGEST_BYTES:])
+            digests = digests[: first * DIGEST_BYTES] + added
+            done += len(some)
+    return digests
 
 
 def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int, str]]:

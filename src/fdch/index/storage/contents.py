@@ -27,6 +27,7 @@ def describe(view: View) -> dict[str, object]:
     return {
         "items": view.items,
         "bits": snapshot.place.bits,
+        "vector_bytes": snapshot.place.vector_bytes,
         "removed": int(snapshot.starts[-1]) - view.items,
         "parts": len(snapshot.parts),
         "compacted": sum(part.is_compacted for part in snapshot.parts),

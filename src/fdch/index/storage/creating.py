@@ -15,6 +15,7 @@ from fdch.index.storage.layout import (
     CODES,
     LOG,
     MODEL,
+    VECTORS,
     make_folders,
     sync_folder,
     translate_os_errors,
@@ -23,12 +24,17 @@ from fdch.index.storage.log import LogHeader, write_log
 from fdch.index.storage.records import About, Commit, FileRow
 from fdch.index.storage.recovery import rebuild_catalogue
 from fdch.index.storage.staging import clear_staging, staging_folder
+from fdch.index.store import check_vector_bytes
 
 WriteModel = Callable[[Path], str]  # makes the folder and the files in it
 
 
 def create_folder(
-    path: Path, bits: int, model: str | WriteModel, facts: Mapping[str, object]
+    path: Path,
+    bits: int,
+    model: str | WriteModel,
+    facts: Mapping[str, object],
+    vector_bytes: int = 0,
 ) -> None:
     """Make an empty index folder, whole or not at all.
 
@@ -38,7 +44,9 @@ def create_folder(
         model: Fingerprint of the model that makes the codes; or what writes the
             model's files, to be kept in the index, and gives the fingerprint.
         facts: What else to keep, plain values for JSON.
+        vector_bytes: Bytes of the vector that is kept of each item; 0 for none.
     """
+    check_vector_bytes(vector_bytes)
     if not 1 <= bits <= MAX_BITS:
         raise IndexFolderError(f"codes have 1 to {MAX_BITS} bits; got {bits}.")
     with stage(path) as staging:
@@ -46,8 +54,9 @@ def create_folder(
         if callable(model):
             model = model(staging / MODEL)
             files = flush_files(staging, staging / MODEL)
-        (staging / CODES).mkdir()
-        about = About(bits, model, dict(facts), files)
+        for name in (CODES, VECTORS) if vector_bytes else (CODES,):
+            (staging / name).mkdir()
+        about = About(bits, model, dict(facts), files, vector_bytes)
         uid, entries = uuid.uuid4().bytes, [about.entry(), Commit().entry()]
         end, _ = write_log(staging, LogHeader(uid, 0), entries)
         begin(staging, Acknowledged(end.sequence, 0, 0, uid))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError, ModelMismatch
@@ -31,7 +32,17 @@ from fdch.index.storage.items import to_row
 from fdch.index.storage.layout import MODEL
 from fdch.index.storage.snapshot import View
 from fdch.index.storage.verification import Verification, verify_folder
-from fdch.index.store import Added, Answer, Condition, Contents, Item
+from fdch.index.store import (
+    Added,
+    Answer,
+    Choose,
+    Condition,
+    Contents,
+    Item,
+    Known,
+    Vectors,
+    check_vectors,
+)
 from fdch.progress import Progress, silent
 
 
@@ -51,6 +62,7 @@ class CodeFolder:
     def __init__(self, access: Access) -> None:
         self._access, self._allowed = access, Allowed()
         self.path, self.bits = access.place.folder, access.place.bits
+        self.vector_bytes = access.place.vector_bytes
         self.name = str(self.path)
         self.opened_as = access.opened_as  # which may be a link to it
         self.model = access.about.model
@@ -66,9 +78,10 @@ class CodeFolder:
         bits: int,
         model: str | WriteModel,
         facts: Mapping[str, object] | None = None,
+        vector_bytes: int = 0,
     ) -> Self:
         """Make an empty index, as `create_folder` does, and open it for writing."""
-        create_folder(Path(path), bits, model, facts or {})
+        create_folder(Path(path), bits, model, facts or {}, vector_bytes)
         return cls.open(path, writable=True)
 
     @classmethod
@@ -80,9 +93,12 @@ class CodeFolder:
         with self._access.reading() as view:
             return view.items
 
-    def add(self, items: Sequence[Item], codes: Codes) -> Added:
+    def add(
+        self, items: Sequence[Item], codes: Codes, vectors: Vectors | None = None
+    ) -> Added:
         """Add items, all or none; an item with a known id replaces that one."""
         self._require_length(codes)
+        check_vectors(self.name, self.vector_bytes, len(codes), vectors)
         if len(items) != len(codes):
             raise DataError(
                 f"{len(items)} items were given {len(codes)} codes. Give one code to "
@@ -94,16 +110,17 @@ class CodeFolder:
             return Added(0, 0)
         with self._access.changing() as change:
             known = numbers_of(change.view, [row.id for row in rows])
-            numbers = change.append_codes(row_words(codes))
+            numbers = change.append_codes(row_words(codes), vectors)
             change.drop_items(known.values())
             change.put_items(numbers, rows)
         return Added(len(rows) - len(known), len(known))
 
-    def add_numbered(self, codes: Codes) -> range:
+    def add_numbered(self, codes: Codes, vectors: Vectors | None = None) -> range:
         """Add codes whose ids are running numbers, millions a second; give these."""
         self._require_length(codes)
+        check_vectors(self.name, self.vector_bytes, len(codes), vectors)
         with self._access.changing() as change:
-            numbers = change.append_codes(row_words(codes))
+            numbers = change.append_codes(row_words(codes), vectors)
             change.put_range(numbers)
         return numbers
 
@@ -123,22 +140,27 @@ class CodeFolder:
     def codes(self, ids: Sequence[str]) -> Codes:
         """Give the codes of items; refuse ids that are not there."""
         with self._access.reading() as view:
-            return _codes(view, ids)
+            return view.snapshot.codes(_positions(view, ids))
 
-    def known(self, ids: Sequence[str]) -> tuple[list[Item], Codes]:
-        """Give items and their codes as of one commit; refuse ids not there."""
+    def known(self, ids: Sequence[str]) -> Known:
+        """Give items, codes and vectors as of one commit; refuse ids not there."""
         with self._access.reading() as view:
-            codes = _codes(view, ids)
-            return [item for item in _items(view, ids) if item is not None], codes
+            positions, snapshot = _positions(view, ids), view.snapshot
+            items = [item for item in _items(view, ids) if item is not None]
+            return Known(items, snapshot.codes(positions), snapshot.vectors(positions))
 
     def nearest(
-        self, queries: Codes, k: int, where: Sequence[Condition] = ()
+        self,
+        queries: Codes,
+        k: int,
+        where: Sequence[Condition] = (),
+        choose: Choose | None = None,
     ) -> list[Answer]:
         """Find for each query the k nearest items that fulfil all conditions."""
         self._require_length(queries)
         with self._access.reading() as view:
             found = nearest(self._allowed.gallery(view, where), queries, k)
-            return answers_of(view, found)
+            return answers_of(view, found, choose)
 
     def within(
         self,
@@ -146,13 +168,14 @@ class CodeFolder:
         radius: int,
         where: Sequence[Condition] = (),
         most: int | None = None,
+        choose: Choose | None = None,
     ) -> list[Answer]:
         """Find for each query all items no farther than the radius."""
         self._require_length(queries)
         with self._access.reading() as view:
             gallery = self._allowed.gallery(view, where)
             found = within(gallery, queries, radius, most=most)
-            return answers_of(view, found)
+            return answers_of(view, found, choose)
 
     def model_folder(self) -> Path:
         """Return the folder with the model's files, each as it was written."""
@@ -187,14 +210,16 @@ class CodeFolder:
             codes = view.snapshot.codes(view.snapshot.positions(numbers))
             return ids_of(view, numbers), codes
 
-    def batches(self, size: int) -> Iterator[tuple[list[Item], Codes]]:
-        """Return all items and their codes as of one commit, so many at a time."""
+    def batches(self, size: int) -> Iterator[Known]:
+        """Return all items, codes and vectors as of one commit, so many at a time."""
         with self._access.reading() as view:
-            numbers = view.snapshot.living()
+            snapshot = view.snapshot
+            numbers = snapshot.living()
             for start in range(0, len(numbers), size):
                 some = numbers[start : start + size]
-                codes = view.snapshot.codes(view.snapshot.positions(some))
-                yield items_of(view, some), codes
+                positions = snapshot.positions(some)
+                codes, vectors = snapshot.codes(positions), snapshot.vectors(positions)
+                yield Known(items_of(view, some), codes, vectors)
 
     def compact(self, progress: Progress = silent) -> None:
         """Reclaim the space of removed items, and make searching faster."""
@@ -243,13 +268,13 @@ def _items(view: View, ids: Sequence[str]) -> list[Item | None]:
     return [found.get(id) for id in ids]
 
 
-def _codes(view: View, ids: Sequence[str]) -> Codes:
+def _positions(view: View, ids: Sequence[str]) -> NDArray[np.int64]:
     numbers = numbers_of(view, ids)
     gone = [id for id in ids if id not in numbers]
     if gone:
         raise unknown_ids(view, gone, len(ids))
     wanted = np.array([numbers[id] for id in ids], dtype=np.int64)
-    return view.snapshot.codes(view.snapshot.positions(wanted))
+    return view.snapshot.positions(wanted)
 
 
 def _require_unique(ids: list[str]) -> None:

@@ -17,7 +17,7 @@ from fdch.index.storage.items import from_row
 from fdch.index.storage.layout import CATALOGUE, REPAIR
 from fdch.index.storage.snapshot import View
 from fdch.index.storage.tables import is_intact_item
-from fdch.index.store import Answer, Item, is_whole
+from fdch.index.store import Answer, Choose, Item, is_whole
 
 _LISTED = 10
 _NEAR = 3
@@ -55,19 +55,32 @@ def items_of(view: View, numbers: NDArray[np.int64]) -> list[Item]:
     return [found.get(number) or Item(str(number)) for number in numbers.tolist()]
 
 
-def answers_of(view: View, found: list[Found]) -> list[Answer]:
+def answers_of(
+    view: View, found: list[Found], choose: Choose | None = None
+) -> list[Answer]:
     """Return items and codes of what was found, looked up once for all queries."""
+    if choose is not None:
+        found = [_choose(view, choose, *each) for each in enumerate(found)]
     ends = np.cumsum([len(one.numbers) for one in found])
     positions = np.concatenate([np.empty(0, np.int64), *(one.numbers for one in found)])
     items = items_of(view, view.snapshot.numbers(positions))
-    codes = view.snapshot.codes(positions)
+    codes, vectors = view.snapshot.codes(positions), view.snapshot.vectors(positions)
     answers = []
     for one, end in zip(found, ends, strict=True):
         at = slice(end - len(one.numbers), end)
         own = tuple(items[at])
         ids = tuple(item.id for item in own)
-        answers.append(Answer(ids, one.distances, codes[at], one.scanned, own))
+        some = None if vectors is None else vectors[at]
+        answers.append(Answer(ids, one.distances, codes[at], one.scanned, own, some))
     return answers
+
+
+def _choose(view: View, choose: Choose, query: int, found: Found) -> Found:
+    """Let the caller choose among candidates before anything is read of items."""
+    codes = view.snapshot.codes(found.numbers)
+    vectors = view.snapshot.vectors(found.numbers)
+    places = choose(query, found.distances, codes, vectors)
+    return Found(found.numbers[places], found.distances[places], found.scanned)
 
 
 def _running(view: View, ids: Iterable[str]) -> dict[str, int]:

@@ -27,6 +27,7 @@ CHECK = "catalogue.check"
 ACKNOWLEDGED = "acknowledged"
 LOCK = "writer.lock"
 CODES = "codes"
+VECTORS = "vectors"
 MODEL = "model"
 PARTIAL = ".partial"
 PICTURES = "pictures"
@@ -34,7 +35,7 @@ UPLOADED = re.compile(r"[0-9a-f]{32}\.[a-z]{3,4}")  # names of uploaded pictures
 ASIDE = "damaged"
 _FIRST_FORMAT = "index.sqlite"  # what only an index of the first format has
 _RUN = "run.json"  # what a trained run has, which is no index
-PART_FILE = re.compile(r"(\d{8})\.(rows|numbers|grouping|buckets)")
+PART_FILE = re.compile(r"(\d{8})\.(rows|vectors|numbers|grouping|buckets)")
 
 MAX_PART_ROWS = 2**24
 CHUNK_BYTES = 4096
@@ -104,7 +105,7 @@ _FILES = (
     *(name + end for name in (LOG, CHECK, ACKNOWLEDGED) for end in ("", PARTIAL)),
     LOCK,
 )
-_FOLDERS = (CODES, ASIDE)
+_FOLDERS = (CODES, VECTORS, ASIDE)
 
 
 def _require_plain(folder: Path) -> None:
@@ -174,7 +175,14 @@ def hash_descriptor(handle: int) -> tuple[int, bytes]:
 
 def part_file(folder: Path, part: int, kind: str) -> Path:
     """Name the file of a part, such as codes/00000003.rows."""
-    return folder / CODES / f"{part:08d}.{kind}"
+    inside = VECTORS if kind == VECTORS else CODES
+    return folder / inside / f"{part:08d}.{kind}"
+
+
+def part_files(folder: Path) -> list[Path]:
+    """List the files of all parts, and whatever lies beside them."""
+    inside = [folder / name for name in (CODES, VECTORS)]
+    return [path for each in inside if each.is_dir() for path in sorted(each.iterdir())]
 
 
 def sync(handle: int, *, is_in_place: bool = False) -> None:

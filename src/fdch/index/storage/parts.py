@@ -27,6 +27,7 @@ from fdch.index.storage.layout import (
 )
 from fdch.index.storage.records import BUCKETS, GROUPING, PartRecord
 from fdch.index.storage.segments import Place
+from fdch.index.store import Vectors
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ class OpenPart:
     grouped: Rows | None = None  # the codes again, as the grouping orders them
     grouping: Grouping | None = None  # blocks with bounds
     buckets: Buckets | None = None  # tables for small radii
+    vectors: Vectors | None = None  # of its items, where the index has some
 
     def offsets(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Find items by number: offsets of their rows, -1 where there is none."""
@@ -103,14 +105,16 @@ def open_part(place: Place, record: PartRecord, known: OpenPart | None) -> OpenP
     if known is not None and known.record == record:
         return known
     rows = place.rows(record.part).map_rows(record.rows)
-    numbers = None
+    numbers = vectors = None
+    if place.vector_bytes:
+        vectors = place.vectors(record.part).map_rows(record.rows)
     if record.has_gaps:
         numbers = place.numbers(record.part).map_rows(record.rows)
     dead = None
     if known is not None and known.dead is not None:
         dead = np.zeros(record.rows, dtype=bool)
         dead[: len(known.dead)] = known.dead
-    return _with_sidecars(place, OpenPart(record, rows, numbers, dead))
+    return _with_sidecars(place, OpenPart(record, rows, numbers, dead, vectors=vectors))
 
 
 def _with_sidecars(place: Place, part: OpenPart) -> OpenPart:

@@ -6,15 +6,18 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
 from fdch.index.search.rows import MAX_BITS
-from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR
+from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR, VECTORS
 from fdch.index.storage.log import COMMIT, INDEX, ITEM, PART, RANGE, REMOVAL, Entry
+from fdch.index.storage.segments import NUMBERS, ROWS, Place
+from fdch.index.store import MAX_VECTOR_BYTES
 
 MAX_SPAN = 2**32
 GROUPING, BUCKETS = SIDECARS = ("grouping", "buckets")
@@ -34,10 +37,18 @@ class About:
     model: str
     facts: Mapping[str, object] = field(default_factory=dict)
     files: Sequence[FileRow] = ()
+    vector_bytes: int = 0  # of each item's vector; 0 where there are none
 
     def entry(self) -> Entry:
         """Return the record."""
-        return Entry(INDEX, _write_json(asdict(self)))
+        known = asdict(self)
+        if not self.vector_bytes:
+            del known["vector_bytes"]
+        return Entry(INDEX, _write_json(known))
+
+    def place(self, folder: Path, uid: bytes) -> Place:
+        """Return where the files of such an index lie, and how long their rows are."""
+        return Place(folder, uid, self.bits, self.vector_bytes)
 
     @classmethod
     def read(cls, payload: bytes | str) -> "About":
@@ -48,6 +59,9 @@ class About:
                 raise ValueError("a fact is of the wrong kind")
             if type(about.bits) is not int or not 1 <= about.bits <= MAX_BITS:
                 raise ValueError(f"{about.bits!r} bits")
+            _require_counts((about.vector_bytes,))
+            if about.vector_bytes > MAX_VECTOR_BYTES:
+                raise ValueError(f"vectors of {about.vector_bytes} bytes")
             files = [
                 (str(path), int(size), str(sum)) for path, size, sum in about.files
             ]
@@ -80,6 +94,13 @@ class Commit:
             return commit
 
 
+class Checks(NamedTuple):
+    """Checksums of the chunks of a file, one after the other, from a chunk on."""
+
+    start: int = 0
+    digests: bytes = b""
+
+
 @dataclass(frozen=True)
 class PartRecord:
     """One part of the codes. The catalogue's table of parts has no checksums."""
@@ -90,10 +111,8 @@ class PartRecord:
     span: int  # its last item's number less the first's, and 1
     # bytes and checksum of the files that make searching it faster
     sidecars: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    start: int = 0  # number of the first chunk of rows that is new or grew
-    checks: bytes = b""  # checksums of the chunks from there on, one after the other
-    number_checks: bytes = b""  # those of the file of numbers, from its first chunk on
-    packed: bytes = b""  # what that file says, packed; nothing where there are no gaps
+    checks: Mapping[str, Checks] = field(default_factory=dict)  # new ones, by kind
+    packed: bytes = b""  # numbers of its items, packed; nothing without gaps
 
     @property
     def has_gaps(self) -> bool:
@@ -107,9 +126,17 @@ class PartRecord:
 
     def entry(self) -> Entry:
         """Return the record: JSON, sizes, then checksums and numbers."""
-        sizes = f"{self.start} {len(self.checks)} {len(self.number_checks)}"
+        rows, numbers = self.digests(ROWS), self.digests(NUMBERS)
+        vectors = self.digests(VECTORS)
+        sizes = f"{self.checks[ROWS].start} {len(rows)} {len(numbers)}"
+        if vectors:
+            sizes += f" {self.checks[VECTORS].start} {len(vectors)}"
         head = f"{self.write()}\n{sizes}\n".encode()
-        return Entry(PART, head + self.checks + self.number_checks + self.packed)
+        return Entry(PART, head + rows + numbers + vectors + self.packed)
+
+    def digests(self, kind: str) -> bytes:
+        """Return the checksums of a file's chunks, as far as they are known."""
+        return self.checks.get(kind, Checks()).digests
 
     @classmethod
     def read(cls, content: bytes | str) -> "PartRecord":
@@ -132,21 +159,22 @@ def read_part(payload: bytes) -> PartRecord:
     """Read the record of a part again."""
     with _damage_of("a part"):
         content, sizes, rest = payload.split(b"\n", 2)
-        start, rows, numbers = map(int, sizes.split())
-        _require_counts((start, rows, numbers))
-        end = rows + numbers
-        if start > MAX_PART_ROWS:
+        start, *given = map(int, sizes.split())
+        rows, numbers, vector_start, vectors = given if given[2:] else (*given, 0, 0)
+        _require_counts((start, rows, numbers, vector_start, vectors))
+        if max(start, vector_start) > MAX_PART_ROWS:
             raise ValueError("its first row")
-        if rows % DIGEST_BYTES or numbers % DIGEST_BYTES or end > len(rest):
-            raise ValueError("its checksums")
-        part = PartRecord.read(content)
-        return replace(
-            part,
-            start=start,
-            checks=rest[:rows],
-            number_checks=rest[rows:end],
-            packed=rest[end:],
-        )
+        checks, end = {}, 0
+        for kind, first, size in (
+            (ROWS, start, rows),
+            (NUMBERS, 0, numbers),
+            (VECTORS, vector_start, vectors),
+        ):
+            checks[kind] = Checks(first, rest[end : end + size])
+            end += size
+            if size % DIGEST_BYTES or end > len(rest):
+                raise ValueError("its checksums")
+        return replace(PartRecord.read(content), checks=checks, packed=rest[end:])
 
 
 def pack_numbers(relative: NDArray[np.unsignedinteger]) -> bytes:
@@ -165,16 +193,20 @@ def unpack_numbers(packed: bytes, count: int) -> NDArray[np.uint32]:
 
 def join_parts(payloads: Iterable[bytes]) -> dict[int, PartRecord]:
     """Join what the records of parts say, in their order, by the parts' numbers."""
-    checks: dict[int, bytearray] = {}
+    held: dict[tuple[int, str], bytearray] = {}
     last: dict[int, PartRecord] = {}
     for part in map(read_part, payloads):
-        known = checks.setdefault(part.part, bytearray())
-        start = part.start * DIGEST_BYTES
-        known.extend(bytes(max(0, start - len(known))))  # of a record that is lost
-        known[start:] = part.checks
+        for kind, checks in part.checks.items():
+            known = held.setdefault((part.part, kind), bytearray())
+            start = checks.start * DIGEST_BYTES
+            known.extend(bytes(max(0, start - len(known))))  # of a record that is lost
+            known[start:] = checks.digests
         last[part.part] = part
     return {
-        number: replace(part, start=0, checks=bytes(checks[number]))
+        number: replace(
+            part,
+            checks={kind: Checks(0, bytes(held[number, kind])) for kind in part.checks},
+        )
         for number, part in last.items()
     }
 

@@ -34,7 +34,9 @@ from fdch.index.storage.layout import (
     CODES,
     DIGEST_BYTES,
     LOG,
+    VECTORS,
     WAL,
+    part_files,
     require_index,
     sync_folder,
     translate_os_errors,
@@ -45,6 +47,7 @@ from fdch.index.storage.parts import map_sidecar
 from fdch.index.storage.records import (
     GROUPING,
     About,
+    Checks,
     Commit,
     PartRecord,
     log_entries,
@@ -54,15 +57,15 @@ from fdch.index.storage.records import (
 )
 from fdch.index.storage.recovery import rebuild_catalogue
 from fdch.index.storage.replay import Copies, replay_copies, replay_log
-from fdch.index.storage.segments import HEADER_BYTES, Place, Segment
+from fdch.index.storage.segments import HEADER_BYTES, NUMBERS, ROWS, Place, Segment
 from fdch.index.storage.verification import (
     catalogue_problems,
     log_problems,
     verify_folder,
 )
-from fdch.index.store import Item
+from fdch.index.store import Item, Vectors
 
-Encode = Callable[[Sequence[Item]], Codes]
+Encode = Callable[[Sequence[Item]], tuple[Codes, Vectors | None]]
 
 
 @dataclass
@@ -79,7 +82,7 @@ class Repair:
 def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
     """Repair an index that nobody has open.
 
-    `encode` makes codes of items again, by the model of the index.
+    `encode` makes codes and vectors of items again, by the model of the index.
     """
     require_index(folder)
     done = Repair()
@@ -93,14 +96,15 @@ def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
 
 def _repair(folder: Path, encode: Encode | None, done: Repair) -> None:
     wrong = _log_problem(folder)
-    (folder / CODES).mkdir(exist_ok=True)
     copies = replay_copies(folder, is_whole=not wrong)
     if copies.about is None:
         raise DamagedIndex(
             f"index '{folder}' cannot be repaired: neither '{LOG}' nor '{CATALOGUE}' "
             "says what it is. Restore it from a copy."
         )
-    place = Place(folder, copies.uid, copies.about.bits)
+    place = copies.about.place(folder, copies.uid)
+    for name in (CODES, VECTORS) if place.vector_bytes else (CODES,):
+        (folder / name).mkdir(exist_ok=True)
     rebuilder = _Rebuilder(place, copies, encode, done)
     rebuilder.put_files_back()
     rebuilder.repair_parts()
@@ -158,13 +162,13 @@ class _Rebuilder:
         self.is_changed = False
 
     def put_files_back(self) -> None:
-        """Rename files of codes that were swapped, by what their headers say."""
+        """Rename files of rows that were swapped, by what their headers say."""
         wanted = {}
         for number in self._parts:
             for segment in self._place.segments(number, has_gaps=True):
                 wanted[segment.header()] = segment.path
         owners = {}
-        for path in sorted((self._folder / CODES).glob("*")):
+        for path in part_files(self._folder):
             if path.is_file():
                 with path.open("rb") as file:
                     owners[path] = wanted.get(file.read(HEADER_BYTES))
@@ -181,15 +185,17 @@ class _Rebuilder:
             path.with_name(f"{path.name}.moving").rename(target)
             name = target.relative_to(self._folder)
             self._done.restored.append(f"{name}: it had another name")
-        if moved:
-            sync_folder(self._folder / CODES)
+        for inside in {path.parent for pair in moved.items() for path in pair}:
+            sync_folder(inside)
 
     def repair_parts(self) -> None:
-        """Restore the files of parts; note the items whose codes are lost."""
+        """Restore the files of parts; note the items whose rows are lost."""
         for number, part in self._parts.items():
             if part.has_gaps:
                 self._repair_numbers(part)
-            self._parts[number] = self._repair_sidecars(self._repair_rows(part))
+            for segment in self._place.appended(number):
+                part = self._repair_rows(part, segment)
+            self._parts[number] = self._repair_sidecars(part)
 
     def write(self, about: About) -> None:
         """Write log, catalogue and acknowledged slots of what is left."""
@@ -263,19 +269,18 @@ class _Rebuilder:
     def _repair_numbers(self, part: PartRecord) -> None:
         """Write a damaged file of numbers again, which the log has as well."""
         segment = self._place.numbers(part.part)
-        if any(segment_problems(segment, part.rows, part.number_checks)):
+        if any(segment_problems(segment, part.rows, part.digests(NUMBERS))):
             name = self._set_aside(segment)
             segment.create(unpack_numbers(part.packed, part.rows))
             self._done.restored.append(f"{name}: written again from the log")
 
-    def _repair_rows(self, part: PartRecord) -> PartRecord:
-        """Restore damaged chunks of codes from their items, or give them up."""
-        segment = self._place.rows(part.part)
-        if not any(segment_problems(segment, part.rows, part.checks)):
+    def _repair_rows(self, part: PartRecord, segment: Segment) -> PartRecord:
+        """Restore damaged chunks of rows from their items, or give them up."""
+        if not any(segment_problems(segment, part.rows, part.digests(segment.kind))):
             return part
         name = self._set_aside(segment)
         segment.restore(part.rows)
-        checks, numbers = bytearray(part.checks), _numbers(part)
+        checks, numbers = bytearray(part.digests(segment.kind)), _numbers(part)
         what = "header"
         for chunk, present in segment.chunks(part.rows):
             at = slice(chunk * DIGEST_BYTES, (chunk + 1) * DIGEST_BYTES)
@@ -284,19 +289,44 @@ class _Rebuilder:
             low = chunk * segment.chunk_rows
             some = numbers[low : low + segment.chunk_rows].tolist()
             what = f"rows {low} to {low + len(some) - 1}"
-            content, how = self._take_grouped(part, low, len(some)), "from the grouping"
-            if segment.digest(chunk, content) != checks[at]:
-                content, how = self._encode_again(some), "encoded"
-            if content and segment.digest(chunk, content) == checks[at]:
+            content, how = self._restore_chunk(part, segment, chunk, some, checks[at])
+            if content:
                 segment.write_at(low, content)
                 self._done.restored.append(f"{name}: {what} {how}")
             else:
                 self._lost.update(some)
-                checks[at] = segment.digest(chunk, present)
-                self.is_changed = True
+            check = segment.digest(chunk, content or present)
+            self.is_changed |= check != checks[at]
+            checks[at] = check
         if what == "header":
             self._done.restored.append(f"{name}: {what}")
-        return replace(part, checks=bytes(checks))
+        known = {**part.checks, segment.kind: Checks(0, bytes(checks))}
+        return replace(part, checks=known)
+
+    def _restore_chunk(
+        self,
+        part: PartRecord,
+        segment: Segment,
+        chunk: int,
+        numbers: list[int],
+        check: bytes | bytearray,
+    ) -> tuple[bytes, str]:
+        """Find what a damaged chunk held, and how; nothing where that is not proven."""
+        low, is_codes = chunk * segment.chunk_rows, segment.kind == ROWS
+        if is_codes:
+            content = self._take_grouped(part, low, len(numbers))
+            if segment.digest(chunk, content) == check:
+                return content, "from the grouping"
+        codes, vectors = self._encode_again(numbers)
+        content = codes if is_codes else vectors
+        if content and segment.digest(chunk, content) == check:
+            return content, "encoded"
+        # another machine may round real numbers differently; equal codes prove the rest
+        if len(vectors) == len(numbers) * segment.row_bytes and not is_codes:
+            rows = self._place.rows(part.part).map_rows(part.rows)
+            if rows[low : low + len(numbers)].tobytes() == codes:
+                return vectors, "encoded, their codes being equal"
+        return b"", ""
 
     def _take_grouped(self, part: PartRecord, low: int, count: int) -> bytes:
         """Take codes from the grouping, which has them a second time."""
@@ -305,17 +335,18 @@ class _Rebuilder:
             return arrays["rows"][arrays["places"][low : low + count]].tobytes()
         return b""
 
-    def _encode_again(self, numbers: list[int]) -> bytes:
-        """Encode items again; nothing where one is not known or not as it was."""
+    def _encode_again(self, numbers: list[int]) -> tuple[bytes, bytes]:
+        """Encode items again: codes, vectors; nothing where one is not as it was."""
         known = [self._copies.items.get(number) for number in numbers]
         if self._encode is None or None in known:
-            return b""
+            return b"", b""
         try:
             items = [from_row(*read_item(each)[1:]) for each in known if each]
-            codes = self._encode(items)
+            codes, vectors = self._encode(items)
         except (DataError, IndexFolderError, OSError):
-            return b""
-        return np.ascontiguousarray(row_words(codes)).tobytes()
+            return b"", b""
+        content = np.ascontiguousarray(row_words(codes)).tobytes()
+        return content, b"" if vectors is None else vectors.tobytes()
 
     def _repair_sidecars(self, part: PartRecord) -> PartRecord:
         """Go on without files for speed that are damaged; compaction makes new ones."""

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from fdch.index.storage.layout import (
     CHUNK_BYTES,
     FORMAT,
     REPAIR,
+    VECTORS,
     digest,
     open_plainly,
     part_file,
@@ -27,6 +29,7 @@ from fdch.index.storage.layout import (
     write_all,
 )
 
+ROWS, NUMBERS = "rows", "numbers"
 _MAGIC = b"fdchrows"
 _HEAD = struct.Struct("<8sII16sQ8s")
 HEADER_BYTES = 64
@@ -40,8 +43,8 @@ class Segment:
     folder: Path  # the index
     uid: bytes  # its identity
     part: int  # number of the part
-    kind: str  # "rows" for codes, "numbers" for which items they belong to
-    dtype: np.dtype[np.unsignedinteger]  # of one value
+    kind: str  # "rows" for codes, "vectors", "numbers" for which items they belong to
+    dtype: np.dtype[np.integer[Any]]  # of one value
     width: int = 1  # values in a row
 
     @property
@@ -74,7 +77,7 @@ class Segment:
         """Count the bytes of a file with so many rows."""
         return HEADER_BYTES + rows * self.row_bytes
 
-    def create(self, rows: NDArray[np.unsignedinteger] | None = None) -> bytes:
+    def create(self, rows: NDArray[np.integer[Any]] | None = None) -> bytes:
         """Make the file, with some rows in it; return the checksums of its chunks."""
         with open(self.path, "wb", opener=open_plainly) as file:
             file.write(self.header())
@@ -84,7 +87,7 @@ class Segment:
         return b"" if rows is None else self.append(0, rows, b"")[1]
 
     def append(
-        self, before: int, rows: NDArray[np.unsignedinteger], last: bytes
+        self, before: int, rows: NDArray[np.integer[Any]], last: bytes
     ) -> tuple[int, bytes]:
         """Write rows behind those that count before, and flush them to disk.
 
@@ -118,12 +121,13 @@ class Segment:
             if os.fstat(file.fileno()).st_size > self.size(rows):
                 os.truncate(file.fileno(), self.size(rows))
 
-    def map_rows(self, rows: int) -> NDArray[np.unsignedinteger]:
+    def map_rows(self, rows: int) -> NDArray[Any]:
         """Map the rows that count, read-only, after a look at the header."""
         with self.path.open("rb") as file:
             self._require_rows(file.read(HEADER_BYTES), file.fileno(), rows)
             shape = (rows,) if self.width == 1 else (rows, self.width)
-            return np.memmap(file, self.dtype, "r", HEADER_BYTES, shape)
+            mapped = np.memmap(file, self.dtype, "r", HEADER_BYTES, shape)
+            return mapped.view(np.ndarray)  # whose rows are picked in less time
 
     def _require_rows(self, head: bytes, handle: int, rows: int) -> None:
         """Refuse a file that is short or belongs elsewhere."""
@@ -172,21 +176,31 @@ class Segment:
 
 @dataclass(frozen=True)
 class Place:
-    """An index folder, its identity and the length of its codes."""
+    """An index folder, its identity, the length of its codes and of its vectors."""
 
     folder: Path
     uid: bytes
     bits: int
+    vector_bytes: int = 0  # of an item; 0 for an index without vectors
 
     def rows(self, part: int) -> Segment:
         """Give the segment of a part's codes."""
         dtype, width = row_type(self.bits), row_length(self.bits)
-        return Segment(self.folder, self.uid, part, "rows", dtype, width)
+        return Segment(self.folder, self.uid, part, ROWS, dtype, width)
+
+    def vectors(self, part: int) -> Segment:
+        """Give the segment of a part's vectors."""
+        kind, width = np.dtype(np.int8), self.vector_bytes
+        return Segment(self.folder, self.uid, part, VECTORS, kind, width)
+
+    def appended(self, part: int) -> list[Segment]:
+        """Give the segments of a part that get a row with every item."""
+        return [self.rows(part), *([self.vectors(part)] if self.vector_bytes else [])]
 
     def segments(self, part: int, has_gaps: bool) -> list[Segment]:
-        """Give the segments of a part."""
-        return [self.rows(part), *([self.numbers(part)] if has_gaps else [])]
+        """Give all segments of a part."""
+        return [*self.appended(part), *([self.numbers(part)] if has_gaps else [])]
 
     def numbers(self, part: int) -> Segment:
         """Give the segment that says which items a part with gaps holds."""
-        return Segment(self.folder, self.uid, part, "numbers", np.dtype("<u4"))
+        return Segment(self.folder, self.uid, part, NUMBERS, np.dtype("<u4"))

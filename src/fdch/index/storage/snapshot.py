@@ -23,6 +23,7 @@ from fdch.index.storage.parts import NOWHERE, OpenPart, open_part
 from fdch.index.storage.records import read_range, read_removal
 from fdch.index.storage.segments import Place
 from fdch.index.storage.tables import State, kept_records, read_parts
+from fdch.index.store import Vectors
 
 _DRAWS = 4
 
@@ -98,6 +99,17 @@ class Snapshot:
             gathered[here] = part.rows[offsets].reshape(-1, shape[1])
         return row_codes(gathered, self.place.bits)
 
+    def vectors(self, positions: NDArray[np.int64]) -> Vectors | None:
+        """Gather the vectors at some positions, where the index has some."""
+        if not self.place.vector_bytes:
+            return None
+        shape = (len(positions), self.place.vector_bytes)
+        gathered = np.empty(shape, dtype=np.int8)
+        for here, part, offsets in self._at(positions):
+            assert part.vectors is not None
+            gathered[here] = part.vectors[offsets].reshape(-1, shape[1])
+        return gathered
+
     def is_running(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell which items have their number for an id."""
         if not len(self.ranges):
@@ -107,9 +119,12 @@ class Snapshot:
 
     def _at(
         self, positions: NDArray[np.int64]
-    ) -> Iterator[tuple[NDArray[np.intp], OpenPart, NDArray[np.int64]]]:
+    ) -> Iterator[tuple[NDArray[np.intp] | slice, OpenPart, NDArray[np.int64]]]:
         """Give, part by part, which of the positions lie in it, and where."""
         starts = self.starts
+        if len(self.parts) == 1:  # as most indexes have: a search takes microseconds
+            yield slice(None), self.parts[0], positions
+            return
         for at, here in _groups(np.searchsorted(starts, positions, side="right") - 1):
             yield here, self.parts[at], positions[here] - starts[at]
 

@@ -35,7 +35,6 @@ from fdch.index.storage.locking import WriterLock
 from fdch.index.storage.log import Entry
 from fdch.index.storage.records import PartRecord
 from fdch.index.storage.replay import Replay, replay_log
-from fdch.index.storage.segments import Place
 from fdch.index.storage.tables import State, is_intact_item, is_proven
 from fdch.index.store import Item
 from fdch.progress import Progress, Update, silent
@@ -200,7 +199,7 @@ def _file_problems(folder: Path, log: Replay) -> Iterator[Problem]:
     """Look at the codes, at what speeds up their search, and at the model."""
     if log.about is None:
         return
-    place, parts = Place(folder, log.uid, log.about.bits), log.parts()
+    place, parts = log.about.place(folder, log.uid), log.parts()
     for _, part in sorted(parts.items()):
         yield from part_problems(place, part)
         yield from file_problems(folder, sidecar_rows(part))
