@@ -73,6 +73,12 @@ STARTING_SECONDS = 60
     help="Longest time a body may take to arrive.",
 )
 @click.option(
+    "--most-connections",
+    default=128,
+    type=click.IntRange(1, 1024),
+    help="Connections and waiting requests of one address.",
+)
+@click.option(
     "--proxy",
     type=options.check_addresses,
     metavar="ADDRESS",
@@ -93,6 +99,7 @@ def command(
     most_pixels: int,
     most_seconds: float,
     body_seconds: float,
+    most_connections: int,
     proxy: str | None,
     encoder: str,
     log_queries: bool,
@@ -128,6 +135,7 @@ def command(
         picture_pixels=most_pixels * 1_000_000,
         seconds=most_seconds,
         body_seconds=body_seconds,
+        address_connections=most_connections,
         rate=rate or (None if is_local else 600),
     )
     _start_log(quiet)

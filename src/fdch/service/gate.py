@@ -19,7 +19,7 @@ from fdch.service.http.bodies import (
     read_body,
     read_length,
 )
-from fdch.service.http.limits import RateLimit
+from fdch.service.http.limits import RateLimit, Shares, network_of
 from fdch.service.http.problems import (
     SECURITY_HEADERS,
     Problem,
@@ -61,6 +61,7 @@ class Gate:
         self._pictures = RateLimit((rate or 1) * PICTURES_TO_A_REQUEST)
         self._active = 0
         self._held = HeldBytes(service.limits)
+        self._shares = Shares()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -73,7 +74,11 @@ class Gate:
 
     async def _answer(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
         began = time.perf_counter()
+        network = network_of(client_address(scope))
+        held = self._shares.take(network)
         try:
+            if held > self._service.limits.address_connections:  # behind a proxy
+                raise too_busy("too many requests from this address are waiting.")
             await self._admit(scope, receive, reply)
         except Problem as problem:
             await reply.refuse(scope, receive, problem)
@@ -87,6 +92,7 @@ class Gate:
             _log.error("%s at\n%s", type(error).__name__, trace)
             await reply.refuse(scope, receive, unexpected())
         finally:
+            self._shares.release(network)
             self._record(scope, reply.status, time.perf_counter() - began)
 
     async def _admit(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:

@@ -4,6 +4,7 @@ import contextlib
 import ipaddress
 import math
 import socket
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -78,6 +79,18 @@ def limit_connections(wanted: int) -> int:
     return int(min(wanted, max(soft - _OTHER_FILES, soft / 4)))
 
 
+def _parse_proxies(proxies: str | None) -> Callable[[str], bool]:
+    """Give a function that says of an address whether it is a proxy's."""
+    named = [] if proxies is None else proxies.split(",")
+    networks = [ipaddress.ip_network(each.strip()) for each in named]
+
+    def is_proxy(address: str) -> bool:
+        found = ipaddress.ip_address(address)
+        return any(found in network for network in networks)
+
+    return is_proxy if networks else lambda _: False
+
+
 class Server(uvicorn.Server):
     """Serves until it is stopped; a stop by a signal is no failure."""
 
@@ -113,7 +126,9 @@ def make_server(
     limits = service.limits
     config = uvicorn.Config(
         Gate(create_app(service), service, names),
-        http=make_protocol(limits, limit_connections(limits.connections)),
+        http=make_protocol(
+            limits, limit_connections(limits.connections), _parse_proxies(proxies)
+        ),
         ws="none",
         lifespan="on",
         log_config=None,
