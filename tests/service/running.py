@@ -41,7 +41,7 @@ class Running:
         return f"http://127.0.0.1:{self.port}"
 
     def client(self, token: str | None = None) -> Client:
-        return Client(self.url, token)
+        return Client(self.url, token, retries=0)
 
     def stop(self) -> None:
         self.server.should_exit = True

@@ -62,9 +62,12 @@ def test_every_example_of_a_value_works(target, document):
     headers = {"authorization": f"Bearer {WRITE}"}
     tried = []
     for path, method, operation in operations(document):
+        query = {}
         for parameter in operation.get("parameters", ()):
             if parameter["in"] == "path":
                 path = path.replace("{id}", parameter["example"])
+            elif "example" in parameter:
+                query[parameter["name"]] = parameter["example"]
         body = operation.get("requestBody", {}).get("content", {})
         # a value cannot hold a picture, so such bodies have none; see the lines below
         assert list(examples(body.get("multipart/form-data", {}))) == []
@@ -73,7 +76,8 @@ def test_every_example_of_a_value_works(target, document):
         asked = [{"json": each} for each in examples(body.get("application/json", {}))]
         assert asked or not body
         for content in asked or [{}]:
-            reply = httpx.request(method, target.url + path, headers=headers, **content)
+            sent = {"headers": headers, "params": query, **content}
+            reply = httpx.request(method, target.url + path, **sent)
             assert reply.is_success, (method, path, content, reply.text)
             tried.append(method)
     assert len(tried) >= 18

@@ -17,6 +17,7 @@ from fdch.service.messages import (
     ErrorReply,
     ItemRequest,
     SearchOptions,
+    SearchQuery,
     SearchRequest,
 )
 
@@ -74,6 +75,22 @@ def _body(content: dict[str, Any]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
+def _parameters(shape: type[BaseModel]) -> dict[str, Any]:
+    known = shape.model_json_schema()
+    listed = [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in known.get("required", ()),
+            "description": schema.pop("description", ""),
+            "schema": schema,
+        }
+        for name, schema in known["properties"].items()
+    ]
+    # what must be given comes first
+    return {"parameters": sorted(listed, key=lambda each: not each["required"])}
+
+
 def _reply(kind: str, description: str, **form: str) -> dict[str, Any]:
     schema = {"type": "string", **form}
     return {"description": description, "content": {kind: {"schema": schema}}}
@@ -81,6 +98,7 @@ def _reply(kind: str, description: str, **form: str) -> dict[str, Any]:
 
 _ITEM = _json(ItemRequest)
 SEARCH = _body(_json(SearchRequest))
+SEARCH_QUERY = _parameters(SearchQuery)
 ENCODE = _body(_json(EncodeRequest))
 SEARCH_IMAGE = _body(_form(**SearchOptions.model_json_schema()["properties"]))
 ENCODE_IMAGE = _body(_form())

@@ -83,6 +83,12 @@ class SearchOptions(Body):
         )
 
 
+class SearchQuery(SearchOptions):
+    """One query by text, in an address."""
+
+    q: QueryText = Field(description="The text.")
+
+
 class SearchRequest(SearchOptions, TextsRequest):
     """One query by text or by the id of an item, or many texts at once."""
 

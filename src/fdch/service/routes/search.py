@@ -13,6 +13,7 @@ from fdch.service.messages import (
     EncodeReply,
     EncodeRequest,
     SearchOptions,
+    SearchQuery,
     SearchReply,
     SearchRequest,
 )
@@ -40,6 +41,20 @@ def add_searches(app: FastAPI, service: Service) -> None:
         if body.texts is None:
             return replies.ok(replies.results_json(found[0]))
         return replies.ok({"batches": [replies.results_json(each) for each in found]})
+
+    @app.get(
+        "/v1/search",
+        summary="Find what fits a text, by an address alone",
+        response_model=SearchReply,
+        openapi_extra=documents.SEARCH_QUERY,
+        tags=["search"],
+    )
+    async def search_query(request: Request) -> Response:
+        given = request.query_params
+        fields = {name: given.getlist(name) for name in given}
+        query = parse_fields(SearchQuery, fields)
+        found = await service.search(Query("text", [query.q], query.params))
+        return replies.ok(replies.results_json(found[0]))
 
     @post(
         "/v1/search/image",
