@@ -243,7 +243,7 @@ def waits(monkeypatch):
 
 
 INDEX = {"items": 3, "bits": 16, "model": "x", "method": "dch", "can_write": False}
-ANSWER = (200, {}, json.dumps(INDEX).encode())
+ANSWER: tuple[int, dict[str, str], bytes] = (200, {}, json.dumps(INDEX).encode())
 
 
 @pytest.mark.parametrize(

@@ -174,9 +174,9 @@ def test_examples_are_looked_for_once(served):
 
     searcher.by_text = by_text
     try:
-        served.service._examples._clock = lambda: 0.0
-        served.service._examples.forget()
-        served.service._examples._took = 0.0
+        served.service.current.examples._clock = lambda: 0.0
+        served.service.current.examples.forget()
+        served.service.current.examples._took = 0.0
         for _ in range(3):
             assert httpx.get(f"{served.url}/docs").status_code == 200
     finally:

@@ -1,5 +1,6 @@
 """The command as a process: told to stop, and killed while clients write."""
 
+import json
 import os
 import re
 import signal
@@ -109,6 +110,24 @@ def test_a_service_answers_to_the_name_it_was_given(scenes):
         reply = httpx.get(f"{served.url}/health", headers=headers)
         assert reply.status_code == status
     assert served.end(signal.SIGTERM)[0] == 0
+
+
+@pytest.mark.slow
+def test_sighup_reads_the_tokens_again(scenes, tmp_path):
+    path = tmp_path / "tokens"
+    path.write_text(f"read {READ}")
+    path.chmod(0o600)
+    with Process(scenes.index, "--token-file", path, "--log-format", "json") as served:
+        served.client(READ).close()
+        path.write_text(f"read {WRITE}")
+        served.process.send_signal(signal.SIGHUP)
+        headers = {"authorization": f"Bearer {WRITE}"}
+        url = f"{served.url}/v1/index"
+        wait_until(lambda: httpx.get(url, headers=headers).status_code == 200)
+        code, log = served.end(signal.SIGTERM)
+    assert code == 0, log
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    assert "the token file was read again" in [each.get("message") for each in lines]
 
 
 def dying(at):

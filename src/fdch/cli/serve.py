@@ -8,6 +8,7 @@ import threading
 import time
 import urllib.request
 import webbrowser
+from functools import partial
 from pathlib import Path
 
 import click
@@ -40,6 +41,12 @@ STARTING_SECONDS = 60
     type=options.PathName(file_okay=False),
     metavar="FOLDER",
     help="Folder for uploaded pictures; by default inside the index folder.",
+)
+@click.option(
+    "--upload-quota",
+    type=options.parse_bytes,
+    metavar="SIZE",
+    help="What all uploaded pictures may take, such as 10GB; by default the disk.",
 )
 @click.option(
     "--rate",
@@ -84,7 +91,20 @@ STARTING_SECONDS = 60
     metavar="ADDRESS",
     help="Trust this proxy's word on clients' addresses.",
 )
+@click.option(
+    "--allow-origin",
+    "origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Let pages of this site call the service, such as https://shop.example.",
+)
 @options.encoder
+@click.option(
+    "--log-format",
+    default="text",
+    type=click.Choice(["text", "json"]),
+    help="Log lines for people, or JSON with request ids.",
+)
 @click.option("--log-queries", is_flag=True, help="Log queried texts and ids too.")
 @click.option("--quiet", is_flag=True, help="Log errors only, not every request.")
 @options.device
@@ -94,6 +114,7 @@ def command(
     port: int,
     token_file: Path | None,
     pictures: Path | None,
+    upload_quota: int | None,
     rate: int | None,
     most_upload: int,
     most_pixels: int,
@@ -101,7 +122,9 @@ def command(
     body_seconds: float,
     most_connections: int,
     proxy: str | None,
+    origins: tuple[str, ...],
     encoder: str,
+    log_format: str,
     log_queries: bool,
     quiet: bool,
     device: str,
@@ -136,9 +159,10 @@ def command(
         seconds=most_seconds,
         body_seconds=body_seconds,
         address_connections=most_connections,
+        upload_quota=upload_quota,
         rate=rate or (None if is_local else 600),
     )
-    _start_log(quiet)
+    _start_log(quiet, log_format)
     can_write = tokens is not None and tokens.can_write
     with listen(host, port) as listener:
         opened = Index.open(index, writable=can_write, context=Context(device=device))
@@ -148,14 +172,15 @@ def command(
             tokens=tokens,
             pictures=pictures,
             log_queries=log_queries,
-            encoder=open_encoder(opened, encoder),
+            open_encoder=partial(open_encoder, name=encoder),
         )
         name = host.strip("[]")
         shown = f"[{name}]" if ":" in name else host
         url = f"http://{shown}:{listener.getsockname()[1]}/"
         say(f"{count(len(opened), 'item')} at {url}")
         names = None if tokens is not None else LOOPBACK_NAMES | {shown.lower()}
-        make_server(service, names=names, proxies=proxy).run(sockets=[listener])
+        server = make_server(service, names=names, proxies=proxy, origins=origins)
+        server.run(sockets=[listener])
     if service.trouble is not None:
         raise service.trouble
     note("stopped; everything acknowledged is on disk.")
@@ -172,12 +197,15 @@ def _require_folder(pictures: Path) -> None:
     raise SettingError(f"{problem}, or give another with --pictures.")
 
 
-def _start_log(quiet: bool) -> None:
+def _start_log(quiet: bool, log_format: str) -> None:
     """Let the service's log lines through, without a level before each."""
+    from fdch.service.http.log_lines import JsonLines
+
+    plain = logging.Formatter("%(asctime)s %(message)s")
     logger = logging.getLogger("fdch.service")
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    handler.setFormatter(JsonLines() if log_format == "json" else plain)
     logger.handlers = [handler]
     logger.propagate = False
 

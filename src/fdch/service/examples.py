@@ -76,9 +76,8 @@ def add_examples(
             place = path.replace("{id}", quote(name or "", safe=""))
             if (path, method) == (_SEARCH, "get"):
                 place += f"?q={quote(text)}"
-            words = (
-                ["curl"] if method in ("get", "post") else ["curl -X", method.upper()]
-            )
+            is_default = method == ("post" if "requestBody" in operation else "get")
+            words = ["curl"] if is_default else ["curl -X", method.upper()]
             words.append(f'"$SERVICE{place}"')
             if has_token:
                 words.append('-H "Authorization: Bearer $TOKEN"')

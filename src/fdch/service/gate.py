@@ -6,7 +6,7 @@ import logging
 import math
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,6 +20,8 @@ from fdch.service.http.bodies import (
     read_length,
 )
 from fdch.service.http.limits import RateLimit, Shares, network_of
+from fdch.service.http.log_lines import FIELDS, HEADER, REQUEST_ID, choose_id
+from fdch.service.http.origins import Origins
 from fdch.service.http.problems import (
     SECURITY_HEADERS,
     Problem,
@@ -32,6 +34,7 @@ from fdch.service.service import Service
 OPEN = ("/", "/health", "/ready", "/docs", "/docs.css", "/openapi.json")
 OPEN_FOLDER = "/static/"
 ITEMS = "/v1/items/"
+RELOAD = "/v1/reload"
 # what costs nothing is not counted; pictures, many to a page, have their own rate
 UNCOUNTED = ("/", "/health", "/ready", "/docs.css")
 PICTURES = (b"/picture", b"/thumbnail")
@@ -50,12 +53,18 @@ class Gate:
         app: The routes.
         service: Whose limits and tokens hold.
         hosts: Names by which the service may be called; None for any.
+        origins: Other sites whose pages may call the service.
     """
 
     def __init__(
-        self, app: ASGIApp, service: Service, hosts: frozenset[str] | None = None
+        self,
+        app: ASGIApp,
+        service: Service,
+        hosts: frozenset[str] | None = None,
+        origins: Iterable[str] = (),
     ) -> None:
         self._app, self._service, self._hosts = app, service, hosts
+        self._origins = Origins(origins)
         rate = service.limits.rate
         self._rate = None if rate is None else RateLimit(rate)
         self._pictures = RateLimit((rate or 1) * PICTURES_TO_A_REQUEST)
@@ -74,6 +83,13 @@ class Gate:
 
     async def _answer(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
         began = time.perf_counter()
+        given = dict(scope["headers"])
+        REQUEST_ID.set(choose_id(given.get(HEADER)))
+        reply.headers = [
+            *SECURITY_HEADERS,
+            (HEADER, REQUEST_ID.get().encode()),
+            *self._origins.headers(given),
+        ]
         network = network_of(client_address(scope))
         held = self._shares.take(network)
         try:
@@ -104,6 +120,10 @@ class Gate:
             raise bad_head("this version of HTTP is not spoken", "Speak HTTP/1.1.")
         headers = _headers(scope)
         self._require_host(headers)
+        preflight = self._origins.preflight(scope["method"], headers)
+        if preflight is not None:
+            await preflight(scope, receive, reply.send)
+            return
         holder = self._holder(headers)
         self._require_rate(scope, headers, holder)
         self._require_right(scope, headers, holder)
@@ -170,11 +190,17 @@ class Gate:
                 raise _unauthorized("the token is not known.")
             if scope["path"] not in OPEN and not scope["path"].startswith(OPEN_FOLDER):
                 raise _unauthorized("this service needs a token.")
-        can_write = holder is not None and holder.right is Right.WRITE
-        if scope["method"] in WRITING and not can_write:
+        if scope["method"] not in WRITING and scope["path"] != RELOAD:
+            return
+        if holder is None or holder.right is not Right.WRITE:
             message = "this request needs a write token."
             hint = "Send 'Authorization: Bearer TOKEN' with a write token."
-            raise Problem(403, "writing_refused", message, hint)
+        elif not self._service.can_write and scope["path"] != RELOAD:
+            message = "this service was started without a write token."
+            hint = "Restart it: then it opens the index for writing."
+        else:
+            return
+        raise Problem(403, "writing_refused", message, hint)
 
     def _require_rate(
         self, scope: Scope, headers: dict[bytes, bytes], holder: Holder | None
@@ -203,8 +229,15 @@ class Gate:
         metrics = self._service.metrics
         metrics.requests.labels(method, route, str(status)).inc()
         metrics.seconds.labels(route).observe(seconds)
-        line = (client_address(scope), method, route, status, 1000 * seconds)
-        _log.info("%s %s %s %d %.1f ms", *line)
+        fields = {
+            "client": client_address(scope),
+            "method": method,
+            "path": route,  # as a template: the address itself may hold a query
+            "status": status,
+            "milliseconds": round(1000 * seconds, 1),
+        }
+        line = "%s %s %s %d %.1f ms"
+        _log.info(line, *fields.values(), extra={FIELDS: fields})
 
 
 class _Reply:
@@ -212,6 +245,7 @@ class _Reply:
 
     def __init__(self, send: Send) -> None:
         self._send = send
+        self.headers: list[tuple[bytes, bytes]] = []
         self.status = 0
         self.on_start: Callable[[], None] = lambda: None
 
@@ -220,7 +254,7 @@ class _Reply:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.on_start()
-            message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
+            message["headers"] = [*message.get("headers", ()), *self.headers]
         await self._send(message)
 
     async def refuse(self, scope: Scope, receive: Receive, problem: Problem) -> None:

@@ -226,6 +226,12 @@ class IndexReply(BaseModel):
     health: dict[str, Any] = Field(description="How well the codes use their bits.")
 
 
+class ReloadReply(BaseModel):
+    """What became of the index."""
+
+    switched: bool = Field(description="Whether another index has taken its place.")
+
+
 class ErrorContent(BaseModel):
     """What was wrong, and what to do next."""
 

@@ -1,11 +1,14 @@
 """A service listening on a socket, until it is stopped."""
 
+import asyncio
 import contextlib
 import ipaddress
 import math
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
@@ -92,13 +95,25 @@ def _parse_proxies(proxies: str | None) -> Callable[[str], bool]:
 
 
 class Server(uvicorn.Server):
-    """Serves until it is stopped; a stop by a signal is no failure."""
+    """Serves until it is stopped; a stop by a signal is no failure.
+
+    SIGHUP calls `on_reload`.
+    """
+
+    on_reload: Callable[[], Coroutine[Any, Any, None]]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept connections, a few at once; the others may wait."""
         await super().startup(sockets)
         for each in sockets or ():
             each.listen(_BACKLOG)
+        loop = asyncio.get_running_loop()
+        # not outside the main thread, nor where there is no such signal
+        with contextlib.suppress(ValueError, RuntimeError, AttributeError):
+            loop.add_signal_handler(signal.SIGHUP, self._reload)
+
+    def _reload(self) -> None:
+        self._reloading = asyncio.ensure_future(self.on_reload())
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Take the first signal as a wish to finish, a second as one to hurry."""
@@ -115,6 +130,7 @@ def make_server(
     *,
     names: frozenset[str] | None = LOOPBACK_NAMES,
     proxies: str | None = None,
+    origins: Iterable[str] = (),
 ) -> Server:
     """Make a server of a service; run it with `run(sockets=[listen(...)])`.
 
@@ -122,10 +138,11 @@ def make_server(
         service: Closed when the server stops.
         names: Host names to answer to; None for any.
         proxies: Addresses whose word on a client's address is believed.
+        origins: Other sites whose pages may call the service.
     """
     limits = service.limits
     config = uvicorn.Config(
-        Gate(create_app(service), service, names),
+        Gate(create_app(service), service, names, origins),
         http=make_protocol(
             limits, limit_connections(limits.connections), _parse_proxies(proxies)
         ),
@@ -143,4 +160,5 @@ def make_server(
     )
     server = Server(config)
     service.give_up = server.stop
+    server.on_reload = service.try_to_reload
     return server

@@ -47,6 +47,7 @@ class ServiceLimits:
     head_bytes: int = 16 * 2**10
     rate: int | None = None  # requests a minute from one token or address
     thumbnail_bytes: int = 64 * 2**20
+    upload_quota: int | None = None  # bytes of all uploaded pictures of an index
     stop_seconds: int = 30  # for requests to finish
 
     def __post_init__(self) -> None:

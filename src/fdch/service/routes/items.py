@@ -45,7 +45,7 @@ def add_items(app: FastAPI, service: Service) -> None:
     )
     async def picture(id: str, known: Tags = None) -> Response:
         found = await service.item(replies.read_id(id))
-        give = service.pictures.picture
+        give = service.current.pictures.picture
         return replies.picture(await service.decoding.run(give, found, known))
 
     @get(
@@ -58,7 +58,7 @@ def add_items(app: FastAPI, service: Service) -> None:
         id: str, size: Size = DEFAULT_THUMBNAIL, known: Tags = None
     ) -> Response:
         found = await service.item(replies.read_id(id))
-        give = service.pictures.thumbnail
+        give = service.current.pictures.thumbnail
         return replies.picture(await service.decoding.run(give, found, size, known))
 
     @app.put(

@@ -1,5 +1,6 @@
 """Routes that describe the index and the service, and the pages for people."""
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -7,12 +8,16 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
+from fdch.errors import FdchError
 from fdch.service import documents, replies
 from fdch.service.examples import GENERAL, add_examples
+from fdch.service.http.problems import Problem
 from fdch.service.http.tokens import MAY_READ
-from fdch.service.messages import IndexReply, StateReply
+from fdch.service.messages import IndexReply, ReloadReply, StateReply
 from fdch.service.metrics import MEDIA_TYPE
 from fdch.service.service import Service
+
+_log = logging.getLogger("fdch.service")
 
 
 def add_facts(app: FastAPI, service: Service) -> None:
@@ -20,7 +25,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     async def describe(find: Callable[[], dict[str, Any]]) -> Response:
         service.require_ready()
-        return replies.ok(await service.reading.run(find))
+        return replies.ok(await service.read(find))
 
     @app.get(
         "/v1/index",
@@ -29,7 +34,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["index"],
     )
     async def index() -> Response:
-        return await describe(service.about.index)
+        return await describe(lambda: service.current.about.index())
 
     @app.get(
         "/v1/overview",
@@ -38,7 +43,22 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["index"],
     )
     async def overview() -> Response:
-        return await describe(service.about.overview)
+        return await describe(lambda: service.current.about.overview())
+
+    @app.post(
+        "/v1/reload",
+        summary="Read changed tokens and a replaced index now; needs a write token",
+        response_model=ReloadReply,
+        tags=["index"],
+    )
+    async def reload() -> Response:
+        try:
+            return replies.ok({"switched": await service.reload()})
+        except FdchError as problem:
+            _log.error("%s", problem)
+            message = "what is in the place of the index cannot be served."
+            hint = "The log says why; the index that was served is served still."
+            raise Problem(409, "not_switched", message, hint) from None
 
     @app.get(
         "/health",
