@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 from fdch.errors import FdchError
-from fdch.service import documents, replies
+from fdch.service import docs_page, documents, replies
 from fdch.service.examples import GENERAL, add_examples
 from fdch.service.http.problems import Problem
 from fdch.service.http.tokens import MAY_READ
@@ -112,7 +112,7 @@ def add_pages(app: FastAPI, service: Service) -> None:
     @get("/docs")
     async def docs(request: Request) -> Response:
         document = await describe(request)
-        return Response(documents.page(document), media_type="text/html")
+        return Response(docs_page.page(document), media_type="text/html")
 
     @get("/openapi.json")
     async def openapi(request: Request) -> Response:
@@ -120,4 +120,4 @@ def add_pages(app: FastAPI, service: Service) -> None:
 
     @get("/docs.css")
     async def docs_style() -> Response:
-        return Response(documents.STYLE, media_type="text/css")
+        return Response(docs_page.STYLE, media_type="text/css")
