@@ -278,8 +278,8 @@ def test_metrics_count_requests_and_codes(served, client):
     assert 'fdch_requests_total{method="POST",route="/v1/search",status="200"}' in text
     assert "fdch_request_seconds_bucket" in text
     assert "fdch_codes_scanned_total" in text
-    assert 'fdch_waiting{queue="search"} 0.0' in text
-    assert "fdch_ready 1.0" in text
+    assert 'fdch_waiting{index="index",queue="search"} 0.0' in text
+    assert 'fdch_ready{index="index"} 1.0' in text
 
 
 def test_every_reply_carries_the_security_headers(served):

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from tests.service.running import READ, WRITE
 
-from fdch.service.gate import client_address
+from fdch.service.http.exchange import client_address
 from fdch.service.serving import make_server
 
 

@@ -2,14 +2,16 @@
 
 import logging
 import os
+import re
 import socket
 import sys
 import threading
 import time
 import urllib.request
 import webbrowser
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import click
 
@@ -19,10 +21,13 @@ from fdch.errors import MissingExtra, SettingError
 
 MEBIBYTE = 2**20
 STARTING_SECONDS = 60
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 @options.command("serve", "fdch serve scenes.index --port 8000")
-@options.index
+@click.argument(
+    "indexes", type=options.DataName(), nargs=-1, required=True, metavar="INDEX..."
+)
 @click.option("--host", default="127.0.0.1", help="Where to listen.")
 @click.option(
     "--port",
@@ -109,7 +114,7 @@ STARTING_SECONDS = 60
 @click.option("--quiet", is_flag=True, help="Log errors only, not every request.")
 @options.device
 def command(
-    index: str,
+    indexes: tuple[str, ...],
     host: str,
     port: int,
     token_file: Path | None,
@@ -131,19 +136,23 @@ def command(
 ) -> None:
     """Serve an index: an HTTP API, and a page at its root.
 
-    INDEX is a folder or milvus://host:port/collection. Without a token file
-    the service is for this machine alone, and nothing can be written.
-    SIGTERM and Ctrl-C stop it once running requests have finished.
+    INDEX is a folder or milvus://host:port/collection. Of several, each has the
+    name of its folder, or the one that is given as NAME=INDEX; the first is the
+    one that clients get without a name. Without a token file the service is for
+    this machine alone, and nothing can be written. SIGTERM and Ctrl-C stop it
+    once running requests have finished.
     """
     require_packages()
     from fdch.retrieval.encoders import open_encoder
     from fdch.retrieval.index import Index
     from fdch.service.http.limits import ServiceLimits
     from fdch.service.http.tokens import Tokens
+    from fdch.service.metrics import Metrics
     from fdch.service.service import Service
     from fdch.service.serving import LOOPBACK_NAMES, is_loopback, listen, make_server
     from fdch.training.context import Context
 
+    named = name_indexes(indexes)
     is_local = is_loopback(host)
     tokens = None if token_file is None else Tokens.read(token_file)
     if tokens is None and not is_local:
@@ -165,25 +174,55 @@ def command(
     _start_log(quiet, log_format)
     can_write = tokens is not None and tokens.can_write
     with listen(host, port) as listener:
-        opened = Index.open(index, writable=can_write, context=Context(device=device))
-        service = Service(
-            opened,
-            limits=limits,
-            tokens=tokens,
-            pictures=pictures,
-            log_queries=log_queries,
-            open_encoder=partial(open_encoder, name=encoder),
-        )
+        context, metrics = Context(device=device), Metrics()
+        services = [
+            Service(
+                Index.open(index, writable=can_write, context=context),
+                limits=limits,
+                tokens=tokens,
+                pictures=pictures / name if pictures and len(named) > 1 else pictures,
+                log_queries=log_queries,
+                open_encoder=partial(open_encoder, name=encoder),
+                name=name,
+                metrics=metrics,
+            )
+            for name, index in named.items()
+        ]
         name = host.strip("[]")
         shown = f"[{name}]" if ":" in name else host
         url = f"http://{shown}:{listener.getsockname()[1]}/"
-        say(f"{count(len(opened), 'item')} at {url}")
+        held = [f"{each.name}: {count(len(each.index), 'item')}" for each in services]
+        items = count(len(services[0].index), "item")
+        say(f"{items if len(services) == 1 else ', '.join(held)} at {url}")
         names = None if tokens is not None else LOOPBACK_NAMES | {shown.lower()}
-        server = make_server(service, names=names, proxies=proxy, origins=origins)
+        server = make_server(*services, names=names, proxies=proxy, origins=origins)
         server.run(sockets=[listener])
-    if service.trouble is not None:
-        raise service.trouble
+    for each in services:
+        if each.trouble is not None:
+            raise each.trouble
     note("stopped; everything acknowledged is on disk.")
+
+
+def name_indexes(given: Sequence[str]) -> dict[str, str]:
+    """Give the indexes by name: that of the folder, or the one before a '='.
+
+    >>> name_indexes(["data/shop.index", "old=archive.index"])
+    {'shop': 'data/shop.index', 'old': 'archive.index'}
+    """
+    named: dict[str, str] = {}
+    for each in given:
+        name, mark, index = each.partition("=")
+        if not mark or not _NAME.fullmatch(name) or os.path.exists(each):
+            index = each
+            stem = PurePath(each.rstrip("/")).name.removesuffix(".index")
+            name = re.sub(r"[^A-Za-z0-9._-]", "-", stem)[:64] or "index"
+        if name in named or name in (".", ".."):
+            raise SettingError(
+                f"'{each}' cannot have the name '{name}': another index has it, or no "
+                f"address can hold it. Give it a name of its own: 'NAME={index}'."
+            )
+        named[name] = index
+    return named
 
 
 def _require_folder(pictures: Path) -> None:
@@ -226,7 +265,7 @@ def serve_demo(index: Path, port: int) -> None:
         url = f"http://127.0.0.1:{port}/"
         threading.Thread(target=open_page, args=(url,), daemon=True).start()
     context = click.get_current_context()
-    context.invoke(command, index=str(index), port=port, quiet=True)
+    context.invoke(command, indexes=(str(index),), port=port, quiet=True)
 
 
 def free_port(wanted: int) -> int:

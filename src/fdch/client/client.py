@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
+from urllib.parse import quote
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from fdch.retrieval.results import Result, Results
 _UNKNOWN_ITEM = "unknown_item"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 _SHOWN = 200
+_ALL = "/v1/"
 _BUSY = (429, 503)
 _WAIT_SECONDS = 1.0  # where the service does not say how long
 _MAX_WAIT_SECONDS = 10.0
@@ -47,6 +49,7 @@ class Client(SearchMethods[str, Picture]):
     Args:
         url: Where the service is, such as "http://127.0.0.1:8000".
         token: A read or write token, where the service needs one.
+        index: Which of several indexes; by default the service's first.
         timeout: Seconds to wait for the service.
         retries: How often to repeat a request when the service is busy (429 or 503),
             after the time that it gives, up to 10 seconds. Every request can be
@@ -61,6 +64,7 @@ class Client(SearchMethods[str, Picture]):
         url: str,
         token: str | None = None,
         *,
+        index: str | None = None,
         timeout: float = 60.0,
         retries: int = 2,
     ) -> None:
@@ -72,6 +76,7 @@ class Client(SearchMethods[str, Picture]):
         if not isinstance(retries, int) or retries < 0:
             raise SettingError(f"retries must be 0 or more; got {retries!r}.")
         self._retries = retries
+        self._base = _ALL if index is None else f"{_ALL}indexes/{quote(index, '')}/"
         headers = {} if token is None else {"authorization": f"Bearer {_token(token)}"}
         try:
             self._http = httpx.Client(
@@ -242,7 +247,8 @@ class Client(SearchMethods[str, Picture]):
 
     def _exchange(self, method: str, path: str, **sent: Any) -> Any:
         try:
-            reply = self._http.request(method, path, **sent)
+            place = path.replace(_ALL, self._base, 1)
+            reply = self._http.request(method, place, **sent)
         except self._failures as problem:
             raise ServiceError(
                 f"no answer from {self.url}: {problem or type(problem).__name__}. Is "

@@ -226,6 +226,22 @@ class IndexReply(BaseModel):
     health: dict[str, Any] = Field(description="How well the codes use their bits.")
 
 
+class NamedIndex(BaseModel):
+    """One of the indexes of a service."""
+
+    name: str
+    items: int
+    bits: int
+    is_ready: bool
+    address: str = Field(description="What its routes begin with, instead of /v1.")
+
+
+class IndexesReply(BaseModel):
+    """All indexes of a service."""
+
+    indexes: list[NamedIndex]
+
+
 class ReloadReply(BaseModel):
     """What became of the index."""
 

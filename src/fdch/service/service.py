@@ -49,6 +49,8 @@ class Service:
         pictures: Folder for uploaded pictures; None for the index's own.
         log_queries: Whether the log may hold what is searched for.
         open_encoder: Gives what encodes queries in place of an index's method.
+        name: Tells the index from others of the same site.
+        metrics: Shared with others; None for its own.
     """
 
     def __init__(
@@ -60,13 +62,17 @@ class Service:
         pictures: Path | None = None,
         log_queries: bool = False,
         open_encoder: OpenEncoder = lambda _: None,
+        name: str = "index",
+        metrics: Metrics | None = None,
     ) -> None:
         self.limits = limits or ServiceLimits()
         self.tokens = tokens
         # tokens may change; how the index was opened does not
         self.can_write = tokens is not None and tokens.can_write
         self.log_queries = log_queries
-        self.metrics = Metrics()
+        self.name, self.metrics = name, metrics or Metrics()
+        # set where a site has several
+        self.address, self.group = "/v1", [self]
         self.current = CurrentIndex(
             index,
             can_write=self.can_write,
@@ -247,10 +253,11 @@ class Service:
 
     def _measure(self) -> None:
         metrics, waiting = self.metrics, self.metrics.waiting
-        waiting.labels("search").set_function(lambda: self._searches.length)
-        waiting.labels("write").set_function(lambda: self._writes.length)
-        metrics.ready.set_function(lambda: float(self.is_ready))
-        metrics.items.set_function(self._count_items)
+        name = self.name
+        waiting.labels(name, "search").set_function(lambda: self._searches.length)
+        waiting.labels(name, "write").set_function(lambda: self._writes.length)
+        metrics.ready.labels(name).set_function(lambda: float(self.is_ready))
+        metrics.items.labels(name).set_function(self._count_items)
 
     def _count_items(self) -> float:
         try:

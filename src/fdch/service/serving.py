@@ -18,10 +18,10 @@ except ImportError:  # where the system has no such limits
     resource = None  # type: ignore[assignment]
 
 from fdch.errors import SettingError
-from fdch.service.app import create_app
 from fdch.service.gate import Gate
 from fdch.service.http.protocol import make_protocol
 from fdch.service.service import Service
+from fdch.service.site import Site
 
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "[::1]"))
 _BACKLOG = 1024
@@ -126,23 +126,23 @@ class Server(uvicorn.Server):
 
 
 def make_server(
-    service: Service,
-    *,
+    *services: Service,
     names: frozenset[str] | None = LOOPBACK_NAMES,
     proxies: str | None = None,
     origins: Iterable[str] = (),
 ) -> Server:
-    """Make a server of a service; run it with `run(sockets=[listen(...)])`.
+    """Make a server of services; run it with `run(sockets=[listen(...)])`.
 
     Args:
-        service: Closed when the server stops.
+        services: Closed when the server stops; the limits and tokens of the first
+            hold for all.
         names: Host names to answer to; None for any.
         proxies: Addresses whose word on a client's address is believed.
         origins: Other sites whose pages may call the service.
     """
-    limits = service.limits
+    limits = services[0].limits
     config = uvicorn.Config(
-        Gate(create_app(service), service, names, origins),
+        Gate(Site(services), services[0], names, origins),
         http=make_protocol(
             limits, limit_connections(limits.connections), _parse_proxies(proxies)
         ),
@@ -159,6 +159,12 @@ def make_server(
         timeout_graceful_shutdown=limits.stop_seconds,
     )
     server = Server(config)
-    service.give_up = server.stop
-    server.on_reload = service.try_to_reload
+    for each in services:
+        each.give_up = server.stop
+
+    async def reload_all() -> None:
+        for each in services:
+            await each.try_to_reload()
+
+    server.on_reload = reload_all
     return server

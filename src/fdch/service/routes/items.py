@@ -35,7 +35,8 @@ def add_items(app: FastAPI, service: Service) -> None:
         response_model=ItemReply,
     )
     async def item(id: str) -> Response:
-        return replies.ok(replies.item_json(await service.item(replies.read_id(id))))
+        found = await service.item(replies.read_id(id))
+        return replies.ok(replies.item_json(found, service.address))
 
     @get(
         "/v1/items/{id}/picture",

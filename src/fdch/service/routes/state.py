@@ -76,7 +76,8 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["state"],
     )
     async def ready() -> Response:
-        service.require_ready()
+        for each in service.group:
+            each.require_ready()
         return replies.ok({"status": "ready"})
 
     @app.get(
