@@ -164,6 +164,9 @@ def test_a_visitor_chooses_between_indexes(browser, site):
         assert ids == archive.by_text("beach", k=24).ids
     page.go_back()
     expect(page.get_by_label("Index", exact=True)).to_have_value("archive")
+    for width in (1280, 390, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert seen.overflow() <= 0
     assert seen.barriers() == []
     assert seen.troubles == []
     page.context.close()

@@ -1,6 +1,5 @@
 """The command as a process: told to stop, and killed while clients write."""
 
-import json
 import os
 import re
 import signal
@@ -117,7 +116,7 @@ def test_sighup_reads_the_tokens_again(scenes, tmp_path):
     path = tmp_path / "tokens"
     path.write_text(f"read {READ}")
     path.chmod(0o600)
-    with Process(scenes.index, "--token-file", path, "--log-format", "json") as served:
+    with Process(scenes.index, "--token-file", path, "--quiet") as served:
         served.client(READ).close()
         path.write_text(f"read {WRITE}")
         served.process.send_signal(signal.SIGHUP)
@@ -126,8 +125,6 @@ def test_sighup_reads_the_tokens_again(scenes, tmp_path):
         wait_until(lambda: httpx.get(url, headers=headers).status_code == 200)
         code, log = served.end(signal.SIGTERM)
     assert code == 0, log
-    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
-    assert "the token file was read again" in [each.get("message") for each in lines]
 
 
 def dying(at):

@@ -16,10 +16,10 @@ from fdch.service.messages import (
 
 DESCRIPTION = (
     "Finds pictures with words and words with pictures, through learned codes. "
-    "Where the service has several indexes, `/v1/indexes` lists them, and each route "
-    "below `/v1` is also below `/v1/indexes/NAME`. "
     "Where the service has tokens, send `Authorization: Bearer TOKEN`. All errors "
-    "have one shape: a code for programs, a message, and a hint what to do."
+    "have one shape: a code for programs, a message, and a hint what to do. "
+    "Where the service has several indexes, `/v1/indexes` lists them, and each route "
+    "below `/v1` is also below `/v1/indexes/NAME`."
 )
 _STATUSES = {
     400: "The request cannot be read.",

@@ -30,10 +30,10 @@ async def _drip(port: int) -> None:
             )
             try:
                 for byte in itertools.chain(_HEAD, itertools.repeat(ord("x"))):
+                    if reader.at_eof() or writer.is_closing():
+                        break
                     writer.write(bytes([byte]))
                     await asyncio.sleep(_DRIP_SECONDS)
-                    if reader.at_eof():
-                        break
             finally:
                 writer.close()
         await asyncio.sleep(_DRIP_SECONDS)
