@@ -235,6 +235,8 @@ class Gate:
         metrics = self._service.metrics
         metrics.requests.labels(method, route, str(status)).inc()
         metrics.seconds.labels(route).observe(seconds)
+        if not _log.isEnabledFor(logging.INFO):
+            return
         fields = {
             "client": client_address(scope),
             "method": method,

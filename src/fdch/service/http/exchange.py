@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Callable
+from functools import lru_cache
 
 from starlette.types import Message, Receive, Scope, Send
 
@@ -51,8 +52,13 @@ def client_address(scope: Scope) -> str:
     >>> client_address({"client": ("<b>", 1)}), client_address({"client": ("::1", 1)})
     ('unknown', '::1')
     """
+    return _parse_address((scope.get("client") or ("",))[0])
+
+
+@lru_cache(maxsize=10_000)
+def _parse_address(given: str) -> str:
     try:
-        return str(ipaddress.ip_address((scope.get("client") or ("",))[0]))
+        return str(ipaddress.ip_address(given))
     except ValueError:
         return "unknown"
 

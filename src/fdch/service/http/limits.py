@@ -5,6 +5,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fdch.data.pictures.decoding import PictureLimits
 from fdch.errors import SettingError
@@ -61,6 +62,7 @@ class ServiceLimits:
         return PictureLimits(self.body_bytes, self.picture_pixels, quick=True)
 
 
+@lru_cache(maxsize=_MAX_KEYS)
 def network_of(address: str) -> str:
     """Give what one client has of addresses: one of IPv4, a /64 of IPv6.
 
