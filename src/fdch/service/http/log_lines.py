@@ -1,5 +1,6 @@
 """Ids of requests, and log lines as JSON documents that carry them."""
 
+import itertools
 import json
 import logging
 import re
@@ -10,6 +11,8 @@ from datetime import UTC, datetime
 REQUEST_ID = ContextVar("request_id", default="")
 HEADER = b"x-request-id"
 FIELDS = "request"  # what a line knows of its request, as `extra`
+# random only once: the system's random bytes cost each request a switch of threads
+_PROCESS, _numbers = secrets.token_hex(4), itertools.count()
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
@@ -21,7 +24,7 @@ def choose_id(given: bytes | None) -> str:
     """
     if given is not None and _ID.fullmatch(given):
         return given.decode()
-    return secrets.token_hex(8)
+    return f"{_PROCESS}{next(_numbers):08x}"
 
 
 class JsonLines(logging.Formatter):
