@@ -76,8 +76,8 @@ def test_compose_files_name_what_they_use(name):
 
 def test_the_service_finds_milvus_by_its_name():
     services = compose("compose.milvus.yaml")["services"]
-    address = parsed(services["fdch"]["command"])["index"]
-    assert address == "milvus://milvus:19530/catalogue"
+    addresses = parsed(services["fdch"]["command"])["indexes"]
+    assert addresses == ("milvus://milvus:19530/catalogue",)
     assert "milvus" in services["fdch"]["depends_on"]
 
 

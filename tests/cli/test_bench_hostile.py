@@ -25,6 +25,14 @@ def document(**changed):
         "slow": [],
         "right_requests": {"sent": 4, "failed": 0, "milliseconds": 5.0},
         "memory_bytes": [2**20, 2**21],
+        "crowd": {
+            "connections": 1200,
+            "sent": 1000,
+            "answered": 998,
+            "share": 0.998,
+            "is_enough": True,
+            "milliseconds": {"p50": 5.0, "p99": 20.0},
+        },
         "goes_on": True,
         **changed,
     }
@@ -36,6 +44,7 @@ def test_the_slowest_is_on_top_and_all_is_summed_up():
     assert "2 requests, 2 times each: 0 with a wrong status, 0 over" in lines[3]
     assert "the slowest in 300 ms: a bomb" in lines[3]
     assert "4 searches in between: 0 failed" in lines[5]
+    assert "1,200 slow connections from one address: 998 of 1,000" in lines[-2]
     assert lines[-1] == "the service goes on"
 
 
@@ -48,6 +57,7 @@ def test_a_right_result_passes():
     [
         ({"wrong": ["quick"]}, "wrong status: quick"),
         ({"slow": ["a bomb"]}, "over a second: a bomb"),
+        ({"crowd": {"is_enough": False}}, "beside slow connections"),
         ({"goes_on": False}, "searches failed"),
     ],
 )

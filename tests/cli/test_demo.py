@@ -189,7 +189,7 @@ def test_the_page_is_opened_on_a_terminal_alone(monkeypatch, tmp_path):
         assert opened == []
         monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
         serve_demo(tmp_path, 0)
-    assert [each["index"] for each in invoked] == [str(tmp_path)] * 2
+    assert [each["indexes"] for each in invoked] == [(str(tmp_path),)] * 2
     assert len(opened) == 1
 
 

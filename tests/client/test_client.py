@@ -2,7 +2,9 @@
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,9 +14,10 @@ from fdch.errors import DataError, ServiceError, SettingError
 
 
 class CannedServer(HTTPServer):
-    """Answers everything with `reply`: status, headers, body."""
+    """Answers with `reply`: status, headers, body; first with those of `before`."""
 
     reply: tuple[int, dict[str, str], bytes] = (200, {}, b"")
+    before: ClassVar[list[tuple[int, dict[str, str], bytes]]] = []
     asked = b""
 
 
@@ -23,7 +26,8 @@ class Canned(BaseHTTPRequestHandler):
 
     def answer(self):
         self.server.asked = self.rfile.read(int(self.headers["content-length"] or 0))
-        status, headers, body = self.server.reply
+        before = self.server.before
+        status, headers, body = before.pop() if before else self.server.reply
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -228,3 +232,62 @@ def test_an_address_without_http_is_told_so(url):
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(DataError, match="is not the address of a service"):
         Client(url)
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """How long a client has waited, without the waiting."""
+    found: list[float] = []
+    monkeypatch.setattr(time, "sleep", found.append)
+    return found
+
+
+INDEX = {"items": 3, "bits": 16, "model": "x", "method": "dch", "can_write": False}
+ANSWER: tuple[int, dict[str, str], bytes] = (200, {}, json.dumps(INDEX).encode())
+
+
+@pytest.mark.parametrize(
+    ("status", "given", "waited"),
+    [(429, "3", 3.0), (503, "5", 5.0), (503, "0", 0.0), (503, "soon", 1.0)],
+)
+def test_a_busy_service_is_called_again_when_it_says(
+    canned, client, waits, status, given, waited
+):
+    canned.reply = ANSWER
+    canned.before = [(status, {"retry-after": given}, b"")] * 2
+    assert client.index().items == 3
+    assert waits == [waited] * 2
+
+
+def test_a_picture_is_sent_again_whole(canned, client, waits):
+    canned.reply = (200, {}, b'{"created": true}')
+    canned.before = [(503, {}, b"")]
+    assert client.put("a", image=b"a picture", labels=["dog"])
+    assert b"a picture" in canned.asked and b"dog" in canned.asked
+    assert waits == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("retries", "after", "waited"), [(2, "1", 2), (0, "1", 0), (2, "60", 0)]
+)
+def test_waiting_has_an_end(canned, waits, retries, after, waited):
+    canned.reply = (503, {"retry-after": after}, b"")
+    with Client(f"http://127.0.0.1:{canned.server_port}", retries=retries) as client:
+        with pytest.raises(ServiceError, match="status 503"):
+            client.index()
+        assert len(waits) == waited
+        assert not client.is_ready()
+    assert len(waits) == waited
+
+
+def test_other_errors_are_not_repeated(canned, client, waits):
+    canned.reply = (500, {"retry-after": "1"}, b"")
+    with pytest.raises(ServiceError, match="status 500"):
+        client.index()
+    assert waits == []
+
+
+@pytest.mark.parametrize("retries", [-1, 1.5, None])
+def test_retries_are_a_number(retries):
+    with pytest.raises(SettingError, match="retries"):
+        Client("http://127.0.0.1:8000", retries=retries)

@@ -26,7 +26,8 @@ def quick_start(request, monkeypatch):
     """Start services without a garbage collection: pytest's heap is large."""
     if "collects_garbage" not in request.fixturenames:
         quick = SimpleNamespace(collect=int, freeze=int, unfreeze=int)
-        monkeypatch.setattr("fdch.service.service.gc", quick)
+        for name in ("service", "current"):
+            monkeypatch.setattr(f"fdch.service.{name}.gc", quick)
 
 
 @pytest.fixture

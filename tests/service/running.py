@@ -3,8 +3,10 @@
 import contextlib
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fdch import Client, Index
 from fdch.bench.serving.raw_requests import READ, WRITE, picture_bytes
@@ -39,7 +41,7 @@ class Running:
         return f"http://127.0.0.1:{self.port}"
 
     def client(self, token: str | None = None) -> Client:
-        return Client(self.url, token)
+        return Client(self.url, token, retries=0)
 
     def stop(self) -> None:
         self.server.should_exit = True
@@ -53,6 +55,7 @@ def running(
     *,
     tokens: Tokens | None = None,
     limits: ServiceLimits | None = None,
+    server: Mapping[str, Any] | None = None,
     **more,
 ):
     """Serve an index from a thread, ready to be asked."""
@@ -60,11 +63,11 @@ def running(
     service = Service(opened, tokens=tokens, limits=limits, **more)
     with listen("127.0.0.1", 0) as listener:
         names = LOOPBACK_NAMES if tokens is None else None
-        server = make_server(service, names=names)
+        made = make_server(service, names=names, **(server or {}))
         thread = threading.Thread(
-            target=server.run, kwargs={"sockets": [listener]}, daemon=True
+            target=made.run, kwargs={"sockets": [listener]}, daemon=True
         )
-        served = Running(service, server, listener.getsockname()[1], thread)
+        served = Running(service, made, listener.getsockname()[1], thread)
         thread.start()
         try:
             wait_until(lambda: service.is_ready or service.trouble)

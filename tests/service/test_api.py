@@ -50,6 +50,42 @@ def test_a_text_finds_what_a_searcher_finds(client, searcher, options):
     assert [each.columns for each in found] == [each.columns for each in expected]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"k": 3, "radius": 12},
+        {"where": ["label=beach", "objects<3"], "rerank": True, "min_probability": 0.1},
+    ],
+    ids=str,
+)
+def test_an_address_alone_searches_as_a_body_does(served, options):
+    url = f"{served.url}/v1/search"
+    got = httpx.get(url, params={"q": TEXT, **options}).json()
+    posted = httpx.post(url, json={"text": TEXT, **options}).json()
+    for each in (got, posted):
+        del each["milliseconds"]
+    assert got == posted
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("", "q: "),
+        ("?q=", "q: "),
+        ("?q=beach&k=0", "k: "),
+        ("?q=beach&k=1&k=2", "'k' came 2 times"),
+        ("?q=beach&text=beach", "no field 'text'"),
+        ("?q=beach&where=" + "&where=".join("abcdefghijklmnopqr"), "where: "),
+        ("?q=beach&where=label", "label"),
+    ],
+)
+def test_a_wrong_address_is_refused_by_name(served, query, named):
+    refused = httpx.get(f"{served.url}/v1/search{query}")
+    assert refused.status_code == 422
+    assert named in refused.json()["error"]["message"]
+
+
 def test_several_texts_are_answered_together(client):
     texts = ["beach", "a boat on the lake", "city"]
     together = client.by_texts(texts, k=4)
@@ -243,8 +279,8 @@ def test_metrics_count_requests_and_codes(served, client):
     assert 'fdch_requests_total{method="POST",route="/v1/search",status="200"}' in text
     assert "fdch_request_seconds_bucket" in text
     assert "fdch_codes_scanned_total" in text
-    assert 'fdch_waiting{queue="search"} 0.0' in text
-    assert "fdch_ready 1.0" in text
+    assert 'fdch_waiting{index="index",queue="search"} 0.0' in text
+    assert 'fdch_ready{index="index"} 1.0' in text
 
 
 def test_every_reply_carries_the_security_headers(served):

@@ -16,12 +16,16 @@ import pytest
 from PIL import Image
 from tests.service.running import READ, TOKENS, WRITE, running, wait_until
 
+from fdch.bench.hostile.crowd import measure_crowd
 from fdch.service import serving
 from fdch.service.http import protocol
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem
+from fdch.service.http.tokens import Right, Tokens
 from fdch.service.pictures import PART_BYTES, ItemPictures, OpenPicture
 from fdch.service.serving import limit_connections
+
+OTHER = "127.0.0.2"  # another address of this machine
 
 
 def files(monkeypatch, soft, hard):
@@ -64,12 +68,13 @@ def test_a_system_without_limits_takes_all(monkeypatch):
 
 
 @contextlib.contextmanager
-def idle(it, count):
+def idle(it, count, address="127.0.0.1"):
     """Connect so often, and say nothing; give the connections once they are known."""
     with contextlib.ExitStack() as stack:
         before = len(it.server.server_state.connections)
+        place, source = ("127.0.0.1", it.port), (address, 0)
         made = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", it.port)))
+            stack.enter_context(socket.create_connection(place, source_address=source))
             for _ in range(count)
         ]
         yield before, made
@@ -103,6 +108,74 @@ def test_a_crowd_is_not_kept(scenes, monkeypatch):
             assert known(it) == 5
         wait_until(lambda: known(it) == 0)
         assert httpx.get(f"{it.url}/health").status_code == 200
+
+
+def get_from(it, address):
+    transport = httpx.HTTPTransport(local_address=address)
+    with httpx.Client(transport=transport) as client:
+        return client.get(f"{it.url}/health")
+
+
+@pytest.fixture
+def few(scenes):
+    """A service that takes three connections of an address."""
+    with running(scenes.index, limits=ServiceLimits(address_connections=3)) as it:
+        yield it
+
+
+def test_one_address_takes_no_more_than_its_share(few):
+    with idle(few, 3, OTHER):
+        wait_until(lambda: known(few) == 3)
+        refused = get_from(few, OTHER)
+        assert refused.status_code == 503
+        assert refused.headers["retry-after"] == "5"
+        assert "from this address" in refused.json()["error"]["message"]
+        assert get_from(few, "127.0.0.1").status_code == 200
+    wait_until(lambda: known(few) == 0)
+    assert get_from(few, OTHER).status_code == 200
+
+
+def test_a_crowd_of_one_address_is_not_kept(few, monkeypatch):
+    monkeypatch.setattr(protocol, "_MAX_REFUSED", 2)
+    with idle(few, 9, OTHER) as (_, made):
+        for each in made[5:]:
+            each.settimeout(60)
+            with contextlib.suppress(ConnectionError):
+                assert each.recv(1) == b""
+        assert known(few) == 5
+        with few.client() as client:
+            assert len(client.by_text("beach", k=1)) == 1
+
+
+def test_a_proxy_has_many_clients_each_with_a_share(scenes):
+    limits = ServiceLimits(address_connections=2, body_seconds=60.0)
+    proxies = {"proxies": "127.0.0.1"}
+    head = "POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9"
+    statuses = {}
+    with (
+        running(scenes.index, limits=limits, server=proxies) as it,
+        idle(it, 4) as (_, made),
+    ):
+        for each in made[:2]:  # requests that wait for their bodies
+            each.sendall(f"{head}\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n".encode())
+
+        def is_refused():
+            for client in ("192.0.2.1", "192.0.2.2"):
+                named = {"x-forwarded-for": client}
+                reply = httpx.get(f"{it.url}/health", headers=named)
+                statuses[client] = reply.status_code
+            return statuses["192.0.2.1"] == 503
+
+        wait_until(is_refused)
+        assert statuses["192.0.2.2"] == 200
+
+
+@pytest.mark.slow
+def test_searches_go_on_beside_1200_slow_connections(scenes):
+    with running(scenes.index, tokens=Tokens({READ: Right.READ})) as it:
+        found = measure_crowd(it.port, 1200, seconds=15.0)
+    assert found["sent"] > 0
+    assert found["is_enough"], found
 
 
 def test_a_process_without_files_left_does_not_say_that_pictures_are_gone(

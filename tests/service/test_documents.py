@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from PIL import Image
-from tests.service.running import READ, TOKENS, WRITE, running
+from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
 
 import fdch.service
 from fdch.service.examples import Examples, add_examples
@@ -62,9 +62,12 @@ def test_every_example_of_a_value_works(target, document):
     headers = {"authorization": f"Bearer {WRITE}"}
     tried = []
     for path, method, operation in operations(document):
+        query = {}
         for parameter in operation.get("parameters", ()):
             if parameter["in"] == "path":
                 path = path.replace("{id}", parameter["example"])
+            elif "example" in parameter:
+                query[parameter["name"]] = parameter["example"]
         body = operation.get("requestBody", {}).get("content", {})
         # a value cannot hold a picture, so such bodies have none; see the lines below
         assert list(examples(body.get("multipart/form-data", {}))) == []
@@ -73,7 +76,8 @@ def test_every_example_of_a_value_works(target, document):
         asked = [{"json": each} for each in examples(body.get("application/json", {}))]
         assert asked or not body
         for content in asked or [{}]:
-            reply = httpx.request(method, target.url + path, headers=headers, **content)
+            sent = {"headers": headers, "params": query, **content}
+            reply = httpx.request(method, target.url + path, **sent)
             assert reply.is_success, (method, path, content, reply.text)
             tried.append(method)
     assert len(tried) >= 18
@@ -170,9 +174,9 @@ def test_examples_are_looked_for_once(served):
 
     searcher.by_text = by_text
     try:
-        served.service._examples._clock = lambda: 0.0
-        served.service._examples.forget()
-        served.service._examples._took = 0.0
+        served.service.current.examples._clock = lambda: 0.0
+        served.service.current.examples.forget()
+        served.service.current.examples._took = 0.0
         for _ in range(3):
             assert httpx.get(f"{served.url}/docs").status_code == 200
     finally:
@@ -187,9 +191,10 @@ def test_the_page_shows_every_route_and_loads_nothing_from_elsewhere(target, doc
             assert f"{method.upper()} {path}" in page
     assert re.findall(r"(?:src|href)=(\S+?)[ >]", page) == [
         "/docs.css",
+        "/static/docs.js",
         "/openapi.json",
     ]
-    assert "<script" not in page
+    assert page.count("<script") == 1
     assert "style=" not in page
     assert (
         httpx.get(f"{target.url}/docs.css")
@@ -254,3 +259,47 @@ def test_the_guide_lists_every_code_of_an_error():
     table = guide[guide.index("| status | codes |") : guide.index("## Writing")]
     listed = set(re.findall(r"`(\w+)`", table))
     assert listed == codes | {"not_found", "wrong_method"}  # of the framework
+
+
+@pytest.mark.integration
+def test_routes_can_be_tried_on_the_page(browser, target, scenes):
+    from tests.service.browsing import visit
+
+    seen = visit(browser, target.url).open("/docs")
+    page = seen.page
+    page.get_by_label("Token").fill(WRITE)
+
+    def attempt(name, **fields):
+        section = page.locator("section", has=page.locator("h2", has_text=name)).first
+        section.get_by_text("Try it").click()
+        for label, value in fields.items():
+            field = section.get_by_label(label, exact=True)
+            is_file = isinstance(value, dict)
+            (field.set_input_files if is_file else field.fill)(value)
+        section.get_by_role("button", name="Send").click()
+        reply = section.locator("output")
+        reply.get_by_text(re.compile(r"\d ms")).wait_for()
+        return reply
+
+    picture = {"name": "a.png", "mimeType": "image/png", "buffer": picture_bytes()}
+    item = "/v1/items/{id}"
+    where = {"where, one a line": "label=beach"}
+    reply = attempt("GET /v1/search", q="beach", k="2", **where)
+    assert "q=beach&k=2&where=label%3Dbeach" in reply.inner_text()
+    assert reply.inner_text().count('"distance"') == 2
+    reply = attempt("POST /v1/search", JSON='{"text": "beach", "k": 3}')
+    assert reply.inner_text().count('"distance"') == 3
+    reply = attempt("POST /v1/search/image", Picture=picture, k="4")
+    assert reply.inner_text().count('"distance"') == 4
+    reply = attempt(f"PUT {item}", id="a/b", Picture=picture, JSON='{"labels": ["x"]}')
+    assert "201" in reply.inner_text()
+    reply = attempt(f"GET {item}/picture", id="a/b")
+    expect_picture = "image => image.complete && image.naturalWidth > 0"
+    assert reply.locator("img").evaluate(expect_picture)
+    reply = attempt(f"DELETE {item}", id="a/b")
+    assert "204" in reply.inner_text()
+    reply = attempt("POST /v1/encode", JSON="{")
+    assert '"invalid"' in reply.inner_text()
+    assert seen.troubles == []
+    assert seen.barriers() == []
+    page.context.close()

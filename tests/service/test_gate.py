@@ -6,7 +6,7 @@ import httpx
 import pytest
 from tests.service.running import READ, WRITE
 
-from fdch.service.gate import client_address
+from fdch.service.http.exchange import client_address
 from fdch.service.serving import make_server
 
 
@@ -42,13 +42,14 @@ def test_a_wrong_method_is_told_all_right_ones(writable):
     for path, allowed in (
         ("/v1/items/x", "DELETE, GET, HEAD, PUT"),
         ("/health", "GET, HEAD"),
-        ("/v1/search", "POST"),
+        ("/v1/search", "GET, HEAD, POST"),
+        ("/v1/encode", "POST"),
     ):
         reply = httpx.request("PATCH", writable.url + path, headers=headers)
         assert reply.status_code == 405
         assert reply.headers["allow"] == allowed
         assert reply.json()["error"]["code"] == "wrong_method"
-    assert httpx.head(f"{writable.url}/v1/search", headers=headers).status_code == 405
+    assert httpx.head(f"{writable.url}/v1/encode", headers=headers).status_code == 405
 
 
 def test_refusals_are_counted_where_they_were_asked_for(writable):

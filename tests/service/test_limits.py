@@ -164,7 +164,8 @@ FORM = "multipart/form-data; boundary=x"
 
 
 def test_bodies_that_are_only_declared_keep_nobody_out(scenes):
-    with ExitStack() as stack, running(scenes.index) as it:
+    limits = ServiceLimits(address_connections=400)
+    with ExitStack() as stack, running(scenes.index, limits=limits) as it:
         declared = it.service.limits.body_bytes
         for _ in range(300):  # more than may be worked on at a time
             one = begin(it, declared=declared, body=b"{", kind=FORM)

@@ -111,6 +111,22 @@ def test_a_service_answers_to_the_name_it_was_given(scenes):
     assert served.end(signal.SIGTERM)[0] == 0
 
 
+@pytest.mark.slow
+def test_sighup_reads_the_tokens_again(scenes, tmp_path):
+    path = tmp_path / "tokens"
+    path.write_text(f"read {READ}")
+    path.chmod(0o600)
+    with Process(scenes.index, "--token-file", path, "--quiet") as served:
+        served.client(READ).close()
+        path.write_text(f"read {WRITE}")
+        served.process.send_signal(signal.SIGHUP)
+        headers = {"authorization": f"Bearer {WRITE}"}
+        url = f"{served.url}/v1/index"
+        wait_until(lambda: httpx.get(url, headers=headers).status_code == 200)
+        code, log = served.end(signal.SIGTERM)
+    assert code == 0, log
+
+
 def dying(at):
     """A program that kills itself where a picture is being written or deleted."""
     code = """

@@ -1,8 +1,11 @@
 """Tokens: read from a file under checks, told apart, never told."""
 
+import httpx
 import pytest
+from tests.service.running import running, wait_until
 
 from fdch.errors import SettingError
+from fdch.service import service
 from fdch.service.http.tokens import Right, Tokens
 
 READ, WRITE = "r" * 20, "w" * 20
@@ -70,3 +73,51 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path):
 def test_a_file_that_anyone_can_change_is_refused(tmp_path):
     with pytest.raises(SettingError, match="chmod 600"):
         Tokens.read(write(tmp_path / "tokens", f"read {READ}", 0o666))
+
+
+def test_a_changed_file_is_read_again(tmp_path):
+    path = write(tmp_path / "tokens", f"read {READ}")
+    tokens = Tokens.read(path)
+    assert not tokens.refresh()
+    write(path, f"read {READ}2\nwrite {WRITE}")
+    assert tokens.refresh()
+    assert tokens.holder(READ) is None
+    assert tokens.holder(f"{READ}2") is not None
+    assert tokens.can_write
+    assert not tokens.refresh()
+
+
+def test_a_wrong_file_leaves_the_tokens_as_they_are(tmp_path):
+    path = write(tmp_path / "tokens", f"read {READ}")
+    tokens = Tokens.read(path)
+    path.write_text("nonsense")
+    with pytest.raises(SettingError, match="line 1"):
+        tokens.refresh()
+    assert not tokens.refresh()  # it is reported once
+    path.unlink()
+    with pytest.raises(SettingError, match="No such file"):
+        tokens.refresh()
+    assert tokens.holder(READ) is not None
+
+
+def test_a_service_takes_over_tokens_without_a_restart(
+    scenes, tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr(service, "WATCH_SECONDS", 0.05)
+    path = write(tmp_path / "tokens", f"read {READ}")
+
+    def status(it, token, method="GET"):
+        headers = {"authorization": f"Bearer {token}"}
+        return httpx.request(method, f"{it.url}/v1/items/x", headers=headers)
+
+    with running(scenes.index, tokens=Tokens.read(path)) as it:
+        assert status(it, READ).status_code == 404
+        write(path, f"read {READ}2\nwrite {WRITE}")
+        wait_until(lambda: status(it, READ).status_code == 401)
+        assert status(it, f"{READ}2").status_code == 404
+        refused = status(it, WRITE, "DELETE")  # the index is open for reading
+        assert refused.status_code == 403
+        assert "started without a write token" in refused.text
+        path.write_text("nonsense")
+        wait_until(lambda: "the tokens stay as they were" in caplog.text)
+        assert status(it, WRITE).status_code == 404

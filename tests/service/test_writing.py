@@ -13,9 +13,10 @@ from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
 
 from fdch import Index
 from fdch.errors import IndexBusy, IndexFolderError, ServiceError
+from fdch.index.storage.layout import PICTURES
+from fdch.service.http.limits import ServiceLimits
 from fdch.service.messages import ItemRequest
 from fdch.service.pictures import ItemPictures
-from fdch.service.service import PICTURES
 from fdch.service.unfinished import Unfinished
 from fdch.service.writing import Change, Put, Removal, Writer, Written
 
@@ -280,13 +281,32 @@ def test_a_broken_upload_leaves_nothing_behind(writer, own_index):
     assert not kept(own_index)
 
 
+def test_uploads_have_a_quota(own_index):
+    first, second = picture_bytes("red"), picture_bytes("blue")
+    limits = ServiceLimits(upload_quota=max(len(first), len(second)))
+    for is_there in (False, True):  # what an earlier service has kept counts too
+        with (
+            running(own_index, tokens=TOKENS, limits=limits) as it,
+            it.client(WRITE) as client,
+        ):
+            assert client.put("first", image=first) is not is_there
+            with pytest.raises(ServiceError, match="bytes they may take") as caught:
+                client.put("second", image=second)
+            assert (caught.value.status, caught.value.code) == (507, "quota_full")
+            assert client.put("third", text="a beach") is not is_there  # no room taken
+            if is_there:
+                assert client.remove("first")
+                assert client.put("second", image=second)
+    assert len(kept(own_index)) == 1
+
+
 def test_pictures_need_a_place(scenes, own_index, tmp_path):
     place = tmp_path / "elsewhere"
     with running(own_index, tokens=TOKENS, pictures=place) as it:
         with it.client(WRITE) as client:
             client.put("photo", image=picture_bytes())
             assert len(list(place.iterdir())) == 1
-            it.service.pictures.folder = None
+            it.service.current.pictures.folder = None
             with pytest.raises(ServiceError) as caught:
                 client.put("another", image=picture_bytes())
         assert caught.value.status == 409
@@ -345,8 +365,10 @@ def test_a_disk_that_fails_fails_only_what_it_should_have_kept(
     own_index, caplog, number, status, reply
 ):
     with running(own_index, tokens=TOKENS) as it, it.client(WRITE) as client:
-        writer = it.service._writer
-        writer._pictures = Full(it.service.pictures, number, os.strerror(number))
+        writer = it.service.current.writer
+        writer._pictures = Full(
+            it.service.current.pictures, number, os.strerror(number)
+        )
         known = client.by_text("beach", k=1).ids[0]
         done = writer.work(
             [

@@ -2,13 +2,16 @@
 
 import logging
 import os
+import re
 import socket
 import sys
 import threading
 import time
 import urllib.request
 import webbrowser
-from pathlib import Path
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path, PurePath
 
 import click
 
@@ -18,10 +21,13 @@ from fdch.errors import MissingExtra, SettingError
 
 MEBIBYTE = 2**20
 STARTING_SECONDS = 60
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 @options.command("serve", "fdch serve scenes.index --port 8000")
-@options.index
+@click.argument(
+    "indexes", type=options.DataName(), nargs=-1, required=True, metavar="INDEX..."
+)
 @click.option("--host", default="127.0.0.1", help="Where to listen.")
 @click.option(
     "--port",
@@ -40,6 +46,12 @@ STARTING_SECONDS = 60
     type=options.PathName(file_okay=False),
     metavar="FOLDER",
     help="Folder for uploaded pictures; by default inside the index folder.",
+)
+@click.option(
+    "--upload-quota",
+    type=options.parse_bytes,
+    metavar="SIZE",
+    help="What all uploaded pictures may take, such as 10GB; by default the disk.",
 )
 @click.option(
     "--rate",
@@ -73,47 +85,74 @@ STARTING_SECONDS = 60
     help="Longest time a body may take to arrive.",
 )
 @click.option(
+    "--most-connections",
+    default=128,
+    type=click.IntRange(1, 1024),
+    help="Connections and waiting requests of one address.",
+)
+@click.option(
     "--proxy",
     type=options.check_addresses,
     metavar="ADDRESS",
     help="Trust this proxy's word on clients' addresses.",
 )
+@click.option(
+    "--allow-origin",
+    "origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Let pages of this site call the service, such as https://shop.example.",
+)
 @options.encoder
+@click.option(
+    "--log-format",
+    default="text",
+    type=click.Choice(["text", "json"]),
+    help="Log lines for people, or JSON with request ids.",
+)
 @click.option("--log-queries", is_flag=True, help="Log queried texts and ids too.")
 @click.option("--quiet", is_flag=True, help="Log errors only, not every request.")
 @options.device
 def command(
-    index: str,
+    indexes: tuple[str, ...],
     host: str,
     port: int,
     token_file: Path | None,
     pictures: Path | None,
+    upload_quota: int | None,
     rate: int | None,
     most_upload: int,
     most_pixels: int,
     most_seconds: float,
     body_seconds: float,
+    most_connections: int,
     proxy: str | None,
+    origins: tuple[str, ...],
     encoder: str,
+    log_format: str,
     log_queries: bool,
     quiet: bool,
     device: str,
 ) -> None:
     """Serve an index: an HTTP API, and a page at its root.
 
-    INDEX is a folder or milvus://host:port/collection. Without a token file
-    the service is for this machine alone, and nothing can be written.
-    SIGTERM and Ctrl-C stop it once running requests have finished.
+    INDEX is a folder or milvus://host:port/collection. Of several, each has the
+    name of its folder, or the one that is given as NAME=INDEX; the first is the
+    one that clients get without a name. Without a token file the service is for
+    this machine alone, and nothing can be written. SIGTERM and Ctrl-C stop it
+    once running requests have finished.
     """
     require_packages()
     from fdch.retrieval.encoders import open_encoder
     from fdch.retrieval.index import Index
     from fdch.service.http.limits import ServiceLimits
     from fdch.service.http.tokens import Tokens
+    from fdch.service.metrics import Metrics
     from fdch.service.service import Service
     from fdch.service.serving import LOOPBACK_NAMES, is_loopback, listen, make_server
     from fdch.training.context import Context
 
+    named = name_indexes(indexes)
     is_local = is_loopback(host)
     tokens = None if token_file is None else Tokens.read(token_file)
     if tokens is None and not is_local:
@@ -128,29 +167,62 @@ def command(
         picture_pixels=most_pixels * 1_000_000,
         seconds=most_seconds,
         body_seconds=body_seconds,
+        address_connections=most_connections,
+        upload_quota=upload_quota,
         rate=rate or (None if is_local else 600),
     )
-    _start_log(quiet)
+    _start_log(quiet, log_format)
     can_write = tokens is not None and tokens.can_write
     with listen(host, port) as listener:
-        opened = Index.open(index, writable=can_write, context=Context(device=device))
-        service = Service(
-            opened,
-            limits=limits,
-            tokens=tokens,
-            pictures=pictures,
-            log_queries=log_queries,
-            encoder=open_encoder(opened, encoder),
-        )
+        context, metrics = Context(device=device), Metrics()
+        services = [
+            Service(
+                Index.open(index, writable=can_write, context=context),
+                limits=limits,
+                tokens=tokens,
+                pictures=pictures / name if pictures and len(named) > 1 else pictures,
+                log_queries=log_queries,
+                open_encoder=partial(open_encoder, name=encoder),
+                name=name,
+                metrics=metrics,
+            )
+            for name, index in named.items()
+        ]
         name = host.strip("[]")
         shown = f"[{name}]" if ":" in name else host
         url = f"http://{shown}:{listener.getsockname()[1]}/"
-        say(f"{count(len(opened), 'item')} at {url}")
+        held = [f"{each.name}: {count(len(each.index), 'item')}" for each in services]
+        items = count(len(services[0].index), "item")
+        say(f"{items if len(services) == 1 else ', '.join(held)} at {url}")
         names = None if tokens is not None else LOOPBACK_NAMES | {shown.lower()}
-        make_server(service, names=names, proxies=proxy).run(sockets=[listener])
-    if service.trouble is not None:
-        raise service.trouble
+        server = make_server(*services, names=names, proxies=proxy, origins=origins)
+        server.run(sockets=[listener])
+    for each in services:
+        if each.trouble is not None:
+            raise each.trouble
     note("stopped; everything acknowledged is on disk.")
+
+
+def name_indexes(given: Sequence[str]) -> dict[str, str]:
+    """Give the indexes by name: that of the folder, or the one before a '='.
+
+    >>> name_indexes(["data/shop.index", "old=archive.index"])
+    {'shop': 'data/shop.index', 'old': 'archive.index'}
+    """
+    named: dict[str, str] = {}
+    for each in given:
+        name, mark, index = each.partition("=")
+        if not mark or not _NAME.fullmatch(name) or os.path.exists(each):
+            index = each
+            stem = PurePath(each.rstrip("/")).name.removesuffix(".index")
+            name = re.sub(r"[^A-Za-z0-9._-]", "-", stem)[:64] or "index"
+        if name in named or name in (".", ".."):
+            raise SettingError(
+                f"'{each}' cannot have the name '{name}': another index has it, or no "
+                f"address can hold it. Give it a name of its own: 'NAME={index}'."
+            )
+        named[name] = index
+    return named
 
 
 def _require_folder(pictures: Path) -> None:
@@ -164,12 +236,15 @@ def _require_folder(pictures: Path) -> None:
     raise SettingError(f"{problem}, or give another with --pictures.")
 
 
-def _start_log(quiet: bool) -> None:
+def _start_log(quiet: bool, log_format: str) -> None:
     """Let the service's log lines through, without a level before each."""
+    from fdch.service.http.log_lines import JsonLines
+
+    plain = logging.Formatter("%(asctime)s %(message)s")
     logger = logging.getLogger("fdch.service")
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    handler.setFormatter(JsonLines() if log_format == "json" else plain)
     logger.handlers = [handler]
     logger.propagate = False
 
@@ -190,7 +265,7 @@ def serve_demo(index: Path, port: int) -> None:
         url = f"http://127.0.0.1:{port}/"
         threading.Thread(target=open_page, args=(url,), daemon=True).start()
     context = click.get_current_context()
-    context.invoke(command, index=str(index), port=port, quiet=True)
+    context.invoke(command, indexes=(str(index),), port=port, quiet=True)
 
 
 def free_port(wanted: int) -> int:

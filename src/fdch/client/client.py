@@ -2,9 +2,11 @@
 
 import json
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
+from urllib.parse import quote
 
 import numpy as np
 
@@ -19,6 +21,10 @@ from fdch.retrieval.results import Result, Results
 _UNKNOWN_ITEM = "unknown_item"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 _SHOWN = 200
+_ALL = "/v1/"
+_BUSY = (429, 503)
+_WAIT_SECONDS = 1.0  # where the service does not say how long
+_MAX_WAIT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -43,20 +49,34 @@ class Client(SearchMethods[str, Picture]):
     Args:
         url: Where the service is, such as "http://127.0.0.1:8000".
         token: A read or write token, where the service needs one.
+        index: Which of several indexes; by default the service's first.
         timeout: Seconds to wait for the service.
+        retries: How often to repeat a request when the service is busy (429 or 503),
+            after the time that it gives, up to 10 seconds. Every request can be
+            repeated without harm; writes too.
 
     >>> Client("http://127.0.0.1:8000").url
     'http://127.0.0.1:8000'
     """
 
     def __init__(
-        self, url: str, token: str | None = None, *, timeout: float = 60.0
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        index: str | None = None,
+        timeout: float = 60.0,
+        retries: int = 2,
     ) -> None:
         try:
             import httpx
         except ModuleNotFoundError as problem:
             raise MissingExtra("the client", "client") from problem
         self.url = content.address(url)
+        if not isinstance(retries, int) or retries < 0:
+            raise SettingError(f"retries must be 0 or more; got {retries!r}.")
+        self._retries = retries
+        self._base = _ALL if index is None else f"{_ALL}indexes/{quote(index, '')}/"
         headers = {} if token is None else {"authorization": f"Bearer {_token(token)}"}
         try:
             self._http = httpx.Client(
@@ -194,7 +214,8 @@ class Client(SearchMethods[str, Picture]):
     def is_ready(self) -> bool:
         """Say whether the service is there and answers searches."""
         try:
-            return self._send("GET", "/ready").get("status") == "ready"
+            reply = self._send("GET", "/ready", retries=0)
+            return reply.get("status") == "ready"
         except ServiceError:
             return False
 
@@ -211,9 +232,23 @@ class Client(SearchMethods[str, Picture]):
             )
         return document
 
-    def _request(self, method: str, path: str, **sent: Any) -> Any:
+    def _request(
+        self, method: str, path: str, *, retries: int | None = None, **sent: Any
+    ) -> Any:
+        left = self._retries if retries is None else retries
+        reply = self._exchange(method, path, **sent)
+        while left and (wait := _busy_seconds(reply)) is not None:
+            time.sleep(wait)
+            reply = self._exchange(method, path, **sent)
+            left -= 1
+        if not reply.is_success:
+            raise _failure(reply.status_code, reply.content)
+        return reply
+
+    def _exchange(self, method: str, path: str, **sent: Any) -> Any:
         try:
-            reply = self._http.request(method, path, **sent)
+            place = path.replace(_ALL, self._base, 1)
+            reply = self._http.request(method, place, **sent)
         except self._failures as problem:
             raise ServiceError(
                 f"no answer from {self.url}: {problem or type(problem).__name__}. Is "
@@ -226,9 +261,16 @@ class Client(SearchMethods[str, Picture]):
                 "nowhere else. Give it the address that answers.",
                 reply.status_code,
             )
-        if not reply.is_success:
-            raise _failure(reply.status_code, reply.content)
         return reply
+
+
+def _busy_seconds(reply: Any) -> float | None:
+    """Give when to repeat a request; None where that is of no use or too late."""
+    if reply.status_code not in _BUSY:
+        return None
+    given = reply.headers.get("retry-after", "")
+    seconds = float(given) if given.isdecimal() else _WAIT_SECONDS
+    return seconds if seconds <= _MAX_WAIT_SECONDS else None
 
 
 def _token(given: str) -> str:

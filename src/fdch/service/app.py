@@ -16,6 +16,7 @@ from fdch.errors import FdchError
 from fdch.service import documents, replies
 from fdch.service.http.problems import Problem, to_problem, unexpected
 from fdch.service.http.uploads import invalid
+from fdch.service.routes.indexes import add_indexes
 from fdch.service.routes.items import add_items
 from fdch.service.routes.search import add_searches
 from fdch.service.routes.state import add_facts, add_pages
@@ -29,9 +30,11 @@ def create_app(service: Service) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await service.start()
+        for each in service.group:
+            await each.start()
         yield
-        await service.stop()
+        for each in service.group:
+            await each.stop()
 
     app = FastAPI(
         title="fdch",
@@ -42,7 +45,7 @@ def create_app(service: Service) -> FastAPI:
         responses=documents.ERRORS,
         redirect_slashes=False,
     )
-    for add in (add_searches, add_items, add_facts, add_pages):
+    for add in (add_searches, add_items, add_facts, add_indexes, add_pages):
         add(app, service)
     _add_errors(app)
     return app

@@ -1,12 +1,5 @@
-"""The OpenAPI document's further parts, and a page that shows the document.
+"""The OpenAPI document's further parts."""
 
-The page is plain HTML made here: those that come with the framework load scripts
-from elsewhere, which this service never does.
-"""
-
-import json
-import re
-from html import escape
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,13 +10,16 @@ from fdch.service.messages import (
     ErrorReply,
     ItemRequest,
     SearchOptions,
+    SearchQuery,
     SearchRequest,
 )
 
 DESCRIPTION = (
     "Finds pictures with words and words with pictures, through learned codes. "
     "Where the service has tokens, send `Authorization: Bearer TOKEN`. All errors "
-    "have one shape: a code for programs, a message, and a hint what to do."
+    "have one shape: a code for programs, a message, and a hint what to do. "
+    "Where the service has several indexes, `/v1/indexes` lists them, and each route "
+    "below `/v1` is also below `/v1/indexes/NAME`."
 )
 _STATUSES = {
     400: "The request cannot be read.",
@@ -74,6 +70,22 @@ def _body(content: dict[str, Any]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
+def _parameters(shape: type[BaseModel]) -> dict[str, Any]:
+    known = shape.model_json_schema()
+    listed = [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in known.get("required", ()),
+            "description": schema.pop("description", ""),
+            "schema": schema,
+        }
+        for name, schema in known["properties"].items()
+    ]
+    # what must be given comes first
+    return {"parameters": sorted(listed, key=lambda each: not each["required"])}
+
+
 def _reply(kind: str, description: str, **form: str) -> dict[str, Any]:
     schema = {"type": "string", **form}
     return {"description": description, "content": {kind: {"schema": schema}}}
@@ -81,6 +93,7 @@ def _reply(kind: str, description: str, **form: str) -> dict[str, Any]:
 
 _ITEM = _json(ItemRequest)
 SEARCH = _body(_json(SearchRequest))
+SEARCH_QUERY = _parameters(SearchQuery)
 ENCODE = _body(_json(EncodeRequest))
 SEARCH_IMAGE = _body(_form(**SearchOptions.model_json_schema()["properties"]))
 ENCODE_IMAGE = _body(_form())
@@ -92,67 +105,3 @@ PICTURE_REPLIES = {
     }
 }
 METRICS = {"responses": {"200": _reply("text/plain", "Counters.")}}
-
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
-  padding: 0 1rem; }
-h2 code { font-size: 1.1rem; }
-section { border-top: 1px solid #8888; padding-top: .5rem; }
-pre { overflow-x: auto; padding: .75rem; background: #8882; border-radius: .4rem; }
-table { border-collapse: collapse; } td, th { text-align: left; padding: .2rem .8rem; }
-"""
-
-
-def page(document: dict[str, Any]) -> str:
-    """Show an OpenAPI document as one page."""
-    parts = [
-        "<!doctype html><html lang=en><head><meta charset=utf-8>",
-        "<meta name=viewport content='width=device-width'>",
-        "<title>fdch: the API</title><link rel=stylesheet href=/docs.css></head>",
-        f"<body><main><h1>{escape(document['info']['title'])} "
-        f"{escape(document['info']['version'])}: the API</h1>",
-        f"<p>{_text(document['info']['description'])}</p>",
-        "<p>The same for programs: <a href=/openapi.json>openapi.json</a>.</p>",
-        "<p>In the lines for a shell, <code>SERVICE</code> is this service's address, "
-        "such as <code>http://127.0.0.1:8000</code>, <code>TOKEN</code> a token, and "
-        "<code>picture.jpg</code> any picture: the line of <code>GET "
-        "/v1/items/{id}/picture</code> fetches one.</p>",
-    ]
-    for path, operations in document["paths"].items():
-        for method, operation in operations.items():
-            parts.append(_operation(method.upper(), path, operation))
-    parts.append("<section><h2>Shapes</h2>")
-    for name, schema in document["components"]["schemas"].items():
-        parts.append(f"<h3>{escape(name)}</h3>{_show(schema)}")
-    return "".join([*parts, "</section></main></body></html>"])
-
-
-def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
-    parts = [
-        f"<section><h2><code>{method} {escape(path)}</code></h2>",
-        f"<p>{_text(operation.get('summary', ''))}</p>",
-    ]
-    for parameter in operation.get("parameters", ()):
-        parts.append(
-            f"<p><code>{escape(parameter['name'])}</code> ({parameter['in']}) "
-            f"{_text(parameter.get('description', ''))}</p>"
-        )
-    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
-        shape = content["schema"].get("$ref", "").rpartition("/")[2]
-        fields = shape or ", ".join(content["schema"]["properties"])
-        parts.append(f"<p>Body: <code>{escape(kind)}</code>: {escape(fields)}</p>")
-    for each in operation.get("x-codeSamples", ()):
-        parts.append(f"<pre tabindex=0><code>{escape(each['source'])}</code></pre>")
-    return "".join([*parts, "</section>"])
-
-
-def _show(value: Any) -> str:
-    # a scrolled box must be reachable by the keyboard
-    shown = escape(json.dumps(value, indent=1, ensure_ascii=False))
-    return f"<pre tabindex=0>{shown}</pre>"
-
-
-def _text(marked: str) -> str:
-    """Give a text with what is between backticks as code."""
-    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(marked))

@@ -19,6 +19,7 @@ from fdch.service.about import About
 
 NEW_ID = "an-example"
 FILE = "picture.jpg"
+_SEARCH = "/v1/search"
 _ITEM = "/v1/items/{id}"
 _FILES = {f"{_ITEM}/picture": FILE, f"{_ITEM}/thumbnail": "thumbnail.jpg"}
 _WITHOUT_ADDRESS = (".", "..")
@@ -65,13 +66,18 @@ def add_examples(
                 continue
             if path in _FILES and not known.has_picture:
                 continue
+            text = " ".join(known.words)
+            if (path, method) == (_SEARCH, "get") and not text:
+                continue
+            values = {"id": name, "q": text}
             for parameter in operation.get("parameters", ()):
-                if parameter["name"] == "id":
-                    parameter["example"] = name
+                if parameter["name"] in values:
+                    parameter["example"] = values[parameter["name"]]
             place = path.replace("{id}", quote(name or "", safe=""))
-            words = (
-                ["curl"] if method in ("get", "post") else ["curl -X", method.upper()]
-            )
+            if (path, method) == (_SEARCH, "get"):
+                place += f"?q={quote(text)}"
+            is_default = method == ("post" if "requestBody" in operation else "get")
+            words = ["curl"] if is_default else ["curl -X", method.upper()]
             words.append(f'"$SERVICE{place}"')
             if has_token:
                 words.append('-H "Authorization: Bearer $TOKEN"')
@@ -108,14 +114,14 @@ def _bodies(known: Examples) -> dict[str, dict[str, Any]]:
     if known.id is not None:
         searches["more like this"] = {"id": known.id, "k": 5}
     if not words:
-        return {"/v1/search": searches}
+        return {_SEARCH: searches}
     text, word = " ".join(words), words[0]
     if known.label is not None:
         where = [_of_label(known.label)]
         searches["filtered"] = {"text": word, "where": where, "k": 3}
     labels = [known.label or "a label"]
     return {
-        "/v1/search": {
+        _SEARCH: {
             "words": {"text": text, "k": 5},
             "near": {"text": word, "radius": 12, "rerank": True},
             "several": {"texts": words, "k": 2},

@@ -1,15 +1,14 @@
 """The gate that all requests pass: tokens, rates, sizes and times."""
 
 import asyncio
-import ipaddress
 import logging
 import math
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Iterable
 
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from fdch.service.app import route_at
 from fdch.service.http.bodies import (
@@ -19,7 +18,15 @@ from fdch.service.http.bodies import (
     read_body,
     read_length,
 )
-from fdch.service.http.limits import RateLimit
+from fdch.service.http.exchange import (
+    Reply,
+    client_address,
+    read_headers,
+    replay_body,
+)
+from fdch.service.http.limits import RateLimit, Shares, network_of
+from fdch.service.http.log_lines import FIELDS, HEADER, REQUEST_ID, choose_id
+from fdch.service.http.origins import Origins
 from fdch.service.http.problems import (
     SECURITY_HEADERS,
     Problem,
@@ -28,10 +35,12 @@ from fdch.service.http.problems import (
 )
 from fdch.service.http.tokens import MAY_READ, Holder, Right
 from fdch.service.service import Service
+from fdch.service.site import INDEX, Site
 
 OPEN = ("/", "/health", "/ready", "/docs", "/docs.css", "/openapi.json")
 OPEN_FOLDER = "/static/"
 ITEMS = "/v1/items/"
+RELOAD = "/v1/reload"
 # what costs nothing is not counted; pictures, many to a page, have their own rate
 UNCOUNTED = ("/", "/health", "/ready", "/docs.css")
 PICTURES = (b"/picture", b"/thumbnail")
@@ -39,7 +48,6 @@ PICTURES_TO_A_REQUEST = 50
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"))
 WRITING = frozenset(("PUT", "DELETE", "PATCH"))
 GONE = 499  # nginx's status for a client that disconnected
-_ONCE = (b"host", b"authorization", b"content-length")
 _log = logging.getLogger("fdch.service")
 
 
@@ -47,33 +55,51 @@ class Gate:
     """Wraps an application; see the module.
 
     Args:
-        app: The routes.
-        service: Whose limits and tokens hold.
+        site: The routes of all indexes.
+        service: Whose limits, tokens and metrics hold for all.
         hosts: Names by which the service may be called; None for any.
+        origins: Other sites whose pages may call the service.
     """
 
     def __init__(
-        self, app: ASGIApp, service: Service, hosts: frozenset[str] | None = None
+        self,
+        site: Site,
+        service: Service,
+        hosts: frozenset[str] | None = None,
+        origins: Iterable[str] = (),
     ) -> None:
-        self._app, self._service, self._hosts = app, service, hosts
+        self._app, self._service, self._hosts = site, service, hosts
+        self._origins = Origins(origins)
         rate = service.limits.rate
         self._rate = None if rate is None else RateLimit(rate)
         self._pictures = RateLimit((rate or 1) * PICTURES_TO_A_REQUEST)
         self._active = 0
         self._held = HeldBytes(service.limits)
+        self._shares = Shares()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            await self._answer(scope, receive, _Reply(send))
+            await self._answer(scope, receive, Reply(send))
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    async def _answer(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
+    async def _answer(self, scope: Scope, receive: Receive, reply: Reply) -> None:
         began = time.perf_counter()
+        given = dict(scope["headers"])
+        REQUEST_ID.set(choose_id(given.get(HEADER)))
+        reply.headers = [
+            *SECURITY_HEADERS,
+            (HEADER, REQUEST_ID.get().encode()),
+            *self._origins.headers(given),
+        ]
+        network = network_of(client_address(scope))
+        held = self._shares.take(network)
         try:
+            if held > self._service.limits.address_connections:  # behind a proxy
+                raise too_busy("too many requests from this address are waiting.")
             await self._admit(scope, receive, reply)
         except Problem as problem:
             await reply.refuse(scope, receive, problem)
@@ -87,17 +113,23 @@ class Gate:
             _log.error("%s at\n%s", type(error).__name__, trace)
             await reply.refuse(scope, receive, unexpected())
         finally:
+            self._shares.release(network)
             self._record(scope, reply.status, time.perf_counter() - began)
 
-    async def _admit(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
+    async def _admit(self, scope: Scope, receive: Receive, reply: Reply) -> None:
         limits = self._service.limits
+        self._app.locate(scope)
         if scope["path"].startswith(ITEMS):
             # ids are still encoded, so that a slash in one is not a path's
             scope["path"] = scope["raw_path"].decode("ascii", "replace")
         if scope["http_version"] not in ("1.0", "1.1"):
             raise bad_head("this version of HTTP is not spoken", "Speak HTTP/1.1.")
-        headers = _headers(scope)
+        headers = read_headers(scope)
         self._require_host(headers)
+        preflight = self._origins.preflight(scope["method"], headers)
+        if preflight is not None:
+            await preflight(scope, receive, reply.send)
+            return
         holder = self._holder(headers)
         self._require_rate(scope, headers, holder)
         self._require_right(scope, headers, holder)
@@ -106,10 +138,10 @@ class Gate:
         with self._held.count(_key(scope, holder)) as take:
             if length:
                 arrived = read_body(receive, length, limits.body_seconds, take)
-                receive = _replay(await arrived, receive)
+                receive = replay_body(await arrived, receive)
             await self._work(scope, receive, reply)
 
-    async def _work(self, scope: Scope, receive: Receive, reply: "_Reply") -> None:
+    async def _work(self, scope: Scope, receive: Receive, reply: Reply) -> None:
         """Work on a request that has arrived; slow uploads take no place."""
         limits = self._service.limits
         if self._active >= limits.concurrent and scope["path"] not in OPEN:
@@ -164,11 +196,17 @@ class Gate:
                 raise _unauthorized("the token is not known.")
             if scope["path"] not in OPEN and not scope["path"].startswith(OPEN_FOLDER):
                 raise _unauthorized("this service needs a token.")
-        can_write = holder is not None and holder.right is Right.WRITE
-        if scope["method"] in WRITING and not can_write:
+        if scope["method"] not in WRITING and scope["path"] != RELOAD:
+            return
+        if holder is None or holder.right is not Right.WRITE:
             message = "this request needs a write token."
             hint = "Send 'Authorization: Bearer TOKEN' with a write token."
-            raise Problem(403, "writing_refused", message, hint)
+        elif not self._service.can_write and scope["path"] != RELOAD:
+            message = "this service was started without a write token."
+            hint = "Restart it: then it opens the index for writing."
+        else:
+            return
+        raise Problem(403, "writing_refused", message, hint)
 
     def _require_rate(
         self, scope: Scope, headers: dict[bytes, bytes], holder: Holder | None
@@ -191,59 +229,25 @@ class Gate:
             raise Problem(429, "too_many_requests", message, hint, after)
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
-        route = route_at(getattr(self._app, "routes", ()), scope)
+        route = route_at(self._app.routes, scope)
         # a client may invent methods, but not fill the memory with their names
         method = scope["method"] if scope["method"] in METHODS else "other"
         metrics = self._service.metrics
         metrics.requests.labels(method, route, str(status)).inc()
         metrics.seconds.labels(route).observe(seconds)
-        line = (client_address(scope), method, route, status, 1000 * seconds)
-        _log.info("%s %s %s %d %.1f ms", *line)
-
-
-class _Reply:
-    """What is sent back: with our headers, and once."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.status = 0
-        self.on_start: Callable[[], None] = lambda: None
-
-    async def send(self, message: Message) -> None:
-        """Send a part of the reply."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            self.on_start()
-            message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
-        await self._send(message)
-
-    async def refuse(self, scope: Scope, receive: Receive, problem: Problem) -> None:
-        """Send an error, unless the reply has begun."""
-        if not self.status:
-            self.on_start = lambda: None
-            await problem.response()(scope, receive, self.send)
-
-
-def _headers(scope: Scope) -> dict[bytes, bytes]:
-    """Give headers by name; those that set the rights and the length come once."""
-    found: dict[bytes, bytes] = {}
-    for name, value in scope["headers"]:
-        if name in found and name in _ONCE:
-            raise bad_head(f"the header '{name.decode()}' came twice", "Send it once.")
-        found[name] = value
-    return found
-
-
-def client_address(scope: Scope) -> str:
-    """Give a client's address, as a trusted proxy says; what is none is not shown.
-
-    >>> client_address({"client": ("<b>", 1)}), client_address({"client": ("::1", 1)})
-    ('unknown', '::1')
-    """
-    try:
-        return str(ipaddress.ip_address((scope.get("client") or ("",))[0]))
-    except ValueError:
-        return "unknown"
+        if not _log.isEnabledFor(logging.INFO):
+            return
+        fields = {
+            "client": client_address(scope),
+            "method": method,
+            "path": route,  # as a template: the address itself may hold a query
+            "status": status,
+            "milliseconds": round(1000 * seconds, 1),
+        }
+        if INDEX in scope:
+            fields["index"] = scope[INDEX]
+        line = "%(client)s %(method)s %(path)s %(status)d %(milliseconds).1f ms"
+        _log.info(line, fields, extra={FIELDS: fields})
 
 
 def _key(scope: Scope, holder: Holder | None) -> str:
@@ -254,13 +258,3 @@ def _key(scope: Scope, holder: Holder | None) -> str:
 def _unauthorized(message: str) -> Problem:
     hint = "Send 'Authorization: Bearer TOKEN' with a token you were given."
     return Problem(401, "unauthorized", message, hint, {"www-authenticate": "Bearer"})
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Hand on a body that has arrived."""
-    pending: list[Message] = [{"type": "http.request", "body": body}]
-
-    async def replay() -> Message:
-        return pending.pop() if pending else await receive()
-
-    return replay

@@ -85,6 +85,12 @@ class SearchOptions(Body):
         )
 
 
+class SearchQuery(SearchOptions):
+    """One query by text, in an address."""
+
+    q: QueryText = Field(description="The text.")
+
+
 class SearchRequest(SearchOptions, TextsRequest):
     """One query by text or by the id of an item, or many texts at once."""
 
@@ -220,6 +226,28 @@ class IndexReply(BaseModel):
     can_write: bool
     version: str
     health: dict[str, Any] = Field(description="How well the codes use their bits.")
+
+
+class NamedIndex(BaseModel):
+    """One of the indexes of a service."""
+
+    name: str
+    items: int
+    bits: int
+    is_ready: bool
+    address: str = Field(description="What its routes begin with, instead of /v1.")
+
+
+class IndexesReply(BaseModel):
+    """All indexes of a service."""
+
+    indexes: list[NamedIndex]
+
+
+class ReloadReply(BaseModel):
+    """What became of the index."""
+
+    switched: bool = Field(description="Whether another index has taken its place.")
 
 
 class ErrorContent(BaseModel):

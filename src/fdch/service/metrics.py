@@ -31,19 +31,20 @@ class Metrics:
         )
         self.active = Gauge("fdch_active_requests", "Requests being worked on.", **own)
         what = "Jobs waiting for the thread that does them."
-        self.waiting = Gauge("fdch_waiting", what, ["queue"], **own)
+        self.waiting = Gauge("fdch_waiting", what, ["index", "queue"], **own)
         what = "Requests encoded and scanned together."
         self.batch = Histogram("fdch_batch_queries", what, buckets=_SIZES, **own)
         what = "Codes compared, or ruled out by bounds."
         self.scanned = Counter("fdch_codes_scanned", what, **own)
-        self.items = Gauge("fdch_items", "Items in the index.", **own)
+        self.items = Gauge("fdch_items", "Items in an index.", ["index"], **own)
         self.writes = Counter(
             "fdch_writes", "Items written or removed.", ["kind"], **own
         )
         self.thumbnails = Counter(
             "fdch_thumbnails", "Thumbnails requested.", ["cache"], **own
         )
-        self.ready = Gauge("fdch_ready", "1 once searches are answered.", **own)
+        what = "1 once searches are answered."
+        self.ready = Gauge("fdch_ready", what, ["index"], **own)
 
     def text(self) -> bytes:
         """Give all of them as Prometheus reads them."""

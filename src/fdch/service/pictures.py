@@ -96,6 +96,7 @@ class ItemPictures:
         pixels: The largest picture that is decoded.
         cache_bytes: Memory for thumbnails.
         count: Called for each thumbnail with whether it was cached.
+        quota: Bytes that uploaded pictures may take; None for any number.
     """
 
     def __init__(
@@ -104,8 +105,10 @@ class ItemPictures:
         pixels: int,
         cache_bytes: int,
         count: Callable[[bool], None] = lambda _: None,
+        quota: int | None = None,
     ) -> None:
         self.folder = folder
+        self._quota, self._used = quota, _used_bytes(folder) if quota else 0
         self._limits = PictureLimits(pixels=pixels)
         self._thumbnails = _Thumbnails(cache_bytes)
         self._count = count
@@ -162,11 +165,14 @@ class ItemPictures:
         return self.folder / f"{digest.hexdigest()}.{_FORMATS[found][0]}"
 
     def keep(self, path: Path, content: bytes) -> None:
-        """Write a picture to its place, whole and on disk."""
+        """Write a picture to its place, whole and on disk, within the quota."""
         if not path.exists():
+            if self._quota is not None and self._used + len(content) > self._quota:
+                raise _over_quota(self._used, self._quota)
             path.parent.mkdir(exist_ok=True)
             sync_folder(path.parent.parent)
             write_durably(path, content)
+            self._used += len(content)
 
     def uploaded_name(self, image: str | None) -> str | None:
         """Give the name of a picture's file, if it was uploaded to this folder."""
@@ -182,7 +188,9 @@ class ItemPictures:
     def drop(self, name: str) -> None:
         """Delete an uploaded file, whole or not; other names are left alone."""
         if self.folder is not None and _KEPT_NAME.fullmatch(name):
-            (self.folder / name).unlink(missing_ok=True)
+            path = self.folder / name
+            self._used -= path.stat().st_size if path.exists() else 0
+            path.unlink(missing_ok=True)
             (self.folder / (name + PARTIAL)).unlink(missing_ok=True)
 
     def _path(self, item: Item) -> Path:
@@ -235,6 +243,19 @@ def _hide_details() -> Iterator[None]:
     except BrokenPicture:
         message = "the picture of this item cannot be shown: its file is broken."
         raise Problem(404, "broken_picture", message, f"{_REPORT}.") from None
+
+
+def _used_bytes(folder: Path | None) -> int:
+    if folder is None or not folder.is_dir():
+        return 0
+    files = os.scandir(folder)
+    return sum(each.stat().st_size for each in files if _KEPT_NAME.fullmatch(each.name))
+
+
+def _over_quota(used: int, quota: int) -> Problem:
+    message = f"uploaded pictures take {used:,} of the {quota:,} bytes they may take."
+    hint = "Remove items with uploaded pictures, or ask for a larger --upload-quota."
+    return Problem(507, "quota_full", message, hint)
 
 
 def _missing_picture() -> Problem:

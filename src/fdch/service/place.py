@@ -7,16 +7,30 @@ from fdch.index.storage.layout import CATALOGUE
 from fdch.retrieval.index import Index
 
 
-def find_folder(index: Index) -> Path | None:
-    """Return the folder of an index; None where it has none."""
-    path = getattr(index.store, "path", None)
-    return path.absolute() if isinstance(path, Path) else None
+class Place:
+    """Where an index was opened: a folder, a link to one, or neither (Milvus)."""
 
+    def __init__(self, index: Index) -> None:
+        path = getattr(index.store, "path", None)
+        self.folder = path.absolute() if isinstance(path, Path) else None
+        self._identity = identify(self.folder)
+        given = getattr(index.store, "opened_as", None)
+        is_link = isinstance(given, Path) and given.is_symlink()
+        self._link = given if is_link else None
 
-def find_link(index: Index) -> Path | None:
-    """Return the link by which an index was opened, if it was one."""
-    path = getattr(index.store, "opened_as", None)
-    return path if isinstance(path, Path) and path.is_symlink() else None
+    @property
+    def name(self) -> Path | None:
+        """What to open to get the index that is here now; None where it has no path."""
+        return self._link or self.folder
+
+    def is_there(self) -> bool:
+        """Say whether the folder that was opened is where it was."""
+        return identify(self.folder) == self._identity
+
+    def is_current(self) -> bool:
+        """Say whether opening it again would give the same index."""
+        is_same = self._link is None or self._link.resolve() == self.folder
+        return is_same and self.is_there()
 
 
 def identify(folder: Path | None) -> list[tuple[int, int]]:

@@ -38,13 +38,13 @@ def ok(content: Mapping[str, Any], status: int = 200) -> Response:
     return Response(_encode(content).encode(), status, headers, "application/json")
 
 
-def results_json(results: Results) -> dict[str, Any]:
-    """Shape what was found for one query."""
+def results_json(results: Results, address: str) -> dict[str, Any]:
+    """Shape what was found for one query at the index of an address."""
     return {
         "query": dict(results.query),
         "results": [
             {
-                **item_json(each.item),
+                **item_json(each.item, address),
                 "distance": each.distance,
                 "probability": each.probability,
             }
@@ -55,14 +55,14 @@ def results_json(results: Results) -> dict[str, Any]:
     }
 
 
-def item_json(known: Item) -> dict[str, Any]:
+def item_json(known: Item, address: str) -> dict[str, Any]:
     """Shape what is known of an item; its picture's path stays in here."""
     has_address = known.image is not None and known.id not in _DOTS
     quoted = quote(known.id, safe="") if has_address else ""
     return {
         "id": known.id,
         "text": known.text,
-        "image": f"/v1/items/{quoted}/picture" if has_address else None,
+        "image": f"{address}/items/{quoted}/picture" if has_address else None,
         "labels": list(known.labels),
         "columns": dict(known.columns),
         "kind": known.kind,

@@ -6,39 +6,36 @@ import gc
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.data.pictures.decoding import decode
-from fdch.errors import FdchError
-from fdch.export.model import ExportedModel
+from fdch.errors import FdchError, SettingError
 from fdch.index.store import Item
 from fdch.machine import usable_cores
 from fdch.retrieval.index import Index
 from fdch.retrieval.queries import encode_text_queries
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
-from fdch.service.about import About, Cached
 from fdch.service.answering import Answer, NoKnownWord, Query, answer_queries
 from fdch.service.batching import Batcher, BoundedPool
-from fdch.service.examples import GENERAL, Examples, find_examples
+from fdch.service.current import CurrentIndex, OpenEncoder
+from fdch.service.examples import GENERAL, Examples
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem, index_lost, loading
 from fdch.service.http.tokens import Tokens
 from fdch.service.metrics import Metrics
-from fdch.service.pictures import ItemPictures
-from fdch.service.place import find_folder, find_link, identify
-from fdch.service.unfinished import Unfinished
-from fdch.service.writing import Change, Put, Writer, Written
+from fdch.service.writing import Change, Put, Written
 
-PICTURES = "pictures"
 WATCH_SECONDS = 5.0
 _BATCH = 256
 _WRITES = 128
 _READERS = 4
 _WAITING = 256
+_T = TypeVar("_T")
 _log = logging.getLogger("fdch.service")
 
 
@@ -51,7 +48,9 @@ class Service:
         tokens: Who may read and write; None where anyone may read.
         pictures: Folder for uploaded pictures; None for the index's own.
         log_queries: Whether the log may hold what is searched for.
-        encoder: What encodes queries in place of the index's method.
+        open_encoder: Gives what encodes queries in place of an index's method.
+        name: Tells the index from others of the same site.
+        metrics: Shared with others; None for its own.
     """
 
     def __init__(
@@ -62,15 +61,26 @@ class Service:
         tokens: Tokens | None = None,
         pictures: Path | None = None,
         log_queries: bool = False,
-        encoder: ExportedModel | None = None,
+        open_encoder: OpenEncoder = lambda _: None,
+        name: str = "index",
+        metrics: Metrics | None = None,
     ) -> None:
         self.limits = limits or ServiceLimits()
         self.tokens = tokens
+        # tokens may change; how the index was opened does not
+        self.can_write = tokens is not None and tokens.can_write
         self.log_queries = log_queries
-        self.metrics = Metrics()
-        self._pictures_elsewhere = None if pictures is None else pictures.absolute()
-        self._use(index, Searcher(index, encoder))
-        self._can_follow = encoder is None and find_link(index) is not None
+        self.name, self.metrics = name, metrics or Metrics()
+        # set where a site has several
+        self.address, self.group = "/v1", [self]
+        self.current = CurrentIndex(
+            index,
+            can_write=self.can_write,
+            limits=self.limits,
+            pictures=pictures,
+            open_encoder=open_encoder,
+            count_thumbnail=self._count_thumbnail,
+        )
         self.trouble: Exception | None = None
         self.give_up: Callable[[], None] = lambda: None
         self.is_ready = False
@@ -82,35 +92,21 @@ class Service:
             self.metrics.batch.observe,
         )
         self._writes = Batcher[Change, Written](
-            lambda changes: self._writer.work(changes), _WRITES, "fdch-writer"
+            lambda changes: self.current.writer.work(changes), _WRITES, "fdch-writer"
         )
         self.decoding = BoundedPool(usable_cores(), _WAITING, "fdch-decoding")
         self.reading = BoundedPool(_READERS, _WAITING, "fdch-reading")
         self._measure()
 
-    def _use(self, index: Index, searcher: Searcher) -> None:
-        """Answer from an index from now on."""
-        folder = find_folder(index)
-        own = None if folder is None else folder / PICTURES
-        elsewhere = self._pictures_elsewhere
-        self.pictures = ItemPictures(
-            elsewhere or own,
-            self.limits.picture_pixels,
-            self.limits.thumbnail_bytes,
-            self._count_thumbnail,
-        )
-        about = About(index, self.can_write)
-        self.index, self.searcher, self.about = index, searcher, about
-        self._examples = Cached(lambda: find_examples(searcher, about))
-        self._folder, self._identity = folder, identify(folder)
-        # the index's own folder has one writer; another may have several
-        record = Unfinished(own if elsewhere is None else None)
-        self._writer = Writer(index, self.pictures, record)
+    @property
+    def index(self) -> Index:
+        """The index that is served now."""
+        return self.current.index
 
     @property
-    def can_write(self) -> bool:
-        """Whether any client may write."""
-        return self.tokens is not None and self.tokens.can_write
+    def searcher(self) -> Searcher:
+        """What searches it."""
+        return self.current.searcher
 
     async def start(self) -> None:
         """Begin to load the model; searches are answered once that is done."""
@@ -128,7 +124,7 @@ class Service:
         gc.unfreeze()
         for each in (self._searches, self._writes, self.decoding, self.reading):
             await asyncio.to_thread(each.close)
-        await asyncio.to_thread(self.index.close)
+        await self.current.close()
 
     async def search(self, query: Query) -> list[Results]:
         """Search, in one batch with other requests."""
@@ -167,28 +163,34 @@ class Service:
 
     async def item(self, name: str) -> Item:
         """Give an item of the index, or refuse an unknown id."""
-        [found] = await self.reading.run(self.index.store.items, [name])
+        [found] = await self.read(lambda: self.index.store.items([name]))
         if found is None:
             hint = "Ids are as in the index; in an address, each is percent-encoded."
             raise Problem(404, "unknown_item", "there is no item of this id.", hint)
         return found
 
+    async def read(self, find: Callable[[], _T]) -> _T:
+        """Find something out in a thread."""
+        return await self.current.repeat(lambda: self.reading.run(find))
+
     async def change(self, change: Change) -> Written:
         """Change the index; what is returned is on disk."""
         self.require_ready()
         # a client that disconnects does not stop the change
-        written = await asyncio.shield(self._writes.submit(change))
+        make = asyncio.ensure_future(
+            self.current.repeat(lambda: self._writes.submit(change))
+        )
+        written = await asyncio.shield(make)
         kind = "put" if isinstance(change, Put) else "remove"
         self.metrics.writes.labels(kind).inc()
-        self.about.forget()
-        self._examples.forget()
+        self.current.forget()
         return written
 
     async def examples(self) -> Examples:
         """Give words and names with which examples work on this index."""
         if not self.is_ready:
             return GENERAL
-        return await self.reading.run(self._examples.get)
+        return await self.read(lambda: self.current.examples.get())
 
     def require_ready(self) -> None:
         """Refuse while nothing can be answered."""
@@ -198,7 +200,7 @@ class Service:
     async def _submit(self, query: Query) -> Answer:
         self.require_ready()
         try:
-            return await self._searches.submit(query)
+            return await self.current.repeat(lambda: self._searches.submit(query))
         except NoKnownWord:
             encoder = self.searcher.encoder
         # raises, with words that would be known: slow, so not in the batch thread
@@ -207,7 +209,7 @@ class Service:
 
     async def _warm(self) -> None:
         try:
-            await asyncio.to_thread(self._load)
+            await asyncio.to_thread(self.current.load)
         except Exception as problem:
             self.trouble = problem
             self.give_up()
@@ -220,62 +222,42 @@ class Service:
         _log.info("ready")
         await self._watch()
 
-    def _load(self) -> None:
-        self.searcher.warm()
-        if self.can_write:
-            _ = self.index.method  # items are encoded by the method itself
-            self._writer.delete_orphans()
-        self.about.index()
-
     async def _watch(self) -> None:
-        """Notice when the index's folder is removed, or another put in its place."""
+        """Notice what becomes of the token file and of the index's folder."""
         self._why_not = index_lost
         while True:
             await asyncio.sleep(WATCH_SECONDS)
-            link = await asyncio.to_thread(self._find_moved_link)
-            if link is not None:
-                await self._follow_link(link)
-            found = await asyncio.to_thread(identify, self._folder)
-            is_same = found == self._identity
-            if is_same != self.is_ready:
-                self.is_ready = is_same
-                _log.error("the index is back" if is_same else index_lost().message)
+            await self.try_to_reload()
+            is_there = await self.current.is_there()
+            if is_there != self.is_ready:
+                self.is_ready = is_there
+                _log.error("the index is back" if is_there else index_lost().message)
 
-    def _find_moved_link(self) -> Path | None:
-        link = find_link(self.index) if self._can_follow else None
-        return None if link is None or link.resolve() == self._folder else link
+    async def reload(self) -> bool:
+        """Read the tokens and open the index again where they have changed."""
+        await self.refresh_tokens()
+        return await self.current.switch()
 
-    async def _follow_link(self, link: Path) -> None:
-        """Switch to the index that the link leads to now, once it is loaded."""
-        before = self.index
+    async def try_to_reload(self) -> None:
+        """Do the same, or log why that is not possible."""
+        await self.refresh_tokens()
+        await self.current.try_to_switch()
+
+    async def refresh_tokens(self) -> None:
+        """Take over a token file that has changed; keep the tokens if it is wrong."""
         try:
-            index, searcher = await asyncio.to_thread(self._load_linked, link)
-        except FdchError as problem:
-            _log.error("the link leads to no index that can be served: %s", problem)
-            return
-        self._use(index, searcher)
-        _log.info("switched to '%s'", index.store.name)
-        await asyncio.sleep(WATCH_SECONDS)  # batches that have begun come to their end
-        await asyncio.to_thread(before.close)
-
-    def _load_linked(self, link: Path) -> tuple[Index, Searcher]:
-        index = Index.open(link, writable=self.can_write, context=self.index.context)
-        try:
-            searcher = Searcher(index)
-            searcher.warm()
-            if self.can_write:
-                _ = index.method
-        except BaseException:
-            index.close()
-            raise
-        return index, searcher
+            if self.tokens is not None and await asyncio.to_thread(self.tokens.refresh):
+                _log.info("the token file was read again")
+        except SettingError as problem:
+            _log.error("the tokens stay as they were: %s", problem)
 
     def _measure(self) -> None:
         metrics, waiting = self.metrics, self.metrics.waiting
-        waiting.labels("search").set_function(lambda: self._searches.length)
-        waiting.labels("write").set_function(lambda: self._writes.length)
-        metrics.ready.set_function(lambda: float(self.is_ready))
-        metrics.items.set_function(self._count_items)
+        name = self.name
+        waiting.labels(name, "search").set_function(lambda: self._searches.length)
+        waiting.labels(name, "write").set_function(lambda: self._writes.length)
+        metrics.ready.labels(name).set_function(lambda: float(self.is_ready))
+        metrics.items.labels(name).set_function(self._count_items)
 
     def _count_items(self) -> float:
         try:

@@ -1,10 +1,14 @@
 """A service listening on a socket, until it is stopped."""
 
+import asyncio
 import contextlib
 import ipaddress
 import math
+import signal
 import socket
+from collections.abc import Callable, Coroutine, Iterable
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
@@ -14,10 +18,10 @@ except ImportError:  # where the system has no such limits
     resource = None  # type: ignore[assignment]
 
 from fdch.errors import SettingError
-from fdch.service.app import create_app
 from fdch.service.gate import Gate
 from fdch.service.http.protocol import make_protocol
 from fdch.service.service import Service
+from fdch.service.site import Site
 
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "[::1]"))
 _BACKLOG = 1024
@@ -78,14 +82,38 @@ def limit_connections(wanted: int) -> int:
     return int(min(wanted, max(soft - _OTHER_FILES, soft / 4)))
 
 
+def _parse_proxies(proxies: str | None) -> Callable[[str], bool]:
+    """Give a function that says of an address whether it is a proxy's."""
+    named = [] if proxies is None else proxies.split(",")
+    networks = [ipaddress.ip_network(each.strip()) for each in named]
+
+    def is_proxy(address: str) -> bool:
+        found = ipaddress.ip_address(address)
+        return any(found in network for network in networks)
+
+    return is_proxy if networks else lambda _: False
+
+
 class Server(uvicorn.Server):
-    """Serves until it is stopped; a stop by a signal is no failure."""
+    """Serves until it is stopped; a stop by a signal is no failure.
+
+    SIGHUP calls `on_reload`.
+    """
+
+    on_reload: Callable[[], Coroutine[Any, Any, None]]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept connections, a few at once; the others may wait."""
         await super().startup(sockets)
         for each in sockets or ():
             each.listen(_BACKLOG)
+        loop = asyncio.get_running_loop()
+        # not outside the main thread, nor where there is no such signal
+        with contextlib.suppress(ValueError, RuntimeError, AttributeError):
+            loop.add_signal_handler(signal.SIGHUP, self._reload)
+
+    def _reload(self) -> None:
+        self._reloading = asyncio.ensure_future(self.on_reload())
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Take the first signal as a wish to finish, a second as one to hurry."""
@@ -98,22 +126,26 @@ class Server(uvicorn.Server):
 
 
 def make_server(
-    service: Service,
-    *,
+    *services: Service,
     names: frozenset[str] | None = LOOPBACK_NAMES,
     proxies: str | None = None,
+    origins: Iterable[str] = (),
 ) -> Server:
-    """Make a server of a service; run it with `run(sockets=[listen(...)])`.
+    """Make a server of services; run it with `run(sockets=[listen(...)])`.
 
     Args:
-        service: Closed when the server stops.
+        services: Closed when the server stops; the limits and tokens of the first
+            hold for all.
         names: Host names to answer to; None for any.
         proxies: Addresses whose word on a client's address is believed.
+        origins: Other sites whose pages may call the service.
     """
-    limits = service.limits
+    limits = services[0].limits
     config = uvicorn.Config(
-        Gate(create_app(service), service, names),
-        http=make_protocol(limits, limit_connections(limits.connections)),
+        Gate(Site(services), services[0], names, origins),
+        http=make_protocol(
+            limits, limit_connections(limits.connections), _parse_proxies(proxies)
+        ),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -127,5 +159,12 @@ def make_server(
         timeout_graceful_shutdown=limits.stop_seconds,
     )
     server = Server(config)
-    service.give_up = server.stop
+    for each in services:
+        each.give_up = server.stop
+
+    async def reload_all() -> None:
+        for each in services:
+            await each.try_to_reload()
+
+    server.on_reload = reload_all
     return server

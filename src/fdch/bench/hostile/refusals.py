@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fdch.bench.hostile.crowd import measure_crowd
 from fdch.bench.hostile.requests import HOSTILE, Hostile
 from fdch.bench.serving.raw_requests import (
     READ,
@@ -30,13 +31,20 @@ _TEXT = search(text="beach", k=3)
 _PICTURE = image(picture_bytes(), k=b"3")
 
 
-def refusal_benchmark(repeats: int = 3, progress: Progress = silent) -> dict[str, Any]:
-    """Send each hostile request to a server, and a right one after each."""
+def refusal_benchmark(
+    repeats: int = 3, connections: int = 1200, progress: Progress = silent
+) -> dict[str, Any]:
+    """Send each hostile request to a server, and a right one after each.
+
+    Then search while one address holds so many slow connections.
+    """
     with tempfile.TemporaryDirectory(prefix="fdch-bench-") as place:
         # the server logs each request that is not even HTTP
         log = Path(place) / "log"
         with ServerProcess(_server(Path(place)), "/v1/search", log) as server:
-            return measure_refusals(server, HOSTILE, repeats, progress)
+            found = measure_refusals(server, HOSTILE, repeats, progress)
+            beside = measure_crowd(server.port, connections, progress=progress)
+            return {**found, "crowd": beside}
 
 
 def _server(place: Path) -> list[str]:

@@ -170,7 +170,7 @@ MISSING: Requests = {
     ),
 }
 WRONG_METHOD: Requests = {
-    "wrong method": request("GET", "/v1/search", kind=""),
+    "wrong method": request("GET", "/v1/encode", kind=""),
     "trace": request("TRACE", "/v1/index", kind=""),
     "an invented method": request("FROB", "/v1/index", kind=""),
 }

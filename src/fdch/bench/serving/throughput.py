@@ -125,6 +125,7 @@ class _Case:
         python = [sys.executable, "-m"]
         words = [*python, "fdch", "serve", index, "--port", "0", "--quiet"]
         words += ["--encoder", self.sizes.encoder]
+        words += ["--most-connections", str(max(128, self.sizes.clients))]
         peer = [*python, "fdch.bench.serving.faiss_server", index, codes]
         peers = {way: ServerProcess([*peer, way], "/search") for way in WAYS}
         return {OURS: ServerProcess(words, "/v1/search"), **peers}

@@ -12,22 +12,25 @@ from fdch.cli.shared.progress_lines import ProgressPrinter
 
 @options.command("hostile", "fdch bench hostile --repeats 1")
 @options.count("--repeats", default=3, help="Turns of all requests.")
+@options.count("--connections", default=1200, help="Slow ones from one address.")
 @options.json
-def command(repeats: int, as_json: bool) -> None:
+def command(repeats: int, connections: int, as_json: bool) -> None:
     """Time how the service rejects hostile requests.
 
     'fdch serve' runs in its own process on a small index with its default limits,
     except that it waits only half a second for bodies. It gets bombs, broken files,
     wrong types, tricks with paths and headers, slow bodies and wrong tokens, one
     after the other, each followed by a search. Times run from connecting to the
-    last byte of the reply and include waiting for slow bodies. The exit code is 1
-    if a status is wrong, a request takes more than a second, or a search fails.
+    last byte of the reply and include waiting for slow bodies. Then one client
+    searches while many slow connections come from another loopback address. The
+    exit code is 1 if a status is wrong, a request takes more than a second, a
+    search fails, or less than 99 % of the searches in that crowd are answered.
     """
     require_packages()
     from fdch.bench.hostile.refusals import refusal_benchmark
 
     with ProgressPrinter() as progress:
-        result = refusal_benchmark(repeats, progress)
+        result = refusal_benchmark(repeats, connections, progress)
     report(result, as_json, table(result))
     require_refused(result)
 
@@ -44,6 +47,7 @@ def table(result: dict[str, Any]) -> str:
         )
         for each in requests
     ]
+    crowd = result["crowd"]
     right, slowest = result["right_requests"], requests[0]
     notes = (
         f"{count(len(rows), 'request')}, {count(result['repeats'], 'time')} each: "
@@ -54,6 +58,10 @@ def table(result: dict[str, Any]) -> str:
         f"failed, the slowest in {right['milliseconds']:.0f} ms",
         "memory before and after, in MiB: "
         f"{' and '.join(show_mebibytes(*result['memory_bytes']))}",
+        f"beside {crowd['connections']:,} slow connections from one address: "
+        f"{crowd['answered']:,} of {crowd['sent']:,} searches answered "
+        f"({100 * crowd['share']:.1f} %), p50 {crowd['milliseconds']['p50']:.0f} ms, "
+        f"p99 {crowd['milliseconds']['p99']:.0f} ms",
         f"the service {'goes on' if result['goes_on'] else 'does NOT go on'}",
     )
     return lay_out(("request", "status", "due", "ms"), rows, notes)
@@ -66,6 +74,8 @@ def require_refused(result: dict[str, Any]) -> None:
         for key, what in (("wrong", "wrong status"), ("slow", "over a second"))
         if result[key]
     ]
+    if not result["crowd"]["is_enough"]:
+        problems.append("searches beside slow connections were not answered")
     if not result["goes_on"]:
         problems.append("searches failed, or found something else afterwards")
     if problems:

@@ -5,6 +5,7 @@ import functools
 import ipaddress
 import math
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,6 +117,19 @@ def check_addresses(text: str) -> str:
                 "such as 10.0.0.0/8."
             ) from problem
     return text
+
+
+def parse_bytes(text: str) -> int:
+    """Read how many bytes are meant.
+
+    >>> parse_bytes("10GB"), parse_bytes("1.5 MiB")
+    (10000000000, 1572864)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", text.strip(), re.I)
+    if found is None or not float(found[1]):
+        raise click.BadParameter(f"'{text}' is no size; give one such as 10GB.")
+    power = "KMGT".find(found[2].upper()) + 1 if found[2] else 0
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
 def split_names(text: str, option: str = "the list") -> list[str]:

@@ -1,9 +1,11 @@
 """Limits: how much a request may hold, and how many come at a time and a minute."""
 
+import ipaddress
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fdch.data.pictures.decoding import PictureLimits
 from fdch.errors import SettingError
@@ -42,9 +44,11 @@ class ServiceLimits:
     read_seconds: float = 15.0  # for a client that does not read on
     concurrent: int = 256  # requests
     connections: int = 1024
+    address_connections: int = 128  # and requests at a time, of one address
     head_bytes: int = 16 * 2**10
     rate: int | None = None  # requests a minute from one token or address
     thumbnail_bytes: int = 64 * 2**20
+    upload_quota: int | None = None  # bytes of all uploaded pictures of an index
     stop_seconds: int = 30  # for requests to finish
 
     def __post_init__(self) -> None:
@@ -56,6 +60,45 @@ class ServiceLimits:
     def pictures(self) -> PictureLimits:
         """The largest picture that may be uploaded."""
         return PictureLimits(self.body_bytes, self.picture_pixels, quick=True)
+
+
+@lru_cache(maxsize=_MAX_KEYS)
+def network_of(address: str) -> str:
+    """Give what one client has of addresses: one of IPv4, a /64 of IPv6.
+
+    >>> network_of("127.0.0.2"), network_of("2001:db8::1:2"), network_of("nobody")
+    ('127.0.0.2', '2001:db8::', 'unknown')
+    """
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return "unknown"
+    if found.version == 4:
+        return str(found)
+    return str(ipaddress.ip_address(int(found) >> 64 << 64))
+
+
+class Shares:
+    """How many of something each client holds.
+
+    >>> shares = Shares()
+    >>> shares.take("someone"), shares.take("someone"), shares.take("another")
+    (1, 2, 1)
+    """
+
+    def __init__(self) -> None:
+        self._held: Counter[str] = Counter()
+
+    def take(self, key: str) -> int:
+        """Take one more; give how many the client holds now."""
+        self._held[key] += 1
+        return self._held[key]
+
+    def release(self, key: str) -> None:
+        """Give one back."""
+        self._held[key] -= 1
+        if not self._held[key]:
+            del self._held[key]
 
 
 class RateLimit:

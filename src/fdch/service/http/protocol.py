@@ -3,13 +3,14 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import h11
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from fdch.service.http.limits import ServiceLimits
+from fdch.service.http.limits import ServiceLimits, Shares, network_of
 from fdch.service.http.problems import SECURITY_HEADERS, Problem, too_busy
 
 # connections beyond the limit that get a reply; further ones are closed at once
@@ -24,9 +25,11 @@ _LISTENING_SECONDS = 5.0
 _LAST_SECONDS = 2.0
 
 
-async def refuse_connection(scope: Scope, receive: Receive, send: Send) -> None:
-    """Reply that too many clients are connected."""
-    problem = too_busy("too many clients are connected.", 5)
+async def refuse_connection(
+    message: str, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Reply that there are too many connections."""
+    problem = too_busy(message, 5)
     problem.headers["connection"] = "close"
     response = problem.response()
     response.raw_headers.extend(SECURITY_HEADERS)
@@ -122,6 +125,10 @@ class TimeoutProtocol(H11Protocol):
     head_seconds = 10.0
     read_seconds = 15.0
     most = 1024
+    most_of_one = 128
+    shares = Shares()
+    is_proxy: Callable[[str], bool] = staticmethod(lambda _: False)
+    _network = ""
     _watch: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
     _discarded = 0
@@ -135,11 +142,20 @@ class TimeoutProtocol(H11Protocol):
         # where the system keeps little, it is soon seen whether a client reads
         if (connection := transport.get_extra_info("socket")) is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KEPT_BY_SYSTEM)
-        if len(self.connections) > self.most + _MAX_REFUSED:
+        beyond = len(self.connections) - self.most
+        message = "too many clients are connected."
+        address = str((transport.get_extra_info("peername") or ("",))[0])
+        if not self.is_proxy(address):  # behind one there are many clients
+            self._network = network_of(address)
+            beyond_share = self.shares.take(self._network) - self.most_of_one
+            if beyond_share > beyond:
+                beyond = beyond_share
+                message = "too many connections from this address."
+        if beyond > _MAX_REFUSED:
             transport.abort()
             return
-        if len(self.connections) > self.most:
-            self.app = refuse_connection
+        if beyond > 0:
+            self.app = partial(refuse_connection, message)
         self._watch_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -147,6 +163,8 @@ class TimeoutProtocol(H11Protocol):
         self._unwatch_head()
         self._unwatch_reader()
         self._joined.forget()
+        if self._network:
+            self.shares.release(self._network)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -220,10 +238,22 @@ class TimeoutProtocol(H11Protocol):
             self._watch_reader()
 
 
-def make_protocol(limits: ServiceLimits, most: int) -> type[TimeoutProtocol]:
-    """Give the protocol with the timeouts of a service, for so many connections."""
-    seconds = {
+def make_protocol(
+    limits: ServiceLimits, most: int, is_proxy: Callable[[str], bool] = lambda _: False
+) -> type[TimeoutProtocol]:
+    """Give the protocol with the timeouts of a service, for so many connections.
+
+    Args:
+        limits: Of a service.
+        most: Connections of all clients.
+        is_proxy: Says of an address whether many clients are behind it.
+    """
+    settings = {
         "head_seconds": limits.head_seconds,
         "read_seconds": limits.read_seconds,
+        "most": most,
+        "most_of_one": limits.address_connections,
+        "shares": Shares(),
+        "is_proxy": staticmethod(is_proxy),
     }
-    return type("Protocol", (TimeoutProtocol,), {**seconds, "most": most})
+    return type("Protocol", (TimeoutProtocol,), settings)

@@ -41,6 +41,8 @@ class Tokens:
 
     def __init__(self, known: dict[str, Right]) -> None:
         self._known = [(_digest(token), right) for token, right in known.items()]
+        self._path: Path | None = None
+        self._version: tuple[int, ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> "Tokens":
@@ -49,29 +51,22 @@ class Tokens:
         Raises:
             SettingError: Naming the line that is wrong, never its token.
         """
-        try:
-            with open(path, "rb") as file:
-                content = file.read(_MAX_BYTES + 1)
-                mode = os.fstat(file.fileno()).st_mode
-            lines = content.decode("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as problem:
-            reason = getattr(problem, "strerror", None) or problem
-            raise SettingError(f"token file '{path}': {reason}. {_LINES}") from problem
-        if len(content) > _MAX_BYTES:
-            raise SettingError(f"token file '{path}' is larger than 1 MiB.")
-        if os.name == "posix" and mode & 0o002:
-            raise SettingError(
-                f"token file '{path}' can be written by anyone: 'chmod 600' it."
-            )
-        known: dict[str, Right] = {}
-        for number, line in enumerate(lines, 1):
-            words = line.split("#")[0].split()
-            if words:
-                token, right = _entry(path, number, words)
-                known[token] = max(right, known.get(token, right))
-        if not known:
-            raise SettingError(f"token file '{path}' has no token. {_LINES}")
-        return cls(known)
+        version = _version(path)
+        tokens = cls(_read(path))
+        tokens._path, tokens._version = path, version
+        return tokens
+
+    def refresh(self) -> bool:
+        """Read the file again if it has changed; say whether it has.
+
+        Raises:
+            SettingError: Once for each change; the tokens are then the last good ones.
+        """
+        if self._path is None or (version := _version(self._path)) == self._version:
+            return False
+        self._version = version
+        self._known = Tokens(_read(self._path))._known
+        return True
 
     @property
     def can_write(self) -> bool:
@@ -90,6 +85,40 @@ class Tokens:
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _read(path: Path) -> dict[str, Right]:
+    try:
+        with open(path, "rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+            mode = os.fstat(file.fileno()).st_mode
+        lines = content.decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise SettingError(f"token file '{path}': {reason}. {_LINES}") from problem
+    if len(content) > _MAX_BYTES:
+        raise SettingError(f"token file '{path}' is larger than 1 MiB.")
+    if os.name == "posix" and mode & 0o002:
+        raise SettingError(
+            f"token file '{path}' can be written by anyone: 'chmod 600' it."
+        )
+    known: dict[str, Right] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.split("#")[0].split()
+        if words:
+            token, right = _entry(path, number, words)
+            known[token] = max(right, known.get(token, right))
+    if not known:
+        raise SettingError(f"token file '{path}' has no token. {_LINES}")
+    return known
 
 
 def _entry(path: Path, number: int, words: list[str]) -> tuple[str, Right]:

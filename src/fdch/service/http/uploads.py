@@ -144,6 +144,8 @@ def parse_fields(shape: type[_Shape], fields: dict[str, list[str]]) -> _Shape:
     """Read fields that came as texts; only lists may come several times."""
     values: dict[str, Any] = {}
     for name, given in fields.items():
+        if name not in shape.model_fields:
+            raise _wrong(f"there is no field '{name[:40]}'")
         is_list = get_origin(shape.model_fields[name].annotation) is list
         if not is_list and len(given) > 1:
             raise _wrong(f"the field '{name}' came {len(given)} times")

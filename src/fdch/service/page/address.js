@@ -2,6 +2,8 @@
 
 export const PAGE = 24;
 export const MOST = 1000;
+// of several indexes the one on show; another one is another page
+export const INDEX = new URLSearchParams(location.search).get("index") ?? "";
 
 export function empty() {
   return { view: "search", text: "", like: "", picture: false, where: [], least: 0, k: PAGE, item: "" };
@@ -25,6 +27,7 @@ export function read(search) {
 
 export function write(asked) {
   const given = new URLSearchParams();
+  if (INDEX) given.set("index", INDEX);
   if (asked.view === "index") given.set("view", "index");
   if (asked.text) given.set("q", asked.text);
   if (asked.like) given.set("like", asked.like);

@@ -1,6 +1,7 @@
 // What the service has told so far: of the index, and the results on show.
 
 import { find } from "/static/build.js";
+import * as indexes from "/static/indexes.js";
 import * as service from "/static/service.js";
 import * as words from "/static/words.js";
 
@@ -10,6 +11,7 @@ export let found = null; // { key, reply } of the results on show
 
 export async function learnIndex() {
   index ??= await service.index();
+  indexes.draw();
   find("about").textContent = `${words.counted(index.items, "item")} · ${index.bits} bits`;
 }
 

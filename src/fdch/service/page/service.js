@@ -1,7 +1,9 @@
 // Calls to the service. Every failure is a Problem with words for people.
 
+import { INDEX } from "/static/address.js";
 import * as thumbnails from "/static/thumbnails.js";
 
+const BASE = INDEX ? `/v1/indexes/${encodeURIComponent(INDEX)}` : "/v1";
 const TOKEN = "fdch-token";
 const LETTERS = /^[A-Za-z0-9._~+/=-]{1,512}$/; // others cannot be sent, and no token has them
 const GATEWAY = [502, 503, 504]; // of a proxy, which speaks no JSON, when nobody is behind it
@@ -29,11 +31,11 @@ export function hasToken() {
 }
 
 export function searchText(text, options, signal) {
-  return call("/v1/search", json({ text, ...options }), signal);
+  return call(`${BASE}/search`, json({ text, ...options }), signal);
 }
 
 export function searchLike(id, options, signal) {
-  return call("/v1/search", json({ id, ...options }), signal);
+  return call(`${BASE}/search`, json({ id, ...options }), signal);
 }
 
 export function searchPicture(picture, options, signal) {
@@ -42,27 +44,31 @@ export function searchPicture(picture, options, signal) {
   for (const [name, value] of Object.entries(options)) {
     for (const each of Array.isArray(value) ? value : [value]) form.append(name, String(each));
   }
-  return call("/v1/search/image", { method: "POST", body: form }, signal);
+  return call(`${BASE}/search/image`, { method: "POST", body: form }, signal);
 }
 
 export function item(id, signal) {
-  return call(`/v1/items/${encodeURIComponent(id)}`, {}, signal);
+  return call(`${BASE}/items/${encodeURIComponent(id)}`, {}, signal);
 }
 
 export function index(signal) {
-  return call("/v1/index", {}, signal);
+  return call(`${BASE}/index`, {}, signal);
+}
+
+export function indexes(signal) {
+  return call("/v1/indexes", {}, signal);
 }
 
 export function overview(signal) {
-  return call("/v1/overview", {}, signal);
+  return call(`${BASE}/overview`, {}, signal);
 }
 
 export function thumbnail(id, size) {
-  return `/v1/items/${encodeURIComponent(id)}/thumbnail?size=${size}`;
+  return `${BASE}/items/${encodeURIComponent(id)}/thumbnail?size=${size}`;
 }
 
 export function picture(id) {
-  return `/v1/items/${encodeURIComponent(id)}/picture`;
+  return `${BASE}/items/${encodeURIComponent(id)}/picture`;
 }
 
 // Pictures are asked for by the browser itself, unless a token has to go along.

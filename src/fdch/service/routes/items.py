@@ -35,7 +35,8 @@ def add_items(app: FastAPI, service: Service) -> None:
         response_model=ItemReply,
     )
     async def item(id: str) -> Response:
-        return replies.ok(replies.item_json(await service.item(replies.read_id(id))))
+        found = await service.item(replies.read_id(id))
+        return replies.ok(replies.item_json(found, service.address))
 
     @get(
         "/v1/items/{id}/picture",
@@ -45,7 +46,7 @@ def add_items(app: FastAPI, service: Service) -> None:
     )
     async def picture(id: str, known: Tags = None) -> Response:
         found = await service.item(replies.read_id(id))
-        give = service.pictures.picture
+        give = service.current.pictures.picture
         return replies.picture(await service.decoding.run(give, found, known))
 
     @get(
@@ -58,7 +59,7 @@ def add_items(app: FastAPI, service: Service) -> None:
         id: str, size: Size = DEFAULT_THUMBNAIL, known: Tags = None
     ) -> Response:
         found = await service.item(replies.read_id(id))
-        give = service.pictures.thumbnail
+        give = service.current.pictures.thumbnail
         return replies.picture(await service.decoding.run(give, found, size, known))
 
     @app.put(

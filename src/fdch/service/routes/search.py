@@ -13,6 +13,7 @@ from fdch.service.messages import (
     EncodeReply,
     EncodeRequest,
     SearchOptions,
+    SearchQuery,
     SearchReply,
     SearchRequest,
 )
@@ -38,8 +39,23 @@ def add_searches(app: FastAPI, service: Service) -> None:
             query = Query("text", body.inputs, body.params)
         found = await service.search(query)
         if body.texts is None:
-            return replies.ok(replies.results_json(found[0]))
-        return replies.ok({"batches": [replies.results_json(each) for each in found]})
+            return replies.ok(replies.results_json(found[0], service.address))
+        batches = [replies.results_json(each, service.address) for each in found]
+        return replies.ok({"batches": batches})
+
+    @app.get(
+        "/v1/search",
+        summary="Find what fits a text, by an address alone",
+        response_model=SearchReply,
+        openapi_extra=documents.SEARCH_QUERY,
+        tags=["search"],
+    )
+    async def search_query(request: Request) -> Response:
+        given = request.query_params
+        fields = {name: given.getlist(name) for name in given}
+        query = parse_fields(SearchQuery, fields)
+        found = await service.search(Query("text", [query.q], query.params))
+        return replies.ok(replies.results_json(found[0], service.address))
 
     @post(
         "/v1/search/image",
@@ -52,7 +68,7 @@ def add_searches(app: FastAPI, service: Service) -> None:
         options = parse_fields(SearchOptions, form.fields)
         pixels = await service.decode(form.picture)
         found = await service.search(Query("image", [pixels], options.params))
-        return replies.ok(replies.results_json(found[0]))
+        return replies.ok(replies.results_json(found[0], service.address))
 
     @post(
         "/v1/encode",

@@ -1,5 +1,6 @@
 """Routes that describe the index and the service, and the pages for people."""
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -7,12 +8,16 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
-from fdch.service import documents, replies
+from fdch.errors import FdchError
+from fdch.service import docs_page, documents, replies
 from fdch.service.examples import GENERAL, add_examples
+from fdch.service.http.problems import Problem
 from fdch.service.http.tokens import MAY_READ
-from fdch.service.messages import IndexReply, StateReply
+from fdch.service.messages import IndexReply, ReloadReply, StateReply
 from fdch.service.metrics import MEDIA_TYPE
 from fdch.service.service import Service
+
+_log = logging.getLogger("fdch.service")
 
 
 def add_facts(app: FastAPI, service: Service) -> None:
@@ -20,7 +25,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     async def describe(find: Callable[[], dict[str, Any]]) -> Response:
         service.require_ready()
-        return replies.ok(await service.reading.run(find))
+        return replies.ok(await service.read(find))
 
     @app.get(
         "/v1/index",
@@ -29,7 +34,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["index"],
     )
     async def index() -> Response:
-        return await describe(service.about.index)
+        return await describe(lambda: service.current.about.index())
 
     @app.get(
         "/v1/overview",
@@ -38,7 +43,22 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["index"],
     )
     async def overview() -> Response:
-        return await describe(service.about.overview)
+        return await describe(lambda: service.current.about.overview())
+
+    @app.post(
+        "/v1/reload",
+        summary="Read changed tokens and a replaced index now; needs a write token",
+        response_model=ReloadReply,
+        tags=["index"],
+    )
+    async def reload() -> Response:
+        try:
+            return replies.ok({"switched": await service.reload()})
+        except FdchError as problem:
+            _log.error("%s", problem)
+            message = "what is in the place of the index cannot be served."
+            hint = "The log says why; the index that was served is served still."
+            raise Problem(409, "not_switched", message, hint) from None
 
     @app.get(
         "/health",
@@ -56,7 +76,8 @@ def add_facts(app: FastAPI, service: Service) -> None:
         tags=["state"],
     )
     async def ready() -> Response:
-        service.require_ready()
+        for each in service.group:
+            each.require_ready()
         return replies.ok({"status": "ready"})
 
     @app.get(
@@ -92,7 +113,7 @@ def add_pages(app: FastAPI, service: Service) -> None:
     @get("/docs")
     async def docs(request: Request) -> Response:
         document = await describe(request)
-        return Response(documents.page(document), media_type="text/html")
+        return Response(docs_page.page(document), media_type="text/html")
 
     @get("/openapi.json")
     async def openapi(request: Request) -> Response:
@@ -100,4 +121,4 @@ def add_pages(app: FastAPI, service: Service) -> None:
 
     @get("/docs.css")
     async def docs_style() -> Response:
-        return Response(documents.STYLE, media_type="text/css")
+        return Response(docs_page.STYLE, media_type="text/css")

@@ -1,0 +1,179 @@
+"""The index that is served now, and the switch to another one put in its place."""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from fdch.errors import FdchError, IndexFolderError
+from fdch.export.model import ExportedModel
+from fdch.index.storage.layout import PICTURES
+from fdch.retrieval.index import Index
+from fdch.retrieval.searcher import Searcher
+from fdch.service.about import About, Cached
+from fdch.service.examples import find_examples
+from fdch.service.http.limits import ServiceLimits
+from fdch.service.pictures import ItemPictures
+from fdch.service.place import Place
+from fdch.service.unfinished import Unfinished
+from fdch.service.writing import Writer
+
+WAIT_SECONDS = 5.0
+_PAUSE_SECONDS = 0.05
+_T = TypeVar("_T")
+OpenEncoder = Callable[[Index], ExportedModel | None]
+_log = logging.getLogger("fdch.service")
+
+
+class CurrentIndex:
+    """One index with all that is made of it, until another takes its place.
+
+    Args:
+        index: Open; for writing where `can_write` says so.
+        can_write: Whether clients may write.
+        limits: Of requests.
+        pictures: Folder for uploaded pictures; None for the index's own.
+        open_encoder: Gives what encodes queries in place of an index's method.
+        count_thumbnail: Called for each thumbnail with whether it was cached.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        *,
+        can_write: bool,
+        limits: ServiceLimits,
+        pictures: Path | None,
+        open_encoder: OpenEncoder,
+        count_thumbnail: Callable[[bool], None],
+    ) -> None:
+        self.can_write, self._limits = can_write, limits
+        self._pictures_elsewhere = None if pictures is None else pictures.absolute()
+        self._open_encoder, self._count_thumbnail = open_encoder, count_thumbnail
+        self._use(index, Searcher(index, open_encoder(index)))
+        self._switching = asyncio.Lock()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._complaint = ""
+
+    def _use(self, index: Index, searcher: Searcher) -> None:
+        """Answer from an index from now on."""
+        self._place = Place(index)
+        folder, elsewhere = self._place.folder, self._pictures_elsewhere
+        own = None if folder is None else folder / PICTURES
+        self.pictures = ItemPictures(
+            elsewhere or own,
+            self._limits.picture_pixels,
+            self._limits.thumbnail_bytes,
+            self._count_thumbnail,
+            self._limits.upload_quota,
+        )
+        about = About(index, self.can_write)
+        self.index, self.searcher, self.about = index, searcher, about
+        self.examples = Cached(lambda: find_examples(searcher, about))
+        # the index's own folder has one writer; another may have several
+        record = Unfinished(own if elsewhere is None else None)
+        self.writer = Writer(index, self.pictures, record)
+
+    def load(self) -> None:
+        """Load the model, and all that a search needs."""
+        self.searcher.warm()
+        if self.can_write:
+            _ = self.index.method  # items are encoded by the method itself
+            self.writer.delete_orphans()
+        self.about.index()
+
+    def forget(self) -> None:
+        """The index has changed."""
+        self.about.forget()
+        self.examples.forget()
+
+    async def close(self) -> None:
+        """Close this index, and those before it."""
+        for task in self._closing:
+            task.cancel()
+        await asyncio.gather(*self._closing, return_exceptions=True)
+        await asyncio.to_thread(self.index.close)
+
+    async def is_there(self) -> bool:
+        """Say whether an index is in its place; wait a while where it is not."""
+        before = self.index
+        return await asyncio.to_thread(
+            self._place.is_there
+        ) or await self._await_switch(before)
+
+    async def switch(self) -> bool:
+        """Serve the index that is in the place of this one; say whether there is one.
+
+        Requests that run end on the index before, which is closed after them.
+
+        Raises:
+            FdchError: What is there cannot be served; nothing has changed then.
+        """
+        async with self._switching:
+            if await asyncio.to_thread(self._place.is_current):
+                return False
+            before = self.index
+            self._use(*await asyncio.to_thread(self._open_again))
+            _log.info("switched to '%s'", self.index.store.name)
+        closing = asyncio.create_task(self._close_later(before))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+        return True
+
+    async def try_to_switch(self) -> None:
+        """Switch, or log once why that is not possible."""
+        try:
+            await self.switch()
+            self._complaint = ""
+        except FdchError as problem:
+            if str(problem) != self._complaint:
+                self._complaint = str(problem)
+                _log.error("there is no index that can be served: %s", problem)
+
+    async def repeat(self, work: Callable[[], Awaitable[_T]]) -> _T:
+        """Do some work; once more where the index was replaced meanwhile."""
+        before = self.index
+        try:
+            return await work()
+        except IndexFolderError:
+            if not await self._await_switch(before):
+                raise
+        return await work()
+
+    async def _await_switch(self, before: Index) -> bool:
+        """Wait a while for another index in the place of one that is gone."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + WAIT_SECONDS
+        while self.index is before:
+            if await asyncio.to_thread(self._place.is_there):
+                return False
+            await self.try_to_switch()
+            if loop.time() > end:
+                break
+            await asyncio.sleep(_PAUSE_SECONDS)
+        return self.index is not before
+
+    def _open_again(self) -> tuple[Index, Searcher]:
+        name, context = self._place.name, self.index.context
+        assert name is not None
+        index = Index.open(name, writable=self.can_write, context=context)
+        try:
+            searcher = Searcher(index, self._open_encoder(index))
+            searcher.warm()
+            if self.can_write:
+                _ = index.method
+        except BaseException:
+            index.close()
+            raise
+        return index, searcher
+
+    async def _close_later(self, index: Index) -> None:
+        try:
+            await asyncio.sleep(self._limits.seconds)  # no request takes longer
+        finally:
+            await asyncio.to_thread(index.close)
+        gc.unfreeze()  # its model can go
+        gc.collect()
+        gc.freeze()
