@@ -84,9 +84,9 @@ def test_a_demo_that_fails_leaves_the_earlier_one_whole(shown, fdch):
 
 def test_codes_too_long_for_an_index_are_refused_before_learning(fdch, tmp_path):
     out = tmp_path / "demo"
-    result = fdch("demo", "--data", "scenes:60", "--bits", 257, "--out", out)
+    result = fdch("demo", "--data", "scenes:60", "--bits", 513, "--out", out)
     assert result.exit_code == 1
-    assert "codes of 1 to 256 bits can be indexed; got 257." in result.stderr
+    assert "codes of 1 to 512 bits can be indexed; got 513." in result.stderr
     assert not out.exists()
 
 

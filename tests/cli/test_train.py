@@ -112,7 +112,7 @@ def test_a_saved_split_brings_its_groups(fdch, on_features, tmp_path):
     assert "leave --groups out" in result.stderr
 
 
-@pytest.mark.parametrize(("bits", "is_told"), [(256, False), (257, True)])
+@pytest.mark.parametrize(("bits", "is_told"), [(512, False), (513, True)])
 def test_codes_too_long_for_an_index_are_told_before_anything_else(
     fdch, tmp_path, bits, is_told
 ):
