@@ -35,17 +35,20 @@ class About:
         supervision: What it learns from, such as "labels" or "pairs only".
         unified: Whether it has one code for a whole pair.
         image_input: "pictures or features", or "features".
+        uses_unlabelled: Whether pairs without labels teach it too; it then learns
+            from labels where there are any.
     """
 
     paper: str
     supervision: str
     unified: bool
     image_input: str
+    uses_unlabelled: bool = False
 
     @property
     def needs_labels(self) -> bool:
         """Whether it cannot learn from pairs alone."""
-        return "label" in self.supervision
+        return "label" in self.supervision and not self.uses_unlabelled
 
 
 class PairSum(NamedTuple):
