@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from fdch.progress import Progress, show_bars
 from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import AUTO, STATIC, WORDS, Inputs
 from fdch.training.saved_inputs import inputs_from_arrays, inputs_to_arrays
+
+if TYPE_CHECKING:
+    from fdch.training.ordering import Ordering
 
 Array = NDArray[Any]
 ROWS_AT_A_TIME = 4096
@@ -46,9 +49,14 @@ class About:
     uses_unlabelled: bool = False
 
     @property
+    def uses_labels(self) -> bool:
+        """Whether it learns from labels, where there are any."""
+        return "label" in self.supervision
+
+    @property
     def needs_labels(self) -> bool:
         """Whether it cannot learn from pairs alone."""
-        return "label" in self.supervision and not self.uses_unlabelled
+        return self.uses_labels and not self.uses_unlabelled
 
 
 class PairSum(NamedTuple):
@@ -120,7 +128,8 @@ class HashMethod(Settings, ABC):
         """
         require_pairs(pairs)
         context = _adapt(context, device, progress)
-        pairs.require_training(self._min_pairs, self.about.needs_labels)
+        has_labels = self.about.uses_labels and bool(pairs.labels.any())
+        pairs.require_training(self._min_pairs, self.about.needs_labels or has_labels)
         inputs = Inputs.fit(
             pairs,
             self.image_network,
@@ -205,6 +214,11 @@ class HashMethod(Settings, ABC):
         if self.text_features != AUTO:
             return {}
         return {"text_features": STATIC if self.inputs.static_width else WORDS}
+
+    @property
+    def ordering(self) -> "Ordering | None":
+        """What orders candidates beyond the distance of codes; None for nothing."""
+        return None
 
     @property
     def functions(self) -> Mapping[str, object]:

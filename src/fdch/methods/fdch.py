@@ -186,7 +186,13 @@ class FDCH(DeepMethod):
         settings = {k: v for k, v in identifying(self).items() if k not in later}
         return fingerprint([settings, pairs.fingerprint])
 
-    def _stage_two(self, training: TrainingPairs, B: Tensor, context: Context) -> None:
+    def _stage_two(
+        self,
+        training: TrainingPairs,
+        B: Tensor,
+        context: Context,
+        H: Tensor | None = None,
+    ) -> None:
         weights = ModalityWeights(
             self.pairwise_weight,
             self.imitation_weight,
@@ -197,7 +203,7 @@ class FDCH(DeepMethod):
         add = WeightedSum(self.reduction, training.items)
         image, text = self._networks["image"], self._networks["text"]
         self._run(
-            lambda part: ModalityStage(part, image, text, B, weights, add),
+            lambda part: ModalityStage(part, image, text, B, weights, add, H),
             training,
             (self.stage_two_epochs, 60),
             context,

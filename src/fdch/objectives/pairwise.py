@@ -38,6 +38,22 @@ def log_odds(Y: Tensor) -> float:
     return math.log(share / (1 - share))
 
 
+def suppose_similarity(H: Tensor, others: Tensor, shift: float = 0.0) -> Tensor:
+    """Give how probably items are similar by their outputs (Eq. 1).
+
+    Stands for S where labels are not known.
+
+    Args:
+        H: Outputs of some items, (b, bits).
+        others: Outputs of the items to compare with, (n, bits).
+        shift: As in `pairwise_loss`.
+
+    Returns:
+        Numbers between 0 and 1, (b, n).
+    """
+    return torch.sigmoid(H @ others.T / 2 + shift)
+
+
 def pairwise_loss(F: Tensor, G: Tensor, S: Tensor, shift: float = 0.0) -> Tensor:
     """Sum the negative log-likelihood of S given inner products (Eq. 2 and 6).
 
