@@ -193,7 +193,7 @@ def test_without_numbers_outputs_alone_order(factor_pairs):
 
 
 def test_the_largest_weight_that_costs_no_precision_is_chosen(factor_pairs):
-    pairs = factor_pairs(120)
+    pairs = factor_pairs(200)
     method = small(label_numbers=6, pair_numbers=8).fit(pairs[:80], pairs[80:])
     order, rest = method.ordering, pairs[80:]
     parts = order.score_parts(rest.images.values, rest.texts.matrix)
@@ -213,6 +213,12 @@ def test_the_largest_weight_that_costs_no_precision_is_chosen(factor_pairs):
     expected = next(w for w in scores if scores[w] >= best - 0.005)
     assert order.pair_weight == expected
     assert method.chosen["pair_weight"] == expected
+
+
+def test_few_validation_pairs_choose_no_weight(factor_pairs):
+    pairs = factor_pairs(120)
+    method = small(label_numbers=6, pair_numbers=8).fit(pairs[:80], pairs[80:])
+    assert method.ordering.pair_weight == 0.5
 
 
 def test_settings_out_of_range_are_refused():

@@ -322,6 +322,35 @@ def test_state_comes_back_from_disk_bit_for_bit(method, name, parts, tmp_path):
         assert one(given) == other(given)
 
 
+def test_what_orders_candidates_comes_back_from_disk(method, name, parts, tmp_path):
+    if method.ordering is None:
+        pytest.skip("ranks by the distance of codes alone")
+    save_run(tmp_path / "run", name, method, Split.draw(parts.train), {})
+    opened = open_run(tmp_path / "run").method
+    X = method.inputs.images(parts.query.images, Context())
+    T = method.inputs.texts(parts.query.texts)
+    one, other = method.ordering, opened.ordering
+    limits = [2**part.bits - 1 for part in one.parts for _ in range(part.count)]
+    for vectors, again in (
+        (one.image_vectors(X), other.image_vectors(X)),
+        (one.text_vectors(T), other.text_vectors(T)),
+        (one.pair_vectors(X, T), other.pair_vectors(X, T)),
+    ):
+        assert vectors.dtype == np.int8 and vectors.shape == (len(X), one.width)
+        assert (np.abs(vectors) <= limits).all()
+        assert (vectors == again).all()
+    for order, again in (
+        (one.weigh_images(X), other.weigh_images(X)),
+        (one.weigh_texts(T), other.weigh_texts(T)),
+    ):
+        assert order.weights.shape == (len(X), method.bits + one.width)
+        np.testing.assert_allclose(order.weights, again.weights, rtol=1e-5, atol=1e-6)
+        assert (order.thresholded, order.threshold) == (
+            again.thresholded,
+            again.threshold,
+        )
+
+
 class Stop(Exception):
     """The user's interruption."""
 

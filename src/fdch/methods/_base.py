@@ -119,8 +119,9 @@ class HashMethod(Settings, ABC):
 
         Args:
             pairs: Pairs with both modalities and, for supervised methods, labels.
-            validation: Held-out pairs, for methods that make choices while learning.
-                Those of this package make none, and learn the same without them.
+            validation: Held-out pairs, for methods that make choices while learning:
+                FDCH+ chooses how to order results. All others of this package make
+                none, and learn the same without them.
             device: Where networks run: "auto", "cpu", "cuda" or "cuda:1".
             progress: True shows a bar for each stage; a function is called with
                 each update.

@@ -60,7 +60,8 @@ class FDCHPlus(FDCH):
         pair_bits: Bits of each of these: 1, 2 or 4.
         pair_epochs: Epochs of their networks; "auto" for 60, or more on small data.
         pair_weight: What nearly the same items gain in the order; "auto" chooses the
-            largest of a few that costs no precision on validation pairs.
+            largest of a few that costs no precision on validation pairs, and 0.5
+            where these are fewer than 100.
         pair_decay: Decay of the weights of these networks.
         pair_image_dropout: Share of image features dropped in them.
         pair_word_dropout: Share of words dropped in them.

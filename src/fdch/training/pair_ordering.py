@@ -28,6 +28,7 @@ NEARLY_SAME = 1.5
 PAIR_WEIGHTS = (2.0, 1.0, 0.5, 0.25)
 TOLERANCE = 0.005  # of precision that a larger weight may cost
 MAX_COMPARED = 1024  # pairs that scales and weights are chosen on
+MIN_COMPARED = 100  # pairs with labels below which no weight is chosen
 FIRST = 10
 
 
@@ -251,11 +252,12 @@ def choose_pair_weight(
         Y: Their labels, (n, classes).
 
     Returns:
-        One of `PAIR_WEIGHTS`, or None where no two of the pairs share a label.
+        One of `PAIR_WEIGHTS`, or None where fewer than 100 pairs share a label with
+        another.
     """
     shared = Y.astype(np.float32) @ Y.T.astype(np.float32) > 0
     np.fill_diagonal(shared, False)
-    if not shared.any():
+    if shared.any(axis=1).sum() < MIN_COMPARED:
         return None
     parts = ordering.score_parts(images, texts)
     codes, labels, pairs = (
