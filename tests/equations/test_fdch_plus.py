@@ -1,6 +1,7 @@
 """FDCH+ against loops: supposed similarity, pairs alone, the order of candidates."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,13 +48,14 @@ def image_loss(F, toy, weights):
         if i not in WITHOUT:
             total += weights.classification * ((f - Y[i] @ W) ** 2).sum()
     total += weights.balance * (all_F.sum(axis=0) ** 2).sum()
-    return total / (9 * len(ROWS))
+    contrast = pair_loss(F, G[ROWS], weights.temperature, 0.0)
+    return total / (9 * len(ROWS)) + weights.contrastive * contrast
 
 
 def test_pairs_without_labels_are_as_similar_as_stage_one_supposes(
     partly, modality_stage, numerical_gradient, batch_gradient
 ):
-    weights = ModalityWeights(1.5, 0.4, 0.3, 0.2)
+    weights = ModalityWeights(1.5, 0.4, 0.3, 0.2, contrastive=0.6, temperature=0.3)
     stage = modality_stage(partly, weights, H=torch.tensor(partly["H"]))
     F = partly["F"][ROWS]
     found = stage.image_loss(torch.tensor(ROWS))[0].detach()
@@ -226,3 +228,11 @@ def test_settings_out_of_range_are_refused():
         FDCHPlus(pair_bits=3)
     with pytest.raises(SettingError, match="label_numbers must be 0 or more; got -1"):
         FDCHPlus(label_numbers=-1)
+
+
+@pytest.mark.parametrize("bits", [8, 512])
+def test_short_and_long_codes_are_trained(factor_pairs, bits):
+    pairs = factor_pairs(60)
+    method = replace(small(label_numbers=4, pair_numbers=8), bits=bits).fit(pairs)
+    assert method.encode_texts(pairs.texts).bits == bits
+    assert method.bytes_per_item == bits // 8 + 2 + 1

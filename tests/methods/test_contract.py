@@ -330,6 +330,7 @@ def test_what_orders_candidates_comes_back_from_disk(method, name, parts, tmp_pa
     X = method.inputs.images(parts.query.images, Context())
     T = method.inputs.texts(parts.query.texts)
     one, other = method.ordering, opened.ordering
+    assert other is not None
     limits = [2**part.bits - 1 for part in one.parts for _ in range(part.count)]
     for vectors, again in (
         (one.image_vectors(X), other.image_vectors(X)),

@@ -193,13 +193,7 @@ class FDCH(DeepMethod):
         context: Context,
         H: Tensor | None = None,
     ) -> None:
-        weights = ModalityWeights(
-            self.pairwise_weight,
-            self.imitation_weight,
-            self.label_weight,
-            self.modality_balance_weight,
-            self._rarity(),
-        )
+        weights = self._modality_weights()
         add = WeightedSum(self.reduction, training.items)
         image, text = self._networks["image"], self._networks["text"]
         self._run(
@@ -207,6 +201,15 @@ class FDCH(DeepMethod):
             training,
             (self.stage_two_epochs, 60),
             context,
+        )
+
+    def _modality_weights(self) -> ModalityWeights:
+        return ModalityWeights(
+            self.pairwise_weight,
+            self.imitation_weight,
+            self.label_weight,
+            self.modality_balance_weight,
+            self._rarity(),
         )
 
     def _rarity(self) -> Rarity:

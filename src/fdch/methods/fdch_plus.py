@@ -42,6 +42,7 @@ from fdch.training.pair_ordering import (
     PairOrdering,
     choose_pair_weight,
 )
+from fdch.training.two_stage import ModalityWeights
 
 USUAL_PAIR_WEIGHT = 0.5
 
@@ -54,6 +55,8 @@ class FDCHPlus(FDCH):
     16
 
     Args:
+        contrastive_weight: Weight of finding the other half of a pair in stage 2.
+        contrastive_temperature: What cosines are divided by there.
         label_numbers: Numbers an item that tell its labels, 4 bits each; 0 for none.
         label_epochs: Epochs of their networks; "auto" for 40, or more on small data.
         pair_numbers: Numbers an item that tell it from others; 0 for none.
@@ -70,6 +73,8 @@ class FDCHPlus(FDCH):
             pairs alone.
     """
 
+    contrastive_weight: float = 0.1
+    contrastive_temperature: float = 0.1
     label_numbers: int = 8
     label_epochs: int | None = None
     pair_numbers: int = 32
@@ -98,7 +103,7 @@ class FDCHPlus(FDCH):
     def check(self) -> None:
         """Refuse settings outside their range."""
         super().check()
-        require_positive(self, "temperature")
+        require_positive(self, "temperature", "contrastive_temperature")
         if self.pair_bits not in (1, 2, 4):
             raise SettingError(f"pair_bits is 1, 2 or 4; got {self.pair_bits}.")
         for name in ("label_numbers", "pair_numbers"):
@@ -205,6 +210,13 @@ class FDCHPlus(FDCH):
             self._learn_labels(training, is_labelled, quiet)
         if self.pair_numbers:
             self._contrast("pair_", 0.0, training, quiet)
+
+    def _modality_weights(self) -> ModalityWeights:
+        return replace(
+            super()._modality_weights(),
+            contrastive=self.contrastive_weight,
+            temperature=self.contrastive_temperature,
+        )
 
     def _all_outputs(self, training: TrainingPairs) -> Tensor:
         """Give H of all pairs, most of which stage 1 has not seen."""

@@ -12,6 +12,7 @@ from fdch.objectives.classification import (
     factor_labels,
     fit_label_map,
 )
+from fdch.objectives.contrastive import contrastive_loss
 from fdch.objectives.neighbours import neighbour_loss, neighbour_share
 from fdch.objectives.pairwise import (
     log_odds,
@@ -62,13 +63,19 @@ class FusionWeights:
 
 @dataclass(frozen=True)
 class ModalityWeights:
-    """Weights of stage 2: the pairwise term's own, then γ, β and α of Eq. 10."""
+    """Weights of stage 2: the pairwise term's own, then γ, β and α of Eq. 10.
+
+    The paper has no contrastive term: each half of a pair finds the other among all
+    of the batch.
+    """
 
     pairwise: float
     imitation: float
     classification: float
     balance: float
     rarity: Rarity = Rarity()
+    contrastive: float = 0.0
+    temperature: float = 0.1
 
 
 class FusionStage:
@@ -282,4 +289,10 @@ class ModalityStage:
                 self.weights.classification,
                 classification_loss(known, Y[rows], W),
             )
-        return self.add(len(rows), over_pairs, over_items)
+        means = {}
+        if self.weights.contrastive:
+            means[side + "contrastive"] = (
+                self.weights.contrastive,
+                contrastive_loss(out, other[rows], self.weights.temperature),
+            )
+        return self.add(len(rows), over_pairs, over_items, means)
