@@ -10,7 +10,7 @@ import torch
 
 from fdch.errors import SettingError
 from fdch.methods.fdch_plus import FDCHPlus, PairLoss
-from fdch.training import batches
+from fdch.training import batches, pair_numbers
 from fdch.training.label_numbers import LabelNumbers
 from fdch.training.ordering import Numbers, to_units
 from fdch.training.two_stage import ModalityWeights, Rarity
@@ -106,6 +106,7 @@ def small(**settings: Any) -> FDCHPlus:
         "fusion_hidden": 8,
     }
     epochs = ("stage_one_epochs", "stage_two_epochs", "label_epochs", "pair_epochs")
+    sizes["pair_width"] = 12
     return FDCHPlus(bits=8, **{**sizes, **dict.fromkeys(epochs, 2), **settings})
 
 
@@ -117,33 +118,64 @@ def spread(odds):
 def test_candidates_are_ordered_by_codes_labels_and_likeness(factor_pairs, pair_bits):
     pairs = factor_pairs(80)
     method = small(
-        label_numbers=6, pair_numbers=16, pair_bits=pair_bits, pair_weight=0.7
+        label_numbers=6, pair_numbers=8, pair_bits=pair_bits, pair_weight=0.7
     ).fit(pairs)
     images, texts = pairs.images.values, pairs.texts.matrix
     order, networks = method.ordering, method._networks
     vectors, codes = order.text_vectors(texts), method.encode_texts(pairs.texts)
-    assert vectors.dtype == np.int8 and vectors.shape == (80, 22)
+    assert vectors.dtype == np.int8 and vectors.shape == (80, 14)
     assert (vectors % 2 == 1).all()  # odd, negative ones too
     assert np.abs(vectors[:, :6]).max() <= 15
     assert np.abs(vectors[:, 6:]).max() <= 2**pair_bits - 1
     found = order.weigh_images(images).score(codes, vectors)
-    outputs, signs, projection = (
-        method.image_outputs(images),
-        codes.signs(),
-        order._labels,
-    )
-    assert projection is not None
+    outputs, signs = method.image_outputs(images), codes.signs()
+    labels, likeness = order._labels, order._pairs
+    assert labels is not None and likeness is not None
     own = spread(batches.image_outputs(networks["label_image"], images))
     units = to_units(batches.image_outputs(networks["pair_image"], images))
+    turned = (units - likeness.image_mean) @ likeness.axes
+    steps = likeness.half_step if pair_bits > 1 else np.ones(8)
     for i in range(3):
         for j in range(80):
             by_code = outputs[i] @ signs[j] / np.linalg.norm(outputs[i]) / math.sqrt(8)
-            stored = vectors[j, :6] * projection.half_step
-            by_labels = (own[i] @ projection.axes) @ stored
-            alike = units[i] @ vectors[j, 6:] / order.scales.pairs
+            stored = vectors[j, :6] * labels.half_step
+            by_labels = (own[i] @ labels.axes) @ stored
+            alike = turned[i] @ (vectors[j, 6:] * steps) / np.linalg.norm(turned[i])
             expected = by_code / order.scales.codes + by_labels / order.scales.labels
-            expected += 0.7 * max(0.0, alike - 1.5)
+            expected += 0.7 * max(0.0, alike / order.scales.pairs - 1.5)
             assert found[i, j] == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+def test_every_turn_brings_rows_nearer_to_their_signs(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((200, 6)) * [3, 2, 1, 1, 0.5, 0.5]
+    errors = []
+    for turns in (0, 1, 5, 50):
+        monkeypatch.setattr(pair_numbers, "TURNS", turns)
+        R = pair_numbers.find_turn(X, 0)
+        np.testing.assert_allclose(R @ R.T, np.eye(6), atol=1e-9)
+        error = 0.0
+        for row in X @ R:
+            error += sum((abs(value) - 1) ** 2 for value in row)
+        errors.append(error)
+    assert errors == sorted(errors, reverse=True) and errors[-1] < errors[0]
+
+
+def test_the_axes_of_pairs_are_those_along_which_they_vary_most():
+    rng = np.random.default_rng(0)
+    F, G = (rng.standard_normal((100, 5)) * [5, 4, 1, 0.1, 0.1] + 1 for _ in range(2))
+    fitted = pair_numbers.PairNumbers.fit(F, G, Numbers(2, 1), seed=0)
+    units = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (F, G)]
+    X = np.concatenate([x - x.mean(axis=0) for x in units])
+    C = np.zeros((5, 5))
+    for x in X:
+        C += np.outer(x, x)
+    largest = np.linalg.eigh(C)[1][:, -2:]
+    # turned within their plane
+    np.testing.assert_allclose(
+        fitted.axes @ fitted.axes.T, largest @ largest.T, atol=1e-5
+    )
+    expected = np.where(X[:100] @ fitted.axes >= 0, 1, -1)
+    assert (fitted.numbers(fitted.project_images(F)) == expected).mean() > 0.99
 
 
 def test_the_projection_keeps_what_labels_two_items_share():
@@ -171,18 +203,21 @@ def test_a_pair_is_stored_by_what_both_sides_say(factor_pairs):
     method = small(label_numbers=6, pair_numbers=8, pair_bits=4).fit(pairs)
     images, texts = pairs.images.values, pairs.texts.matrix
     order, networks = method.ordering, method._networks
+    labels, likeness = order._labels, order._pairs
+    assert labels is not None and likeness is not None
     share = pairs.labels.mean(axis=0)
     odds = batches.image_outputs(networks["label_image"], images)
     odds = odds + batches.text_outputs(networks["label_text"], texts)
     odds = odds - np.log(share / (1 - share))
-    both = to_units(batches.image_outputs(networks["pair_image"], images))
-    both = both + to_units(batches.text_outputs(networks["pair_text"], texts))
-    alike = both / np.linalg.norm(both, axis=1, keepdims=True) * math.sqrt(8)
-    odd = 2 * np.floor(alike / 0.335) + 1
+    F = likeness.project_images(batches.image_outputs(networks["pair_image"], images))
+    G = likeness.project_texts(batches.text_outputs(networks["pair_text"], texts))
     found = order.pair_vectors(images, texts)
-    assert order._labels is not None
-    assert (found[:, :6] == order._labels.numbers(odds)).all()
-    assert (found[:, 6:] == np.clip(odd, -15, 15)).all()
+    assert (found[:, :6] == labels.numbers(odds)).all()
+    for row, f, g in zip(found[:, 6:], F, G, strict=True):
+        length = (np.linalg.norm(f) + np.linalg.norm(g)) / 2
+        between = (f + g) / np.linalg.norm(f + g) * length
+        odd = 2 * np.floor(between / (2 * likeness.half_step)) + 1
+        assert (row == np.clip(odd, -15, 15)).mean() > 0.8  # but for rounding
 
 
 def test_without_numbers_outputs_alone_order(factor_pairs):

@@ -54,6 +54,8 @@ SMALL: dict[str, Any] = {
     "stage_two_epochs": 20,
     "label_epochs": 12,
     "pair_epochs": 12,
+    "pair_numbers": 16,
+    "pair_width": 24,
     "epochs": 12,
     "batch_size": 50,
     "learning_rate": 2e-2,
@@ -340,16 +342,16 @@ def test_what_orders_candidates_comes_back_from_disk(method, name, parts, tmp_pa
         assert vectors.dtype == np.int8 and vectors.shape == (len(X), one.width)
         assert (np.abs(vectors) <= limits).all()
         assert (vectors == again).all()
-    for order, again in (
+    for order, restored in (
         (one.weigh_images(X), other.weigh_images(X)),
         (one.weigh_texts(T), other.weigh_texts(T)),
     ):
         assert order.weights.shape == (len(X), method.bits + one.width)
-        np.testing.assert_allclose(order.weights, again.weights, rtol=1e-5, atol=1e-6)
-        assert (order.thresholded, order.threshold) == (
-            again.thresholded,
-            again.threshold,
+        np.testing.assert_allclose(
+            order.weights, restored.weights, rtol=1e-5, atol=1e-6
         )
+        assert order.thresholded == restored.thresholded
+        assert order.threshold == restored.threshold
 
 
 class Stop(Exception):

@@ -61,6 +61,7 @@ class FDCHPlus(FDCH):
         label_epochs: Epochs of their networks; "auto" for 40, or more on small data.
         pair_numbers: Numbers an item that tell it from others; 0 for none.
         pair_bits: Bits of each of these: 1, 2 or 4.
+        pair_width: Outputs of their networks, of which the numbers are made.
         pair_epochs: Epochs of their networks; "auto" for 60, or more on small data.
         pair_weight: What nearly the same items gain in the order; "auto" chooses the
             largest of a few that costs no precision on validation pairs, and 0.5
@@ -79,6 +80,7 @@ class FDCHPlus(FDCH):
     label_epochs: int | None = None
     pair_numbers: int = 32
     pair_bits: int = 1
+    pair_width: int = 128
     pair_epochs: int | None = None
     pair_weight: float | None = None
     pair_decay: float = 0.1
@@ -161,12 +163,13 @@ class FDCHPlus(FDCH):
                 inputs, self._classes, generator
             )
         if self.pair_numbers:
+            width = max(self.pair_width, self.pair_numbers)
             # a hidden layer over images would learn the pairs by heart
             networks["pair_image"] = self._image_network(
-                inputs, self.pair_numbers, generator, 0, self.pair_image_dropout
+                inputs, width, generator, 0, self.pair_image_dropout
             )
             networks["pair_text"] = self._text_network(
-                inputs, self.pair_numbers, generator, self.pair_word_dropout
+                inputs, width, generator, self.pair_word_dropout
             )
         return networks
 
@@ -181,7 +184,9 @@ class FDCHPlus(FDCH):
         super()._learn(inputs, pairs, validation, context)
         some = _choose_some(pairs)
         sides = inputs.images(some.images, context), inputs.texts(some.texts)
-        ordering = PairOrdering.fit(self._networks, self._parts, *sides, pairs.labels)
+        ordering = PairOrdering.fit(
+            self._networks, self._parts, *sides, pairs.labels, self.seed
+        )
         weight = self.pair_weight
         if weight is None and validation is not None and len(validation):
             some = _choose_some(validation)
@@ -282,7 +287,7 @@ class FDCHPlus(FDCH):
     ) -> None:
         self._classes = int(state["classes"][0])
         super()._load_state(inputs, state, context)
-        self._ordering = PairOrdering.from_arrays(self._networks, self._parts, state)
+        self._ordering = PairOrdering.from_arrays(self._networks, state)
 
 
 class PairLoss(nn.Module):

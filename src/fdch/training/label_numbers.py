@@ -65,10 +65,8 @@ class LabelNumbers(NamedTuple):
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Give everything as plain arrays."""
-        return {
-            f"label_numbers.{name}": np.asarray(x)
-            for name, x in zip(self._fields, self, strict=True)
-        }
+        named = zip(self._fields, self, strict=True)
+        return {f"label_numbers.{name}": np.asarray(value) for name, value in named}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:

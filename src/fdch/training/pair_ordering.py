@@ -13,16 +13,9 @@ from fdch.evaluation.metrics import average_precision, precision_at
 from fdch.evaluation.ordering import QueryOrder
 from fdch.training import batches
 from fdch.training.label_numbers import LabelNumbers
-from fdch.training.ordering import (
-    Floats,
-    Numbers,
-    Ordering,
-    Vectors,
-    to_numbers,
-    to_units,
-)
+from fdch.training.ordering import Floats, Numbers, Ordering, Vectors, to_units
+from fdch.training.pair_numbers import PairNumbers
 
-HALF_STEP = {1: 1.0, 2: 0.5, 4: 0.1675}  # of numbers with a deviation of 1
 # deviations above the mean from which on two items are nearly the same
 NEARLY_SAME = 1.5
 PAIR_WEIGHTS = (2.0, 1.0, 0.5, 0.25)
@@ -40,6 +33,23 @@ class Scales(NamedTuple):
     pairs: float
 
 
+UNSCALED = Scales(1.0, 1.0, 1.0)
+
+
+class Side(NamedTuple):
+    """What networks say of some items of one side, as far as there are such networks.
+
+    Args:
+        outputs: Real outputs of codes, (n, bits).
+        odds: Log odds of labels, (n, classes).
+        likeness: Along the axes of the pair numbers, (n, count).
+    """
+
+    outputs: Floats
+    odds: NDArray[Any]
+    likeness: NDArray[Any]
+
+
 class PairOrdering(Ordering):
     """Adds up the cosine of codes, the labels shared and, above a threshold, likeness.
 
@@ -48,8 +58,8 @@ class PairOrdering(Ordering):
     Args:
         networks: By role: "image" and "text" for codes, "label_image" and "pair_image"
             and their like where there are such numbers.
-        parts: Numbers of labels, numbers of pairs.
         labels: The projection of label probabilities; None where there is none.
+        pairs: The projection of what pairs have taught; None where there is none.
         prior: Log odds of each label, (classes,).
         scales: What the parts of the score are divided by.
         pair_weight: What likeness counts.
@@ -58,15 +68,18 @@ class PairOrdering(Ordering):
     def __init__(
         self,
         networks: Mapping[str, nn.Module],
-        parts: tuple[Numbers, Numbers],
         labels: LabelNumbers | None,
+        pairs: PairNumbers | None,
         prior: NDArray[Any],
-        scales: Scales,
+        scales: Scales = UNSCALED,
         pair_weight: float = 1.0,
     ) -> None:
-        self._networks, self._labels = networks, labels
+        self._networks, self._labels, self._pairs = networks, labels, pairs
         self._prior, self.scales, self.pair_weight = prior, scales, pair_weight
-        self.parts = (parts[0] if labels else Numbers(0, parts[0].bits), parts[1])
+        self.parts = tuple(
+            Numbers(part.axes.shape[1], part.bits) if part else Numbers(0, 1)
+            for part in (labels, pairs)
+        )
 
     @classmethod
     def fit(
@@ -76,8 +89,9 @@ class PairOrdering(Ordering):
         images: NDArray[Any],
         texts: csr_array,
         Y: NDArray[np.uint8],
+        seed: int = 0,
     ) -> Self:
-        """Find the projection and the scales on training pairs.
+        """Find projections and scales on training pairs.
 
         Args:
             networks: Trained, by role.
@@ -85,23 +99,26 @@ class PairOrdering(Ordering):
             images: Image inputs of some pairs.
             texts: Text inputs of the same pairs.
             Y: Labels of all training pairs, (n, classes).
+            seed: Where random numbers come from.
         """
         share = Y[Y.any(axis=1)].mean(axis=0) if Y.any() else np.zeros(Y.shape[1])
         share = np.clip(share, 1e-4, 1 - 1e-4)
-        prior = np.log(share / (1 - share))
-        labels = None
+
+        def run(role: str) -> tuple[Floats, Floats]:
+            image, text = networks[f"{role}_image"], networks[f"{role}_text"]
+            seen = batches.image_outputs(image, images)
+            return seen, batches.text_outputs(text, texts)
+
+        labels = pairs = None
         if "label_image" in networks:
-            odds = (
-                batches.image_outputs(networks["label_image"], images),
-                batches.text_outputs(networks["label_text"], texts),
-            )
-            labels = LabelNumbers.fit(np.concatenate(odds), parts[0])
-        made = cls(networks, parts, labels, prior, Scales(1.0, 1.0, 1.0))
-        terms = made.score_parts(images, texts)
+            labels = LabelNumbers.fit(np.concatenate(run("label")), parts[0])
+        if "pair_image" in networks:
+            pairs = PairNumbers.fit(*run("pair"), parts[1], seed)
+        made = cls(networks, labels, pairs, np.log(share / (1 - share)))
         between = ~np.eye(len(images), dtype=np.bool_)
         deviations = [
-            float(np.std(term[:, between])) if len(images) > 1 else 0.0
-            for term in terms
+            float(part[:, between].std()) if between.any() else 0.0
+            for part in made.score_parts(images, texts)
         ]
         made.scales = Scales(*(found if found > 0 else 1.0 for found in deviations))
         return made
@@ -109,61 +126,57 @@ class PairOrdering(Ordering):
     def score_parts(
         self, images: NDArray[Any], texts: csr_array
     ) -> tuple[Floats, Floats, Floats]:
-        """Give the parts of the score by codes, labels and pairs before any threshold.
+        """Give the parts of the score, not scaled and before any threshold.
 
         Returns:
-            Each (2, n, n): images as queries for texts, then texts for images.
+            By codes, labels and likeness, each (2, n, n): images as queries for texts,
+            then texts for images.
         """
-        outputs = (
-            batches.image_outputs(self._networks["image"], images),
-            batches.text_outputs(self._networks["text"], texts),
-        )
-        signs = [np.where(side >= 0, 1, -1).astype(np.float32) for side in outputs]
-        numbers = self.image_vectors(images), self.text_vectors(texts)
-        weights = (
-            self._weigh(outputs[0], images=images),
-            self._weigh(outputs[1], texts=texts),
-        )
-        bits, count = outputs[0].shape[1], self.parts[0].count
+        sides = self._see(images), self._read(texts)
+        weights = [self._weigh(side) for side in sides]
         stored = [
-            np.concatenate(side, axis=1).astype(np.float32)
-            for side in zip(signs, numbers, strict=True)
+            np.concatenate([np.where(side.outputs >= 0, 1, -1), numbers], axis=1)
+            for side, numbers in zip(sides, map(self._store, sides), strict=True)
         ]
-        ends = (slice(0, bits), slice(bits, bits + count), slice(bits + count, None))
-        codes, labels, pairs = (
+        bits, count = sides[0].outputs.shape[1], self.parts[0].count
+        ends = (slice(bits), slice(bits, bits + count), slice(bits + count, None))
+        codes, labels, likeness = (
             np.stack(
                 [
-                    own[:, end] @ other[:, end].T
+                    own[:, end] @ other[:, end].T.astype(np.float32)
                     for own, other in zip(weights, stored[::-1], strict=True)
                 ]
             )
             for end in ends
         )
-        return codes, labels, pairs
+        return codes, labels, likeness
 
     def image_vectors(self, images: NDArray[Any]) -> Vectors:
         """Give what is stored of images, (n, width)."""
-        return self._store(self._image_odds(images), self._image_units(images))
+        return self._store(self._see(images))
 
     def text_vectors(self, texts: csr_array) -> Vectors:
         """Give what is stored of texts, (n, width)."""
-        return self._store(self._text_odds(texts), self._text_units(texts))
+        return self._store(self._read(texts))
 
     def pair_vectors(self, images: NDArray[Any], texts: csr_array) -> Vectors:
         """Give what is stored of whole pairs, by what both sides say, (n, width)."""
-        odds = self._image_odds(images) + self._text_odds(texts)
-        units = to_units(self._image_units(images) + self._text_units(texts))
-        return self._store(odds - self._prior if self._labels else odds, units)
+        seen, read = self._see(images), self._read(texts)
+        likeness = seen.likeness
+        if self._pairs:
+            likeness = self._pairs.join(seen.likeness, read.likeness)
+        odds = seen.odds + read.odds
+        return self._store(
+            Side(seen.outputs, odds - self._prior if self._labels else odds, likeness)
+        )
 
     def weigh_images(self, images: NDArray[Any]) -> QueryOrder:
         """Give how images as queries order candidates."""
-        outputs = batches.image_outputs(self._networks["image"], images)
-        return self._order(self._weigh(outputs, images=images))
+        return self._order(self._weigh(self._see(images)))
 
     def weigh_texts(self, texts: csr_array) -> QueryOrder:
         """Give how texts as queries order candidates."""
-        outputs = batches.text_outputs(self._networks["text"], texts)
-        return self._order(self._weigh(outputs, texts=texts))
+        return self._order(self._weigh(self._read(texts)))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Give everything but the networks as plain arrays."""
@@ -171,73 +184,60 @@ class PairOrdering(Ordering):
             "ordering.prior": np.asarray(self._prior),
             "ordering.scales": np.array([*self.scales, self.pair_weight]),
             **(self._labels.to_arrays() if self._labels else {}),
+            **(self._pairs.to_arrays() if self._pairs else {}),
         }
 
     @classmethod
     def from_arrays(
-        cls,
-        networks: Mapping[str, nn.Module],
-        parts: tuple[Numbers, Numbers],
-        arrays: Mapping[str, NDArray[Any]],
+        cls, networks: Mapping[str, nn.Module], arrays: Mapping[str, NDArray[Any]]
     ) -> Self:
         """Read what `to_arrays` gave."""
         *scales, weight = arrays["ordering.scales"].tolist()
         labels = LabelNumbers.from_arrays(arrays) if "label_image" in networks else None
+        pairs = PairNumbers.from_arrays(arrays) if "pair_image" in networks else None
         prior = arrays["ordering.prior"]
-        return cls(networks, parts, labels, prior, Scales(*scales), weight)
+        return cls(networks, labels, pairs, prior, Scales(*scales), weight)
 
     def _order(self, weights: Floats) -> QueryOrder:
         """Scale the parts of the score; the last counts above the threshold."""
-        count = self.parts[1].count
-        bits = weights.shape[1] - self.width
-        factors = np.ones(weights.shape[1], np.float32)
-        factors[:bits] /= self.scales.codes
-        factors[bits : bits + self.parts[0].count] /= self.scales.labels
-        factors[bits + self.parts[0].count :] *= self.pair_weight / self.scales.pairs
-        return QueryOrder(weights * factors, count, self.pair_weight * NEARLY_SAME)
+        counts = [weights.shape[1] - self.width, *(part.count for part in self.parts)]
+        codes, labels, pairs = (np.float32(1 / scale) for scale in self.scales)
+        factors = np.repeat([codes, labels, pairs * self.pair_weight], counts)
+        threshold = self.pair_weight * NEARLY_SAME
+        return QueryOrder((weights * factors).astype("f4"), counts[-1], threshold)
 
-    def _weigh(
-        self,
-        outputs: Floats,
-        images: NDArray[Any] | None = None,
-        texts: csr_array | None = None,
-    ) -> Floats:
+    def _weigh(self, side: Side) -> Floats:
         """Give the weights of bits and numbers before any scaling."""
-        if texts is None:
-            odds, units = self._image_odds(images), self._image_units(images)
-        else:
-            odds, units = self._text_odds(texts), self._text_units(texts)
-        of_bits = to_units(outputs) / np.sqrt(outputs.shape[1])
-        of_labels = self._labels.weights(odds) if self._labels else odds
-        return np.concatenate([of_bits, of_labels, units], axis=1).astype(np.float32)
+        of_bits = to_units(side.outputs) / np.sqrt(side.outputs.shape[1])
+        of_labels = self._labels.weights(side.odds) if self._labels else side.odds
+        alike = self._pairs.weights(side.likeness) if self._pairs else side.likeness
+        return np.concatenate([of_bits, of_labels, alike], axis=1).astype(np.float32)
 
-    def _store(self, odds: NDArray[Any], units: Floats) -> Vectors:
-        part = self.parts[1]
-        spread = units * np.sqrt(max(1, part.count))  # numbers with a deviation of 1
-        alike = to_numbers(spread, HALF_STEP[part.bits], part.bits)
-        if self._labels is None:
-            return alike
-        return np.concatenate([self._labels.numbers(odds), alike], axis=1)
+    def _store(self, side: Side) -> Vectors:
+        odds, likeness = side.odds, side.likeness
+        of_labels = self._labels.numbers(odds) if self._labels else odds
+        alike = self._pairs.numbers(likeness) if self._pairs else likeness
+        return np.concatenate([of_labels, alike], axis=1).astype(np.int8)
 
-    def _image_odds(self, images: Any) -> Floats:
-        return self._run("label_image", images, len(images))
+    def _see(self, images: NDArray[Any]) -> Side:
+        def run(role: str) -> Floats:
+            return batches.image_outputs(self._networks[role], images)
 
-    def _text_odds(self, texts: Any) -> Floats:
-        return self._run("label_text", texts, texts.shape[0])
+        none = np.zeros((len(images), 0), np.float32)
+        odds = run("label_image") if self._labels else none
+        pairs = self._pairs
+        likeness = pairs.project_images(run("pair_image")) if pairs else none
+        return Side(run("image"), odds, likeness)
 
-    def _image_units(self, images: Any) -> Floats:
-        return to_units(self._run("pair_image", images, len(images)))
+    def _read(self, texts: csr_array) -> Side:
+        def run(role: str) -> Floats:
+            return batches.text_outputs(self._networks[role], texts)
 
-    def _text_units(self, texts: Any) -> Floats:
-        return to_units(self._run("pair_text", texts, texts.shape[0]))
-
-    def _run(self, role: str, inputs: Any, rows: int) -> Floats:
-        """Run a network where there is one; else give no columns."""
-        if role not in self._networks:
-            return np.zeros((rows, 0), np.float32)
-        is_text = role.endswith("text")
-        run = batches.text_outputs if is_text else batches.image_outputs
-        return run(self._networks[role], inputs)
+        none = np.zeros((texts.shape[0], 0), np.float32)
+        odds = run("label_text") if self._labels else none
+        pairs = self._pairs
+        likeness = pairs.project_texts(run("pair_text")) if pairs else none
+        return Side(run("text"), odds, likeness)
 
 
 def choose_pair_weight(
@@ -265,9 +265,7 @@ def choose_pair_weight(
     )
     rest = np.maximum(pairs - NEARLY_SAME, 0)
     found = {
-        weight: np.mean(
-            [_precision(scores, shared) for scores in codes + labels + weight * rest]
-        )
+        weight: np.mean([_precision(x, shared) for x in codes + labels + weight * rest])
         for weight in PAIR_WEIGHTS
     }
     best = max(found.values())
