@@ -119,6 +119,55 @@ def test_labels_are_not_asked_for_where_no_pair_has_one():
     assert split.query == Split.draw(numbered(20), seed=1).query
 
 
+def test_pairs_without_a_label_are_learned_from_without_one():
+    labels = np.ones((40, 1), dtype=np.uint8)
+    labels[30:] = 0
+    pairs = numbered(40, labels=labels)
+    split = Split.draw(pairs, sizes=SplitSizes(query=4, train=20))
+    assert set(split.unlabelled) == {str(number) for number in range(30, 40)}
+    parts = split.parts(pairs)
+    assert set(parts.learning.ids) == {*split.train, *split.unlabelled}
+    assert set(parts.learning.ids[parts.learning.labels.any(axis=1)]) == {*split.train}
+
+
+def test_labels_are_hidden_from_training_pairs_and_from_others_of_the_database():
+    pairs = numbered(40)
+    sizes = SplitSizes(query=4, train=20, labelled=6, unlabelled=5)
+    split, whole = (
+        Split.draw(pairs, sizes=sizes),
+        Split.draw(pairs, sizes=SplitSizes(query=4, train=20)),
+    )
+    assert (split.query, split.validation) == (whole.query, whole.validation)
+    assert split.train == whole.train[:6]
+    assert set(whole.train[6:]) < set(split.unlabelled)
+    assert len(split.unlabelled) == 12 + 5
+    assert split.fingerprint != whole.fingerprint
+    parts = split.parts(pairs)
+    assert parts.learning.labels.sum() == 6
+    assert pairs.labels.all()  # those of the data stay
+
+
+def test_a_saved_split_keeps_its_pairs_without_labels(tmp_path):
+    split = Split.draw(numbered(40), sizes=SplitSizes(4, 20, unlabelled=3))
+    split.save(tmp_path / "split.json")
+    assert Split.read(tmp_path / "split.json") == split
+
+
+def test_a_split_of_before_there_were_pairs_without_labels_is_read(tmp_path):
+    split = Split.draw(numbered(40))
+    split.save(tmp_path / "split.json")
+    content = json.loads((tmp_path / "split.json").read_text())
+    del content["unlabelled"]
+    (tmp_path / "split.json").write_text(json.dumps(content))
+    assert Split.read(tmp_path / "split.json") == split
+
+
+def test_more_labels_than_training_pairs_are_refused():
+    for wrong in ({"labelled": 19}, {"labelled": -1}, {"unlabelled": -1}):
+        with pytest.raises(SettingError, match="keep their labels"):
+            SplitSizes(query=4, train=20, **wrong)
+
+
 def test_too_few_pairs_are_counted_out():
     pairs = numbered(10, texts=Sentences([None, *["a"] * 9]))
     message = r"needs 12 pairs.*\(2 queries and 10 for training\); of 10 pairs 9 have"

@@ -69,10 +69,11 @@ def fusion_stage():
 def modality_stage():
     """A maker of FDCH's second stage, whose networks are tables of F and G."""
 
-    def make(toy, weights, reduction="paper"):
+    def make(toy, weights, reduction="paper", H=None):
         pairs, add = Rows(toy["Y"]), WeightedSum(reduction, len(toy["Y"]))
         networks = Table(toy["F"]), Table(toy["G"])
-        return ModalityStage(pairs, *networks, torch.tensor(toy["B"]), weights, add)
+        B = torch.tensor(toy["B"])
+        return ModalityStage(pairs, *networks, B, weights, add, H)
 
     return make
 
@@ -81,9 +82,9 @@ def modality_stage():
 def joint_stage():
     """A maker of stages that teach both tables by one loss."""
 
-    def make(toy, loss):
+    def make(toy, loss, is_bounded=True):
         networks = Table(toy["F"]), Table(toy["G"])
-        return JointStage(Rows(toy["Y"]), *networks, loss.double())
+        return JointStage(Rows(toy["Y"]), *networks, loss.double(), is_bounded)
 
     return make
 

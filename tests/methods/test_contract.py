@@ -33,8 +33,8 @@ from fdch.training import batches
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
 
-# shallow with pairs, shallow with labels, deep in one stage and in two
-IN_FULL = {"cmfh", "seph_km", "dcmh", "fdch"}
+# shallow with pairs, shallow with labels, deep in one stage, in two and in three
+IN_FULL = {"cmfh", "seph_km", "dcmh", "fdch", "fdch_plus"}
 trains_again = pytest.mark.parametrize(
     "name",
     [
@@ -52,6 +52,10 @@ SMALL: dict[str, Any] = {
     "fusion_hidden": 48,
     "stage_one_epochs": 20,
     "stage_two_epochs": 20,
+    "label_epochs": 12,
+    "pair_epochs": 12,
+    "pair_numbers": 16,
+    "pair_width": 24,
     "epochs": 12,
     "batch_size": 50,
     "learning_rate": 2e-2,
@@ -320,6 +324,36 @@ def test_state_comes_back_from_disk_bit_for_bit(method, name, parts, tmp_path):
         assert one(given) == other(given)
 
 
+def test_what_orders_candidates_comes_back_from_disk(method, name, parts, tmp_path):
+    if method.ordering is None:
+        pytest.skip("ranks by the distance of codes alone")
+    save_run(tmp_path / "run", name, method, Split.draw(parts.train), {})
+    opened = open_run(tmp_path / "run").method
+    X = method.inputs.images(parts.query.images, Context())
+    T = method.inputs.texts(parts.query.texts)
+    one, other = method.ordering, opened.ordering
+    assert other is not None
+    limits = [2**part.bits - 1 for part in one.parts for _ in range(part.count)]
+    for vectors, again in (
+        (one.image_vectors(X), other.image_vectors(X)),
+        (one.text_vectors(T), other.text_vectors(T)),
+        (one.pair_vectors(X, T), other.pair_vectors(X, T)),
+    ):
+        assert vectors.dtype == np.int8 and vectors.shape == (len(X), one.width)
+        assert (np.abs(vectors) <= limits).all()
+        assert (vectors == again).all()
+    for order, restored in (
+        (one.weigh_images(X), other.weigh_images(X)),
+        (one.weigh_texts(T), other.weigh_texts(T)),
+    ):
+        assert order.weights.shape == (len(X), method.bits + one.width)
+        np.testing.assert_allclose(
+            order.weights, restored.weights, rtol=1e-5, atol=1e-6
+        )
+        assert order.thresholded == restored.thresholded
+        assert order.threshold == restored.threshold
+
+
 class Stop(Exception):
     """The user's interruption."""
 
@@ -418,15 +452,31 @@ def test_labels_are_asked_for_by_those_that_learn_from_them(method, name, parts)
     if method.about.needs_labels:
         with pytest.raises(LabelError, match="has a label"):
             small(name).fit(unlabelled)
+    elif method.about.uses_labels:
+        # it learns from the pairs alone then, and codes of both sides still agree
+        alone = small(name).fit(unlabelled)
+        assert 0.02 < gain(alone, parts) < gain(method, parts)
     else:
         assert_same_state(small(name).fit(unlabelled), method)
+
+
+@trains_again
+def test_pairs_without_labels_teach_those_that_say_so(method, name, parts):
+    if not method.about.uses_unlabelled:
+        pytest.skip("learns from labels or from pairs alone")
+    labels = parts.train.labels.copy()
+    labels[40:] = 0
+    few = small(name).fit(parts.train[:40])
+    more = small(name).fit(replace(parts.train, labels=labels))
+    assert more.trained_on == len(parts.train)
+    assert gain(more, parts) > gain(few, parts)
 
 
 @trains_again
 def test_shuffled_labels_leave_nothing_to_supervise_with(method, name, parts):
     order = np.random.default_rng(0).permutation(len(parts.train))
     shuffled = replace(parts.train, labels=parts.train.labels[order])
-    if not method.about.needs_labels:
+    if not method.about.uses_labels:
         assert_same_state(small(name).fit(shuffled), method)
         return
     # Networks that cannot learn the nonsense still hash each pair at random, one

@@ -89,6 +89,25 @@ def test_a_fitted_method_is_scored_directly(task, trained):
     assert scores.to_json() == same.to_json()
 
 
+def test_pairs_without_a_label_are_left_out_of_scores(task, trained):
+    pairs = PairedSet.read(task.source)
+    parts = trained.split().parts(pairs)
+    labels = parts.database.labels.copy()
+    labels[5:17] = 0
+    found = method_scores.score_method(
+        trained.method,
+        parts.query,
+        replace(parts.database, labels=labels),
+        method_scores._own_protocol(trained.method, parts.query, parts.database),
+    )
+    assert len(found.database) == len(parts.database) - 12
+    assert found.scores.protocol.database == len(found.database)
+    assert "12 of the" in found.database.notes[-1]
+    expected = parts.database[np.r_[0:5, 17 : len(parts.database)]]
+    direct = evaluate(trained.method, parts.query, expected)
+    assert found.scores.scores == direct.scores
+
+
 def test_only_pairs_are_scored(task, trained):
     pairs = PairedSet.read(task.source)
     wrong: list[Any] = [(None, pairs), (pairs, "pairs.csv")]

@@ -65,6 +65,9 @@ def command(
         some = GALLERIES if gallery == "both" else (gallery,)
         found = evaluate_run(opened, data, galleries=some, context=context, **more)
     note_data(found.query)
+    for text in found.database.notes:
+        if text not in found.query.notes:
+            note(f"note: {text}")
     document = describe(opened, found)
     if gallery == "both":
         _keep_own(opened, found, document)

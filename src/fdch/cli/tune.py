@@ -118,6 +118,8 @@ def _next_command(task: "TrainingTask") -> str:
         given["--query-pairs"] = task.sizes.query
         given["--train-pairs"] = task.sizes.train
         given["--validation-pairs"] = task.sizes.validation
+        given["--labelled-pairs"] = task.sizes.labelled
+        given["--unlabelled-pairs"] = task.sizes.unlabelled or None
     given["--broken"] = None if task.broken == "refuse" else task.broken
     words = ["fdch", "train", task.source]
     for name, value in (given | {"--out": "RUN"}).items():

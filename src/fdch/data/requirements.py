@@ -56,10 +56,12 @@ def _require_labels(pairs: PairedSet) -> None:
             f"the only label is '{pairs.label_names[used[0]]}', so nothing can be "
             "distinguished; training needs pairs of at least two labels."
         )
-    shared = np.flatnonzero(counts == len(pairs))
+    labelled = int(pairs.labels.any(axis=1).sum())
+    shared = np.flatnonzero(counts == labelled)
     if len(shared) and len(pairs) > 1:
+        which = "training" if labelled == len(pairs) else "labelled training"
         raise LabelError(
-            f"all {len(pairs)} training pairs have the label "
+            f"all {labelled} {which} pairs have the label "
             f"'{pairs.label_names[shared[0]]}', so all count as alike and nothing "
             "can be distinguished; remove that label."
         )

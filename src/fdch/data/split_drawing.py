@@ -33,13 +33,19 @@ def draw_ids(
     sizes: "SplitSizes | None",
     barred: Collection[str],
     groups: Grouping | None,
-) -> tuple[Ids, Ids, Ids]:
-    """Draw the ids of queries, training and validation; see `Split.draw`."""
+) -> tuple[Ids, Ids, Ids, Ids]:
+    """Draw the ids of queries, training, validation, and without labels.
+
+    See `Split.draw`.
+    """
     from fdch.data.splits import SplitSizes
 
     complete = pairs.images.present & pairs.texts.present
+    unlabelled: Ids = ()
     if pairs.labels.any():
-        complete &= pairs.labels.any(axis=1)
+        has_label = pairs.labels.any(axis=1)
+        unlabelled = tuple(sorted(pairs.ids[complete & ~has_label]))
+        complete &= has_label
     usable = int(complete.sum())
     wanted = sizes or pairs.benchmark or SplitSizes.usual(usable)
     units = _units(pairs, complete, groups)
@@ -53,8 +59,10 @@ def draw_ids(
     left += [name for name in names if name in kept_back]
     learning = wanted.train - wanted.held_out
     train, left = _fill("training pairs", learning, left, units, groups)
-    held_out, _ = _fill("validation pairs", wanted.held_out, left, units, groups)
-    return query, train, held_out
+    held_out, left = _fill("validation pairs", wanted.held_out, left, units, groups)
+    more, _ = _fill("pairs without labels", wanted.unlabelled, left, units, groups)
+    hidden = train[wanted.with_labels :]
+    return query, train[: wanted.with_labels], held_out, hidden + more + unlabelled
 
 
 def _units(
@@ -102,11 +110,12 @@ def _count(units: Units, names: Iterable[str]) -> int:
 def _require_enough(
     wanted: "SplitSizes", usable: int, drawable: int, there: int, groups: str | None
 ) -> None:
-    needed = wanted.query + wanted.train
+    needed = wanted.query + wanted.train + wanted.unlabelled
     if needed > usable:
+        learning = needed - wanted.query
         raise DataError(
             f"the split needs {needed:,} pairs with image, text and label "
-            f"({wanted.query:,} queries and {wanted.train:,} for training); of "
+            f"({wanted.query:,} queries and {learning:,} for training); of "
             f"{there:,} pairs {usable:,} have all three. Give more pairs, or smaller "
             "sizes."
         )

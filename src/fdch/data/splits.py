@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from fdch.files import load_json, write_bytes
 
 FORMAT = 1
 _MAX_BYTES = 2**30
-_ID_LISTS = ("query", "train", "validation")
+_ID_LISTS = ("query", "train", "validation", "unlabelled")
 _ADVICE = "Give the split.json of a run, or draw a new split."
 
 
@@ -34,6 +34,8 @@ class SplitSizes:
         train: Pairs of the database to learn from.
         validation: How many of these are kept to choose settings by;
             a tenth when not given.
+        labelled: How many of the others keep their labels; all when not given.
+        unlabelled: Further pairs of the database to learn from without labels.
 
     >>> SplitSizes(query=2000, train=5000).held_out
     500
@@ -42,6 +44,8 @@ class SplitSizes:
     query: int
     train: int
     validation: int | None = None
+    labelled: int | None = None
+    unlabelled: int = 0
 
     def __post_init__(self) -> None:
         if self.query < 1 or not 0 <= self.held_out < self.train:
@@ -50,6 +54,19 @@ class SplitSizes:
                 f"training pairs; got {self.query} queries and {self.train} for "
                 f"training, {self.held_out} of them for validation."
             )
+        learning = self.train - self.held_out
+        if not 0 <= self.with_labels <= learning or self.unlabelled < 0:
+            raise SettingError(
+                f"of {learning} training pairs without validation, from 0 to all keep "
+                "their labels, and no fewer than 0 pairs are added without; got "
+                f"{self.with_labels} and {self.unlabelled}."
+            )
+
+    @property
+    def with_labels(self) -> int:
+        """Training pairs that keep their labels, validation not counted."""
+        learning = self.train - self.held_out
+        return learning if self.labelled is None else self.labelled
 
     @property
     def held_out(self) -> int:
@@ -71,6 +88,8 @@ class Parts:
     validation: PairedSet
     query: PairedSet
     database: PairedSet
+    # training pairs, and pairs to learn from without labels: these have none here
+    learning: PairedSet
 
 
 class Rows(NamedTuple):
@@ -80,6 +99,7 @@ class Rows(NamedTuple):
     validation: NDArray[np.intp]
     query: NDArray[np.intp]
     database: NDArray[np.intp]
+    unlabelled: NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -94,6 +114,7 @@ class Split:
         validation: Ids to choose settings by.
         groups: What pairs of one part may share with no pair of another: "pictures",
             "texts" or "both"; None where nothing was kept together.
+        unlabelled: Ids to learn from without labels, for methods that can.
 
     >>> split = Split.draw(PairedSet.read("scenes:100"), seed=0)
     >>> len(split.query), len(split.train), len(split.validation)
@@ -106,6 +127,7 @@ class Split:
     train: tuple[str, ...]
     validation: tuple[str, ...]
     groups: Grouping | None = None
+    unlabelled: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.groups not in (None, *GROUPINGS):
@@ -131,7 +153,8 @@ class Split:
         """Draw a split at random; the order of the rows does not matter.
 
         Only pairs with an image, a text and a label are drawn; all others go
-        to the database. Where no pair has a label, none is needed.
+        to the database, where those with both sides can be learned from without
+        labels. Where no pair has a label, none is needed.
 
         Args:
             pairs: What to draw from.
@@ -146,11 +169,12 @@ class Split:
         if not isinstance(seed, Integral) or seed < 0:
             raise SettingError(f"a seed is a whole number, 0 or more; got {seed!r}.")
         drawn = draw_ids(pairs, seed, sizes, barred, groups)
-        return cls(seed, pairs.fingerprint, *drawn, groups)
+        *labelled, unlabelled = drawn
+        return cls(seed, pairs.fingerprint, *labelled, groups, unlabelled)
 
     @property
     def _ids(self) -> tuple[str, ...]:
-        return (*self.query, *self.train, *self.validation)
+        return (*self.query, *self.train, *self.validation, *self.unlabelled)
 
     @property
     def fingerprint(self) -> str:
@@ -161,6 +185,9 @@ class Split:
                 digest.add_text(name)
         if self.groups:
             digest.add_text(self.groups)
+        if self.unlabelled:  # splits of before there were any keep their hash
+            for name in (None, *sorted(self.unlabelled)):
+                digest.add_text(name)
         return digest.hex()
 
     def parts(self, pairs: PairedSet, check: bool = True) -> Parts:
@@ -170,18 +197,28 @@ class Split:
             pairs: The data the split was drawn from.
             check: Refuse data with another fingerprint than that.
         """
-        return Parts(*(pairs[part] for part in self.rows(pairs, check)))
+        rows = self.rows(pairs, check)
+        learning = np.sort(np.concatenate([rows.train, rows.unlabelled]))
+        labels = pairs.labels[learning]
+        labels[np.isin(learning, rows.unlabelled)] = 0
+        return Parts(
+            pairs[rows.train],
+            pairs[rows.validation],
+            pairs[rows.query],
+            pairs[rows.database],
+            replace(pairs[learning], labels=labels),
+        )
 
     def rows(self, pairs: PairedSet, check: bool = True) -> Rows:
         """Give the row numbers of each part, with the checks of `parts`."""
         self.require_match(pairs, check)
         where = {name: row for row, name in enumerate(pairs.ids)}
-        train, validation, query = (
+        train, validation, query, unlabelled = (
             np.sort(np.array([where[name] for name in names], dtype=np.intp))
-            for names in (self.train, self.validation, self.query)
+            for names in (self.train, self.validation, self.query, self.unlabelled)
         )
         database = np.delete(np.arange(len(pairs), dtype=np.intp), query)
-        return Rows(train, validation, query, database)
+        return Rows(train, validation, query, database, unlabelled)
 
     def require_match(self, pairs: PairedSet, check: bool = True) -> None:
         """Refuse pairs that this split was not drawn from."""
@@ -212,6 +249,7 @@ class Split:
         try:
             if type(content["seed"]) is not int or not isinstance(content["data"], str):
                 raise TypeError("its seed or its data is of the wrong kind.")
+            content.setdefault("unlabelled", [])  # older files have none
             lists = {name: _take_ids(content[name]) for name in _ID_LISTS}
             groups = content.get("groups")
             split = cls(content["seed"], content["data"], groups=groups, **lists)

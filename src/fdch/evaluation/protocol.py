@@ -23,14 +23,18 @@ class Protocol:
     trained_on: str = ""  # fingerprint of the pairs of the training, where known
     # what no two parts of the split share: "pictures", "texts", "both" or nothing
     groups: str = ""
+    # how many of the nearest items the method orders by more than their distance
+    ordered: int = 0
 
     def differences(
         self, other: "Protocol", *, besides: tuple[str, ...] = ()
     ) -> dict[str, tuple[Any, Any]]:
         """Name the fields in which two protocols differ, with both values.
 
-        What one of them does not know of its training is no difference.
+        What one of them does not know of its training is no difference, nor is how a
+        method orders what it finds.
         """
+        besides = (*besides, "ordered")
         if not self.trained_on or not other.trained_on:
             besides = (*besides, "trained_on")
         mine, theirs = asdict(self), asdict(other)
@@ -47,12 +51,13 @@ class Protocol:
         elsewhere = self.trained_on not in ("", self.data)
         origin = f" of data {self.trained_on[:12]}" if elsewhere else ""
         named = {"both": "pictures or texts"}.get(self.groups, self.groups)
+        order = f"; the nearest {self.ordered:,} ordered" if self.ordered else ""
         kept = f"; pairs with the same {named} kept in one part" if named else ""
         return (
             f"data {self.data[:12]}{drawn}; "
             f"{self.queries:,} queries, {self.database:,} in the database, "
             f"{self.train:,} for training, {self.validation:,} for validation{origin}"
-            f"{kept}; relevance: {self.relevance}; ties: {self.ties}; {cut}"
+            f"{kept}; relevance: {self.relevance}; ties: {self.ties}; {cut}{order}"
         )
 
     def __str__(self) -> str:
@@ -79,4 +84,5 @@ class Protocol:
             seed=given.whole("seed"),
             trained_on=given.text("trained_on") if given.has("trained_on") else "",
             groups=given.text("groups") if given.has("groups") else "",
+            ordered=given.whole("ordered") if given.has("ordered") else 0,
         )

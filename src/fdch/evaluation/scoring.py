@@ -1,7 +1,7 @@
 """Scoring: codes and labels in, both directions' scores out."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,13 @@ from fdch.evaluation.health import code_health
 from fdch.evaluation.histograms import Histograms, histogram_blocks
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER
 from fdch.evaluation.metrics import average_precision, chance, ndcg_at, precision_at
-from fdch.evaluation.partner import RECALL_AT, PartnerScores, partner_places
+from fdch.evaluation.ordering import QueryOrder, ordered_blocks
+from fdch.evaluation.partner import (
+    RECALL_AT,
+    PartnerScores,
+    ordered_places,
+    partner_places,
+)
 from fdch.evaluation.protocol import Protocol
 from fdch.evaluation.resampling import mean_intervals
 from fdch.evaluation.scores import DirectionScores, Key, Scores, Values, without_nan
@@ -36,16 +42,26 @@ class Measures:
     empty: Empty = "zero"  # what an empty ball adds to a macro precision
     ndcg_at: tuple[int, ...] = (10,)
     recall_at: tuple[int, ...] = RECALL_AT
+    candidates: int = 16_384  # nearest items that are ordered, where a method orders
 
 
 DEFAULT_MEASURES = Measures()
 
 
 class Coded(NamedTuple):
-    """Codes with the labels of their items, 0/1, (items, classes)."""
+    """Codes with the labels of their items, and what orders them.
+
+    Args:
+        codes: Of the items.
+        labels: 0/1, (items, classes).
+        order: How they order candidates as queries; None where distances alone do.
+        vectors: What each is ordered by beside its code, (items, width), or None.
+    """
 
     codes: Codes
     labels: Labels
+    order: QueryOrder | None = None
+    vectors: NDArray[np.int8] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +164,8 @@ def score_galleries(
             f"cannot score galleries {', '.join(galleries) or 'of no name'}; "
             f"these codes allow {', '.join(held)}."
         )
+    if queries.image.order is not None:
+        protocol = replace(protocol, ordered=measures.candidates)
     scores: dict[str, dict[str, DirectionScores]] = {}
     values: dict[Key, Values] = {}
     for gallery in (name for name in held if name in galleries):
@@ -199,23 +217,47 @@ def _score(
     curve = LookupTotals(measures.average, measures.empty)
     blocks: list[Columns] = []
     done = 0
-    for counts in histogram_blocks(
-        queries.codes,
-        gallery.codes,
-        queries.labels,
-        gallery.labels,
-        stable=True,
-        graded=bool(measures.ndcg_at),
-        cutoff=cutoff,
-    ):
+    is_ordered = queries.order is not None
+    for counts in _count(queries, gallery, cutoff, measures):
         blocks.append(_score_queries(counts, cutoff, measures))
-        curve.add(counts)
+        if not is_ordered:
+            curve.add(counts)
         done += len(counts)
         progress(Update("scoring", done, len(queries.codes), "query"))
+    if is_ordered:  # a table of codes is looked up by distance all the same
+        sides = (queries.codes, gallery.codes, queries.labels, gallery.labels)
+        for counts in histogram_blocks(*sides):
+            curve.add(counts)
     columns = {
         name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]
     }
     return _means(columns, curve, measures), columns
+
+
+def _count(
+    queries: Coded, gallery: Coded, cutoff: int | None, measures: Measures
+) -> Iterator[Histograms]:
+    """Count items by distance, or by place where candidates are ordered."""
+    if queries.order is None:
+        return histogram_blocks(
+            queries.codes,
+            gallery.codes,
+            queries.labels,
+            gallery.labels,
+            stable=True,
+            graded=bool(measures.ndcg_at),
+            cutoff=cutoff,
+        )
+    return ordered_blocks(
+        queries.order,
+        queries.codes,
+        gallery.codes,
+        gallery.vectors,
+        queries.labels,
+        gallery.labels,
+        measures.candidates,
+        cutoff,
+    )
 
 
 def _score_queries(
@@ -264,15 +306,29 @@ def _score_partners(
     """Score how queries find their other halves; add every query's own recall."""
     if queries.both is None or len(queries.both[0]) == 0:
         return {}
-    images = queries.image.codes[queries.both[0]]
-    texts = queries.text.codes[queries.both[1]]
+    images, texts = (
+        _take_rows(side, rows)
+        for side, rows in zip((queries.image, queries.text), queries.both, strict=True)
+    )
     found: dict[str, PartnerScores] = {}
-    for direction, sides in zip(
+    for direction, (own, other) in zip(
         DIRECTIONS, ((images, texts), (texts, images)), strict=True
     ):
-        places = partner_places(*sides)
+        if own.order is None:
+            places = partner_places(own.codes, other.codes)
+        else:
+            places = ordered_places(
+                own.order, own.codes, other.codes, other.vectors, measures.candidates
+            )
         found[direction] = places.scores(measures.recall_at)
         for k in measures.recall_at:
             name = f"{PARTNER}recall_at_{k}"
             values["modality", direction, name] = places.found_by(k).astype("f4")
     return {"modality": found}
+
+
+def _take_rows(coded: Coded, rows: Rows) -> Coded:
+    """Give some items of a set."""
+    order = None if coded.order is None else coded.order[rows]
+    vectors = None if coded.vectors is None else coded.vectors[rows]
+    return Coded(coded.codes[rows], coded.labels[rows], order, vectors)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import AUTO, STATIC, WORDS, Inputs
 from fdch.training.saved_inputs import inputs_from_arrays, inputs_to_arrays
 
+if TYPE_CHECKING:
+    from fdch.training.ordering import Ordering
+
 Array = NDArray[Any]
 ROWS_AT_A_TIME = 4096
 PICTURES_AT_A_TIME = 512  # as pixels: 77 MB at 224 x 224
@@ -35,17 +38,25 @@ class About:
         supervision: What it learns from, such as "labels" or "pairs only".
         unified: Whether it has one code for a whole pair.
         image_input: "pictures or features", or "features".
+        uses_unlabelled: Whether pairs without labels teach it too; it then learns
+            from labels where there are any.
     """
 
     paper: str
     supervision: str
     unified: bool
     image_input: str
+    uses_unlabelled: bool = False
+
+    @property
+    def uses_labels(self) -> bool:
+        """Whether it learns from labels, where there are any."""
+        return "label" in self.supervision
 
     @property
     def needs_labels(self) -> bool:
         """Whether it cannot learn from pairs alone."""
-        return "label" in self.supervision
+        return self.uses_labels and not self.uses_unlabelled
 
 
 class PairSum(NamedTuple):
@@ -108,8 +119,9 @@ class HashMethod(Settings, ABC):
 
         Args:
             pairs: Pairs with both modalities and, for supervised methods, labels.
-            validation: Held-out pairs, for methods that make choices while learning.
-                Those of this package make none, and learn the same without them.
+            validation: Held-out pairs, for methods that make choices while learning:
+                FDCH+ chooses how to order results. All others of this package make
+                none, and learn the same without them.
             device: Where networks run: "auto", "cpu", "cuda" or "cuda:1".
             progress: True shows a bar for each stage; a function is called with
                 each update.
@@ -117,7 +129,8 @@ class HashMethod(Settings, ABC):
         """
         require_pairs(pairs)
         context = _adapt(context, device, progress)
-        pairs.require_training(self._min_pairs, self.about.needs_labels)
+        has_labels = self.about.uses_labels and bool(pairs.labels.any())
+        pairs.require_training(self._min_pairs, self.about.needs_labels or has_labels)
         inputs = Inputs.fit(
             pairs,
             self.image_network,
@@ -202,6 +215,11 @@ class HashMethod(Settings, ABC):
         if self.text_features != AUTO:
             return {}
         return {"text_features": STATIC if self.inputs.static_width else WORDS}
+
+    @property
+    def ordering(self) -> "Ordering | None":
+        """What orders candidates beyond the distance of codes; None for nothing."""
+        return None
 
     @property
     def functions(self) -> Mapping[str, object]:

@@ -4,7 +4,7 @@ import logging
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal, TypeVar
 
@@ -179,8 +179,7 @@ class DeepMethod(HashMethod):
             pixels = inputs.images(pairs.images, context, keep=True)
             images = inputs.features(pairs.images, context) if is_warm else pixels
         words, static = split_static(inputs.texts(pairs.texts), inputs.static_width)
-        labels = pairs.labels if self.about.needs_labels else pairs.labels[:, :0]
-        self._dropout = self._choose_dropout(images, words, static, labels)
+        self._dropout = self._choose_dropout(images, words, static, pairs.labels)
         self._networks = self._build(inputs, self._generator())
         for network in self._networks.values():
             if self.standardize and images.dtype != np.uint8:
@@ -201,6 +200,7 @@ class DeepMethod(HashMethod):
         training: TrainingPairs,
         epochs: tuple[int | None, int],
         context: Context,
+        weight_decay: float | None = None,
     ) -> AnyStage:
         """Train a stage, and go on with the image network where it is tuned.
 
@@ -209,12 +209,15 @@ class DeepMethod(HashMethod):
             training: The training pairs.
             epochs: As set, and the usual number.
             context: Device, progress and checkpoints.
+            weight_decay: Of its networks; None for the method's own.
 
         Returns:
             The stage as it ended.
         """
+        decay = self.weight_decay if weight_decay is None else weight_decay
         stage = build(training)
-        train(stage, self._schedule(*epochs, training.items), self.seed, context)
+        schedule = self._schedule(*epochs, training.items)
+        train(stage, replace(schedule, weight_decay=decay), self.seed, context)
         if training.tuning is None:
             return stage
         stage = build(training.tuning)
@@ -222,7 +225,7 @@ class DeepMethod(HashMethod):
         tuning = self._plan(
             self.tuning_epochs, self.tuning_rate, self.tuning_rate, "cosine"
         )
-        train(stage, tuning, self.seed, context)
+        train(stage, replace(tuning, weight_decay=decay), self.seed, context)
         return stage
 
     def _choose_dropout(
@@ -232,7 +235,12 @@ class DeepMethod(HashMethod):
         static: NDArray[np.float32] | None,
         labels: NDArray[np.uint8],
     ) -> dict[str, float]:
-        """Return the dropout of each side: as set, or by the data."""
+        """Return the dropout of each side: as set, or by pairs with labels."""
+        if not self.about.uses_labels:
+            labels = labels[:, :0]
+        if labels.any() and not (is_labelled := labels.any(axis=1)).all():
+            images, words, labels = (x[is_labelled] for x in (images, words, labels))
+            static = None if static is None else static[is_labelled]
         choices = {
             "image_dropout": lambda: choose_image_dropout(images, labels),
             "word_dropout": lambda: choose_word_dropout(words, labels),
@@ -251,13 +259,14 @@ class DeepMethod(HashMethod):
         outputs: int,
         generator: torch.Generator,
         hidden: int | None = None,
+        dropout: float | None = None,
     ) -> nn.Module:
         """Make an image network, with the method's hidden layer unless another."""
         head = ImageHead(
             inputs.image_width,
             outputs,
             hidden=self.image_hidden if hidden is None else hidden,
-            dropout=self._dropout["image_dropout"],
+            dropout=self._dropout["image_dropout"] if dropout is None else dropout,
             initialization=self.initialization,
             generator=generator,
         )
@@ -271,14 +280,18 @@ class DeepMethod(HashMethod):
         return FineTunedNetwork(network, head, self.precision, self.augment)
 
     def _text_network(
-        self, inputs: Inputs, outputs: int, generator: torch.Generator
+        self,
+        inputs: Inputs,
+        outputs: int,
+        generator: torch.Generator,
+        dropout: float | None = None,
     ) -> nn.Module:
         return TextNetwork(
             inputs.text_width - inputs.static_width,
             outputs,
             static=inputs.static_width,
             hidden=self.text_hidden,
-            word_dropout=self._dropout["word_dropout"],
+            word_dropout=self._dropout["word_dropout"] if dropout is None else dropout,
             static_dropout=self._dropout.get("static_dropout", 0.0),
             initialization=self.initialization,
             generator=generator,

@@ -186,21 +186,30 @@ class FDCH(DeepMethod):
         settings = {k: v for k, v in identifying(self).items() if k not in later}
         return fingerprint([settings, pairs.fingerprint])
 
-    def _stage_two(self, training: TrainingPairs, B: Tensor, context: Context) -> None:
-        weights = ModalityWeights(
+    def _stage_two(
+        self,
+        training: TrainingPairs,
+        B: Tensor,
+        context: Context,
+        H: Tensor | None = None,
+    ) -> None:
+        weights = self._modality_weights()
+        add = WeightedSum(self.reduction, training.items)
+        image, text = self._networks["image"], self._networks["text"]
+        self._run(
+            lambda part: ModalityStage(part, image, text, B, weights, add, H),
+            training,
+            (self.stage_two_epochs, 60),
+            context,
+        )
+
+    def _modality_weights(self) -> ModalityWeights:
+        return ModalityWeights(
             self.pairwise_weight,
             self.imitation_weight,
             self.label_weight,
             self.modality_balance_weight,
             self._rarity(),
-        )
-        add = WeightedSum(self.reduction, training.items)
-        image, text = self._networks["image"], self._networks["text"]
-        self._run(
-            lambda part: ModalityStage(part, image, text, B, weights, add),
-            training,
-            (self.stage_two_epochs, 60),
-            context,
         )
 
     def _rarity(self) -> Rarity:

@@ -49,6 +49,22 @@ def half_products(F: Tensor, G: Tensor) -> Tensor:
     return (F / 2) @ G.T
 
 
+def suppose_similarity(H: Tensor, others: Tensor, shift: float = 0.0) -> Tensor:
+    """Give how probably items are similar by their outputs (Eq. 1).
+
+    Stands for S where labels are not known.
+
+    Args:
+        H: Outputs of some items, (b, bits).
+        others: Outputs of the items to compare with, (n, bits).
+        shift: As in `pairwise_loss`.
+
+    Returns:
+        Numbers between 0 and 1, (b, n).
+    """
+    return torch.sigmoid(half_products(H, others) + shift)
+
+
 def pairwise_loss(theta: Tensor, S: Tensor, shift: float = 0.0) -> Tensor:
     """Sum the negative log-likelihood of S given inner products (Eq. 2 and 6).
 

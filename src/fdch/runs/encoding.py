@@ -1,7 +1,7 @@
 """Pairs to codes: of each modality present, and unified ones; what those mean."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,13 @@ from fdch.evaluation.calibration_fitting import (
     EncodedSides,
     fit_calibration,
 )
+from fdch.evaluation.ordering import QueryOrder, join_orders
 from fdch.index.store import choose_kinds
 from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
 from fdch.progress import Progress, Update, silent
 from fdch.runs.engines import Engine, cut_into_parts
 from fdch.training.context import PLAIN, Context
+from fdch.training.ordering import Ordering
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +40,20 @@ class EncodedPairs:
     unified: Codes | None  # of all rows: the pair's own, else of its one side
     has_image: NDArray[np.bool_]  # which rows have a picture, (rows,)
     has_text: NDArray[np.bool_]  # which rows have a text, (rows,)
+    # what orders them, by side and row as in the codes; empty where distances do
+    orders: Mapping[str, QueryOrder] = field(default_factory=dict)
+    vectors: Mapping[str, NDArray[np.int8]] = field(default_factory=dict)
 
     def with_labels(self, labels: NDArray[np.uint8]) -> CodedPairs:
         """Join the codes with their rows' labels, for scoring."""
+
+        def join(side: str, codes: Codes, own: NDArray[np.uint8]) -> Coded:
+            return Coded(codes, own, self.orders.get(side), self.vectors.get(side))
+
         return CodedPairs(
-            Coded(self.image, labels[self.has_image]),
-            Coded(self.text, labels[self.has_text]),
-            None if self.unified is None else Coded(self.unified, labels),
+            join("image", self.image, labels[self.has_image]),
+            join("text", self.text, labels[self.has_text]),
+            None if self.unified is None else join("unified", self.unified, labels),
             (
                 np.flatnonzero(self.has_text[self.has_image]),
                 np.flatnonzero(self.has_image[self.has_text]),
@@ -93,7 +102,17 @@ def _join(found: Sequence[EncodedPairs]) -> EncodedPairs:
 def encode_pairs(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
 ) -> EncodedPairs:
-    """Encode every row of a set by whatever it has."""
+    """Encode every row of a set by whatever it has, with what orders it."""
+    coded = _encode_rows(method, pairs, context)
+    if method.ordering is None:
+        return coded
+    orders, vectors = _order_rows(method, method.ordering, pairs, context)
+    return replace(coded, orders=orders, vectors=vectors)
+
+
+def _encode_rows(
+    method: HashMethod, pairs: PairedSet, context: Context
+) -> EncodedPairs:
     has_image, has_text = pairs.images.present, pairs.texts.present
     text = method.encode_texts(pairs.texts[has_text], context)
     if not method.about.unified:
@@ -111,6 +130,39 @@ def encode_pairs(
         unified[whole[part]] = binarize(method.pair_outputs(pictures, texts)).packed
     image, pair = (Codes(part, method.bits) for part in (images[has_image], unified))
     return EncodedPairs(image, text, pair, has_image, has_text)
+
+
+def _order_rows(
+    method: HashMethod, ordering: Ordering, pairs: PairedSet, context: Context
+) -> tuple[dict[str, QueryOrder], dict[str, NDArray[np.int8]]]:
+    """Give how the sides order candidates, and vectors of sides and pairs."""
+    orders: dict[str, list[QueryOrder]] = {"image": [], "text": []}
+    vectors: dict[str, list[NDArray[np.int8]]] = {
+        "image": [],
+        "text": [],
+        "unified": [],
+    }
+    for start in range(0, len(pairs), PICTURES_AT_A_TIME):
+        part = pairs[start : start + PICTURES_AT_A_TIME]
+        shown, read = part.images.present, part.texts.present
+        images = method.inputs.images(part.images[shown], context)
+        texts = method.inputs.texts(part.texts[read])
+        orders["image"].append(ordering.weigh_images(images))
+        orders["text"].append(ordering.weigh_texts(texts))
+        of_images, of_texts = (
+            ordering.image_vectors(images),
+            ordering.text_vectors(texts),
+        )
+        both = shown & read
+        whole = np.zeros((len(part), ordering.width), np.int8)
+        whole[read], whole[shown] = of_texts, of_images
+        whole[both] = ordering.pair_vectors(images[both[shown]], texts[both[read]])
+        for side, found in zip(vectors, (of_images, of_texts, whole), strict=True):
+            vectors[side].append(found)
+    return (
+        {side: join_orders(parts) for side, parts in orders.items()},
+        {side: np.concatenate(parts) for side, parts in vectors.items()},
+    )
 
 
 def real_outputs(

@@ -209,9 +209,13 @@ def score_method(
     galleries: Sequence[str] = GALLERIES,
     context: Context = PLAIN,
 ) -> Evaluation:
-    """Encode both sets and score them under a stated protocol."""
-    _require_labels(query, "queries")
-    _require_labels(database, "pairs of the database")
+    """Encode both sets and score them under a stated protocol.
+
+    Pairs without a label are left out of both: no answer to them is known.
+    """
+    query = keep_labelled(query, "queries")
+    database = keep_labelled(database, "pairs of the database")
+    protocol = replace(protocol, queries=len(query), database=len(database))
     query_codes = encode_pairs(method, query, context)
     database_codes = encode_pairs(method, database, context)
     scores = score_galleries(
@@ -225,13 +229,23 @@ def score_method(
     return Evaluation(scores, query, database, query_codes, database_codes)
 
 
-def _require_labels(pairs: PairedSet, what: str) -> None:
-    if not pairs.labels.any():
+def keep_labelled(pairs: PairedSet, what: str) -> PairedSet:
+    """Leave out pairs without a label, with a note of how many."""
+    is_labelled = pairs.labels.any(axis=1)
+    if not is_labelled.any():
         raise LabelError(
             f"none of the {len(pairs):,} {what} of '{pairs.name}' has a label, so "
             "nothing can be scored: an answer is right when it shares a label with "
             "the query. Give data with labels."
         )
+    if is_labelled.all():
+        return pairs
+    left_out = int((~is_labelled).sum())
+    note = (
+        f"{left_out:,} of the {len(pairs):,} {what} have no label; they are left out "
+        "of the scores."
+    )
+    return replace(pairs[is_labelled], notes=(*pairs.notes, note))
 
 
 def training_facts(run: Run) -> dict[str, Any]:

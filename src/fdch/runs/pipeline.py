@@ -23,9 +23,10 @@ from fdch.methods._settings import configure, identifying
 from fdch.methods.fdch import FDCH
 from fdch.progress import collect_warnings
 from fdch.runs.encoding import calibrate, encode_pairs
-from fdch.runs.method_scores import training_facts, validate
+from fdch.runs.method_scores import keep_labelled, training_facts, validate
 from fdch.runs.preparation import (
     TrainingData,
+    choose_training_pairs,
     require_free_folder,
     require_ready,
     restore_pictures,
@@ -103,7 +104,7 @@ def train_run(
     )
     context = replace(context, checkpoints=checkpoints)
     began = time.monotonic()
-    method.fit(parts.train, parts.validation, context=context)
+    method.fit(choose_training_pairs(method, parts), parts.validation, context=context)
     seconds = round(time.monotonic() - began, 1)
     with take_turns():
         if not is_first():
@@ -129,13 +130,14 @@ def fit_and_score(
         began = time.monotonic()
         is_shared = _fit(method, parts, context, source_run)
         fitted = time.monotonic()
+        searched = keep_labelled(parts.database, "pairs of the database")
         query = encode_pairs(method, parts.query, context)
-        database = encode_pairs(method, parts.database, context)
+        database = encode_pairs(method, searched, context)
         encoded = time.monotonic()
     figures = {
         "training_seconds": round(fitted - began, 3),
         "encoding_seconds": round(encoded - fitted, 3),
-        "encoded_pairs": len(parts.query) + len(parts.database),
+        "encoded_pairs": len(parts.query) + len(searched),
         "peak_memory_bytes": peak_memory(),
         "resumed": resumed,
         "stage_one_from": source_run.parent.name if source_run and is_shared else None,
@@ -144,8 +146,8 @@ def fit_and_score(
     scores = score_galleries(
         method.name,
         query.with_labels(parts.query.labels),
-        database.with_labels(parts.database.labels),
-        protocol,
+        database.with_labels(searched.labels),
+        replace(protocol, database=len(searched)),
     )
     return scores, figures
 
@@ -165,7 +167,7 @@ def save_training(
         gallery: {direction: part["map"] for direction, part in directions.items()}
         for gallery, directions in scores.items()
     }
-    facts = data.describe(split, parts) | {
+    facts = data.describe(split, parts, method.trained_on) | {
         "seconds": seconds,
         "chosen": dict(method.chosen),
         "validation_map": maps,
@@ -173,7 +175,7 @@ def save_training(
     }
     calibration = calibrate(method, parts.validation, parts.train, context)
     whole = restore_pictures(method, data.pairs, context)
-    seen = data.seen_images(split)
+    seen = data.seen_images(split, method)
     run = save_run(folder, method.name, whole, split, facts, calibration, seen)
     if context.checkpoints is not None:
         context.checkpoints.clear()
@@ -195,15 +197,16 @@ def _fit(
     method: HashMethod, parts: Parts, context: Context, source_run: Path | None
 ) -> bool:
     """Fit a method; return whether it reused the first stage of the source run."""
+    pairs = choose_training_pairs(method, parts)
     if source_run is not None:
         share_stage_one(method, source_run, context)
     try:
-        method.fit(parts.train, parts.validation, context=context)
+        method.fit(pairs, parts.validation, context=context)
     except SettingError:
         if source_run is None:
             raise
         # other settings of stage 1: it learns its own
-        method.fit(parts.train, parts.validation, context=context)
+        method.fit(pairs, parts.validation, context=context)
         return False
     return source_run is not None
 

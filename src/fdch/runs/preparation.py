@@ -83,8 +83,8 @@ class TrainingData:
             groups=split.groups or "",
         )
 
-    def describe(self, split: Split, parts: Parts) -> dict[str, Any]:
-        """Return what a run says of the data that it was trained on."""
+    def describe(self, split: Split, parts: Parts, learned: int) -> dict[str, Any]:
+        """Return what a run says of the data, of which it learned so many pairs."""
         return {
             "data": {
                 "source": self.source,
@@ -98,16 +98,22 @@ class TrainingData:
             "labels": list(self.pairs.label_names),
             "split": split.fingerprint,
             "train": len(parts.train),
+            "unlabelled": learned - len(parts.train),
             "validation": len(parts.validation),
             "device": str(self.context.torch_device()),
         }
 
-    def seen_images(self, split: Split) -> list[bytes]:
+    def seen_images(self, split: Split, method: HashMethod) -> list[bytes]:
         """Return the hashes of all images that a method learns from, sorted."""
         parts = split.parts(self.pairs)
-        learned = (parts.train.images, parts.validation.images)
+        learned = (choose_training_pairs(method, parts).images, parts.validation.images)
         digests = {digest for part in learned for digest in image_digests(part)}
         return sorted(digests - {b""})
+
+
+def choose_training_pairs(method: HashMethod, parts: Parts) -> PairedSet:
+    """Return the pairs of a split that a method learns from."""
+    return parts.learning if method.about.uses_unlabelled else parts.train
 
 
 def read_pairs(

@@ -58,7 +58,7 @@ class TrainingPairs:
         tuning: "TrainingPairs | None" = None,
         pairwise: Pairwise = "auto",
     ) -> None:
-        self.device, self.tuning = device, tuning
+        self.device, self.tuning, self._pairwise = device, tuning, pairwise
         self.items = len(labels)
         is_large = self.items > EXACT_UP_TO
         self.is_sampled = pairwise == "sampled" or (pairwise == "auto" and is_large)
@@ -73,6 +73,19 @@ class TrainingPairs:
         is_near = device.type == "cpu"
         self._texts = texts if is_near else ResidentWords(texts, device)
         self._static = None if static is None else torch.from_numpy(static).to(device)
+
+    def select(self, rows: NDArray[np.intp]) -> "TrainingPairs":
+        """Give some of the pairs, in the order of the rows."""
+        texts = self._texts
+        return TrainingPairs(
+            self._images[rows],
+            texts.matrix[rows] if isinstance(texts, ResidentWords) else texts[rows],
+            self.labels[torch.from_numpy(rows).to(self.device)].cpu().numpy(),
+            self.device,
+            None if self._static is None else self._static.cpu().numpy()[rows],
+            None if self.tuning is None else self.tuning.select(rows),
+            self._pairwise,
+        )
 
     @property
     def stays_on_device(self) -> bool:
@@ -154,7 +167,7 @@ class ResidentWords:
     """
 
     def __init__(self, texts: csr_array, device: torch.device) -> None:
-        self._columns = texts.shape[1]
+        self.matrix, self._columns = texts, texts.shape[1]
         lengths = np.diff(texts.indptr)
         is_taken = np.arange(lengths.max(initial=0)) < lengths[:, None]
         indices = np.full(is_taken.shape, self._columns)  # a column that is cut off

@@ -44,6 +44,7 @@ class JointStage:
         text_network: Gives outputs of texts, whose tanh is G.
         loss: Gives the loss of `JointOutputs` and its terms by name. Its parameters
             learn with the networks; its buffers belong to the checkpoints.
+        is_bounded: Whether F and G are the tanh; else they are the outputs themselves.
     """
 
     name = "training"
@@ -54,8 +55,10 @@ class JointStage:
         image_network: nn.Module,
         text_network: nn.Module,
         loss: nn.Module,
+        is_bounded: bool = True,
     ) -> None:
         self.pairs, self.loss = pairs, loss
+        self._bound = torch.tanh if is_bounded else nn.Identity()
         self.image_network, self.text_network = image_network, text_network
         self.items, self.stays_on_device = pairs.items, pairs.stays_on_device
         self.F = pairs.outputs(self._image_outputs, [image_network])
@@ -90,7 +93,7 @@ class JointStage:
         return weights | {"F": self.F, "G": self.G}
 
     def _image_outputs(self, rows: Tensor) -> Tensor:
-        return torch.tanh(self.image_network(self.pairs.images(rows)))
+        return self._bound(self.image_network(self.pairs.images(rows)))
 
     def _text_outputs(self, rows: Tensor) -> Tensor:
-        return torch.tanh(self.text_network(self.pairs.texts(rows)))
+        return self._bound(self.text_network(self.pairs.texts(rows)))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from fdch.objectives.balance import balance_loss
@@ -11,12 +12,14 @@ from fdch.objectives.classification import (
     factor_labels,
     fit_label_map,
 )
+from fdch.objectives.contrastive import contrastive_loss
 from fdch.objectives.neighbours import neighbour_loss, neighbour_share
 from fdch.objectives.pairwise import (
     half_products,
     log_odds,
     pairwise_loss,
     shares_label,
+    suppose_similarity,
 )
 from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
@@ -61,13 +64,19 @@ class FusionWeights:
 
 @dataclass(frozen=True)
 class ModalityWeights:
-    """Weights of stage 2: the pairwise term's own, then γ, β and α of Eq. 10."""
+    """Weights of stage 2: the pairwise term's own, then γ, β and α of Eq. 10.
+
+    The paper has no contrastive term: each half of a pair finds the other among all
+    of the batch.
+    """
 
     pairwise: float
     imitation: float
     classification: float
     balance: float
     rarity: Rarity = Rarity()
+    contrastive: float = 0.0
+    temperature: float = 0.1
 
 
 class FusionStage:
@@ -160,6 +169,8 @@ class ModalityStage:
         B: Unified codes of the training pairs, (items, bits).
         weights: Of the pairwise term, γ, β and α.
         add: How terms are scaled and added.
+        H: Outputs of stage 1, (items, bits), by which pairs without labels are as
+            similar to others as they suppose; None where all pairs have labels.
     """
 
     name = "stage 2"
@@ -172,13 +183,16 @@ class ModalityStage:
         B: Tensor,
         weights: ModalityWeights,
         add: WeightedSum,
+        H: Tensor | None = None,
     ) -> None:
         self.pairs, self.weights, self.add = pairs, weights, add
         self.image_network, self.text_network = image_network, text_network
         self.items, self.stays_on_device = pairs.items, pairs.stays_on_device
-        rarity = weights.rarity.weigh(pairs.labels, B.shape[1])
+        self._is_labelled = pairs.labels.any(dim=1)
+        known = pairs.labels if H is None else pairs.labels[self._is_labelled]
+        rarity = weights.rarity.weigh(known, B.shape[1])
         self._shift, self._neighbours = rarity
-        self.B = B
+        self.B, self.H = B, H
         self.F = pairs.outputs(
             lambda rows: image_network(pairs.images(rows)), [image_network]
         )
@@ -221,6 +235,17 @@ class ModalityStage:
             "W2": self.W2,
         }
 
+    def _similarity(self, rows: Tensor, others: Tensor | slice) -> Tensor:
+        """Give S by the labels, and by stage 1 where one of two has none."""
+        Y, H = self.pairs.labels, self.H
+        S = shares_label(Y[rows], Y[others])
+        if H is None:
+            return S
+        known = self._is_labelled[rows][:, None] & self._is_labelled[others]
+        return torch.where(
+            known, S, suppose_similarity(H[rows], H[others], self._shift)
+        )
+
     def _label_maps(self) -> tuple[Tensor, Tensor]:
         Y = self.pairs.labels
         W1, W2 = (fit_label_map(Y, part, self._factor) for part in (self.F, self.G))
@@ -249,7 +274,7 @@ class ModalityStage:
         }
         if self.weights.pairwise:
             others, scale = self.pairs.draw_others()
-            S = shares_label(Y[rows], Y[others])
+            S = self._similarity(rows, others)
             theta = half_products(out, other[others])
             over_pairs[side + "pairwise"] = (
                 self.weights.pairwise * scale,
@@ -261,8 +286,15 @@ class ModalityStage:
                     neighbour_loss(theta, S),
                 )
         if self.weights.classification:
+            known = out if self.H is None else out * self._is_labelled[rows][:, None]
             over_items[side + "classification"] = (
                 self.weights.classification,
-                classification_loss(out, Y[rows], W),
+                classification_loss(known, Y[rows], W),
             )
-        return self.add(len(rows), over_pairs, over_items)
+        means = {}
+        if self.weights.contrastive:
+            means[side + "contrastive"] = (
+                self.weights.contrastive,
+                contrastive_loss(out, other[rows], self.weights.temperature),
+            )
+        return self.add(len(rows), over_pairs, over_items, means)

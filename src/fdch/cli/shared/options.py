@@ -242,6 +242,19 @@ _sizes = combine(
         type=int,
         help="How many of these are held out; a tenth if not given.",
     ),
+    click.option(
+        "--labelled-pairs",
+        type=int,
+        help="How many of the other training pairs keep their labels; all if not "
+        "given.",
+    ),
+    click.option(
+        "--unlabelled-pairs",
+        type=int,
+        default=0,
+        help="Further database pairs to learn from without labels, for methods that "
+        "can.",
+    ),
 )
 
 
@@ -253,15 +266,24 @@ def sizes(command: Callable[..., Any]) -> Callable[..., Any]:
         query_pairs: int | None,
         train_pairs: int | None,
         validation_pairs: int | None,
+        labelled_pairs: int | None,
+        unlabelled_pairs: int,
         **options: Any,
     ) -> Any:
         from fdch.data.splits import SplitSizes
 
+        given = (query_pairs, train_pairs, validation_pairs, labelled_pairs)
         found = None
-        if (query_pairs, train_pairs, validation_pairs) != (None, None, None):
+        if any(each is not None for each in given) or unlabelled_pairs:
             if query_pairs is None or train_pairs is None:
                 raise click.UsageError("give --query-pairs and --train-pairs together.")
-            found = SplitSizes(query_pairs, train_pairs, validation_pairs)
+            found = SplitSizes(
+                query_pairs,
+                train_pairs,
+                validation_pairs,
+                labelled_pairs,
+                unlabelled_pairs,
+            )
         return command(sizes=found, **options)
 
     return _sizes(run_with_sizes)

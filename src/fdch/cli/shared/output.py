@@ -110,6 +110,7 @@ def note_parts(pairs: "PairedSet", split: "Split") -> None:
     note_data(pairs)
     sizes = (
         f"{len(split.train):,} for training",
+        *([f"{len(split.unlabelled):,} without labels"] if split.unlabelled else []),
         f"{len(split.validation):,} for validation",
         count(len(split.query), "query", "queries"),
         f"{len(pairs) - len(split.query):,} in the database",

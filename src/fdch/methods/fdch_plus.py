@@ -1,0 +1,340 @@
+"""FDCH+: codes of FDCH, and a few numbers an item that order what they have found.
+
+Codes learn which pairs share a label, so that all beaches have one code. Stage 3
+trains two more networks a side. One gives the probability of each label, which tells
+how surely two items share one. The other learns from the pairs alone, labels or not,
+to find the other half of each pair among others (InfoNCE), and so to tell two beaches
+apart. What they give is kept beside the code in a few bytes.
+
+Pairs without labels teach too. The fusion network of stage 1 gives them codes to
+imitate in stage 2 and says how similar they are to others; both sides together
+estimate their labels in stage 3. Without any label, codes learn from the pairs alone.
+Not in the paper.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor, nn
+
+from fdch.data.pairs import PairedSet
+from fdch.errors import SettingError
+from fdch.methods._base import About, Array
+from fdch.methods._ranges import require_positive
+from fdch.methods._space import Range, SearchSpace
+from fdch.methods.fdch import FDCH
+from fdch.objectives.contrastive import contrastive_loss
+from fdch.objectives.label_likelihood import label_likelihood
+from fdch.objectives.quantization import binary
+from fdch.objectives.reduction import add_weighted
+from fdch.training.batches import TrainingPairs
+from fdch.training.context import Context
+from fdch.training.inputs import Inputs
+from fdch.training.joint import JointOutputs, JointStage
+from fdch.training.ordering import Numbers, to_units
+from fdch.training.pair_ordering import (
+    MAX_COMPARED,
+    PairOrdering,
+    choose_pair_weight,
+)
+from fdch.training.two_stage import ModalityWeights
+
+USUAL_PAIR_WEIGHT = 0.5
+
+
+@dataclass
+class FDCHPlus(FDCH):
+    """FDCH with numbers that order candidates, taught by pairs without labels too.
+
+    >>> FDCHPlus(bits=64, label_numbers=8, pair_numbers=32).bytes_per_item
+    16
+
+    Args:
+        contrastive_weight: Weight of finding the other half of a pair in stage 2.
+        contrastive_temperature: What cosines are divided by there.
+        label_numbers: Numbers an item that tell its labels, 4 bits each; 0 for none.
+        label_epochs: Epochs of their networks; "auto" for 40, or more on small data.
+        pair_numbers: Numbers an item that tell it from others; 0 for none.
+        pair_bits: Bits of each of these: 1, 2 or 4.
+        pair_width: Outputs of their networks, of which the numbers are made.
+        pair_epochs: Epochs of their networks; "auto" for 60, or more on small data.
+        pair_weight: What nearly the same items gain in the order; "auto" chooses the
+            largest of a few that costs no precision on validation pairs, and 0.5
+            where these are fewer than 100.
+        pair_decay: Decay of the weights of these networks.
+        pair_image_dropout: Share of image features dropped in them.
+        pair_word_dropout: Share of words dropped in them.
+        temperature: What cosines of pairs are divided by.
+        pull_weight: Weight of pulling outputs to -1 or +1 in codes that learn from
+            pairs alone.
+    """
+
+    contrastive_weight: float = 0.1
+    contrastive_temperature: float = 0.1
+    label_numbers: int = 8
+    label_epochs: int | None = None
+    pair_numbers: int = 32
+    pair_bits: int = 1
+    pair_width: int = 128
+    pair_epochs: int | None = None
+    pair_weight: float | None = None
+    pair_decay: float = 0.1
+    pair_image_dropout: float = 0.5
+    pair_word_dropout: float = 0.3
+    temperature: float = 0.07
+    pull_weight: float = 0.5
+
+    about: ClassVar[About] = replace(
+        FDCH.about,
+        paper=FDCH.about.paper + " (extended: orders candidates, uses pairs without "
+        "labels)",
+        supervision="labels where there are any",
+        uses_unlabelled=True,
+    )
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    search_space: ClassVar[SearchSpace] = {
+        **FDCH.search_space,
+        "temperature": Range(0.03, 0.2, log=True),
+    }
+
+    def check(self) -> None:
+        """Refuse settings outside their range."""
+        super().check()
+        require_positive(self, "temperature", "contrastive_temperature")
+        if self.pair_bits not in (1, 2, 4):
+            raise SettingError(f"pair_bits is 1, 2 or 4; got {self.pair_bits}.")
+        for name in ("label_numbers", "pair_numbers"):
+            if getattr(self, name) < 0:
+                raise SettingError(
+                    f"{name} must be 0 or more; got {getattr(self, name)}."
+                )
+
+    @property
+    def bytes_per_item(self) -> int:
+        """What an index keeps of an item: its code and its numbers."""
+        return (self.bits + 7) // 8 + sum(part.bytes for part in self._parts)
+
+    @property
+    def ordering(self) -> PairOrdering:
+        """What orders candidates."""
+        self.inputs  # noqa: B018  refuses one that is not fitted
+        return self._ordering
+
+    @property
+    def chosen(self) -> Mapping[str, str | float]:
+        """What the last `fit` chose for settings that were left to the data."""
+        found = super().chosen
+        if self.pair_weight is not None or not self.pair_numbers:
+            return found
+        return {**found, "pair_weight": self.ordering.pair_weight}
+
+    @property
+    def functions(self) -> Mapping[str, nn.Module]:
+        """The networks that give codes."""
+        roles = ("image", "text", "pair") if self._classes else ("image", "text")
+        return {role: self._networks[role] for role in roles}
+
+    def pair_outputs(self, images: Array, texts: csr_array) -> NDArray[np.float32]:
+        """Give H; without labels the sum of both sides, each of length 1."""
+        if self._classes:
+            return super().pair_outputs(images, texts)
+        return to_units(self.image_outputs(images)) + to_units(self.text_outputs(texts))
+
+    @property
+    def _parts(self) -> tuple[Numbers, Numbers]:
+        return Numbers(self.label_numbers, 4), Numbers(
+            self.pair_numbers, self.pair_bits
+        )
+
+    def _build(
+        self, inputs: Inputs, generator: torch.Generator
+    ) -> dict[str, nn.Module]:
+        networks = super()._build(inputs, generator)
+        if self.label_numbers and self._classes:
+            networks["label_image"] = self._image_network(
+                inputs, self._classes, generator
+            )
+            networks["label_text"] = self._text_network(
+                inputs, self._classes, generator
+            )
+        if self.pair_numbers:
+            width = max(self.pair_width, self.pair_numbers)
+            # a hidden layer over images would learn the pairs by heart
+            networks["pair_image"] = self._image_network(
+                inputs, width, generator, 0, self.pair_image_dropout
+            )
+            networks["pair_text"] = self._text_network(
+                inputs, width, generator, self.pair_word_dropout
+            )
+        return networks
+
+    def _learn(
+        self,
+        inputs: Inputs,
+        pairs: PairedSet,
+        validation: PairedSet | None,
+        context: Context,
+    ) -> None:
+        self._classes = pairs.labels.shape[1] if pairs.labels.any() else 0
+        super()._learn(inputs, pairs, validation, context)
+        some = _choose_some(pairs)
+        sides = inputs.images(some.images, context), inputs.texts(some.texts)
+        ordering = PairOrdering.fit(
+            self._networks, self._parts, *sides, pairs.labels, self.seed
+        )
+        weight = self.pair_weight
+        if weight is None and validation is not None and len(validation):
+            some = _choose_some(validation)
+            sides = inputs.images(some.images, context), inputs.texts(some.texts)
+            weight = choose_pair_weight(ordering, *sides, some.labels)
+        ordering.pair_weight = USUAL_PAIR_WEIGHT if weight is None else weight
+        self._ordering = ordering
+
+    def _train(
+        self, training: TrainingPairs, pairs: PairedSet, context: Context
+    ) -> None:
+        is_labelled = np.asarray(pairs.labels.any(axis=1))
+        self._stage_one_task = self._describe_stage_one(pairs)
+        if not self._classes:
+            self._contrast("", self.pull_weight, training, context)
+        elif is_labelled.all():
+            self._stage_two(training, self._stage_one(training, context), context)
+        else:
+            known = training.select(np.flatnonzero(is_labelled))
+            self._stage_one(known, context)
+            H = self._all_outputs(training.tuning or training)
+            self._stage_two(training, binary(H), context, H)
+        # codes no longer change, so there is nothing to judge
+        quiet = replace(context, judge=None)
+        if "label_image" in self._networks:
+            self._learn_labels(training, is_labelled, quiet)
+        if self.pair_numbers:
+            self._contrast("pair_", 0.0, training, quiet)
+
+    def _modality_weights(self) -> ModalityWeights:
+        return replace(
+            super()._modality_weights(),
+            contrastive=self.contrastive_weight,
+            temperature=self.contrastive_temperature,
+        )
+
+    def _all_outputs(self, training: TrainingPairs) -> Tensor:
+        """Give H of all pairs, most of which stage 1 has not seen."""
+        network = self._networks["pair"]
+        return training.outputs(
+            lambda rows: network(training.images(rows), training.texts(rows)), [network]
+        )
+
+    def _learn_labels(
+        self, training: TrainingPairs, is_labelled: NDArray[np.bool_], context: Context
+    ) -> None:
+        """Train the networks of label probabilities.
+
+        Pairs without labels are left out at first. Then both sides estimate their
+        labels together, and each side learns from that.
+        """
+        image, text = self._networks["label_image"], self._networks["label_text"]
+
+        def run(part: TrainingPairs, Y: Tensor, name: str) -> JointStage:
+            def build(inputs: TrainingPairs) -> JointStage:
+                stage = JointStage(inputs, image, text, LabelLoss(Y), is_bounded=False)
+                stage.name = name
+                return stage
+
+            return self._run(build, part, (self.label_epochs, 40), context)
+
+        known, Y = training, training.labels
+        if not is_labelled.all():
+            known = training.select(np.flatnonzero(is_labelled))
+        run(known, known.labels, "stage 3, labels")
+        if is_labelled.all():
+            return
+        whole = JointStage(training, image, text, LabelLoss(Y), is_bounded=False)
+        prior = known.labels.mean(dim=0).clamp(1e-4, 1 - 1e-4).logit()
+        supposed = torch.sigmoid(whole.F + whole.G - prior)
+        has_label = Y.any(dim=1, keepdim=True)
+        run(training, torch.where(has_label, Y, supposed), "stage 3, all labels")
+
+    def _contrast(
+        self, role: str, pull: float, training: TrainingPairs, context: Context
+    ) -> None:
+        """Train an image and a text network on the pairs alone."""
+        loss = PairLoss(self.temperature, pull)
+        image, text = self._networks[role + "image"], self._networks[role + "text"]
+
+        def build(part: TrainingPairs) -> JointStage:
+            stage = JointStage(part, image, text, loss, is_bounded=False)
+            stage.name = "stage 3, pairs" if role else "stage 1"
+            return stage
+
+        epochs = (self.pair_epochs, 60)
+        self._run(build, training, epochs, context, self.pair_decay)
+
+    def _state(self) -> dict[str, Array]:
+        return {
+            "classes": np.array([self._classes]),
+            **self._ordering.to_arrays(),
+            **super()._state(),
+        }
+
+    def _load_state(
+        self, inputs: Inputs, state: Mapping[str, Array], context: Context
+    ) -> None:
+        self._classes = int(state["classes"][0])
+        super()._load_state(inputs, state, context)
+        self._ordering = PairOrdering.from_arrays(self._networks, state)
+
+
+class PairLoss(nn.Module):
+    """Each half of a pair finds the other among all of the batch.
+
+    Args:
+        temperature: What cosines are divided by.
+        pull: Weight of the distance of outputs to -1 or +1, for codes.
+    """
+
+    def __init__(self, temperature: float, pull: float = 0.0) -> None:
+        super().__init__()
+        self.temperature, self.pull = temperature, pull
+
+    def forward(self, outputs: JointOutputs) -> tuple[Tensor, dict[str, Tensor]]:
+        """Give the loss of a batch, a sum of means, and its terms."""
+        F, G = outputs.F, outputs.G
+        terms = {"contrastive": (1.0, contrastive_loss(F, G, self.temperature))}
+        if self.pull:
+            apart = (F.abs() - 1).square().mean() + (G.abs() - 1).square().mean()
+            terms["pull"] = (self.pull, apart)
+        return add_weighted(terms)
+
+
+class LabelLoss(nn.Module):
+    """Each side tells the labels of its pair.
+
+    Args:
+        Y: Labels of all training pairs, or how probable they are, (n, classes).
+    """
+
+    def __init__(self, Y: Tensor) -> None:
+        super().__init__()
+        self._Y = Y
+
+    def forward(self, outputs: JointOutputs) -> tuple[Tensor, dict[str, Tensor]]:
+        """Give the loss of a batch, a sum of means, and its terms."""
+        Y = self._Y[outputs.rows]
+        return add_weighted(
+            {
+                "image labels": (1.0, label_likelihood(outputs.F, Y)),
+                "text labels": (1.0, label_likelihood(outputs.G, Y)),
+            }
+        )
+
+
+def _choose_some(pairs: PairedSet) -> PairedSet:
+    """Give pairs evenly spaced among all, as many as are compared at most."""
+    count = min(len(pairs), MAX_COMPARED)
+    return pairs[np.linspace(0, len(pairs) - 1, count).astype(np.intp)]

@@ -1,0 +1,130 @@
+"""Candidates by code, then ordered: against loops."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fdch.codes import binarize, hamming_distances
+from fdch.errors import DataError
+from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries
+from fdch.evaluation.metrics import average_precision, ndcg_at, precision_at
+from fdch.evaluation.ordering import QueryOrder, ordered_blocks, place_items
+from fdch.evaluation.partner import ordered_places
+from fdch.evaluation.scoring import Measures
+
+BITS, WIDTH, QUERIES, ITEMS = 6, 3, 5, 40
+
+
+@pytest.fixture(scope="module")
+def sides():
+    rng = np.random.default_rng(0)
+    queries = binarize(rng.standard_normal((QUERIES, BITS)))
+    items = binarize(rng.standard_normal((ITEMS, BITS)))
+    weights = rng.standard_normal((QUERIES, BITS + WIDTH)).astype(np.float32)
+    order = QueryOrder(weights, thresholded=2, threshold=20.0)
+    vectors = rng.integers(-127, 128, (ITEMS, WIDTH)).astype(np.int8)
+    return order, queries, items, vectors
+
+
+def rank_by_loops(order, queries, items, vectors, candidates):
+    """List every query's items: candidates in their order, the others by distance."""
+    rankings, weights = [], order.weights
+    signs = items.signs()
+    for query, distances in enumerate(hamming_distances(queries, items)):
+        nearest = sorted(range(ITEMS), key=lambda row: (distances[row], row))
+        scores = {}
+        for row in nearest[:candidates]:
+            total = 0.0
+            for bit in range(BITS):
+                total += float(weights[query, bit]) * int(signs[row, bit])
+            products = [
+                float(weights[query, BITS + column]) * int(vectors[row, column])
+                for column in range(WIDTH)
+            ]
+            scores[row] = total + products[0] + max(0.0, sum(products[1:]) - 20)
+        first = sorted(scores, key=lambda row: -scores[row])
+        rankings.append(first + nearest[candidates:])
+    return rankings
+
+
+@pytest.mark.parametrize("candidates", [1, 7, ITEMS, 10 * ITEMS])
+def test_candidates_are_ordered_and_the_others_follow_by_distance(sides, candidates):
+    order, queries, items, vectors = sides
+    places = place_items(order, queries, items, vectors, candidates)
+    rankings = rank_by_loops(order, queries, items, vectors, candidates)
+    distances = hamming_distances(queries, items)
+    count = min(candidates, ITEMS)
+    for query, ranking in enumerate(rankings):
+        assert places[query, ranking[:count]].tolist() == list(range(count))
+        rest = ranking[count:]
+        assert (places[query, rest] == count + distances[query, rest]).all()
+
+
+@pytest.mark.parametrize("candidates", [7, ITEMS])
+def test_scores_are_those_of_the_ranking(sides, candidates):
+    rng = np.random.default_rng(1)
+    query_labels = (rng.random((QUERIES, 4)) < 0.5).astype(np.uint8)
+    labels = (rng.random((ITEMS, 4)) < 0.4).astype(np.uint8)
+    order, queries, items, vectors = sides
+    [counts] = ordered_blocks(
+        order, queries, items, vectors, query_labels, labels, candidates
+    )
+    rankings = rank_by_loops(order, queries, items, vectors, candidates)
+    for query, ranking in enumerate(rankings):
+        shared = [int(query_labels[query] @ labels[row]) for row in ranking]
+        hits, total = 0, 0.0
+        for rank, common in enumerate(shared, start=1):
+            if common:
+                hits += 1
+                total += hits / rank
+        # ties of the others are in database order in both
+        assert counts.stable is not None
+        assert counts.stable[query] == pytest.approx(total / hits)
+        gains = [2**common - 1 for common in shared]
+        reached = sum(g / math.log2(i + 2) for i, g in enumerate(gains[:5]))
+        best = sorted(gains, reverse=True)[:5]
+        ideal = sum(gain / math.log2(i + 2) for i, gain in enumerate(best))
+        assert ndcg_at(counts, 5)[query] == pytest.approx(reached / ideal)
+        first = sum(common > 0 for common in shared[:5]) / 5
+        assert precision_at(counts, 5)[query] == pytest.approx(first)
+    if candidates == ITEMS:  # no ties are left
+        assert counts.stable is not None
+        assert np.allclose(average_precision(counts), counts.stable)
+
+
+def test_a_partner_is_placed_in_the_order(sides):
+    order, queries, items, vectors = sides
+    partners = items[:QUERIES]
+    found = ordered_places(order, queries, partners, vectors[:QUERIES], QUERIES)
+    scores = order.score(partners, vectors[:QUERIES])
+    for query in range(QUERIES):
+        ahead = sum(scores[query, row] > scores[query, query] for row in range(QUERIES))
+        assert found.ranks()[query] == ahead + 1
+
+
+def test_galleries_are_scored_in_the_order_that_weights_give():
+    # codes say nothing; the vectors alone tell the two classes apart
+    codes = binarize(np.ones((20, 8)))
+    labels = np.eye(2, dtype=np.uint8)[np.arange(20) % 2]
+    vectors = (labels[:, :1].astype(np.int8) * 2 - 1) * np.int8(100)
+    weights = np.concatenate([np.zeros((20, 8)), vectors], axis=1).astype(np.float32)
+    coded = Coded(codes, labels, QueryOrder(weights), vectors)
+    pairs = CodedPairs(coded, coded, both=(np.arange(20), np.arange(20)))
+    protocol = Protocol("data", "split", queries=20, database=20, train=0)
+    found = score_galleries("mine", pairs, pairs, protocol)
+    part = found.scores["modality"]["image_to_text"]
+    assert (part.map, part.precision_at[10]) == (1.0, 1.0)
+    assert found.partner["modality"]["image_to_text"].recall_at[10] == 1.0
+    assert found.protocol.ordered == Measures().candidates
+    assert "ordered" not in found.protocol.differences(protocol)
+    bare = Coded(codes, labels)
+    blind = score_galleries("mine", CodedPairs(bare, bare), pairs, protocol)
+    assert blind.scores["modality"]["image_to_text"].map < 0.7
+    assert blind.protocol.ordered == 0
+
+
+def test_weights_of_another_method_are_refused(sides):
+    order, queries, items, _ = sides
+    with pytest.raises(DataError, match="9 weights cannot order codes of 6 bits"):
+        place_items(order, queries, items, None, 3)
