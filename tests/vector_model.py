@@ -1,39 +1,48 @@
 """A stand-in for a method that gives vectors: the tanh of its first outputs."""
 
-from typing import Any
-
 import numpy as np
 
+from fdch.evaluation.ordering import QueryOrder
+from fdch.training.ordering import Numbers, Ordering, to_numbers
+
 WIDTH = 12
+HALF_STEP = 1 / 15  # numbers from -15 to 15 stand for -1 to 1
 
 
-class GivesVectors:
-    """What `fdch.retrieval.ordering.VectorModel` needs, to be put into a method."""
+class FirstOutputs(Ordering):
+    """Orders by the first outputs of a method, kept in 4 bits each."""
 
-    vector_bytes = WIDTH
-    image_outputs: Any
-    text_outputs: Any
-    pair_outputs: Any
+    parts = (Numbers(WIDTH, 4),)
+
+    def __init__(self, method):
+        self.method = method
 
     def image_vectors(self, images):
-        return np.tanh(self.image_outputs(images)[:, :WIDTH])
+        return self._store(self.method.image_outputs(images))
 
     def text_vectors(self, texts):
-        return np.tanh(self.text_outputs(texts)[:, :WIDTH])
+        return self._store(self.method.text_outputs(texts))
 
     def pair_vectors(self, images, texts):
-        return np.tanh(self.pair_outputs(images, texts)[:, :WIDTH])
+        return self._store(self.method.pair_outputs(images, texts))
 
-    def pack_vectors(self, vectors):
-        return np.rint(127 * vectors).astype(np.int8)
+    def weigh_images(self, images):
+        return self._weigh(np.tanh(self.method.image_outputs(images)[:, :WIDTH]))
 
-    def unpack_vectors(self, codes, packed):
-        assert len(codes) == len(packed)
-        return packed.astype(np.float32) / np.float32(127)
+    def weigh_texts(self, texts):
+        return self._weigh(np.tanh(self.method.text_outputs(texts)[:, :WIDTH]))
+
+    def weigh_items(self, codes, vectors):
+        return self._weigh(vectors)
+
+    def _store(self, outputs):
+        return to_numbers(np.tanh(outputs[:, :WIDTH]), HALF_STEP, 4)
+
+    def _weigh(self, values):
+        bits = np.zeros((len(values), self.method.bits))
+        return QueryOrder(np.concatenate([bits, values], axis=1).astype(np.float32))
 
 
 def give_vectors(monkeypatch, method):
     """Let a class of methods give vectors, also when one is opened from a run."""
-    for name, value in vars(GivesVectors).items():
-        if not name.startswith("__"):
-            monkeypatch.setattr(method, name, value, raising=False)
+    monkeypatch.setattr(method, "ordering", property(FirstOutputs))

@@ -271,3 +271,13 @@ def test_short_and_long_codes_are_trained(factor_pairs, bits):
     method = replace(small(label_numbers=4, pair_numbers=8), bits=bits).fit(pairs)
     assert method.encode_texts(pairs.texts).bits == bits
     assert method.bytes_per_item == bits // 8 + 2 + 1
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4])
+def test_numbers_are_read_as_they_were_packed(bits):
+    layout = Numbers(13, bits)
+    rng = np.random.default_rng(bits)
+    numbers = 2 * rng.integers(0, 2**bits, (50, 13)) - (2**bits - 1)
+    packed = layout.pack(numbers.astype(np.int8))
+    assert packed.shape == (50, layout.bytes)
+    np.testing.assert_array_equal(layout.unpack(packed), numbers)

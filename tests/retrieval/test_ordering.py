@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.vector_model import WIDTH, GivesVectors, give_vectors
+from tests.vector_model import HALF_STEP, WIDTH, FirstOutputs, give_vectors
 
 from fdch.codes import Codes, binarize
 from fdch.errors import ModelMismatch, SettingError
@@ -55,13 +55,18 @@ def searcher(path):
         yield searcher
 
 
+def to_odd(value):
+    """Give the nearest odd multiple of half a step, from -15 to 15."""
+    return min(range(-15, 16, 2), key=lambda odd: abs(value - odd * HALF_STEP))
+
+
 def rank(fitted, pairs, code, query, k, candidates=100, leave_out=()):
     """Rank by plain loops in float64: nearest codes first, of these the best."""
     outputs = fitted.image_outputs(pairs.images.values)
     found = []
     for row, output in enumerate(outputs):
         far = sum((a >= 0) != (b >= 0) for a, b in zip(output, code, strict=True))
-        stored = [round(127 * float(np.tanh(value))) / 127 for value in output[:WIDTH]]
+        stored = [to_odd(float(np.tanh(value))) for value in output[:WIDTH]]
         score = sum(a * b for a, b in zip(stored, query.tolist(), strict=True))
         found.append((far, row, score))
     found = [each for each in sorted(found) if each[1] not in leave_out][:candidates]
@@ -90,7 +95,7 @@ def test_results_come_in_the_order_of_vectors(searcher, fitted, pairs):
 
 def test_an_item_is_compared_by_its_own_vector(searcher, fitted, pairs):
     output = fitted.image_outputs(pairs.images.values[[3]])[0]
-    stored = GivesVectors().pack_vectors(np.tanh(output[:WIDTH])) / 127
+    stored = np.array([to_odd(value) for value in np.tanh(output[:WIDTH])])
     right = rank(fitted, pairs, output, stored, 6, candidates=100, leave_out=[3])
     assert searcher.by_id("pair 3", k=6).ids == right
     plain = searcher.by_id("pair 3", k=6, rerank=False)
@@ -104,7 +109,8 @@ def test_equal_codes_come_in_the_order_of_vectors_however_many(
 ):
     count = 500  # far more than candidates
     rng = np.random.default_rng(0)
-    vectors = rng.integers(-127, 128, (count, WIDTH), dtype=np.int8)
+    ordering = FirstOutputs(fitted)
+    vectors = rng.integers(-128, 128, (count, ordering.bytes), dtype=np.int8)
     codes = Codes(np.zeros((count, 2), np.uint8), BITS)
     ids = [f"same {row}" for row in range(count)]
     with Index.create(tmp_path / "index", fitted) as index:
@@ -113,7 +119,8 @@ def test_equal_codes_come_in_the_order_of_vectors_however_many(
             codes[:2], model=index.fingerprint, vectors=vectors[:2]
         )
         searcher = Searcher(index)
-        scores = vectors.astype(float) @ vectors[7].astype(float)
+        numbers_of = ordering.unpack(vectors).astype(float)
+        scores = numbers_of @ numbers_of[7]
         right = [ids[row] for row in np.argsort(-scores, kind="stable")]
         ours = [id for id in searcher.by_id("same 7", k=5).ids if "same" in id]
         assert ours == [id for id in right if id != "same 7"][: len(ours)]
@@ -145,7 +152,7 @@ def test_radius_conditions_and_probabilities_keep_their_meaning(searcher, pairs)
 
 def test_an_encoder_without_vectors_orders_by_codes(path, pairs, patch):
     with patch.context() as without:
-        without.setattr(SCMSeq, "vector_bytes", 0)
+        without.setattr(SCMSeq, "ordering", None)
         with Searcher(path) as searcher:
             image = pairs.images.values[0]
             plain = searcher.by_image(image, k=9)
@@ -157,7 +164,7 @@ def test_an_encoder_without_vectors_orders_by_codes(path, pairs, patch):
                 searcher.by_id("pair 3", rerank=True)
             with (
                 Index.open(path, writable=True) as index,
-                pytest.raises(ModelMismatch, match="12 bytes of each item; none"),
+                pytest.raises(ModelMismatch, match="6 bytes of each item; none"),
             ):
                 index.add(pairs[:2])
             without.setattr(SCMSeq, "reranks", True, raising=False)
@@ -181,7 +188,8 @@ def test_an_export_has_the_vectors(path, fitted, pairs, tmp_path):
     export_items(path, tmp_path / "items.jsonl")
     lines = map(json.loads, (tmp_path / "items.jsonl").read_text().splitlines())
     found = {line["id"]: bytes.fromhex(line["vector"]) for line in lines}
-    stored = fitted.pack_vectors(fitted.image_vectors(pairs.images.values))
+    ordering = fitted.ordering
+    stored = ordering.pack(ordering.image_vectors(pairs.images.values))
     assert found == {
         str(name): row.tobytes() for name, row in zip(pairs.ids, stored, strict=True)
     }

@@ -187,8 +187,10 @@ def test_vectors_are_encoded_again_for_a_run_and_for_a_repair(
     texts = method.inputs.texts(pairs.texts)
     outputs = [features, texts] if method.about.unified else [features]
     side = "pair" if method.about.unified else "image"
-    right = method.pack_vectors(getattr(method, f"{side}_vectors")(*outputs))
-    assert np.abs(right - np.asarray(before.vectors, np.int16)).max() <= 1
+    ordering = method.ordering
+    right = getattr(ordering, f"{side}_vectors")(*outputs)
+    kept = ordering.unpack(before.vectors)
+    assert np.abs(right - kept).max() <= 2  # of another batch, rounded otherwise
     [file] = (new / "vectors").iterdir()
     content = bytearray(file.read_bytes())
     content[100] ^= 8
@@ -199,5 +201,5 @@ def test_vectors_are_encoded_again_for_a_run_and_for_a_repair(
     with CodeFolder.open(new) as folder:
         after = folder.known(names)
     assert after.codes == before.codes
-    assert np.abs(np.asarray(after.vectors, int) - before.vectors).max() <= 1
+    assert np.abs(ordering.unpack(after.vectors) - kept).max() <= 2
     assert verify_folder(new).is_clean

@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -16,44 +15,49 @@ from scipy.sparse import csr_array
 from fdch.bench.clustered_codes import Source
 from fdch.bench.timing import alternate, ratio, spread
 from fdch.codes import Codes
+from fdch.evaluation.ordering import QueryOrder
 from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.store import Vectors
-from fdch.retrieval.ordering import Order, Real
+from fdch.retrieval.ordering import Order
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
 from fdch.retrieval.ranking import Ranking
+from fdch.training.ordering import Numbers, Ordering, Vectors, to_numbers
 
 QUERIES = 20  # that each repeat times, one by one on all sides
 CODES_AT_A_TIME = 1_000_000
 
 
-@dataclass(frozen=True)
-class DrawnVectors:
-    """Stands for a model: vectors are kept as they are, a byte to each number."""
+class DrawnVectors(Ordering):
+    """Stands for what a model gives: as many bits as an index keeps of an item."""
 
-    vector_bytes: int
+    def __init__(self, vector_bytes: int) -> None:
+        self.parts = (Numbers(8 * vector_bytes, 1),)
 
-    def image_vectors(self, images: NDArray[Any]) -> Real:
-        """Give ready vectors."""
-        return images
+    def image_vectors(self, images: NDArray[Any]) -> Vectors:
+        """Give signs."""
+        return to_numbers(images, 1.0, 1)
 
-    def text_vectors(self, texts: csr_array) -> Real:
-        """Give ready vectors."""
-        return np.asarray(texts.toarray(), np.float32)
+    def text_vectors(self, texts: csr_array) -> Vectors:
+        """Give signs."""
+        return self.image_vectors(texts.toarray())
 
-    def pair_vectors(self, images: NDArray[Any], texts: csr_array) -> Real:
-        """Give the vectors of the pictures."""
-        return images
+    def pair_vectors(self, images: NDArray[Any], texts: csr_array) -> Vectors:
+        """Give the signs of the pictures."""
+        return self.image_vectors(images)
 
-    def pack_vectors(self, vectors: Real) -> Vectors:
-        """Round to a byte."""
-        return np.rint(127 * np.clip(vectors, -1, 1)).astype(np.int8)
+    def weigh_images(self, images: NDArray[Any]) -> QueryOrder:
+        """Take ready weights of bits and numbers."""
+        return QueryOrder(images)
 
-    def unpack_vectors(self, codes: Codes, packed: Vectors) -> Real:
-        """Scale to [-1, 1]."""
-        return packed.astype(np.float32) / np.float32(127)
+    def weigh_texts(self, texts: csr_array) -> QueryOrder:
+        """Take ready weights of bits and numbers."""
+        return QueryOrder(np.asarray(texts.toarray(), np.float32))
+
+    def weigh_items(self, codes: Codes, vectors: Vectors) -> QueryOrder:
+        """Weigh what items hold by itself."""
+        return QueryOrder(np.hstack([codes.signs(), vectors]).astype(np.float32))
 
 
 def ordering_cost(
@@ -67,11 +71,12 @@ def ordering_cost(
         ratios of the last to the others, turn by turn.
     """
     warm(bits)
-    source, model = Source("clustered", bits, seed), DrawnVectors(vector_bytes)
+    source, ordering = Source("clustered", bits, seed), DrawnVectors(vector_bytes)
     rng = np.random.default_rng([seed, 3])
     codes, queries = source.draw(items, 1), source.draw(QUERIES, 2)
     gallery = Gallery(bits, (Part(row_words(codes), 0),))
-    query_vectors = rng.standard_normal((QUERIES, vector_bytes), dtype=np.float32)
+    width = bits + ordering.width
+    orders = QueryOrder(rng.standard_normal((QUERIES, width), dtype=np.float32))
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "index"
         with CodeFolder.create(path, bits, "drawn", None, vector_bytes) as folder:
@@ -86,10 +91,8 @@ def ordering_cost(
 
             def search(row: int, by_vectors: bool) -> None:
                 one = slice(row, row + 1)
-                order = Order(query_vectors[one], model) if by_vectors else None
-                query = Queries(
-                    [{}], ["text"], queries[one], vectors=query_vectors[one]
-                )
+                order = Order(orders[one], ordering) if by_vectors else None
+                query = Queries([{}], ["text"], queries[one], order=orders[one])
                 params = SearchParams(k, rerank=by_vectors)
                 Ranking(folder, None, query, params, order).results()
 

@@ -5,7 +5,7 @@ for validation, nor as the queries that `fdch evaluate` scores. They are searche
 the other such pairs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.codes import Codes, binarize, hamming_distances, weighted_distances
+from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError
 from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration import Calibration, QueryFacts
 from fdch.evaluation.reliability import measure_reliability
-from fdch.retrieval.ordering import Real, vector_model
+from fdch.retrieval.ordering import Real, find_ordering
 from fdch.retrieval.params import SearchParams
-from fdch.runs.encoding import encode_sides, real_outputs
+from fdch.runs.encoding import encode_pairs, encode_sides, real_outputs
 from fdch.runs.method_scores import read_own_pairs, training_facts
 from fdch.runs.run import Run
 from fdch.training.context import PLAIN, Context
@@ -73,7 +73,7 @@ def search_quality(
         kind: binarize(values)
         for kind, values in real_outputs(run.method, gallery, context).items()
     }
-    vectors = _vectors(run, query, gallery, codes, context)
+    by_vectors = _score_by_vectors(run, query, gallery, context)
     relevant = query.labels.astype(np.float32) @ gallery.labels.T.astype(np.float32) > 0
     turns = {}
     for side, kind in TURNS:
@@ -84,8 +84,8 @@ def search_quality(
             facts = [*map(partial(QueryFacts, side), outputs, words)]
             ways = {PLAIN_WAY: plain.astype(np.float32)}
             ways[BY_BITS] = weighted_distances(outputs, codes[kind])
-            if vectors is not None:
-                ways[BY_VECTORS] = -vectors[0][side] @ vectors[1][kind].T
+            if (side, kind) in by_vectors:
+                ways[BY_VECTORS] = -by_vectors[side, kind]
             turns[f"{side}_to_{kind}"] = {
                 way: _figures(
                     [*map(_Query, plain, ordered, relevant, facts)],
@@ -108,24 +108,23 @@ def search_quality(
     }
 
 
-def _vectors(
-    run: Run,
-    query: PairedSet,
-    gallery: PairedSet,
-    codes: Mapping[str, Codes],
-    context: Context,
-) -> tuple[dict[str, Real], dict[str, Real]] | None:
-    """Give vectors of queries, and those that an index has of the gallery, by side."""
-    model = vector_model(run.method)
-    if model is None:
-        return None
-    stored = {
-        kind: model.unpack_vectors(codes[kind], model.pack_vectors(values))
-        for kind, values in real_outputs(
-            run.method, gallery, context, "vectors"
-        ).items()
+def _score_by_vectors(
+    run: Run, query: PairedSet, gallery: PairedSet, context: Context
+) -> dict[tuple[str, str], Real]:
+    """Give what the method orders by, (queries, gallery), by side and kind."""
+    if find_ordering(run.method) is None:
+        return {}
+    asking, stored = (
+        encode_pairs(run.method, part, context).with_labels(part.labels)
+        for part in (query, gallery)
+    )
+    kinds = {"image": stored.image, "text": stored.text, "pair": stored.unified}
+    return {
+        (side, kind): order.score(found.codes, found.vectors)
+        for side, order in (("image", asking.image.order), ("text", asking.text.order))
+        for kind, found in kinds.items()
+        if order is not None and found is not None
     }
-    return real_outputs(run.method, query, context, "vectors"), stored
 
 
 def _unseen(run: Run, pairs: PairedSet) -> NDArray[np.int64]:

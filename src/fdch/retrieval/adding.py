@@ -28,7 +28,7 @@ from fdch.index.store import (
     choose_kinds,
 )
 from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
-from fdch.retrieval.ordering import vector_model
+from fdch.retrieval.ordering import find_ordering
 from fdch.runs.encoding import lacks_known_words
 from fdch.runs.engines import Engine
 from fdch.training.context import PLAIN, Context
@@ -148,17 +148,17 @@ def encode_gallery(
     context: Context = PLAIN,
 ) -> Encoded:
     """Encode each row by its kind: the pair, its picture or its text."""
-    model, vectors = vector_model(method), None
+    ordering, vectors = find_ordering(method), None
     codes = np.zeros((len(pairs), (method.bits + 7) // 8), dtype=np.uint8)
-    if model is not None:
-        vectors = np.zeros((len(pairs), model.vector_bytes), dtype=np.int8)
+    if ordering is not None:
+        vectors = np.zeros((len(pairs), ordering.bytes), dtype=np.int8)
     for kind in dict.fromkeys(kinds):
         for rows, inputs in _inputs_of(method, kind, pairs, kinds, context):
             outputs = getattr(method, f"{kind}_outputs")(*inputs)
             codes[rows] = binarize(outputs).packed
-            if model is not None and vectors is not None:
-                given = getattr(model, f"{kind}_vectors")(*inputs)
-                vectors[rows] = model.pack_vectors(given)
+            if ordering is not None and vectors is not None:
+                given = getattr(ordering, f"{kind}_vectors")(*inputs)
+                vectors[rows] = ordering.pack(given)
     return Encoded(Codes(codes, method.bits), vectors)
 
 

@@ -16,9 +16,10 @@ from fdch.data.pictures.images import Images
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
 from fdch.errors import DataError, UnknownWords
 from fdch.evaluation.calibration import QueryFacts
+from fdch.evaluation.ordering import QueryOrder, join_orders
 from fdch.export.model import ExportedModel
 from fdch.methods._base import PICTURES_AT_A_TIME, HashMethod
-from fdch.retrieval.ordering import vector_model
+from fdch.retrieval.ordering import find_ordering
 from fdch.training.context import PLAIN, Context
 
 Encoder = HashMethod | ExportedModel
@@ -38,7 +39,7 @@ class Queries:
         outputs: The real outputs whose signs the codes are, where they are known.
         without: For each, the id to leave out of its results.
         words: How many known words each has, for texts.
-        vectors: To compare with those of items, where the model gives some.
+        order: How each orders the vectors of items, where the model gives some.
     """
 
     descriptions: Sequence[Mapping[str, Any]]
@@ -47,7 +48,7 @@ class Queries:
     outputs: NDArray[np.float32] | None = None
     without: Sequence[str] | None = None
     words: NDArray[np.int64] | None = None
-    vectors: NDArray[np.float32] | None = None
+    order: QueryOrder | None = None
 
     def facts(self, row: int) -> QueryFacts:
         """Give what the probability of a query's results depends on."""
@@ -70,15 +71,14 @@ def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
         descriptions.append({"text": text if isinstance(text, str) else None})
         if vocabulary is not None and isinstance(text, str):
             descriptions[-1]["unknown_words"] = vocabulary.unknown(text)
-    outputs, model = encoder.text_outputs(words), vector_model(encoder)
-    vectors = None if model is None else model.text_vectors(words)
+    outputs, ordering = encoder.text_outputs(words), find_ordering(encoder)
     return Queries(
         descriptions,
         ["text"] * len(texts),
         binarize(outputs),
         outputs,
         words=count_words(words, encoder.inputs.static_width),
-        vectors=vectors,
+        order=None if ordering is None else ordering.weigh_texts(words),
     )
 
 
@@ -87,17 +87,17 @@ def encode_image_queries(
 ) -> Queries:
     """Encode pictures, or ready features; their features are not cached."""
     context = Context(context.progress, context.device, remember=False)
-    found, given, model = [], [], vector_model(encoder)
+    found, orders, ordering = [], [], find_ordering(encoder)
     for images in _split_by_kind(pictures):
         features = encoder.inputs.images(images, context)
         found.append(encoder.image_outputs(features))
-        if model is not None:
-            given.append(model.image_vectors(features))
-    outputs, vectors = np.concatenate(found), np.concatenate(given) if given else None
+        if ordering is not None:
+            orders.append(ordering.weigh_images(features))
+    outputs, order = np.concatenate(found), join_orders(orders) if orders else None
     names = [str(p) if isinstance(p, str | Path) else None for p in pictures]
     descriptions = [{"image": name} for name in names]
     kinds = ["image"] * len(names)
-    return Queries(descriptions, kinds, binarize(outputs), outputs, vectors=vectors)
+    return Queries(descriptions, kinds, binarize(outputs), outputs, order=order)
 
 
 def _texts(texts: Sequence[Text]) -> Texts:

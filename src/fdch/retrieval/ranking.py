@@ -35,7 +35,7 @@ class Ranking:
         self.store, self.calibration = store, calibration
         self.queries, self.params, self.order = queries, params, order
         # probabilities are known by codes, and by codes whose bits are weighted
-        self.is_weighted = order is not None and order.model is None
+        self.is_weighted = order is not None and not order.by_vectors
         if params.min_probability is not None:
             self._require_probabilities()
 

@@ -13,7 +13,7 @@ from fdch.evaluation.calibration import Calibration
 from fdch.export.model import ExportedModel
 from fdch.index.search.lookup import warm
 from fdch.retrieval.index import Index
-from fdch.retrieval.ordering import Order, vector_model
+from fdch.retrieval.ordering import Order, find_ordering
 from fdch.retrieval.params import QueryKind, SearchMethods, SearchParams
 from fdch.retrieval.queries import (
     Encoder,
@@ -109,22 +109,20 @@ class Searcher(SearchMethods[Text, Picture]):
         if kind == "image":
             return encode_image_queries(self.encoder, queries, self.index.context)
         items, codes, packed = self.index.store.known(queries)
-        vectors = None
-        if packed is not None and params.rerank is not False:
-            model = vector_model(self.encoder)
-            vectors = None if model is None else model.unpack_vectors(codes, packed)
+        order, is_ordered = None, packed is not None and params.rerank is not False
+        ordering = find_ordering(self.encoder) if is_ordered else None
+        if ordering is not None and packed is not None:
+            order = ordering.weigh_items(codes, ordering.unpack(packed))
         descriptions = [{"id": name} for name in queries]
         kinds = [item.kind for item in items]
-        return Queries(
-            descriptions, kinds, codes, without=list(queries), vectors=vectors
-        )
+        return Queries(descriptions, kinds, codes, without=list(queries), order=order)
 
     def _order(self, queries: Queries, params: SearchParams) -> Order | None:
         """Choose what candidates are ordered by; None for their codes alone."""
         if params.rerank is False:
             return None
-        if queries.vectors is not None and self.index.store.vector_bytes:
-            return Order(queries.vectors, vector_model(self.encoder))
+        if queries.order is not None and self.index.store.vector_bytes:
+            return Order(queries.order, find_ordering(self.encoder))
         if queries.outputs is None:
             if not params.rerank:
                 return None

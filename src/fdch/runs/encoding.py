@@ -166,17 +166,14 @@ def _order_rows(
 
 
 def real_outputs(
-    method: HashMethod, pairs: PairedSet, context: Context = PLAIN, of: str = "outputs"
+    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
 ) -> dict[str, NDArray[np.float32]]:
-    """Give the real outputs of whole pairs, (pairs, bits), by side.
-
-    With `of="vectors"`, the vectors to order by, of a method that gives some.
-    """
+    """Give the real outputs of whole pairs, (pairs, bits), by side."""
     found: dict[str, list[NDArray[np.float32]]] = {}
     for _, images, texts in _input_parts(method, pairs, context):
         given = {"image": (images,), "text": (texts,), "pair": (images, texts)}
         for side in given if method.about.unified else ("image", "text"):
-            outputs = getattr(method, f"{side}_{of}")(*given[side])
+            outputs = getattr(method, f"{side}_outputs")(*given[side])
             found.setdefault(side, []).append(outputs)
     return {side: np.concatenate(parts) for side, parts in found.items()}
 

@@ -63,6 +63,10 @@ class LabelNumbers(NamedTuple):
         """Give what a query's numbers are multiplied by, (queries, count)."""
         return (spread_odds(log_odds) @ self.axes) * self.half_step
 
+    def weights_of(self, numbers: NDArray[Any]) -> Floats:
+        """Give the weights of a query of which only the numbers are known."""
+        return (numbers * self.half_step + self.mean @ self.axes) * self.half_step
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Give everything as plain arrays."""
         named = zip(self._fields, self, strict=True)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from fdch.codes import Codes
 from fdch.evaluation.ordering import QueryOrder
 
 Floats = NDArray[np.float32]
@@ -33,6 +34,29 @@ class Numbers:
         (4, 4)
         """
         return (self.count * self.bits + 7) // 8
+
+    def pack(self, numbers: Vectors) -> Vectors:
+        """Store numbers, (n, count), in (n, bytes).
+
+        >>> Numbers(3, 2).pack(np.array([[-3, 1, 3]], np.int8)).tolist()
+        [[56]]
+        """
+        steps = (numbers.astype(np.uint8) + np.uint8(2**self.bits - 1)) >> 1
+        each = np.arange(self.bits, dtype=np.uint8)
+        bits = (steps[:, :, None] >> each & 1).reshape(len(numbers), -1)
+        return np.packbits(bits, axis=1, bitorder="little").view(np.int8)
+
+    def unpack(self, stored: Vectors) -> Vectors:
+        """Read what `pack` gave."""
+        count = self.count * self.bits
+        flat = np.unpackbits(
+            stored.view(np.uint8), axis=1, count=count, bitorder="little"
+        )
+        bits = flat.reshape(len(stored), self.count, self.bits)
+        steps = np.zeros((len(stored), self.count), np.int8)
+        for place in range(self.bits):
+            steps |= (bits[:, :, place] << place).view(np.int8)
+        return 2 * steps - np.int8(2**self.bits - 1)
 
 
 class Ordering(ABC):
@@ -68,6 +92,18 @@ class Ordering(ABC):
     def pair_vectors(self, images: NDArray[Any], texts: csr_array) -> Vectors:
         """Give what is stored of whole pairs, (n, width)."""
 
+    def pack(self, vectors: Vectors) -> Vectors:
+        """Give what an index keeps of vectors, (n, bytes)."""
+        ends = np.cumsum([part.count for part in self.parts])[:-1]
+        found = zip(self.parts, np.split(vectors, ends, axis=1), strict=True)
+        return np.concatenate([part.pack(some) for part, some in found], axis=1)
+
+    def unpack(self, stored: Vectors) -> Vectors:
+        """Read what `pack` gave, (n, width)."""
+        ends = np.cumsum([part.bytes for part in self.parts])[:-1]
+        found = zip(self.parts, np.split(stored, ends, axis=1), strict=True)
+        return np.concatenate([part.unpack(some) for part, some in found], axis=1)
+
     @abstractmethod
     def weigh_images(self, images: NDArray[Any]) -> QueryOrder:
         """Give how images as queries order candidates."""
@@ -75,6 +111,10 @@ class Ordering(ABC):
     @abstractmethod
     def weigh_texts(self, texts: csr_array) -> QueryOrder:
         """Give how texts as queries order candidates."""
+
+    @abstractmethod
+    def weigh_items(self, codes: Codes, vectors: Vectors) -> QueryOrder:
+        """Give how items order candidates, by what is stored of them."""
 
 
 def to_numbers(

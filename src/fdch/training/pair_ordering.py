@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import nn
 
+from fdch.codes import Codes
 from fdch.evaluation.histograms import Histograms
 from fdch.evaluation.metrics import average_precision, precision_at
 from fdch.evaluation.ordering import QueryOrder
@@ -178,6 +179,18 @@ class PairOrdering(Ordering):
         """Give how texts as queries order candidates."""
         return self._order(self._weigh(self._read(texts)))
 
+    def weigh_items(self, codes: Codes, vectors: Vectors) -> QueryOrder:
+        """Give how items order candidates, by what is stored of them."""
+        of_labels, alike = np.split(
+            vectors.astype(float), [self.parts[0].count], axis=1
+        )
+        if self._labels:
+            of_labels = self._labels.weights_of(of_labels)
+        if self._pairs:
+            alike = self._pairs.weights(alike * self._pairs.half_step)
+        of_bits = codes.signs() / codes.bits
+        return self._order(np.concatenate([of_bits, of_labels, alike], axis=1))
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Give everything but the networks as plain arrays."""
         return {
@@ -198,7 +211,7 @@ class PairOrdering(Ordering):
         prior = arrays["ordering.prior"]
         return cls(networks, labels, pairs, prior, Scales(*scales), weight)
 
-    def _order(self, weights: Floats) -> QueryOrder:
+    def _order(self, weights: NDArray[Any]) -> QueryOrder:
         """Scale the parts of the score; the last counts above the threshold."""
         counts = [weights.shape[1] - self.width, *(part.count for part in self.parts)]
         codes, labels, pairs = (np.float32(1 / scale) for scale in self.scales)
