@@ -19,7 +19,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 from scipy import sparse
 
-from fdch.data.texts import Sentences, Vocabulary, fold_case
+from fdch.data.texts import Sentences, Vocabulary
+from fdch.data.words import fold_case
 from fdch.errors import DataError, MissingExtra
 
 if TYPE_CHECKING:

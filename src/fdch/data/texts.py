@@ -1,8 +1,6 @@
 """Texts row by row, and the vocabulary that makes vectors of words."""
 
 import difflib
-import re
-import unicodedata
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,10 +13,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fdch.data.rows import Digest, Rows, choose, find_present, objects
+from fdch.data.words import cut_words, fold_case
 from fdch.errors import DataError
 
 _SHOWN_WORDS = 12
-_WORD = re.compile(r"\w+")
 # nearest() compares with every known word: keep a hostile text cheap
 _COMPARED_WORDS = 5
 _COMPARED_LETTERS = 40
@@ -138,7 +136,7 @@ class Vocabulary:
         counts: Counter[str] = Counter()
         for text in texts.values:
             if text is not None:
-                counts.update(set(_WORD.findall(fold_case(text))))
+                counts.update(set(cut_words(text)))
         ranked = sorted(
             (word for word, count in counts.items() if count >= min_count),
             key=lambda word: (-counts[word], word),
@@ -170,7 +168,7 @@ class Vocabulary:
         """
         found: set[int] = set()
         for chunk in fold_case(text).split():
-            words = [chunk] if chunk in self._numbers else _WORD.findall(chunk)
+            words = [chunk] if chunk in self._numbers else cut_words(chunk)
             found.update(self._numbers[word] for word in words if word in self._numbers)
         return sorted(found)
 
@@ -199,7 +197,7 @@ class Vocabulary:
 
     def nearest(self, text: str) -> list[str]:
         """Suggest known words that look like those of a text, at most five."""
-        words = _WORD.findall(fold_case(text[:1000]))[:_COMPARED_WORDS]
+        words = cut_words(text[:1000])[:_COMPARED_WORDS]
         short = (word[:_COMPARED_LETTERS] for word in words)
         likes = (difflib.get_close_matches(word, self.words) for word in short)
         return list(dict.fromkeys(like for some in likes for like in some))[:5]
@@ -227,13 +225,6 @@ class Vocabulary:
         # of words that are the same without case, the first counts
         words = reversed(list(enumerate(self.words)))
         return {fold_case(word): number for number, word in words}
-
-
-def fold_case(text: str) -> str:
-    """Give a text as it is compared: without case, in one form of Unicode."""
-    if text.isascii():
-        return text.lower()
-    return unicodedata.normalize("NFC", text.casefold())
 
 
 def _add_words(digest: Digest, words: Iterable[str] | None) -> None:
