@@ -2,7 +2,9 @@
 
 import json
 
+import numpy as np
 import pytest
+from tests.vector_model import give_vectors
 
 from fdch import methods
 from fdch.bench import defaults as ablation
@@ -11,6 +13,7 @@ from fdch.errors import MissingFile, RunError, SettingError
 from fdch.evaluation.tables import Spread
 from fdch.methods._settings import configure
 from fdch.methods.cmfh import CMFH
+from fdch.training.context import PLAIN
 from fdch.tuning.held_out import measure_held_out, score_held_out
 
 TRIALS = {"defaults": {}, "strong ridge": {"ridge": "100.0"}}
@@ -30,7 +33,11 @@ def measure(tmp_path, write_features, factor_pairs):
 
 def scores(image_to_text, text_to_image):
     found = {"image_to_text": image_to_text, "text_to_image": text_to_image}
-    cells = {k: {"map": v, "precision_at_10": v / 2} for k, v in found.items()}
+    measures = ("map", "precision_at_10", "ndcg_at_10", "partner_recall_at_10")
+    cells = {
+        k: {name: v / (i + 1) for i, name in enumerate(measures)}
+        for k, v in found.items()
+    }
     return {"modality": cells}
 
 
@@ -65,6 +72,33 @@ def test_the_measures_are_those_that_settings_are_chosen_by(factor_pairs):
     assert sum(means) / len(means) == pytest.approx(expected)
 
 
+def test_held_out_pairs_are_ordered_as_the_method_orders_them(
+    monkeypatch, factor_pairs
+):
+    pairs = factor_pairs(90)
+    method = CMFH(bits=16).fit(pairs[:60])
+    held_out = pairs[60:]
+    by_codes = measure_held_out(method, held_out)
+    give_vectors(monkeypatch, CMFH)
+    found = measure_held_out(method, held_out)["modality"]["image_to_text"]
+    assert found != by_codes["modality"]["image_to_text"]
+
+    images = method.inputs.images(held_out.images, PLAIN)
+    texts = method.inputs.texts(held_out.texts)
+    weights = method.ordering.weigh_images(images).weights[:, method.bits :]
+    likeness = weights @ method.ordering.text_vectors(texts).T
+    precisions, partners = [], []
+    for row, scores_of_row in enumerate(likeness):
+        ranked = [item for item in np.argsort(-scores_of_row, kind="stable")]
+        partners.append(row in ranked[:10])
+        others = [item for item in ranked if item != row]
+        hits = [bool((held_out.labels[row] & held_out.labels[i]).any()) for i in others]
+        if any(hits):
+            precisions.append(np.mean(hits[:10]))
+    assert found["precision_at_10"] == pytest.approx(np.mean(precisions))
+    assert found["partner_recall_at_10"] == pytest.approx(np.mean(partners))
+
+
 def test_trials_are_shown_as_gains_over_the_defaults():
     found = {
         "defaults": [scores(0.5, 0.7), scores(0.6, 0.8)],
@@ -75,21 +109,24 @@ def test_trials_are_shown_as_gains_over_the_defaults():
         "trial",
         "data modality mAP",
         "data modality P@10",
+        "data modality NDCG@10",
+        "data modality partner@10",
         "data unified mAP",
         "data unified P@10",
+        "data unified NDCG@10",
     )
     defaults, other = table.rows
     assert isinstance(defaults[1], Spread) and isinstance(other[1], Spread)
     assert defaults[1].mean == pytest.approx(0.65)
     assert other[1].mean == pytest.approx(0.0)  # one seed gains .05, one loses it
     assert other[1].deviation == pytest.approx(0.0707, abs=1e-4)
-    assert other[3] is None
+    assert other[5] is None
 
 
-@pytest.mark.parametrize("name", ["fdch"])
+@pytest.mark.parametrize("name", ["fdch", "fdch_plus"])
 def test_the_trials_that_come_with_a_method_can_be_set(name):
     trials = load_trials(name)
-    assert len(trials) > 10
+    assert len(trials) > 5
     for settings in trials.values():
         configure(methods.load(name), settings, bits=16, seed=0)
 

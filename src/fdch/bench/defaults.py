@@ -28,7 +28,12 @@ from fdch.tuning.held_out import Folds, measure_held_out, training_part
 
 DEFAULTS = "defaults"  # the trial that all others are compared with
 MAX_BYTES = 2**20  # of a trial's scores
-MEASURES = {"map": "mAP", "precision_at_10": "P@10"}
+MEASURES = {
+    "map": "mAP",
+    "precision_at_10": "P@10",
+    "ndcg_at_10": "NDCG@10",
+    "partner_recall_at_10": "partner@10",
+}
 EXAMPLE = '"no prior" = { prior_weight = 0.0 }'
 Trials = Mapping[str, Mapping[str, str]]
 # of each trial, one to a seed: gallery to direction to measure
@@ -138,7 +143,11 @@ def choose_trials(known: Trials, names: Sequence[str] | None) -> Trials:
 
 def gain_table(found: Mapping[str, Scores]) -> Table:
     """Lay out the defaults' scores and every trial's gain over them, data by data."""
-    columns = list(product(found, ("modality", "unified"), MEASURES))
+    columns = [
+        (data, gallery, measure)
+        for data, gallery, measure in product(found, ("modality", "unified"), MEASURES)
+        if gallery == "modality" or not measure.startswith("partner")
+    ]
     header = (f"{data} {gallery} {MEASURES[key]}" for data, gallery, key in columns)
     names = next(iter(found.values()))
     rows = tuple(

@@ -8,7 +8,7 @@ by distance.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -126,17 +126,29 @@ def ordered_histograms(
     """
     places = place_items(order, query_codes, codes, vectors, candidates)
     columns = min(candidates, len(codes)) + codes.bits + 1
+    counts = count_places(places, shared, columns)
+    stable = _stable_average(places, shared > 0, cutoff or len(codes))
+    return replace(counts, stable=stable)
+
+
+def count_places(places: Places, shared: NDArray[np.intp], columns: int) -> Histograms:
+    """Count items by their place, from 0 to the number of columns, and labels shared.
+
+    An item at a later place is left out.
+
+    >>> places, shared = np.array([[0, 1, 9]], np.uint16), np.array([[0, 2, 1]])
+    >>> count_places(places, shared, 3).relevant.tolist()
+    [[0, 1, 0]]
+    """
     grades = int(shared.max(initial=0)) + 1
-    cells = (places.astype(np.int64) * grades + shared).astype(np.int64)
+    cells = places.astype(np.int64) * grades + shared
     graded = np.stack(
-        [np.bincount(row, minlength=columns * grades) for row in cells]
+        [
+            np.bincount(row, minlength=columns * grades)[: columns * grades]
+            for row in cells
+        ]
     ).reshape(len(cells), columns, grades)
-    return Histograms(
-        graded.sum(axis=2),
-        graded[:, :, 1:].sum(axis=2),
-        _stable_average(places, shared > 0, cutoff or len(codes)),
-        graded,
-    )
+    return Histograms(graded.sum(axis=2), graded[:, :, 1:].sum(axis=2), graded=graded)
 
 
 def ordered_blocks(

@@ -1,20 +1,19 @@
 """Folds of a training part, and scores of the pairs held out of each."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.codes import Codes
+from fdch.codes import hamming_distances
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split
 from fdch.errors import DataError, LabelError
-from fdch.evaluation import (
-    Histograms,
-    average_precision,
-    distance_histograms,
-    precision_at,
-)
+from fdch.evaluation import Coded, average_precision, precision_at
+from fdch.evaluation.metrics import ndcg_at
+from fdch.evaluation.ordering import count_places, place_items
+from fdch.evaluation.partner import PartnerPlaces
 from fdch.methods._base import HashMethod
 from fdch.runs.encoding import encode_pairs
 from fdch.training.context import PLAIN, Context
@@ -22,6 +21,10 @@ from fdch.training.randomness import derive_seed
 
 FOLDS = 5
 MAX_HELD_OUT = 2000  # more would cost time and say no more
+FIRST = 10  # ranks that a person looks at
+QUERIES_PER_BLOCK = 256
+PRECISION, PARTNER = f"precision_at_{FIRST}", f"partner_recall_at_{FIRST}"
+Columns = dict[str, NDArray[np.float64]]  # one number to each query
 
 
 class Fold(NamedTuple):
@@ -65,9 +68,6 @@ def training_part(pairs: PairedSet, split: Split) -> PairedSet:
     return pairs[np.sort(np.concatenate([rows.train, rows.validation]))]
 
 
-FIRST = 10  # ranks that a person looks at
-
-
 def score_held_out(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
 ) -> NDArray[np.float64]:
@@ -78,11 +78,8 @@ def score_held_out(
         / 2, averaged over both directions and, where the method has unified codes,
         over both galleries.
     """
-    counts = _all_counts(method, pairs, context).values()
-    scores = np.mean(
-        [(average_precision(each) + precision_at(each, FIRST)) / 2 for each in counts],
-        axis=0,
-    )
+    columns = _score_queries(method, pairs, context).values()
+    scores = np.mean([(each["map"] + each[PRECISION]) / 2 for each in columns], axis=0)
     known = scores[~np.isnan(scores)]
     if not len(known):
         raise LabelError(
@@ -95,40 +92,63 @@ def score_held_out(
 def measure_held_out(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Give mAP and precision at 10 of held-out pairs, by gallery and direction."""
+    """Give means over held-out pairs, by gallery, direction and measure."""
     found: dict[str, dict[str, dict[str, float]]] = {}
-    for (gallery, direction), counts in _all_counts(method, pairs, context).items():
+    for (gallery, direction), columns in _score_queries(method, pairs, context).items():
         found.setdefault(gallery, {})[direction] = {
-            "map": float(np.nanmean(average_precision(counts))),
-            f"precision_at_{FIRST}": float(np.nanmean(precision_at(counts, FIRST))),
+            name: float(np.nanmean(values)) for name, values in columns.items()
         }
     return found
 
 
-def _all_counts(
+def _score_queries(
     method: HashMethod, pairs: PairedSet, context: Context
-) -> dict[tuple[str, str], Histograms]:
-    """Count in both directions, and in both galleries where the method has them."""
-    coded = encode_pairs(method, pairs, context)
+) -> dict[tuple[str, str], Columns]:
+    """Score in both directions, and in both galleries where the method has them."""
+    coded = encode_pairs(method, pairs, context).with_labels(pairs.labels)
     sides = {"image_to_text": coded.image, "text_to_image": coded.text}
     galleries = {"modality": (coded.text, coded.image)}
     if coded.unified is not None:
         galleries["unified"] = (coded.unified, coded.unified)
-    return {
-        (gallery, direction): _count_others(queries, searched, pairs.labels)
-        for gallery, codes in galleries.items()
-        for (direction, queries), searched in zip(sides.items(), codes, strict=True)
-    }
+    found = {}
+    for gallery, searched in galleries.items():
+        for (direction, queries), items in zip(sides.items(), searched, strict=True):
+            blocks = list(_score_blocks(queries, items))
+            columns = {
+                name: np.concatenate([block[name] for block in blocks])
+                for name in blocks[0]
+            }
+            if gallery == "unified":  # which holds the query's own half
+                del columns[PARTNER]
+            found[gallery, direction] = columns
+    return found
 
 
-def _count_others(
-    queries: Codes, gallery: Codes, labels: NDArray[np.uint8]
-) -> Histograms:
-    """Count items by distance, without the query's own pair."""
-    counts = distance_histograms(queries, gallery, labels, labels)
-    differing = np.bitwise_count(queries.packed ^ gallery.packed)
-    own = differing.sum(axis=1, dtype=np.intp)
-    rows = np.arange(len(own))
-    counts.items[rows, own] -= 1
-    counts.relevant[rows, own] -= labels.any(axis=1)
-    return counts
+def _score_blocks(queries: Coded, items: Coded) -> Iterator[Columns]:
+    """Score some queries at a time against all items but their own pair.
+
+    Items count by distance, or by place where the method orders candidates.
+    """
+    labels = queries.labels.astype(np.float32)
+    for start in range(0, len(queries.codes), QUERIES_PER_BLOCK):
+        rows = np.arange(start, min(start + QUERIES_PER_BLOCK, len(queries.codes)))
+        codes = queries.codes[rows]
+        if queries.order is None:
+            places = hamming_distances(codes, items.codes)
+        else:
+            every = len(items.codes)
+            order = queries.order[rows]
+            places = place_items(order, codes, items.codes, items.vectors, every)
+        each = np.arange(len(rows))
+        own = places[each, rows][:, None]
+        partner = PartnerPlaces((places < own).sum(axis=1), (places == own).sum(axis=1))
+        columns = int(places.max()) + 1
+        places[each, rows] = columns  # which is left out
+        shared = (labels[rows] @ labels.T).astype(np.intp)
+        counts = count_places(places, shared, columns)
+        yield {
+            "map": average_precision(counts),
+            PRECISION: precision_at(counts, FIRST),
+            f"ndcg_at_{FIRST}": ndcg_at(counts, FIRST),
+            PARTNER: partner.found_by(FIRST),
+        }
