@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.vector_model import give_vectors
+from tests.vector_model import FirstOutputs, give_vectors
 
 from fdch import methods
 from fdch.bench import defaults as ablation
@@ -85,8 +85,9 @@ def test_held_out_pairs_are_ordered_as_the_method_orders_them(
 
     images = method.inputs.images(held_out.images, PLAIN)
     texts = method.inputs.texts(held_out.texts)
-    weights = method.ordering.weigh_images(images).weights[:, method.bits :]
-    likeness = weights @ method.ordering.text_vectors(texts).T
+    order = FirstOutputs(method)
+    weights = order.weigh_images(images).weights[:, method.bits :]
+    likeness = weights @ order.text_vectors(texts).T
     precisions, partners = [], []
     for row, scores_of_row in enumerate(likeness):
         ranked = [item for item in np.argsort(-scores_of_row, kind="stable")]

@@ -19,8 +19,9 @@ from fdch.training.pair_numbers import PairNumbers
 
 # deviations above the mean from which on two items are nearly the same
 NEARLY_SAME = 1.5
-PAIR_WEIGHTS = (2.0, 1.0, 0.5, 0.25)
-TOLERANCE = 0.005  # of precision that a larger weight may cost
+PAIR_WEIGHTS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
+KEPT = 0.9  # of what ordering gains in precision, so much is kept
+TOLERANCE = 0.001  # of precision that is no loss
 MAX_COMPARED = 1024  # pairs that scales and weights are chosen on
 MIN_COMPARED = 100  # pairs with labels below which no weight is chosen
 FIRST = 10
@@ -152,6 +153,14 @@ class PairOrdering(Ordering):
         )
         return codes, labels, likeness
 
+    def agree(self, images: NDArray[Any], texts: csr_array) -> Floats:
+        """Give how many bits agree less those that differ, (2, n, n); no ordering."""
+        F, G = (
+            np.where(side.outputs >= 0, np.float32(1), np.float32(-1))
+            for side in (self._see(images), self._read(texts))
+        )
+        return np.stack([F @ G.T, G @ F.T])
+
     def image_vectors(self, images: NDArray[Any]) -> Vectors:
         """Give what is stored of images, (n, width)."""
         return self._store(self._see(images))
@@ -256,7 +265,10 @@ class PairOrdering(Ordering):
 def choose_pair_weight(
     ordering: PairOrdering, images: NDArray[Any], texts: csr_array, Y: NDArray[np.uint8]
 ) -> float | None:
-    """Choose the largest weight of likeness that costs no precision to speak of.
+    """Choose the largest weight of likeness that keeps what ordering gains.
+
+    The gain is that of precision over the order of codes by distance alone; a tenth
+    of it may be lost.
 
     Args:
         ordering: With its scales.
@@ -272,17 +284,21 @@ def choose_pair_weight(
     np.fill_diagonal(shared, False)
     if shared.any(axis=1).sum() < MIN_COMPARED:
         return None
-    parts = ordering.score_parts(images, texts)
     codes, labels, pairs = (
-        part / scale for part, scale in zip(parts, ordering.scales, strict=True)
+        part / scale
+        for part, scale in zip(
+            ordering.score_parts(images, texts), ordering.scales, strict=True
+        )
     )
     rest = np.maximum(pairs - NEARLY_SAME, 0)
     found = {
         weight: np.mean([_precision(x, shared) for x in codes + labels + weight * rest])
         for weight in PAIR_WEIGHTS
     }
+    plain = np.mean([_precision(x, shared) for x in ordering.agree(images, texts)])
     best = max(found.values())
-    return next(w for w in PAIR_WEIGHTS if found[w] >= best - TOLERANCE)
+    least = best - (1 - KEPT) * max(best - plain, 0) - TOLERANCE
+    return next(weight for weight in PAIR_WEIGHTS if found[weight] >= least)
 
 
 def _precision(scores: Floats, shared: NDArray[np.bool_]) -> float:
