@@ -1,6 +1,6 @@
 """Parquet manifests, whose pictures may be paths or lie in the file themselves.
 
-Embedded pictures are a column `image` of binary values, or of structures with the
+Embedded pictures are a column of binary values, or of structures with the
 field `bytes`, as the `datasets` library writes them. They are read when they are
 needed, a row group at a time.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from fdch.data.readers.columns import Layout, find_image_column
 from fdch.data.readers.manifest_rows import Row, Table
 from fdch.errors import DataError, MissingExtra
 
@@ -22,7 +23,7 @@ _ROWS = 1024
 _GROUPS_KEPT = 2  # threads reach into the next one while some finish the last
 
 
-def open_parquet(path: Path) -> Table:
+def open_parquet(path: Path, layout: Layout) -> Table:
     """Read a Parquet file, a few rows at a time."""
     try:
         import pyarrow
@@ -33,7 +34,10 @@ def open_parquet(path: Path) -> Table:
     try:
         file = parquet.ParquetFile(path)
         columns = tuple(file.schema_arrow.names)
-        pictures = PictureColumn(path, file, damage) if _embeds(file) else None
+        name = find_image_column(columns, layout)
+        pictures = None
+        if name is not None and _embeds(file, name):
+            pictures = PictureColumn(path, name, file, damage)
     except DataError:
         raise
     except damage as error:
@@ -78,8 +82,10 @@ class ParquetPicture:
 class PictureColumn:
     """The pictures in a Parquet file; threads may share it."""
 
-    def __init__(self, path: Path, file: Any, damage: tuple[type[Exception], ...]):
-        self.path, self._damage = path, damage
+    def __init__(
+        self, path: Path, name: str, file: Any, damage: tuple[type[Exception], ...]
+    ) -> None:
+        self.path, self.name, self._damage = path, name, damage
         groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
         self._starts = [0, *accumulate(group.num_rows for group in groups)]
         for number, group in enumerate(groups):
@@ -87,7 +93,7 @@ class PictureColumn:
             size = sum(
                 each.total_uncompressed_size
                 for each in columns
-                if each.path_in_schema.split(".")[0] == "image"
+                if each.path_in_schema.split(".")[0] == name
             )
             if size > MAX_GROUP_BYTES:
                 raise DataError(
@@ -117,18 +123,15 @@ class PictureColumn:
         from pyarrow import parquet
 
         with parquet.ParquetFile(self.path) as file:
-            table = file.read_row_group(group, columns=["image"])
-        return _contents(table.column("image").combine_chunks())
+            table = file.read_row_group(group, columns=[self.name])
+        return _contents(table.column(self.name).combine_chunks())
 
 
-def _embeds(file: Any) -> bool:
-    """Tell whether the column of pictures holds them and not their paths."""
+def _embeds(file: Any, name: str) -> bool:
+    """Tell whether a column holds pictures themselves and not their paths."""
     from pyarrow import types
 
-    schema = file.schema_arrow
-    if "image" not in schema.names:
-        return False
-    kind = schema.field("image").type
+    kind = file.schema_arrow.field(name).type
     if types.is_struct(kind):
         names = [kind.field(i).name for i in range(kind.num_fields)]
         kind = kind.field("bytes").type if "bytes" in names else kind
@@ -149,9 +152,9 @@ def _cells(batch: Any, pictures: PictureColumn | None, first: int) -> Any:
         return batch.to_pylist()
     from pyarrow import compute
 
-    sizes = compute.binary_length(_contents(batch.column("image"))).to_pylist()
-    rows = batch.drop_columns(["image"]).to_pylist() or [{} for _ in sizes]
+    sizes = compute.binary_length(_contents(batch.column(pictures.name))).to_pylist()
+    rows = batch.drop_columns([pictures.name]).to_pylist() or [{} for _ in sizes]
     for row, size in enumerate(sizes):
         if size is not None:
-            rows[row]["image"] = ParquetPicture(pictures, first + row, size)
+            rows[row][pictures.name] = ParquetPicture(pictures, first + row, size)
     return rows
