@@ -10,7 +10,7 @@ from fdch.retrieval.index import Index
 from fdch.retrieval.searcher import Searcher
 
 # texts about cups, dogs and trees, and a query for each with what is read otherwise
-LANGUAGES = {
+LANGUAGES: dict[str, tuple[list[str], list[tuple[str, dict[str, str]]]]] = {
     "Chinese": (
         ["红色的杯子在桌上", "一只大狗在跑", "公园里的绿树"],
         [("红杯子", {}), ("狗", {}), ("树", {})],

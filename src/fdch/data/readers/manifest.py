@@ -16,6 +16,7 @@ from fdch.data.pairs import Broken, PairedSet, Skipped, repeated
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.pictures.images import PictureFiles, PictureLimits, Pictures
 from fdch.data.pictures.places import Place, PlacedPictures
+from fdch.data.readers.arrow import open_arrow
 from fdch.data.readers.columns import (
     KNOWN,
     Assignment,
@@ -45,6 +46,7 @@ OPENERS: dict[str, Callable[[Path, Layout], Table]] = {
     ".xlsx": open_excel,
     ".jsonl": open_json_lines,
     ".parquet": open_parquet,
+    ".arrow": open_arrow,
     ".tar": open_shard,
 }
 _LABEL_BYTES = 8 * 2**30

@@ -7,6 +7,7 @@ from pathlib import Path
 from fdch.data.pairs import Broken, PairedSet, require_broken
 from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.readers import features, manifest
+from fdch.data.readers.arrow import list_dataset_files
 from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.errors import DataError, MissingFile, suggestion
 
@@ -54,6 +55,8 @@ def read(
     for path in paths:
         if not path.exists():
             raise _missing(str(path))
+    if paths[0].is_dir():
+        paths = list_dataset_files(paths[0]) or paths
     path, ending = paths[0], paths[0].suffix.lower()
     if ending == ".npz" and not path.is_dir():
         _refuse_layout(str(source), layout)
