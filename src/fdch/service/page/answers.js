@@ -66,6 +66,6 @@ function summary(asked, index, reply) {
 function leftOut(reply) {
   const readAs = Object.entries(reply.query?.read_as ?? {}).map(([word, known]) => `“${word}” as “${known}”`);
   const unknown = (reply.query?.unknown_words ?? []).map((word) => `“${word}”`);
-  const say = (start, named) => (named.length ? [build("p", { class: "note" }, `${start} ${words.short(named.join(", "), 400)}.`)] : []);
-  return [...say("Read", readAs), ...say("Not known here and left out:", unknown)];
+  const noteOf = (start, named) => (named.length ? [build("p", { class: "note" }, `${start} ${words.short(named.join(", "), 400)}.`)] : []);
+  return [...noteOf("Read", readAs), ...noteOf("Not known here and left out:", unknown)];
 }
