@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -321,7 +322,9 @@ def _column(place: str) -> int:
     return number - 1
 
 
+@lru_cache(maxsize=1000)
 def _local(name: str) -> str:
+    """Give a name without its namespace."""
     return name.rpartition(" ")[2]
 
 
