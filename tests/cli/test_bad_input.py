@@ -109,8 +109,8 @@ CASES = {
         "there is no file '.*no.csv'",
     ),
     "file of an unknown kind": (
-        train(written("pairs.xlsx", "")),
-        "has the ending '.xlsx', which is not known. Data is named as pairs.csv",
+        train(written("pairs.doc", "")),
+        "has the ending '.doc', which is not known. Data is named as pairs.csv",
     ),
     "MATLAB file without its reader": (
         train(written("pairs.mat", "")),

@@ -21,6 +21,7 @@ ORDER = (
     ("index", "add"),
     ("index", "remove"),
     ("index", "info"),
+    ("index", "remap"),
     ("index", "verify"),
     ("index", "compact"),
     ("index", "repair"),

@@ -40,6 +40,7 @@ def test_the_document_has_the_promised_shape(fdch, index):
     assert document["query"] == {
         "text": "a car at qwertz",
         "unknown_words": ["qwertz"],
+        "read_as": {},
         "k": 3,
         "radius": None,
         "where": ["objects >= 1", "scene in beach,city"],

@@ -146,6 +146,7 @@ def test_links_hidden_files_and_unknown_endings_are_no_samples(tmp_path):
     pairs = PairedSet.read(path)
     assert pairs.ids.tolist() == ["a"]
     assert not pairs.images.present.any()
+    assert "left out: 3 files of 'a.tar'" in pairs.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -275,7 +276,15 @@ def test_hidden_files_and_folders_are_left_out(tmp_path):
     (tmp_path / ".trash").mkdir()
     (tmp_path / ".trash" / "x.png").write_bytes(encode("red"))
     (tmp_path / ".x.png").write_bytes(encode("red"))
-    assert len(PairedSet.read(tmp_path)) == 3
+    (tmp_path / "notes.pdf").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "beach")
+    pairs = PairedSet.read(tmp_path)
+    assert len(pairs) == 3
+    [note] = pairs.notes
+    assert "left out: 2 hidden files and folders, 1 linked folders, " in note
+    (tmp_path / "notes.pdf").unlink()
+    [fewer] = PairedSet.read(tmp_path).notes
+    assert note.replace("4 files", "3 files") == fewer != note
 
 
 def test_loaded_pictures_need_no_files_and_keep_names_and_problems(tmp_path):

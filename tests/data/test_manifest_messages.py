@@ -19,14 +19,6 @@ def lines(folder, *rows):
     return written(folder, "".join(json.dumps(row) + "\n" for row in rows), "p.jsonl")
 
 
-def test_columns_in_capitals_are_to_be_renamed(tmp_path):
-    path = written(tmp_path, "ID,Image,Text,Labels,Price\n1,a.png,sea,x,2\n")
-    renamed = "'ID' to 'id', 'Image' to 'image', 'Text' to 'text', 'Labels' to 'labels'"
-    with pytest.raises(DataError, match=f"; rename {renamed}[.] Columns") as caught:
-        PairedSet.read(path)
-    assert "did you mean" not in str(caught.value)
-
-
 def test_a_cell_that_is_too_long_is_told_as_such(tmp_path):
     long = "a" * (CELL_BYTES + 1)
     path = written(tmp_path, f"id,text\n1,sea\n2,{long}\n")

@@ -58,9 +58,9 @@ def test_files_are_told_by_their_ending_in_any_case(tmp_path, asked):
 
 
 def test_an_unknown_ending_lists_what_is_understood(tmp_path):
-    path = tmp_path / "pairs.xlsx"
+    path = tmp_path / "pairs.doc"
     path.write_text("")
-    with pytest.raises(DataError, match=r"'\.xlsx'.*pairs\.csv.*scenes:N"):
+    with pytest.raises(DataError, match=r"'\.doc'.*pairs\.csv.*scenes:N"):
         PairedSet.read(path)
 
 

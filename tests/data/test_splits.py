@@ -178,7 +178,7 @@ def test_too_few_pairs_are_counted_out():
 
 
 def test_senseless_sizes_and_seeds_are_refused():
-    for sizes in ((0, 5, 0), (1, 0, 0), (1, 5, 5), (1, 5, -1)):
+    for sizes in ((-1, 5, 0), (1, 0, 0), (1, 5, 5), (1, 5, -1)):
         with pytest.raises(SettingError, match="a split needs"):
             SplitSizes(*sizes)
     with pytest.raises(SettingError, match="got -1"):

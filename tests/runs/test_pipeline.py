@@ -55,6 +55,20 @@ def test_a_run_is_trained_saved_and_scored(task):
     assert found.scores.protocol.train == 108
 
 
+def test_a_run_may_learn_from_every_pair(task, tmp_path, factor_pairs, write_features):
+    run = train_run(replace(task, use_all=True))
+    assert (run.facts["train"], run.facts["validation"]) == (216, 24)
+    assert not run.split().query and run.calibration is not None
+    assert run.facts["validation_map"]
+    for source in (None, task.source):
+        with pytest.raises(
+            RunError, match=r"no test queries\. Score it with other DATA"
+        ):
+            evaluate_run(run, source)
+    other = write_features(tmp_path / "other.npz", factor_pairs(60, seed=9))
+    assert len(evaluate_run(run, other).query) == 6
+
+
 def test_the_same_seed_gives_the_same_run(task, trained, tmp_path):
     again = train_run(replace(task, out=tmp_path / "again"))
     other = train_run(replace(task, out=tmp_path / "other", seed=1))

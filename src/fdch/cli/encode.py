@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @options.run
 @options.data
 @options.path("--out", help="File of codes to write (.npz).", required=True)
+@options.layout
 @options.refuse_broken
 @options.engine
 @options.device
@@ -28,6 +29,7 @@ def command(
     run: Path,
     data: str,
     out: Path,
+    layout: "options.Layout",
     broken: "options.Broken",
     engine: "options.EngineName",
     device: str,
@@ -44,13 +46,14 @@ def command(
     from fdch.files import write_whole
     from fdch.runs.encoding import encode_in_parts
     from fdch.runs.engines import open_engine
-    from fdch.runs.preparation import read_pairs
+    from fdch.runs.preparation import complete_layout, read_pairs
     from fdch.runs.run import open_run
 
     with show_progress(device) as context:
         opened = open_run(run, context)
         method = opened.method
-        read = read_pairs(data, broken, context, engine)
+        layout = complete_layout(opened.facts, data, layout)
+        read = read_pairs(data, broken, context, engine, layout)
         pairs = _keep_known(method, read, broken)
         with open_engine(engine, opened, broken, context) as encoder:
             pairs, codes = encode_in_parts(encoder, pairs, context.progress)

@@ -37,6 +37,7 @@ GALLERIES = ("modality", "unified")
 )
 @click.option("--cutoff", type=int, metavar="N", help="Cut rankings after rank N.")
 @options.path("--report", help="Write a page with curves and example queries.")
+@options.layout
 @options.broken(None, "Refuse or skip broken rows; as in training if not given.")
 @options.device
 @options.json

@@ -61,6 +61,7 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
 )
 @options.sizes
 @click.option("--keep-runs", is_flag=True, help="Keep every trained run.")
+@options.layout
 @options.refuse_broken
 @options.device
 @options.json
@@ -173,6 +174,8 @@ def _plan(
 ) -> tuple["Study", list["Recipe"]]:
     if tune_minutes is not None and not tuned:
         raise click.UsageError("--tune-minutes is for --tuned; add it.")
+    if same["sizes"] is not None and not same["sizes"].query:
+        raise click.UsageError("scores need queries; give --query-pairs 1 or more.")
     from fdch.methods import load
     from fdch.reproduction.recipe import choose
     from fdch.reproduction.study import Study, settings_by_method

@@ -82,6 +82,9 @@ def command(
     if as_json:
         say_json(found.to_json())
         return
+    if read_as := found.query.get("read_as"):
+        pairs = ", ".join(f"{word} as {known}" for word, known in read_as.items())
+        note(f"read {plain(pairs, 200)}")
     if unknown := found.query.get("unknown_words"):
         note(f"words not known to the model: {plain(' '.join(unknown), 200)}")
     took = f"{count(found.scanned, 'code')} in {found.milliseconds:.1f} ms"

@@ -39,6 +39,11 @@ REPORTED = ("method", "fingerprint", *OF_DATA, *OF_TRAINING)
     metavar="RUN",
     help="Take stage 1 from a run of fdch or of a variant.",
 )
+@click.option(
+    "--use-all",
+    is_flag=True,
+    help="Learn from every pair and keep only some for validation: no test queries.",
+)
 @click.option("--resume", is_flag=True, help="Go on with interrupted training.")
 @options.json
 def command(
@@ -46,8 +51,9 @@ def command(
 ) -> None:
     """Train a method on pairs and save it as a run.
 
-    DATA is pairs.csv, pairs.jsonl, pairs.parquet, features.npz,
-    mirflickr25k:DIR, nuswide:DIR, dcmh-mat:FILE, scenes or scenes:N.
+    DATA is pairs.csv, pairs.xlsx, pairs.jsonl, pairs.parquet, a folder of
+    pictures, features.npz, mirflickr25k:DIR, nuswide:DIR, dcmh-mat:FILE, scenes
+    or scenes:N.
     """
     file = read_settings(settings_file, given) if settings_file else None
     task = build_task(file=file, **given)
@@ -119,8 +125,15 @@ def _show_run(run: "Run") -> list[str]:
         *([f"chosen       {chosen} (by the data)"] if chosen else []),
         *(f"validation   mAP {map} ({name} gallery)" for name, map in maps.items()),
         f"fingerprint  {run.fingerprint}",
-        f"next         fdch evaluate {shlex.quote(str(run.folder))}",
+        f"next         {_next_command(run)}",
     ]
+
+
+def _next_command(run: "Run") -> str:
+    name = shlex.quote(str(run.folder))
+    if run.split().query:
+        return f"fdch evaluate {name}"
+    return f"fdch index create INDEX --run {name} {run.facts['data']['source']}"
 
 
 def _note_origin(

@@ -120,6 +120,9 @@ def _next_command(task: "TrainingTask") -> str:
         given["--validation-pairs"] = task.sizes.validation
         given["--labelled-pairs"] = task.sizes.labelled
         given["--unlabelled-pairs"] = task.sizes.unlabelled or None
+    if task.layout.columns:
+        given["--columns"] = ",".join(map("=".join, task.layout.columns.items()))
+    given["--pictures"] = task.layout.pictures
     given["--broken"] = None if task.broken == "refuse" else task.broken
     words = ["fdch", "train", task.source]
     for name, value in (given | {"--out": "RUN"}).items():

@@ -91,20 +91,33 @@ class PairedSet:
         *,
         broken: Broken = "refuse",
         limits: PictureLimits | None = None,
+        columns: Mapping[str, str] | None = None,
+        pictures: str | Path | None = None,
     ) -> "PairedSet":
         """Read a manifest, a feature file or a known data set.
 
         Args:
-            source: `pairs.csv`, `.jsonl` or `.parquet`, `shards-{000..099}.tar`,
-                a folder of pictures, `features.npz`, `mirflickr25k:DIR`,
-                `nuswide:DIR`, `dcmh-mat:FILE`, `scenes` or `scenes:N`.
+            source: `pairs.csv`, `.xlsx`, `.jsonl` or `.parquet`,
+                `shards-{000..099}.tar`, a folder of pictures, `features.npz`,
+                `mirflickr25k:DIR`, `nuswide:DIR`, `dcmh-mat:FILE`, `scenes` or
+                `scenes:N`.
             broken: Whether a broken row is refused, or skipped and listed
                 in `skipped`.
             limits: The largest pictures to accept.
+            columns: A manifest's own names for id, image, text or labels, such as
+                {"text": "title"}.
+            pictures: The folder that the pictures of a manifest have moved to.
         """
         from fdch.data.readers import sources as readers
+        from fdch.data.readers.columns import Layout
 
-        return readers.read(source, broken=broken, limits=limits or PictureLimits())
+        folder = None if pictures is None else Path(pictures)
+        return readers.read(
+            source,
+            broken=broken,
+            limits=limits or PictureLimits(),
+            layout=Layout(columns or {}, folder),
+        )
 
     @classmethod
     def from_arrays(

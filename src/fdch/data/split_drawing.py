@@ -40,12 +40,9 @@ def draw_ids(
     """
     from fdch.data.splits import SplitSizes
 
-    complete = pairs.images.present & pairs.texts.present
-    unlabelled: Ids = ()
-    if pairs.labels.any():
-        has_label = pairs.labels.any(axis=1)
-        unlabelled = tuple(sorted(pairs.ids[complete & ~has_label]))
-        complete &= has_label
+    both = pairs.images.present & pairs.texts.present
+    complete = find_usable(pairs)
+    unlabelled: Ids = tuple(sorted(pairs.ids[both & ~complete]))
     usable = int(complete.sum())
     wanted = sizes or pairs.benchmark or SplitSizes.usual(usable)
     units = _units(pairs, complete, groups)
@@ -63,6 +60,17 @@ def draw_ids(
     more, _ = _fill("pairs without labels", wanted.unlabelled, left, units, groups)
     hidden = train[wanted.with_labels :]
     return query, train[: wanted.with_labels], held_out, hidden + more + unlabelled
+
+
+def find_usable(pairs: PairedSet) -> NDArray[np.bool_]:
+    """Tell which pairs can be drawn: with both sides, and a label where any has one."""
+    both = pairs.images.present & pairs.texts.present
+    return both & pairs.labels.any(axis=1) if pairs.labels.any() else both
+
+
+def count_usable(pairs: PairedSet) -> int:
+    """Count the pairs that can be drawn."""
+    return int(find_usable(pairs).sum())
 
 
 def _units(

@@ -30,7 +30,7 @@ class SplitSizes:
     """How many pairs to draw.
 
     Args:
-        query: Pairs to search with; all others are the database.
+        query: Pairs to search with, 0 for none; all others are the database.
         train: Pairs of the database to learn from.
         validation: How many of these are kept to choose settings by;
             a tenth when not given.
@@ -48,11 +48,11 @@ class SplitSizes:
     unlabelled: int = 0
 
     def __post_init__(self) -> None:
-        if self.query < 1 or not 0 <= self.held_out < self.train:
+        if self.query < 0 or not 0 <= self.held_out < self.train:
             raise SettingError(
-                f"a split needs a query, a training pair and fewer validation than "
-                f"training pairs; got {self.query} queries and {self.train} for "
-                f"training, {self.held_out} of them for validation."
+                f"a split needs 0 or more queries, a training pair and fewer "
+                f"validation than training pairs; got {self.query} queries and "
+                f"{self.train} for training, {self.held_out} of them for validation."
             )
         learning = self.train - self.held_out
         if not 0 <= self.with_labels <= learning or self.unlabelled < 0:
@@ -72,6 +72,11 @@ class SplitSizes:
     def held_out(self) -> int:
         """Pairs for validation, given or a tenth of the training."""
         return self.train // 10 if self.validation is None else self.validation
+
+    @classmethod
+    def without_queries(cls, usable: int) -> "SplitSizes":
+        """All pairs for training, of which a tenth, at most 1,000, for validation."""
+        return cls(query=0, train=max(1, usable), validation=min(1000, usable // 10))
 
     @classmethod
     def usual(cls, usable: int) -> "SplitSizes":

@@ -146,6 +146,9 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.words)
 
+    def __contains__(self, word: str) -> bool:
+        return word in self._numbers
+
     @property
     def static_width(self) -> int:
         """Columns of its vectors that are not words."""

@@ -1,6 +1,5 @@
 """What there is to know of data before training on it, and its page."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,12 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from fdch import __version__
 from fdch.data.duplicates import SIDES, Duplicates, count_duplicates, side_digests
 from fdch.data.pairs import PairedSet
-from fdch.data.pictures.decoding import FORMATS
+from fdch.data.pictures.decoding import picture_size
 from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.evaluation import Histograms, chance
@@ -178,8 +176,7 @@ def _pictures(
             sides.append(max(content.shape[:2]))
             weights.append(content.nbytes)
             continue
-        with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
-            sides.append(max(picture.size))
+        sides.append(max(picture_size(content, pairs.images.limits)))
         weights.append(len(content))
     return sides, weights
 

@@ -37,7 +37,9 @@ class GridRunner:
     def __init__(self, study: Study, progress: Progress = silent) -> None:
         self.study = study
         self.context = Context(progress, study.device)
-        self.data = TrainingData(study.source, study.broken, context=self.context)
+        self.data = TrainingData(
+            study.source, study.broken, layout=study.layout, context=self.context
+        )
         self._splits: dict[int, Split] = {}
 
     @property

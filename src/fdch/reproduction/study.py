@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from fdch import methods
 from fdch.data.pairs import Broken
+from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.data.splits import SplitSizes
 from fdch.errors import FdchError, SettingError, suggestion
 from fdch.methods._base import HashMethod
@@ -55,6 +56,7 @@ class Study:
     tune_minutes: float | None = None  # for each method and length, to tune it
 
     sizes: SplitSizes | None = None
+    layout: Layout = AS_NAMED  # how the data's tables are laid out
 
     def folder(self, cell: Cell) -> Path:
         """Where a cell's results lie."""

@@ -20,6 +20,7 @@ from fdch.evaluation.ordering import QueryOrder, join_orders
 from fdch.export.model import ExportedModel
 from fdch.methods._base import PICTURES_AT_A_TIME, HashMethod
 from fdch.retrieval.ordering import find_ordering
+from fdch.retrieval.reading import read_query
 from fdch.training.context import PLAIN, Context
 
 Encoder = HashMethod | ExportedModel
@@ -59,18 +60,22 @@ class Queries:
 
 def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
     """Encode texts with a known word, or vectors for methods that learned from such."""
+    vocabulary = encoder.inputs.vocabulary
+    given, texts = texts, list(texts)
+    descriptions: list[dict[str, Any]] = []
+    for place, text in enumerate(given):
+        descriptions.append({"text": text if isinstance(text, str) else None})
+        if vocabulary is not None and isinstance(text, str):
+            read = read_query(vocabulary, text)
+            texts[place] = read.text
+            descriptions[-1]["unknown_words"] = list(read.unknown)
+            descriptions[-1]["read_as"] = dict(read.read_as)
     words = encoder.inputs.texts(_texts(texts), remember=False)
     is_known = np.asarray(abs(words).sum(axis=1)).ravel() > 0
-    vocabulary = encoder.inputs.vocabulary
     if not is_known.all():
         place = int(is_known.argmin())
         which = "" if len(texts) == 1 else f"text {place + 1} of {len(texts)}: "
-        raise UnknownWords(which + _no_known_word(texts[place], vocabulary))
-    descriptions: list[dict[str, Any]] = []
-    for text in texts:
-        descriptions.append({"text": text if isinstance(text, str) else None})
-        if vocabulary is not None and isinstance(text, str):
-            descriptions[-1]["unknown_words"] = vocabulary.unknown(text)
+        raise UnknownWords(which + _no_known_word(given[place], vocabulary))
     outputs, ordering = encoder.text_outputs(words), find_ordering(encoder)
     return Queries(
         descriptions,

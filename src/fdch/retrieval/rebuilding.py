@@ -104,7 +104,7 @@ def export_items(name: str | Path, out: Path, progress: Progress = silent) -> in
     ):
         for items, codes, vectors in store.batches(ITEMS_AT_A_TIME):
             for row, item in enumerate(items):
-                uploaded = _uploaded(item, store.path)
+                uploaded = uploaded_picture(item, store.path)
                 if uploaded is not None:
                     pictures.mkdir(exist_ok=True)
                     shutil.copyfile(uploaded, pictures / uploaded.name)
@@ -182,7 +182,7 @@ def _pairs_of(items: Sequence[Item]) -> PairedSet:
     )
 
 
-def _uploaded(item: Item, folder: Path) -> Path | None:
+def uploaded_picture(item: Item, folder: Path) -> Path | None:
     """Return the file of a picture that was uploaded to an index."""
     if item.image is None:
         return None
@@ -194,7 +194,7 @@ def _uploaded(item: Item, folder: Path) -> Path | None:
 
 def _with_own_picture(item: Item, old: Path, new: Path) -> Item:
     """Let an item have its uploaded picture in the index that it goes to."""
-    uploaded = _uploaded(item, old)
+    uploaded = uploaded_picture(item, old)
     if uploaded is None:
         return item
     target = new / PICTURES / uploaded.name

@@ -15,13 +15,14 @@ from fdch.data.duplicates import (
     shared_pairs,
 )
 from fdch.data.pairs import Broken, PairedSet, require_pairs
+from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.data.splits import Split
 from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError
 from fdch.evaluation import GALLERIES, Protocol, Scores, score_galleries
 from fdch.evaluation.reliability import Reliability
 from fdch.methods._base import HashMethod
 from fdch.runs.encoding import EncodedPairs, encode_pairs
-from fdch.runs.preparation import read_pairs
+from fdch.runs.preparation import complete_layout, read_pairs
 from fdch.runs.probability_checks import check_galleries
 from fdch.runs.run import Run
 from fdch.runs.run_files import DESCRIPTION
@@ -74,6 +75,7 @@ def evaluate_run(
     galleries: Sequence[str] = GALLERIES,
     cutoff: int | None = None,
     broken: Broken | None = None,
+    layout: Layout = AS_NAMED,
     context: Context = PLAIN,
 ) -> Evaluation:
     """Score a run on the queries of its split, or on other data.
@@ -87,15 +89,19 @@ def evaluate_run(
         cutoff: Rank after which rankings are cut.
         broken: Whether broken rows and pictures are refused or skipped; None does
             as in training on the run's own data, and refuses on other data.
+        layout: How the data's table is laid out, where not as in training.
         context: Device and progress.
     """
     known = training_facts(run)
+    if not source:
+        _require_queries(run)  # before anything is read
     if source:
-        pairs = read_pairs(source, broken or "refuse", context)
+        layout = complete_layout(run.facts, source, layout)
+        pairs = read_pairs(source, broken or "refuse", context, layout=layout)
     else:
-        pairs = read_own_pairs(run, broken, context)
+        pairs = read_own_pairs(run, broken, context, layout)
     if pairs.fingerprint == known["fingerprint"]:
-        split = run.split()
+        split = _require_queries(run)
     else:
         pairs, split = _split_other_data(run, pairs)
     rows = split.rows(pairs)
@@ -133,16 +139,34 @@ def evaluate_run(
     )
 
 
+def _require_queries(run: Run) -> Split:
+    """Read the split of a run; refuse one without test queries."""
+    split = run.split()
+    if not split.query:
+        raise RunError(
+            f"'{run.folder}' has learned from all of its pairs (--use-all), so that "
+            "there are no test queries. Score it with other DATA that it has not "
+            "seen: fdch evaluate RUN DATA. Its validation scores are in run.json."
+        )
+    return split
+
+
 def read_own_pairs(
-    run: Run, broken: Broken | None = None, context: Context = PLAIN
+    run: Run,
+    broken: Broken | None = None,
+    context: Context = PLAIN,
+    layout: Layout = AS_NAMED,
 ) -> PairedSet:
     """Read the data a run was trained on, from its location or by its name."""
     known = training_facts(run)
+    own = Layout.from_json(known)
+    columns, moved = layout.columns or own.columns, layout.pictures or own.pictures
+    broken = broken or known.get("broken", "refuse")
     # runs of before the location was kept have the name alone
     sources = [known.get("location", known["source"]), known["source"]]
     for source in dict.fromkeys(map(str, sources)):
         with suppress(MissingFile):
-            pairs = read_pairs(source, broken or known.get("broken", "refuse"), context)
+            pairs = read_pairs(source, broken, context, layout=Layout(columns, moved))
             break
     else:
         raise MissingFile(

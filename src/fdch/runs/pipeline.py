@@ -13,6 +13,8 @@ from typing import Any
 from fdch import methods
 from fdch.data.duplicates import Grouping
 from fdch.data.pairs import Broken, PairedSet
+from fdch.data.readers.columns import AS_NAMED, Layout
+from fdch.data.split_drawing import count_usable
 from fdch.data.splits import Parts, Split, SplitSizes
 from fdch.errors import RunError, SettingError
 from fdch.evaluation import Protocol, Scores, score_galleries
@@ -54,6 +56,8 @@ class TrainingTask:
     groups: Grouping | None = None  # what the split keeps in one part
     broken: Broken = "refuse"  # whether broken rows and pictures are refused or skipped
     stage_one: Path | None = None  # a run whose first stage is reused
+    layout: Layout = AS_NAMED  # how the data's tables are laid out
+    use_all: bool = False  # learn from every pair that is not for validation
 
     def configure(self) -> HashMethod:
         """Make the method, unfitted."""
@@ -64,12 +68,18 @@ class TrainingTask:
         """Read the data and draw, or read, its split."""
         needs_labels = methods.load(self.method).about.needs_labels
         data = TrainingData(
-            self.source, self.broken, needs_labels=needs_labels, context=context
+            self.source,
+            self.broken,
+            needs_labels=needs_labels,
+            layout=self.layout,
+            context=context,
         )
         if self.split is not None:
             return data, Split.read(self.split, data.pairs)
-        split = Split.draw(data.pairs, self.seed, self.sizes, groups=self.groups)
-        return data, split
+        sizes = self.sizes
+        if self.use_all:
+            sizes = SplitSizes.without_queries(count_usable(data.pairs))
+        return data, Split.draw(data.pairs, self.seed, sizes, groups=self.groups)
 
 
 def train_run(

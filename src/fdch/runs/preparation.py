@@ -1,6 +1,7 @@
 """Data made ready for training, and what can be refused before training begins."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from fdch.data.duplicates import image_digests
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.pictures.images import ImageFeatures, Pictures
+from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.data.readers.sources import locate
 from fdch.data.splits import Parts, Split
 from fdch.data.static_words import load_embeddings
@@ -53,10 +55,14 @@ class TrainingData:
         broken: Broken = "refuse",
         *,
         needs_labels: bool = True,
+        layout: Layout = AS_NAMED,
         context: Context = PLAIN,
     ) -> None:
         self.source, self.broken, self.context = source, broken, context
-        pairs = PairedSet.read(source, broken=broken)
+        self.layout = layout
+        pairs = PairedSet.read(
+            source, broken=broken, columns=layout.columns, pictures=layout.pictures
+        )
         require_sides(pairs, needs_labels)
         self.pairs = pairs.without_broken_pictures(broken, context.progress)
 
@@ -94,6 +100,7 @@ class TrainingData:
                 "pairs": len(self.pairs),
                 "skipped": len(self.pairs.skipped),
                 "broken": self.broken,
+                **self.layout.to_json(),
             },
             "labels": list(self.pairs.label_names),
             "split": split.fingerprint,
@@ -121,15 +128,27 @@ def read_pairs(
     broken: Broken,
     context: Context = PLAIN,
     engine: EngineName = "local",
+    layout: Layout = AS_NAMED,
 ) -> PairedSet:
     """Read data and make sure that every picture can be decoded.
 
     With Ray the workers find that out, one part at a time.
     """
-    pairs = PairedSet.read(source, broken=broken)
+    pairs = PairedSet.read(
+        source, broken=broken, columns=layout.columns, pictures=layout.pictures
+    )
     if engine == "ray":
         return pairs
     return pairs.without_broken_pictures(broken, context.progress)
+
+
+def complete_layout(facts: Mapping[str, Any], source: str, layout: Layout) -> Layout:
+    """Add to a layout what a run remembers of the same data."""
+    known = facts.get("data")
+    if not isinstance(known, dict) or known.get("location") != locate(source):
+        return layout
+    own = Layout.from_json(known)
+    return Layout(layout.columns or own.columns, layout.pictures or own.pictures)
 
 
 def takes_features(method: HashMethod, pairs: PairedSet) -> bool:

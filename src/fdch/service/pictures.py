@@ -28,10 +28,12 @@ _FORMATS = {
     "GIF": ("gif", "image/gif"),
     "BMP": ("bmp", None),
     "TIFF": ("tif", None),
+    "AVIF": ("avif", None),
+    "HEIF": ("heic", None),
 }
 _MAX_SIDE = 4096
 PART_BYTES = 2**17
-_KEPT_NAME = re.compile(r"[0-9a-f]{32}\.(jpg|png|webp|gif|bmp|tif)")
+_KEPT_NAME = re.compile(r"[0-9a-f]{32}\.(jpg|png|webp|gif|bmp|tif|avif|heic)")
 _REPORT = "Report it to whoever maintains the index"
 
 

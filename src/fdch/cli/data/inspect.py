@@ -25,10 +25,15 @@ LISTED_LABELS = 20
 @options.command("inspect", "fdch data inspect scenes:100 --page samples.html")
 @options.data
 @options.path("--page", help="Write a page of samples with pictures.")
+@options.layout
 @options.broken("skip", "List broken rows and pictures, or refuse at the first.")
 @options.json
 def command(
-    data: str, page: Path | None, broken: "options.Broken", as_json: bool
+    data: str,
+    page: Path | None,
+    layout: "options.Layout",
+    broken: "options.Broken",
+    as_json: bool,
 ) -> None:
     """Count pairs, labels and words; find broken files.
 
@@ -41,7 +46,9 @@ def command(
     from fdch.report.inspection import inspect_pairs, write_inspection
 
     with ProgressPrinter() as progress:
-        pairs = PairedSet.read(data, broken=broken)
+        pairs = PairedSet.read(
+            data, broken=broken, columns=layout.columns, pictures=layout.pictures
+        )
         pairs = pairs.without_broken_pictures(broken, progress)
     for text in pairs.notes:
         note(f"note: {text}")

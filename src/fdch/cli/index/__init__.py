@@ -12,6 +12,7 @@ command = LazyGroup(
         "create": "Create an index for a run's codes, and fill it.",
         "add": "Encode pairs and add them to an index.",
         "remove": "Remove items from an index by their ids.",
+        "remap": "Find the pictures of an index that moved to another folder.",
         "info": "Show what an index holds.",
         "verify": "Read a whole index and find what is damaged.",
         "repair": "Keep all that is intact of a damaged index.",

@@ -10,6 +10,7 @@ from fdch.cli.shared.progress_lines import show_progress
 @options.command("add", "fdch index add scenes.index scenes:320")
 @options.index
 @options.data
+@options.layout
 @options.refuse_broken
 @options.engine
 @options.device
@@ -17,6 +18,7 @@ from fdch.cli.shared.progress_lines import show_progress
 def command(
     index: str,
     data: str,
+    layout: "options.Layout",
     broken: "options.Broken",
     engine: "options.EngineName",
     device: str,
@@ -32,7 +34,7 @@ def command(
     from fdch.retrieval.index import Index
     from fdch.runs.code_files import holds_codes
     from fdch.runs.engines import open_engine
-    from fdch.runs.preparation import read_pairs
+    from fdch.runs.preparation import complete_layout, read_pairs
 
     pairs = None
     with (
@@ -43,7 +45,8 @@ def command(
             if holds_codes(Path(data)):
                 added = opened.add_encoded(data)
             else:
-                pairs = read_pairs(data, broken, context, engine)
+                layout = complete_layout(opened.run.facts, data, layout)
+                pairs = read_pairs(data, broken, context, engine, layout)
                 with open_engine(engine, opened.run, broken, context) as encoder:
                     added = opened.add(
                         pairs,

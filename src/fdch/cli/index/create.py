@@ -15,6 +15,7 @@ from fdch.cli.shared.progress_lines import show_progress
 @options.index
 @options.path("--run", required=True, help="The trained run that encodes.")
 @click.argument("data", type=options.DataName(), required=False)
+@options.layout
 @options.refuse_broken
 @options.engine
 @options.device
@@ -23,6 +24,7 @@ def command(
     index: str,
     run: Path,
     data: str | None,
+    layout: "options.Layout",
     broken: "options.Broken",
     engine: "options.EngineName",
     device: str,
@@ -38,13 +40,16 @@ def command(
     from fdch.retrieval.adding import AddedPairs
     from fdch.retrieval.index import Index
     from fdch.runs.engines import open_engine
-    from fdch.runs.preparation import read_pairs
+    from fdch.runs.preparation import complete_layout, read_pairs
     from fdch.runs.run import open_run
 
     require_free(index)  # before pictures are read for it
     with show_progress(device) as context:
         opened = open_run(run, context)
-        pairs = None if data is None else read_pairs(data, broken, context, engine)
+        pairs = None
+        if data is not None:
+            layout = complete_layout(opened.facts, data, layout)
+            pairs = read_pairs(data, broken, context, engine, layout)
         with (
             open_engine(engine, opened, broken, context) as encoder,
             Index.create(index, opened, context=context) as made,

@@ -2,14 +2,20 @@
 
 from contextlib import closing
 
+import click
+
 from fdch.cli.shared import options
 from fdch.cli.shared.output import plain, report
+from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
 @options.command("info", "fdch index info scenes.index")
 @options.index
+@click.option(
+    "--pictures", is_flag=True, help="Count the pictures that are found and missing."
+)
 @options.json
-def command(index: str, as_json: bool) -> None:
+def command(index: str, pictures: bool, as_json: bool) -> None:
     """Show what an index holds.
 
     Items, length of the codes, model, bytes on disk, and the columns that
@@ -19,6 +25,12 @@ def command(index: str, as_json: bool) -> None:
 
     with closing(open_store(index)) as store:
         known = {"index": index, **store_info(store)}
+    if pictures:
+        from fdch.retrieval.picture_paths import count_pictures
+
+        with ProgressPrinter() as progress:
+            paths = count_pictures(index, progress)
+        known["pictures"] = {"found": paths.found, "missing": paths.missing}
     width = max(map(len, known)) + 2
     lines = (
         f"{name:{width}}{plain(shown(value), 500)}" for name, value in known.items()

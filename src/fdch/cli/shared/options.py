@@ -16,6 +16,7 @@ from fdch.errors import SettingError
 
 if TYPE_CHECKING:
     from fdch.data.pairs import Broken as Broken
+    from fdch.data.readers.columns import Layout as Layout
     from fdch.data.splits import SplitSizes as SplitSizes
     from fdch.index.store import Condition
     from fdch.runs.engines import EngineName as EngineName
@@ -205,6 +206,50 @@ def broken(default: str | None, help: str) -> Decorator:
     return click.option("--broken", type=choices, default=default, help=help)
 
 
+def parse_columns(text: str | None) -> dict[str, str]:
+    """Read what a table's own columns are to be read as.
+
+    >>> parse_columns("text=title,labels=category")
+    {'text': 'title', 'labels': 'category'}
+    """
+    found: dict[str, str] = {}
+    for part in split_names(text, "--columns") if text is not None else ():
+        known, equals, own = (each.strip() for each in part.partition("="))
+        if not equals or not known or not own or known in found:
+            raise SettingError(
+                f"--columns takes each of id, image, text and labels once, such as "
+                f"text=title,labels=category; got '{part}'."
+            )
+        found[known] = own
+    return found
+
+
+def layout(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add options for how a manifest is laid out, given on as `layout`."""
+
+    @functools.wraps(command)
+    def run_with_layout(
+        columns: str | None, pictures: Path | None, **options: Any
+    ) -> Any:
+        from fdch.data.readers.columns import Layout
+
+        return command(layout=Layout(parse_columns(columns), pictures), **options)
+
+    return _layout(run_with_layout)
+
+
+_layout = combine(
+    click.option(
+        "--columns",
+        metavar="text=title,...",
+        help="Your names for the columns id, image, text and labels of a manifest.",
+    ),
+    path(
+        "--pictures",
+        metavar="DIR",
+        help="Find pictures that moved in this folder, by the ends of their paths.",
+    ),
+)
 refuse_broken = broken(
     "refuse", "Refuse broken rows and pictures, or skip and count them."
 )

@@ -40,6 +40,7 @@ training_options = options.combine(
         metavar="KEY=VALUE",
         help="Change a setting, or take a preset: preset=paper. Repeatable.",
     ),
+    options.layout,
     options.refuse_broken,
     options.device,
 )
@@ -63,6 +64,8 @@ def build_task(
         file: Settings that count where the command line says nothing.
         same: What a TrainingTask has under the same names.
     """
+    if same.get("use_all") and (sizes is not None or same["split"]):
+        raise click.UsageError("--use-all learns from all pairs; leave out the split.")
     if sizes is not None and same["split"]:
         raise click.UsageError("a saved --split has its sizes; leave theirs out.")
     if same["groups"] and same["split"]:

@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -23,11 +25,14 @@ from fdch.data.pictures.slow import (
     require_few_pieces,
     require_few_scans,
 )
-from fdch.errors import BrokenPicture, SettingError
+from fdch.errors import BrokenPicture, MissingExtra, SettingError
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
-_FORMAT_NAMES = ", ".join(FORMATS)
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+_FORMAT_NAMES = ", ".join((*FORMATS, "AVIF", "HEIC"))
+ENDINGS = (
+    *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"),
+    *(".avif", ".heic", ".heif"),
+)
 
 # Pillow itself refuses pictures above this, whatever we allow
 _MAX_PIXELS = 178_000_000
@@ -139,17 +144,57 @@ def picture_format(
         return str(picture.format)
 
 
+def picture_size(
+    content: bytes, limits: PictureLimits = USUAL_LIMITS, name: str = "picture"
+) -> tuple[int, int]:
+    """Give a picture's width and height by its header."""
+    with _refusing_broken(name, limits), _open(content, limits, name) as picture:
+        return picture.size
+
+
+def choose_formats(content: bytes, limits: PictureLimits, name: str) -> tuple[str, ...]:
+    """Give the formats that a file may be taken for, once what reads them is there.
+
+    AVIF and HEIC state a size that their decoders do not rely on: what they decode may
+    be larger. They are refused where it is to be quick.
+    """
+    if content[4:8] != b"ftyp":
+        return FORMATS
+    is_avif = any(brand in content[8:64] for brand in (b"avif", b"avis"))
+    kind = "AVIF" if is_avif else "HEIC"
+    if limits.quick:
+        raise BrokenPicture(f"{name}: {kind} is not taken here. Send it as JPEG.")
+    if is_avif:
+        if find_spec("PIL._avif") is None:
+            raise BrokenPicture(f"{name}: this Pillow reads no AVIF. Update it.")
+        return ("AVIF",)
+    if find_spec("pillow_heif") is None:
+        missing = MissingExtra("reading HEIC", "heif")
+        raise BrokenPicture(f"{name}: {missing}, or save it as JPEG.")
+    _register_heif()
+    return ("HEIF",)
+
+
+@lru_cache(maxsize=1)
+def _register_heif() -> None:
+    import pillow_heif
+
+    # a thumbnail in the file may show something else
+    pillow_heif.register_heif_opener(thumbnails=False)
+
+
 def _open(content: bytes, limits: PictureLimits, name: str) -> Image.Image:
     """Read a picture's header, under the limits."""
     if len(content) > limits.bytes:
         raise BrokenPicture(
             f"{name}: {len(content):,} bytes; the limit is {limits.bytes:,}."
         )
+    formats = choose_formats(content, limits, name)
     if limits.quick:
         require_few_pieces(content, name)
-        picture = Image.open(CountedReads(content, name), formats=FORMATS)
+        picture = Image.open(CountedReads(content, name), formats=formats)
     else:
-        picture = Image.open(io.BytesIO(content), formats=FORMATS)
+        picture = Image.open(io.BytesIO(content), formats=formats)
     width, height = picture.size
     most, is_jpeg = limits.pixels, picture.format in ("JPEG", "MPO")
     if limits.quick and not is_jpeg:
@@ -231,7 +276,7 @@ def _refusing_broken(name: str, limits: PictureLimits) -> Iterator[None]:
 
 _quiet_lock = threading.Lock()
 _quiet_users = 0
-_quiet_filter = ("ignore", None, Warning, re.compile(r"PIL\."), 0)
+_quiet_filter = ("ignore", None, Warning, re.compile(r"PIL\.|pillow_heif"), 0)
 
 
 @contextmanager

@@ -3,8 +3,11 @@
 Folders of pictures and tar shards are read as tables of the same columns.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +16,23 @@ from fdch.data.pairs import Broken, PairedSet, Skipped, repeated
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.pictures.images import PictureFiles, PictureLimits, Pictures
 from fdch.data.pictures.places import Place, PlacedPictures
-from fdch.data.readers.manifest_cells import KNOWN, Pair, Unusable, name_of, pair
-from fdch.data.readers.manifest_rows import Row, Table, open_csv, open_json_lines
+from fdch.data.readers.arrow import open_arrow
+from fdch.data.readers.columns import (
+    KNOWN,
+    Assignment,
+    Layout,
+    assign_columns,
+)
+from fdch.data.readers.excel import open_excel
+from fdch.data.readers.label_cells import split_labels
+from fdch.data.readers.manifest_cells import (
+    Pair,
+    PictureFolders,
+    Unusable,
+    name_of,
+    pair,
+)
+from fdch.data.readers.manifest_rows import Table, open_csv, open_json_lines
 from fdch.data.readers.parquet import open_parquet
 from fdch.data.readers.picture_folder import open_folder
 from fdch.data.readers.shards import open_shard
@@ -22,20 +40,26 @@ from fdch.data.rows import MAX_LABELS, MAX_ROWS, list_names, objects
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError, LabelError, suggestion
 
-OPENERS: dict[str, Callable[[Path], Table]] = {
+OPENERS: dict[str, Callable[[Path, Layout], Table]] = {
     ".csv": open_csv,
+    ".tsv": open_csv,
+    ".xlsx": open_excel,
     ".jsonl": open_json_lines,
     ".parquet": open_parquet,
+    ".arrow": open_arrow,
     ".tar": open_shard,
 }
 _LABEL_BYTES = 8 * 2**30
+_PEEKED = 20  # rows that tell what a column holds
 _NO_ID = "it has no 'id', which rows before have."
 _NEW_ID = "it has an 'id', which rows before have not."
 _ADVICE = "Correct the row, or skip broken rows (--broken skip)."
 
 
-def read(path: Path, *more: Path, broken: Broken, limits: PictureLimits) -> PairedSet:
-    """Read CSV, JSON lines, Parquet or tar files, as their endings say, or a folder.
+def read(
+    path: Path, *more: Path, broken: Broken, limits: PictureLimits, layout: Layout
+) -> PairedSet:
+    """Read CSV, Excel, JSON lines, Parquet or tar files, by their endings, or a folder.
 
     Several files are read as one. Pictures are looked up, not decoded. Relative paths
     begin at the manifest. A broken row is refused, or skipped and listed.
@@ -43,13 +67,15 @@ def read(path: Path, *more: Path, broken: Broken, limits: PictureLimits) -> Pair
     skipped: list[Skipped] = []
     kept: list[Pair] = []
     places: list[str] = []
-    columns: tuple[str, ...] = ()
+    notes: dict[str, None] = {}  # each once, in their order
     for each in (path, *more):
-        table = (open_folder if each.is_dir() else OPENERS[each.suffix.lower()])(each)
-        _require_columns(each, table.columns)
-        columns = columns or table.columns
+        opened = open_folder if each.is_dir() else OPENERS[each.suffix.lower()]
+        table = opened(each, layout)
+        first, table = _peek(table)
+        columns = assign_columns(each, table.columns, layout, first, table.is_open)
+        _require_columns(each, table.columns, columns)
         before = len(kept) + len(skipped)
-        for place, found in _pairs(each, table, limits, before):
+        for place, found in _pairs(each, table, columns, limits, layout, before):
             if isinstance(found, Pair):
                 kept.append(found)
                 places.append(f"{place} of '{each.name}'" if more else place)
@@ -57,12 +83,14 @@ def read(path: Path, *more: Path, broken: Broken, limits: PictureLimits) -> Pair
                 raise BrokenRow(f"{found.reason} {_ADVICE}")
             else:
                 skipped.append(found)
+        notes |= dict.fromkeys((*table.notes, *columns.notes, *_absent(columns)))
     if not kept:
         raise _nothing_left(path, skipped)
     ids = objects([item.name for item in kept])
     if twice := repeated(ids, places):
         raise DataError(f"'{path}': ids must be unique; {twice}.")
-    names, labels = _label_matrix(path, kept)
+    cells, note = split_labels([item.labels for item in kept])
+    names, labels = _label_matrix(path, cells)
     return PairedSet(
         ids=ids,
         images=_pictures([item.image for item in kept], limits),
@@ -72,8 +100,15 @@ def read(path: Path, *more: Path, broken: Broken, limits: PictureLimits) -> Pair
         columns=_columns(kept),
         name=path.stem,
         skipped=tuple(skipped),
-        notes=_notes(columns),
+        notes=(*notes, *([note] if note else [])),
     )
+
+
+def _peek(table: Table) -> tuple[list[Mapping[str, Any]], Table]:
+    """Give the cells of the first rows, and the table with all of its rows."""
+    rows = iter(table.rows)
+    first = list(islice(rows, _PEEKED))
+    return [row.cells for row in first], replace(table, rows=chain(first, rows))
 
 
 def _pictures(found: Sequence[Path | Place | None], limits: PictureLimits) -> Pictures:
@@ -90,33 +125,39 @@ def _pictures(found: Sequence[Path | Place | None], limits: PictureLimits) -> Pi
 
 
 def _pairs(
-    path: Path, table: Table, limits: PictureLimits, before: int
+    path: Path,
+    table: Table,
+    columns: Assignment,
+    limits: PictureLimits,
+    layout: Layout,
+    before: int,
 ) -> Iterator[tuple[str, Pair | Skipped]]:
-    folder = path.absolute().parent
+    folders = PictureFolders(path.absolute().parent, layout.pictures)
     for number, row in enumerate(table.rows, start=before + 1):
         if number > MAX_ROWS:
             raise DataError(
                 f"'{path}' has more than {MAX_ROWS:,} rows; split it into several."
             )
+        cells = columns.rename(row.cells)
         try:
             if row.trouble:
                 raise Unusable(row.trouble)
             # the number of a row may be another's id
-            has_id = "id" in row.cells
-            if has_id != ("id" in table.columns):
+            has_id = "id" in cells
+            if has_id != ("id" in columns.names):
                 raise Unusable(_NEW_ID if has_id else _NO_ID)
-            yield row.where, pair(row.cells, number, folder, limits)
+            yield row.where, pair(cells, number, folders, limits)
         except Unusable as reason:
-            name = _name(row)
+            name = _name(row.where, cells)
             named = "" if name == row.where else f" ('{name}')"
             yield row.where, Skipped(name, f"'{path}', {row.where}{named}: {reason}")
 
 
-def _name(row: Row) -> str:
+def _name(where: str, cells: Mapping[str, Any]) -> str:
     try:
-        return name_of(row.cells, 0) if "id" in row.cells else row.where
+        return name_of(cells, 0) if "id" in cells else where
     except Unusable:
-        return row.where
+        return where
 
 
 def _nothing_left(path: Path, skipped: list[Skipped]) -> DataError:
@@ -132,43 +173,41 @@ def _nothing_left(path: Path, skipped: list[Skipped]) -> DataError:
     return DataError(f"'{path}' has no rows to use{reason} Write a line for each pair.")
 
 
-def _require_columns(path: Path, columns: tuple[str, ...]) -> None:
-    if "image" in columns or "text" in columns:
+def _require_columns(
+    path: Path, columns: tuple[str, ...], assigned: Assignment
+) -> None:
+    if "image" in assigned.names or "text" in assigned.names:
         return
     if not columns:
         raise DataError(
             f"'{path}' is empty; a manifest has columns {list_names(KNOWN, 20)}."
         )
     hint = suggestion("image", columns) or suggestion("text", columns)
-    near = [name for name in columns if name.lower() in KNOWN and name not in KNOWN]
-    if near:
-        # a suggestion would give the name back that is there
-        renamed = ", ".join(f"'{name[:40]}' to '{name.lower()}'" for name in near)
-        hint = f"; rename {renamed}."
     raise DataError(
         f"'{path}' has neither a column 'image' nor 'text'; it has "
-        f"{list_names(columns, 20)}{hint or '.'} Columns are separated by commas."
+        f"{list_names(columns, 20)}{hint or '.'} Rename a column, or say which it is: "
+        "--columns text=NAME."
     )
 
 
 def _label_matrix(
-    path: Path, kept: list[Pair]
+    path: Path, cells: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
-    names = sorted({name for item in kept for name in item.labels})
+    names = sorted({name for own in cells for name in own})
     if len(names) > MAX_LABELS:
         raise LabelError(
             f"'{path}' has {len(names):,} different labels; at most {MAX_LABELS:,} "
             "are read. Are the labels texts by mistake?"
         )
-    if len(names) * len(kept) > _LABEL_BYTES:
+    if len(names) * len(cells) > _LABEL_BYTES:
         raise LabelError(
-            f"'{path}' has {len(names):,} different labels for {len(kept):,} rows, "
+            f"'{path}' has {len(names):,} different labels for {len(cells):,} rows, "
             "too much to hold; give fewer labels or fewer rows."
         )
     numbers = {name: number for number, name in enumerate(names)}
-    labels = np.zeros((len(kept), len(names)), dtype=np.uint8)
-    for row, item in enumerate(kept):
-        labels[row, [numbers[name] for name in item.labels]] = 1
+    labels = np.zeros((len(cells), len(names)), dtype=np.uint8)
+    for row, own in enumerate(cells):
+        labels[row, [numbers[name] for name in own]] = 1
     return tuple(names), labels
 
 
@@ -177,11 +216,10 @@ def _columns(kept: list[Pair]) -> dict[str, NDArray[np.object_]]:
     return {name: objects([item.others.get(name) for item in kept]) for name in names}
 
 
-def _notes(columns: tuple[str, ...]) -> tuple[str, ...]:
+def _absent(assigned: Assignment) -> list[str]:
     notes = []
-    if "id" not in columns:
+    if "id" not in assigned.names:
         notes.append("there is no column 'id'; rows are named by their numbers.")
-    if "labels" not in columns:
-        hint = suggestion("labels", columns)
-        notes.append(f"there is no column 'labels'{hint or '.'}")
-    return tuple(notes)
+    if "labels" not in assigned.names:
+        notes.append("there is no column 'labels'.")
+    return notes

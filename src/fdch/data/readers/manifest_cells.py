@@ -4,17 +4,19 @@ import json
 import math
 import os
 import stat
-import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.pictures.places import Place
+from fdch.data.readers.columns import KNOWN
+from fdch.data.readers.label_cells import clean_labels
 from fdch.data.readers.manifest_rows import CELL_BYTES
 
-KNOWN = ("id", "image", "text", "labels")
+_MAX_PARTS = 32  # of a path, where pictures have moved
 
 
 class Unusable(Exception):
@@ -28,21 +30,48 @@ class Pair:
     name: str
     image: Path | Place | None
     text: str | None
-    labels: tuple[str, ...]
+    labels: str | tuple[str, ...]  # a text is still to be split
     others: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class PictureFolders:
+    """Where the paths of pictures begin, and the folder they have moved to, if any."""
+
+    folder: Path
+    moved: Path | None = None
+
+    def find(self, name: str) -> tuple[Path, os.stat_result | None]:
+        """Give the first place that is there; else the first, and None."""
+        places = list(self._places(name))
+        for path in places:
+            with suppress(OSError, ValueError):
+                return path, os.stat(path)
+        return places[0], None
+
+    def _places(self, name: str) -> Iterator[Path]:
+        names = dict.fromkeys((name, name.replace("\\", "/")))  # Windows' paths too
+        if self.moved is None:
+            yield from (self.folder / each for each in names)
+            return
+        for each in names:
+            parts = [part for part in PurePosixPath(each).parts if part not in "/.."]
+            for start in range(min(len(parts), _MAX_PARTS)):
+                yield self.moved.joinpath(*parts[start:])
+
+
 def pair(
-    cells: Mapping[str, Any], number: int, folder: Path, limits: PictureLimits
+    cells: Mapping[str, Any],
+    number: int,
+    folders: PictureFolders,
+    limits: PictureLimits,
 ) -> Pair:
     """Check the cells of one row; its number is its name when there is no id column.
-
-    Relative paths of pictures begin at the folder.
 
     Raises:
         Unusable: With the reason, for the user.
     """
-    image = _picture(cells.get("image"), folder, limits)
+    image = _picture(cells.get("image"), folders, limits)
     text = _text(cells.get("text"))
     if image is None and text is None:
         raise Unusable("neither an image nor a text.")
@@ -69,7 +98,9 @@ def name_of(cells: Mapping[str, Any], number: int) -> str:
     return name
 
 
-def _picture(value: object, folder: Path, limits: PictureLimits) -> Path | Place | None:
+def _picture(
+    value: object, folders: PictureFolders, limits: PictureLimits
+) -> Path | Place | None:
     if value is None or value == "":
         return None
     if isinstance(value, Place):
@@ -77,11 +108,9 @@ def _picture(value: object, folder: Path, limits: PictureLimits) -> Path | Place
         return value
     if not isinstance(value, str):
         raise Unusable(f"the image is {_shorten(value)}; expected a path.")
-    path = folder / _check(value, "image")
-    try:
-        facts = os.stat(path)
-    except (OSError, ValueError):
-        raise Unusable(f"there is no picture at '{path}'.") from None
+    path, facts = folders.find(_check(value, "image"))
+    if facts is None:
+        raise Unusable(f"there is no picture at '{path}'.")
     if not stat.S_ISREG(facts.st_mode):
         raise Unusable(f"'{path}' is not a picture file.")
     _require_size(f"picture '{path}'", facts.st_size, limits)
@@ -98,24 +127,26 @@ def _text(value: object) -> str | None:
         return None
     if isinstance(value, list) and all(isinstance(tag, str) for tag in value):
         value = " ".join(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)  # a title may be a number
     if not isinstance(value, str):
         raise Unusable(f"the text is {_shorten(value)}; expected a text.")
     return _check(value, "text").strip() or None
 
 
-def _labels(value: object) -> tuple[str, ...]:
+def _labels(value: object) -> str | tuple[str, ...]:
     if value is None:
         return ()
     if isinstance(value, str):
-        value = value.split(";")
+        return _check(value, "labels")
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = [value]
     if not isinstance(value, list):
         raise Unusable(
             f"the labels are {_shorten(value)}; expected a list, or texts "
             "separated by ';'."
         )
-    texts = (_as_text(name, "labels", "a label is") for name in value)
-    names = (unicodedata.normalize("NFC", text) for text in texts)
-    return tuple(dict.fromkeys(name for name in names if name))
+    return clean_labels([_as_text(name, "labels", "a label is") for name in value])
 
 
 def _as_text(value: object, column: str, what: str) -> str:

@@ -3,11 +3,18 @@
 import csv
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from fdch.data.readers.columns import KNOWN, NEAR, Layout
+from fdch.data.readers.csv_dialects import (
+    SEPARATORS,
+    WESTERN,
+    find_encoding,
+    find_separator,
+)
 from fdch.errors import DataError
 
 CELL_BYTES = 2**20
@@ -26,57 +33,121 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a file (of JSON lines, those of the first) and its rows."""
+    """The columns of a file (of JSON lines, those of the first) and its rows.
+
+    Where it is open, rows may have other columns too. Notes are for the user, and
+    complete when all rows are read.
+    """
 
     columns: tuple[str, ...]
     rows: Iterable[Row]
+    notes: list[str] = field(default_factory=list)
+    is_open: bool = False
 
 
-def open_csv(path: Path) -> Table:
-    """Read comma-separated values in UTF-8, with a line of column names."""
-    lines = _csv_lines(path)
+def open_csv(path: Path, layout: Layout) -> Table:
+    """Read values separated by commas, semicolons or tabs, below their columns' names.
+
+    The encoding is UTF-8, UTF-16 or Windows-1252.
+    """
+    encoding = find_encoding(path)
+    names = {
+        *layout.columns.values(),
+        *KNOWN,
+        *(n for near in NEAR.values() for n in near),
+    }
+    lines = _csv_lines(path, encoding, {name.casefold() for name in names})
     _, header = next(lines, (0, []))
+    columns = name_columns(path, header)
+    rows = (_csv_row(columns, *line) for line in lines)
+    notes = describe_nameless(columns)
+    if encoding == WESTERN:
+        notes.append(
+            f"the file is no UTF-8; it is read as western Windows text ({WESTERN}). "
+            "Save it as UTF-8 if letters are wrong."
+        )
+    return Table(tuple(filter(None, columns)), rows, notes)
+
+
+def name_columns(path: Path, header: Iterable[str]) -> tuple[str, ...]:
+    """Give the columns' names, "" for none; each other one may stand there once."""
     columns = tuple(name.strip() for name in header)
-    if len(set(columns)) != len(columns):
-        raise DataError(f"'{path}' has a column name twice: {', '.join(columns)}.")
-    return Table(columns, (_csv_row(columns, *line) for line in lines))
+    named = [name for name in columns if name]
+    if len(set(named)) != len(named):
+        raise DataError(f"'{path}' has a column name twice: {', '.join(named)}.")
+    return columns
 
 
-def _csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+def make_row(where: str, columns: tuple[str, ...], cells: Iterable[Any]) -> Row:
+    """Give the cells below the columns that have a name."""
+    named = zip(columns, cells, strict=True)
+    return Row(where, {name: cell for name, cell in named if name})
+
+
+def describe_nameless(columns: tuple[str, ...]) -> list[str]:
+    """Say how many columns have no name, if any."""
+    nameless = columns.count("")
+    if not nameless:
+        return []
+    return [
+        f"{nameless} of the {len(columns)} columns have no name; they are left out."
+    ]
+
+
+def _csv_lines(
+    path: Path, encoding: str, names: set[str]
+) -> Iterator[tuple[int, list[str]]]:
     # a limit of the whole process; other readers' cells must not be cut shorter
     earlier = csv.field_size_limit()
     csv.field_size_limit(max(earlier, CELL_BYTES))
     reader: Any = None
+    before = 0
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
+        with open(path, encoding=encoding, newline="") as file:
+            separator, before = _read_separator(file, names)
+            reader = csv.reader(file, delimiter=separator, strict=True)
             for cells in reader:
                 if cells:
-                    yield reader.line_num, cells
+                    yield before + reader.line_num, cells
     except csv.Error as error:
         what = f"{error}. Look for a double quote that is missing or too many."
         if "field limit" in str(error):
             longest = f"a cell is longer than {CELL_BYTES:,} characters"
             what = f"{longest}. Shorten it, or close its double quote."
-        raise DataError(f"'{path}', line {reader.line_num}: {what}") from None
+        line = before + (reader.line_num if reader else 1)
+        raise DataError(f"'{path}', line {line}: {what}") from None
     except UnicodeDecodeError as error:
-        after = f" after line {reader.line_num}" if reader.line_num else ""
+        after = f" after line {before + reader.line_num}" if reader else ""
+        shown = encoding.upper().removesuffix("-SIG")
         raise DataError(
-            f"'{path}' is not UTF-8 text ({error.reason}{after}); save it as UTF-8."
+            f"'{path}' is not {shown} text ({error.reason}{after}); save it as UTF-8."
         ) from None
     finally:
         csv.field_size_limit(earlier)
+
+
+def _read_separator(file: IO[str], names: set[str]) -> tuple[str, int]:
+    """Give the separator, and how many lines before the header were read for it."""
+    line, blank = "\n", 0
+    while line and not line.strip():
+        line, blank = file.readline(_LINE_BYTES), blank + 1
+    stated = line.rstrip("\r\n").strip('"')
+    # Excel writes and heeds a first line such as "sep=;"
+    if stated[:4].lower() == "sep=" and stated[4:] in SEPARATORS:
+        return stated[4:], blank
+    file.seek(0)
+    return find_separator(line, names), 0
 
 
 def _csv_row(columns: tuple[str, ...], line: int, cells: list[str]) -> Row:
     where = f"line {line}"
     if len(cells) != len(columns):
         trouble = f"{len(cells)} cells for {len(columns)} columns."
-        return Row(where, {}, f"{trouble} Put cells with commas in double quotes.")
-    return Row(where, dict(zip(columns, cells, strict=True)))
+        return Row(where, {}, f"{trouble} Put cells with separators in double quotes.")
+    return make_row(where, columns, cells)
 
 
-def open_json_lines(path: Path) -> Table:
+def open_json_lines(path: Path, layout: Layout) -> Table:
     """Read one JSON object per line."""
     rows = _json_rows(path)
     first: list[Row] = []

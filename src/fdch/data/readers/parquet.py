@@ -1,19 +1,21 @@
 """Parquet manifests, whose pictures may be paths or lie in the file themselves.
 
-Embedded pictures are a column `image` of binary values, or of structures with the
+Embedded pictures are a column of binary values, or of structures with the
 field `bytes`, as the `datasets` library writes them. They are read when they are
 needed, a row group at a time.
 """
 
+import json
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
+from fdch.data.readers.columns import Layout, find_image_column
 from fdch.data.readers.manifest_rows import Row, Table
 from fdch.errors import DataError, MissingExtra
 
@@ -22,7 +24,7 @@ _ROWS = 1024
 _GROUPS_KEPT = 2  # threads reach into the next one while some finish the last
 
 
-def open_parquet(path: Path) -> Table:
+def open_parquet(path: Path, layout: Layout) -> Table:
     """Read a Parquet file, a few rows at a time."""
     try:
         import pyarrow
@@ -33,7 +35,11 @@ def open_parquet(path: Path) -> Table:
     try:
         file = parquet.ParquetFile(path)
         columns = tuple(file.schema_arrow.names)
-        pictures = PictureColumn(path, file, damage) if _embeds(file) else None
+        name = find_image_column(columns, layout)
+        pictures = None
+        if name is not None and embeds(file.schema_arrow, name):
+            pictures = PictureColumn(path, name, file, damage)
+        names = read_class_names(file.schema_arrow)
     except DataError:
         raise
     except damage as error:
@@ -46,7 +52,7 @@ def open_parquet(path: Path) -> Table:
         with file:
             try:
                 for batch in file.iter_batches(_ROWS):
-                    for cells in _cells(batch, pictures, number):
+                    for cells in give_cells(batch, pictures, number, names):
                         number += 1
                         yield Row(f"row {number}", cells)
             except damage as error:
@@ -57,11 +63,21 @@ def open_parquet(path: Path) -> Table:
     return Table(columns, rows())
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ParquetPicture:
-    """Where a picture lies in a Parquet file."""
+class PictureSource(Protocol):
+    """A column of pictures in a file."""
 
-    column: "PictureColumn"
+    path: Path
+    name: str
+
+    def read(self, row: int) -> bytes:
+        """Read the picture of a row, counted from 0."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EmbeddedPicture:
+    """Where a picture lies in a table."""
+
+    column: "PictureSource"
     row: int
     size: int
 
@@ -78,8 +94,10 @@ class ParquetPicture:
 class PictureColumn:
     """The pictures in a Parquet file; threads may share it."""
 
-    def __init__(self, path: Path, file: Any, damage: tuple[type[Exception], ...]):
-        self.path, self._damage = path, damage
+    def __init__(
+        self, path: Path, name: str, file: Any, damage: tuple[type[Exception], ...]
+    ) -> None:
+        self.path, self.name, self._damage = path, name, damage
         groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
         self._starts = [0, *accumulate(group.num_rows for group in groups)]
         for number, group in enumerate(groups):
@@ -87,7 +105,7 @@ class PictureColumn:
             size = sum(
                 each.total_uncompressed_size
                 for each in columns
-                if each.path_in_schema.split(".")[0] == "image"
+                if each.path_in_schema.split(".")[0] == name
             )
             if size > MAX_GROUP_BYTES:
                 raise DataError(
@@ -117,25 +135,22 @@ class PictureColumn:
         from pyarrow import parquet
 
         with parquet.ParquetFile(self.path) as file:
-            table = file.read_row_group(group, columns=["image"])
-        return _contents(table.column("image").combine_chunks())
+            table = file.read_row_group(group, columns=[self.name])
+        return pictures_of(table.column(self.name).combine_chunks())
 
 
-def _embeds(file: Any) -> bool:
-    """Tell whether the column of pictures holds them and not their paths."""
+def embeds(schema: Any, name: str) -> bool:
+    """Tell whether a column holds pictures themselves and not their paths."""
     from pyarrow import types
 
-    schema = file.schema_arrow
-    if "image" not in schema.names:
-        return False
-    kind = schema.field("image").type
+    kind = schema.field(name).type
     if types.is_struct(kind):
         names = [kind.field(i).name for i in range(kind.num_fields)]
         kind = kind.field("bytes").type if "bytes" in names else kind
     return bool(types.is_binary(kind) or types.is_large_binary(kind))
 
 
-def _contents(column: Any) -> Any:
+def pictures_of(column: Any) -> Any:
     """Give the pictures' bytes, of structures their field."""
     from pyarrow import compute, types
 
@@ -143,15 +158,48 @@ def _contents(column: Any) -> Any:
     return compute.struct_field(column, "bytes") if is_structure else column
 
 
-def _cells(batch: Any, pictures: PictureColumn | None, first: int) -> Any:
+def give_cells(
+    batch: Any,
+    pictures: PictureSource | None,
+    first: int,
+    names: Mapping[str, Sequence[str]],
+) -> list[dict[str, Any]]:
     """Give the cells of rows; of pictures in the file, where they lie."""
     if pictures is None:
-        return batch.to_pylist()
-    from pyarrow import compute
+        rows: list[dict[str, Any]] = batch.to_pylist()
+    else:
+        from pyarrow import compute
 
-    sizes = compute.binary_length(_contents(batch.column("image"))).to_pylist()
-    rows = batch.drop_columns(["image"]).to_pylist() or [{} for _ in sizes]
-    for row, size in enumerate(sizes):
-        if size is not None:
-            rows[row]["image"] = ParquetPicture(pictures, first + row, size)
+        column = batch.column(pictures.name)
+        sizes = compute.binary_length(pictures_of(column)).to_pylist()
+        rows = batch.drop_columns([pictures.name]).to_pylist() or [{} for _ in sizes]
+        for row, size in enumerate(sizes):
+            if size is not None:
+                rows[row][pictures.name] = EmbeddedPicture(pictures, first + row, size)
+    for name, own in names.items():
+        for cells in rows:
+            cells[name] = _name_classes(cells.get(name), own)
     return rows
+
+
+def read_class_names(schema: Any) -> dict[str, list[str]]:
+    """Give the names of classes that the `datasets` library writes as numbers."""
+    found: dict[str, list[str]] = {}
+    try:
+        document = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        features = document.get("info", {}).get("features", {})
+        for column, kind in features.items():
+            inner = kind[0] if isinstance(kind, list) else kind.get("feature", kind)
+            if inner.get("_type") == "ClassLabel" and column in schema.names:
+                found[column] = [str(name) for name in inner["names"]]
+    except (ValueError, AttributeError, KeyError, TypeError, IndexError):
+        return {}  # numbers stay numbers
+    return found
+
+
+def _name_classes(value: Any, names: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_name_classes(each, names) for each in value]
+    if isinstance(value, int) and value < len(names):
+        return names[value] if value >= 0 else None  # -1 stands for none
+    return value

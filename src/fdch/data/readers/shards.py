@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from fdch.data.pictures.decoding import ENDINGS
+from fdch.data.readers.columns import Layout
 from fdch.data.readers.manifest_rows import CELL_BYTES, Row, Table
 from fdch.errors import DataError
 
@@ -26,6 +27,7 @@ _SPARSE = "GNU.sparse"  # files with holes: their bytes are not as they lie here
 _REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)
 _SAMPLE = re.compile(r"((?:.*/)?[^./][^./]*)\.([^/]+)", re.DOTALL)
 _PICTURES = tuple(ending.removeprefix(".") for ending in ENDINGS)
+_KNOWN = (*_PICTURES, "txt", "cls", "json")
 
 
 class Member(NamedTuple):
@@ -58,14 +60,25 @@ class ShardPicture:
         return _read(self.shard, self.member)
 
 
-def open_shard(path: Path) -> Table:
+def open_shard(path: Path, layout: Layout) -> Table:
     """Read the samples of a tar file."""
-    return Table(COLUMNS, _rows(path))
+    notes: list[str] = []
+    return Table(COLUMNS, _rows(path, notes), notes, is_open=True)
 
 
-def _rows(path: Path) -> Iterator[Row]:
-    named = ((_SAMPLE.fullmatch(each.name), each) for each in list_members(path))
-    known = ((found, member) for found, member in named if found)
+def _rows(path: Path, notes: list[str]) -> Iterator[Row]:
+    ignored = 0
+
+    def find_files() -> Iterator[tuple[re.Match[str], Member]]:
+        nonlocal ignored
+        for member in list_members(path):
+            found = _SAMPLE.fullmatch(member.name)
+            if found and found[2].lower() in _KNOWN:
+                yield found, member
+            else:
+                ignored += 1
+
+    known = find_files()
     samples = groupby(known, key=lambda pair: pair[0][1])
     for number, (key, files) in enumerate(samples, start=1):
         cells: dict[str, Any] = {"id": key}
@@ -76,10 +89,15 @@ def _rows(path: Path) -> Iterator[Row]:
             yield Row(f"sample {number}", {"id": key}, f"{problem}.")
             continue
         yield Row(f"sample {number}", cells)
+    if ignored:
+        notes.append(
+            f"left out: {ignored:,} files of '{path.name}' that belong to no sample or "
+            "have another ending."
+        )
 
 
 def _take(cells: dict[str, Any], ending: str, path: Path, member: Member) -> None:
-    """Add what a file says to the cells of its sample; unknown endings say nothing."""
+    """Add what a file says to the cells of its sample."""
     if ending in _PICTURES:
         if "image" in cells:
             raise ValueError(f"'{member.name}' is its second picture")

@@ -7,6 +7,8 @@ from pathlib import Path
 from fdch.data.pairs import Broken, PairedSet, require_broken
 from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.readers import features, manifest
+from fdch.data.readers.arrow import list_dataset_files
+from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.errors import DataError, MissingFile, suggestion
 
 # each module has read(argument, *, broken, limits) -> PairedSet
@@ -18,20 +20,32 @@ _NAMED = {
 }
 _WITHOUT_ARGUMENT = ("scenes",)
 _NAMED_AS = (
-    "Data is named as pairs.csv, pairs.jsonl, pairs.parquet, shards-{000..099}.tar, a "
-    "folder of pictures, features.npz, mirflickr25k:DIR, nuswide:DIR, dcmh-mat:FILE, "
-    "scenes or scenes:N."
+    "Data is named as pairs.csv, pairs.xlsx, pairs.jsonl, pairs.parquet, "
+    "shards-{000..099}.tar, a folder of pictures, features.npz, mirflickr25k:DIR, "
+    "nuswide:DIR, dcmh-mat:FILE, scenes or scenes:N."
 )
 _RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}")
 _MAX_FILES = 100_000
 
 
-def read(source: str | Path, *, broken: Broken, limits: PictureLimits) -> PairedSet:
+def read(
+    source: str | Path,
+    *,
+    broken: Broken,
+    limits: PictureLimits,
+    layout: Layout = AS_NAMED,
+) -> PairedSet:
     """Read a manifest, a feature file or a known data set, by its name."""
     require_broken(broken)
+    if layout.pictures is not None and not layout.pictures.is_dir():
+        raise MissingFile(
+            f"there is no folder '{layout.pictures}' to look for pictures in; check "
+            "--pictures."
+        )
     if isinstance(source, str):
         prefix, _, argument = source.partition(":")
         if prefix in _NAMED and (argument or prefix in _WITHOUT_ARGUMENT):
+            _refuse_layout(source, layout)
             reader = importlib.import_module(_NAMED[prefix])
             pairs: PairedSet = reader.read(argument, broken=broken, limits=limits)
             return pairs
@@ -41,12 +55,23 @@ def read(source: str | Path, *, broken: Broken, limits: PictureLimits) -> Paired
     for path in paths:
         if not path.exists():
             raise _missing(str(path))
+    if paths[0].is_dir():
+        paths = list_dataset_files(paths[0]) or paths
     path, ending = paths[0], paths[0].suffix.lower()
     if ending == ".npz" and not path.is_dir():
+        _refuse_layout(str(source), layout)
         return features.read(path)
     if path.is_dir() or ending in manifest.OPENERS:
-        return manifest.read(*paths, broken=broken, limits=limits)
+        return manifest.read(*paths, broken=broken, limits=limits, layout=layout)
     raise _unknown_ending(path, ending)
+
+
+def _refuse_layout(source: str, layout: Layout) -> None:
+    if layout != AS_NAMED:
+        raise DataError(
+            f"'{source}' is no manifest, so that --columns and --pictures mean nothing "
+            "for it. Leave them out."
+        )
 
 
 def _expand(source: str) -> list[Path]:
@@ -90,6 +115,8 @@ def _unknown_ending(path: Path, ending: str) -> DataError:
             f"'{path}' is a MATLAB file; to read it as one of DCMH's, write "
             f"dcmh-mat:{path}."
         )
+    if ending in (".xls", ".xlsm", ".xlsb", ".ods"):
+        return DataError(f"'{path}': save this table as .xlsx, or as CSV in UTF-8.")
     has = (
         f"has the ending '{ending}', which is not known" if ending else "has no ending"
     )

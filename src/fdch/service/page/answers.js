@@ -64,8 +64,8 @@ function summary(asked, index, reply) {
 }
 
 function leftOut(reply) {
-  const unknown = reply.query?.unknown_words ?? [];
-  if (!unknown.length) return [];
-  const named = words.short(unknown.map((word) => `“${word}”`).join(", "), 400);
-  return [build("p", { class: "note" }, `Not known here and left out: ${named}.`)];
+  const readAs = Object.entries(reply.query?.read_as ?? {}).map(([word, known]) => `“${word}” as “${known}”`);
+  const unknown = (reply.query?.unknown_words ?? []).map((word) => `“${word}”`);
+  const noteOf = (start, named) => (named.length ? [build("p", { class: "note" }, `${start} ${words.short(named.join(", "), 400)}.`)] : []);
+  return [...noteOf("Read", readAs), ...noteOf("Not known here and left out:", unknown)];
 }

@@ -1,0 +1,176 @@
+"""Which column of a table is what: as the user says, by its name, or by a guess."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any
+
+from fdch.data.pictures.decoding import ENDINGS
+from fdch.data.rows import list_names
+from fdch.errors import DataError, suggestion
+
+KNOWN = ("id", "image", "text", "labels")
+# other names that columns have, the likelier first
+NEAR = {
+    "image": (
+        *("image_path", "image_file", "file_name", "filename", "file_path"),
+        *("filepath", "file", "path", "picture", "photo", "img"),
+    ),
+    "text": (
+        *("caption", "captions", "title", "product_title", "description", "sentence"),
+        *("product_name", "name", "tags", "keywords"),
+    ),
+    "labels": (
+        *("label", "categories", "category", "classes", "class", "tags", "tag"),
+        "keywords",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a user's tables are laid out, where that is not found by itself.
+
+    Args:
+        columns: Their names for the columns that are known here, such as
+            {"text": "title"}.
+        pictures: The folder that pictures have moved to.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    pictures: Path | None = None
+
+    def __post_init__(self) -> None:
+        strange = [name for name in self.columns if name not in KNOWN]
+        if strange:
+            hint = suggestion(strange[0], KNOWN) or "."
+            raise DataError(
+                f"columns are read as {', '.join(KNOWN)}, not as '{strange[0]}'{hint} "
+                "Other columns keep their names."
+            )
+        own = list(self.columns.values())
+        twice = [name for name in own if own.count(name) > 1]
+        if twice:
+            raise DataError(
+                f"column '{twice[0]}' cannot be read as two things; name another."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain values, for a run to remember."""
+        folder = None if self.pictures is None else str(self.pictures.absolute())
+        return {"columns": dict(self.columns), "pictures": folder}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "Layout":
+        """Take what a run remembers; older runs remember nothing."""
+        columns, folder = document.get("columns"), document.get("pictures")
+        named = columns if isinstance(columns, dict) else {}
+        return cls(
+            {str(name): str(own) for name, own in named.items()},
+            Path(folder) if isinstance(folder, str) else None,
+        )
+
+
+AS_NAMED = Layout()
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What each column is read as, and what to say about it."""
+
+    names: Mapping[str, str]  # own names by known names
+    notes: tuple[str, ...]
+
+    def rename(self, cells: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the cells of a row under known names; what these replace is left out."""
+        own = {raw: known for known, raw in self.names.items() if raw in cells}
+        taken = set(own.values())
+        renamed = {
+            own.get(name, name): value
+            for name, value in cells.items()
+            if name in own or name not in taken
+        }
+        return renamed if own else dict(cells)
+
+
+def assign_columns(
+    path: Path,
+    columns: Sequence[str],
+    layout: Layout,
+    sample: Sequence[Mapping[str, Any]],
+    is_open: bool,
+) -> Assignment:
+    """Find out what each column is.
+
+    Args:
+        path: The table, for errors.
+        columns: Its columns' own names.
+        layout: What the user says.
+        sample: Cells of the first rows.
+        is_open: Whether rows may have other columns too.
+    """
+    plain = _by_plain_name(columns)
+    found: dict[str, str] = {}
+    for known, wanted in layout.columns.items():
+        raw = wanted if wanted in columns else plain.get(_plain(wanted))
+        if raw is None and not is_open:
+            raise DataError(
+                f"'{path}' has no column '{wanted}' to read as '{known}'"
+                f"{suggestion(wanted, columns) or '.'} It has "
+                f"{list_names(columns, 20)}."
+            )
+        found[known] = raw or wanted
+    for known in KNOWN:
+        raw = known if known in columns else plain.get(known)
+        if known not in found and raw is not None and raw not in found.values():
+            found[known] = raw
+    notes = [
+        f"column '{known}' is left out, because '{found[known]}' is read as it."
+        for known in layout.columns
+        if known in columns and known not in found.values()
+    ]
+    for known, near in NEAR.items():
+        free = (plain[name] for name in near if name in plain)
+        free = (raw for raw in free if raw not in found.values())
+        raw = None if known in found or is_open else next(free, None)
+        if raw is None or (known == "image" and not _names_pictures(sample, raw)):
+            continue
+        found[known] = raw
+        notes.append(
+            f"column '{raw}' is read as '{known}'; to read another, add --columns "
+            f"{known}=NAME."
+        )
+    return Assignment(found, tuple(notes))
+
+
+def find_image_column(columns: Sequence[str], layout: Layout) -> str | None:
+    """Give the column that pictures would be read from, whatever its cells hold."""
+    plain = _by_plain_name(columns) | {name: name for name in columns}
+    wanted = layout.columns.get("image", "image")
+    names = (wanted, _plain(wanted), *NEAR["image"])
+    return next((plain[name] for name in names if name in plain), None)
+
+
+def _by_plain_name(columns: Iterable[str]) -> dict[str, str]:
+    plain: dict[str, str] = {}
+    for name in columns:
+        plain.setdefault(_plain(name), name)
+    return plain
+
+
+def _plain(name: str) -> str:
+    """Write a name as its nearest are written.
+
+    >>> _plain(" File Name")
+    'file_name'
+    """
+    return "_".join(name.casefold().replace("-", " ").split())
+
+
+def _names_pictures(sample: Sequence[Mapping[str, Any]], column: str) -> bool:
+    values = [cells.get(column) for cells in sample]
+    return any(
+        value is not None
+        and (not isinstance(value, str) or PurePath(value).suffix.lower() in ENDINGS)
+        for value in values
+    )

@@ -1,0 +1,118 @@
+"""Datasets as the `datasets` library saves them, written here with pyarrow."""
+
+import io
+import json
+
+import pytest
+from PIL import Image
+
+from fdch.data.pairs import PairedSet
+from fdch.data.texts import Sentences
+from fdch.errors import DataError
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+FEATURES = {
+    "label": {"names": ["cat", "dog"], "_type": "ClassLabel"},
+    "caption": {"dtype": "string", "_type": "Value"},
+}
+
+
+def picture(colour):
+    content = io.BytesIO()
+    Image.new("RGB", (4, 4), colour).save(content, "PNG")
+    return content.getvalue()
+
+
+def dataset_table(*labels):
+    rows = [
+        {
+            "img": {"bytes": picture("red"), "path": None} if n != 1 else None,
+            "caption": f"text {n}",
+            "label": label,
+        }
+        for n, label in enumerate(labels)
+    ]
+    metadata = {"huggingface": json.dumps({"info": {"features": FEATURES}})}
+    return pa.Table.from_pylist(rows).replace_schema_metadata(metadata)
+
+
+def write_arrow(path, table, maker=None):
+    with (maker or pa.ipc.new_stream)(str(path), table.schema) as writer:
+        writer.write_table(table)
+    return path
+
+
+def save_dataset(folder, **changes):
+    folder.mkdir()
+    for number, labels in enumerate([(0, 1), (1, -1)]):
+        name = f"data-{number:05}-of-00002.arrow"
+        write_arrow(folder / name, dataset_table(*labels))
+    names = sorted(path.name for path in folder.iterdir())
+    state = {"_data_files": [{"filename": name} for name in names]} | changes
+    (folder / "state.json").write_text(json.dumps(state))
+    (folder / "dataset_info.json").write_text("{}")
+    return folder
+
+
+def check(pairs):
+    assert isinstance(pairs.texts, Sentences)
+    assert pairs.texts.values.tolist() == ["text 0", "text 1"] * 2
+    assert pairs.images.present.tolist() == [True, False] * 2
+    assert [pairs.labels_of(row) for row in range(4)] == [("cat",), ("dog",)] * 1 + [
+        ("dog",),
+        (),
+    ]
+    assert pairs.images.decode(2, 2)[0, 0].tolist() == [255, 0, 0]
+
+
+def test_a_saved_dataset_is_read_with_names_and_pictures(tmp_path):
+    pairs = PairedSet.read(save_dataset(tmp_path / "saved"))
+    check(pairs)
+    assert any("'label' is read as 'labels'" in note for note in pairs.notes)
+
+
+@pytest.mark.parametrize("maker", [pa.ipc.new_stream, pa.ipc.new_file])
+def test_arrow_and_parquet_files_are_read_alike(tmp_path, maker):
+    table = dataset_table(0, 1, 1, -1)
+    write_arrow(tmp_path / "p.arrow", table, maker)
+    pq.write_table(table, tmp_path / "p.parquet")
+    found = [PairedSet.read(tmp_path / f"p.{end}") for end in ("arrow", "parquet")]
+    assert found[0].labels.tolist() == found[1].labels.tolist()
+    assert found[0].label_names == found[1].label_names == ("cat", "dog")
+    columns = {"image": "img", "labels": "caption", "text": "label"}
+    mapped = PairedSet.read(tmp_path / "p.arrow", columns=columns, broken="skip")
+    assert mapped.texts.text(0) == "cat"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"_data_files": []}, "names no files"),
+        ({"_data_files": [{"filename": "../x.arrow"}]}, "names no files"),
+        ({"_data_files": [{"filename": "x.mat"}]}, "names no files"),
+        ({"_data_files": 5}, "does not list"),
+        ({"_indices_data_files": [{"filename": "i.arrow"}]}, "flatten_indices"),
+        ({"_data_files": [{"filename": "lost.arrow"}]}, "No such file"),
+    ],
+)
+def test_a_damaged_dataset_is_refused(tmp_path, changes, message):
+    with pytest.raises(DataError, match=message):
+        PairedSet.read(save_dataset(tmp_path / "saved", **changes))
+
+
+def test_one_of_several_splits_is_to_be_named(tmp_path):
+    (tmp_path / "dataset_dict.json").write_text('{"splits": ["train"]}')
+    save_dataset(tmp_path / "train")
+    with pytest.raises(DataError, match="name one of the folders"):
+        PairedSet.read(tmp_path)
+    check(PairedSet.read(tmp_path / "train"))
+
+
+def test_a_cut_arrow_file_is_refused(tmp_path):
+    path = write_arrow(tmp_path / "p.arrow", dataset_table(0, 1))
+    content = path.read_bytes()
+    for share in (0.0, 0.2, 0.5, 0.8):
+        path.write_bytes(content[: int(share * len(content))])
+        with pytest.raises(DataError, match="is not a whole Arrow file"):
+            PairedSet.read(path)

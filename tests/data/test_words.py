@@ -1,0 +1,152 @@
+"""Words of many scripts, and known words for unknown ones."""
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fdch.data.static_words import is_installed
+from fdch.data.texts import Sentences, Vocabulary
+from fdch.data.word_forms import WordForms
+from fdch.data.words import cut_words, fold_case
+from fdch.retrieval.reading import read_query
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Dog, on the BEACH!", ["dog", "on", "the", "beach"]),
+        ("Tasse_2 für Öl", ["tasse_2", "für", "öl"]),
+        ("고양이가 바다에", ["고양이가", "바다에"]),
+        ("红色的杯子", ["红", "红色", "色", "色的", "的", "的杯", "杯", "杯子", "子"]),
+        ("猫", ["猫"]),
+        ("ねこ、いぬ", ["ねこ", "いぬ"]),
+        ("赤いTシャツ2024年", ["赤", "赤い", "t", "シャ", "ャツ", "2024", "年"]),
+        ("ｶｯﾌﾟ", ["ｶｯ", "ｯﾌ", "ﾌﾟ"]),
+        ("แมวกิน ปลา", ["แม", "มว", "วก", "กน", "ปล", "ลา"]),
+        ("ແມວ", ["ແມ", "ມວ"]),
+        ("ឆ្មា", ["ឆម"]),
+        ("ကြောင်", ["ကင"]),
+        ("İstanbul IŞIK", ["istanbul", "işik"]),
+        ("", []),
+        ("、。", []),
+    ],
+)
+def test_texts_are_cut_into_words(text, words):
+    assert cut_words(text) == words
+
+
+@given(st.text())
+def test_words_are_letters_and_digits_and_stay_as_they_are(text):
+    words = cut_words(text)
+    assert words == cut_words(text)
+    for word in words:
+        assert word == fold_case(word) and all(c.isalnum() or c == "_" for c in word)
+
+
+def test_words_of_scripts_without_spaces_survive_full_text_search():
+    texts = ["红色的杯子", "赤いカップ", "แมวกินปลา", "ແມວກິນປາ", "ឆ្មាស៊ីត្រី", "ကြောင်စားငါး"]
+    with sqlite3.connect(":memory:") as base:
+        base.execute("create virtual table t using fts5(words)")
+        base.execute("create virtual table v using fts5vocab(t, row)")
+        for text in texts:
+            base.execute("insert into t values (?)", [" ".join(cut_words(text))])
+        terms = {term for (term,) in base.execute("select term from v")}
+    base.close()
+    assert terms == {word for text in texts for word in cut_words(text)}
+
+
+def test_a_vocabulary_of_texts_without_spaces_finds_parts_of_them():
+    words = Vocabulary.fit(Sentences(["红色的杯子", "蓝色的狗"]))
+    assert words.known("杯子") and words.known("狗") and not words.known("猫")
+    assert words.unknown("猫 狗") == ["猫"]
+
+
+@pytest.mark.parametrize(
+    ("known", "word"),
+    [
+        ("mug", "mugs"),
+        ("mugs", "mug"),
+        ("city", "cities"),
+        ("glass", "glasses"),
+        ("bottle", "bottled"),
+        ("walking", "walked"),
+        ("café", "cafe"),
+        ("cafe", "cafés"),
+        ("tasse", "tassen"),
+        ("hund", "hunde"),
+        ("rouge", "rouges"),
+        ("grand", "grandes"),
+        ("rojo", "rojas"),
+        ("stol", "stolen"),
+        ("libro", "libri"),
+        ("flicka", "flickor"),
+        ("talo", "talossa"),
+        ("koira", "koiran"),
+        ("kitap", "kitaplar"),
+        ("kırmızı", "kirmizi"),
+        ("ağaç", "ağaçlar"),
+        ("книга", "книги"),
+    ],
+)
+def test_a_known_form_of_a_word_is_found(known, word):
+    others = ["zebra", "umbrella"]
+    assert WordForms([*others, known]).find_form(word) == known
+
+
+@pytest.mark.parametrize(
+    ("known", "word"),
+    [
+        ("car", "care"),
+        ("car", "cart"),
+        ("plan", "plant"),
+        ("man", "mania"),
+        ("on", "one"),
+        ("cat", "dog"),
+        ("art", "arts2"),
+        ("bus", "but"),
+        ("赤い", "赤"),
+        ("planes", "plant"),
+    ],
+)
+def test_other_words_are_no_forms(known, word):
+    assert WordForms([known]).find_form(word) is None
+
+
+def test_the_longest_stem_counts_then_the_more_frequent_word():
+    forms = WordForms(["painted", "paint", "painting", "paints"])
+    assert forms.find_form("painter") == "painted"
+    assert WordForms(["glass", "glasse"]).find_form("glasses") == "glasse"
+
+
+@pytest.mark.skipif(not is_installed(), reason="needs the extra static")
+def test_a_word_near_in_meaning_is_found_where_one_is_near():
+    forms = WordForms(["car", "baby", "tree", "couch"])
+    assert forms.find_meaning("infant") == "baby"
+    assert forms.find_meaning("vehicle") == "car"
+    assert forms.find_meaning("software") is None
+    assert forms.find_meaning("pouch") is None  # written alike, not meant alike
+    assert WordForms([]).find_meaning("car") is None
+
+
+def test_a_query_is_read_with_known_forms_and_names_the_rest():
+    words = Vocabulary(("mug", "red", "new-york"))
+    read = read_query(words, "Red mugs, new-york qwertz!")
+    assert read.text == "Red mug new-york qwertz!"
+    assert read.read_as == {"mugs": "mug"} and read.unknown == ("qwertz!",)
+    assert words.known(read.text) == [0, 1, 2]
+    same = read_query(words, "red  mug")
+    assert (same.text, same.read_as, same.unknown) == ("red  mug", {}, ())
+
+
+def test_a_long_query_of_unknown_words_stays_cheap():
+    read = read_query(Vocabulary(("mug",)), " ".join(f"mug{i}x" for i in range(10**4)))
+    assert len(read.unknown) == 10**4 and not read.read_as
+
+
+def test_suggestions_resemble_what_was_typed():
+    words = Vocabulary(("beach", "kitchen", "红色", "mountain"))
+    assert words.nearest("kichen") == ["kitchen"]
+    assert words.nearest("zzz") == []
+    assert words.hint("zzz").startswith("Some that it knows are")
