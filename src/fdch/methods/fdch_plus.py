@@ -65,7 +65,7 @@ class FDCHPlus(FDCH):
         pair_width: Outputs of their networks, of which the numbers are made.
         pair_epochs: Epochs of their networks; "auto" for 60, or more on small data.
         pair_weight: What nearly the same items gain in the order; "auto" chooses the
-            largest of a few that keeps nine tenths of what ordering gains in
+            largest of a few that keeps four fifths of what ordering gains in
             precision on validation pairs, and 0.5 where these are fewer than 100.
         pair_decay: Decay of the weights of these networks.
         pair_image_dropout: Share of image features dropped in them.

@@ -19,8 +19,8 @@ from fdch.training.pair_numbers import PairNumbers
 
 # deviations above the mean from which on two items are nearly the same
 NEARLY_SAME = 1.5
-PAIR_WEIGHTS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
-KEPT = 0.9  # of what ordering gains in precision, so much is kept
+PAIR_WEIGHTS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.125)
+KEPT = 0.8  # of what ordering gains in precision, so much is kept
 TOLERANCE = 0.001  # of precision that is no loss
 MAX_COMPARED = 1024  # pairs that scales and weights are chosen on
 MIN_COMPARED = 100  # pairs with labels below which no weight is chosen
@@ -267,7 +267,7 @@ def choose_pair_weight(
 ) -> float | None:
     """Choose the largest weight of likeness that keeps what ordering gains.
 
-    The gain is that of precision over the order of codes by distance alone; a tenth
+    The gain is that of precision over the order of codes by distance alone; a fifth
     of it may be lost.
 
     Args:
