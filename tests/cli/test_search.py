@@ -36,7 +36,8 @@ def test_the_document_has_the_promised_shape(fdch, index):
         *("--where", "objects>=1", "--where", "scene in beach,city"),
     )
     document = json.loads(result.stdout)
-    assert list(document) == ["query", "results", "scanned", "milliseconds"]
+    names = ["query", "results", "scanned", "milliseconds", "notes"]
+    assert list(document) == names
     assert document["query"] == {
         "text": "a car at qwertz",
         "unknown_words": ["qwertz"],
