@@ -245,7 +245,7 @@ def test_no_text_is_longer_than_what_sqlite_takes(shop, monkeypatch):
         with pytest.raises(sqlite3.DataError):  # as it is for all at once
             connection.execute("SELECT group_concat(number) FROM cells").fetchone()
         wanted = [Condition("price", ">=", ("0",))]
-        numbers, _ = filters.allowed_numbers(view, wanted, {})
+        numbers, _ = filters.allowed_numbers(view, wanted, {}, {})
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10**9)
     assert len(numbers) == 60
 

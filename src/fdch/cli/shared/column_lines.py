@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from fdch.cli.shared.output import count, lay_out, plain, show_some
+from fdch.cli.shared.output import NAMED, count, lay_out, plain
 
 if TYPE_CHECKING:
     from fdch.index.store import ColumnFacts
@@ -24,15 +24,9 @@ def column_lines(columns: "Mapping[str, ColumnFacts]") -> Iterator[str]:
         yield f"\n{lay_out(('column', 'type', 'cells', 'such as'), rows)}"
     for name, facts in columns.items():
         if facts.misfits:
-            yield f"\ncells of '{plain(name, 24)}' that are no {facts.type}:"
-            yield from (
-                f"  {line}"
-                for line in show_some(
-                    facts.misfits,
-                    lambda row: f"{plain(row[0], 40)}: {plain(row[1], 60)}",
-                    "more, or others; --json lists up to 20",
-                )
-            )
+            yield f"\ncells of '{plain(name, 24)}' that are no {facts.type}, such as:"
+            for id, value in facts.misfits[:NAMED]:
+                yield f"  {plain(id, 40)}: {plain(value, 60)}"
 
 
 def count_cells(counts: Mapping[str, int]) -> str:

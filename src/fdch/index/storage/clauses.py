@@ -21,8 +21,8 @@ IS_NUMBER, IS_TEXT = "value < ''", "value >= ''"
 IS_DATE = (
     "value >= '0002' AND value < '9999' AND CASE length(value) "
     "WHEN 7 THEN date(value || '-01') IS NOT NULL "
-    "WHEN 10 THEN date(value) = value "
-    "ELSE date(substr(value, 1, 10)) = substr(value, 1, 10) "
+    "WHEN 10 THEN date(value, '+0 days') = value "  # February 30 becomes March 1
+    "ELSE date(substr(value, 1, 10), '+0 days') = substr(value, 1, 10) "
     "AND (substr(value, 11) GLOB '[T ][01][0-9]:*' "
     "OR substr(value, 11) GLOB '[T ]2[0-3]:*') "
     "AND substr(value, 12) NOT GLOB '*[^0-9:.Z+-]*' "
@@ -31,6 +31,8 @@ IS_DATE = (
 _TRUTHS = [*truth_spellings(True), *truth_spellings(False)]
 IS_TRUTH = f"value IN ({', '.join(repr(each) for each in _TRUTHS)})"
 FITTING = {"number": IS_NUMBER, "date": IS_DATE, "boolean": IS_TRUTH, "text": "1"}
+MISFIT = {name: f"NOT ({clause})" for name, clause in FITTING.items()}
+MISFIT["number"] = IS_TEXT  # the same, found without looking at numbers
 _SLACK = timedelta(days=2)  # a zone moves a time by less
 
 

@@ -3,7 +3,7 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fdch.index.column_types import (
     MAX_LISTED,
@@ -19,6 +19,7 @@ from fdch.index.storage.clauses import (
     IS_DATE,
     IS_NUMBER,
     IS_TEXT,
+    MISFIT,
     TEXT,
     beginning,
 )
@@ -40,6 +41,7 @@ class ColumnLook:
     connection: sqlite3.Connection
     column: int
     type: ColumnType
+    known: dict[int, tuple[int, str]] = field(default_factory=dict)  # misfits, kept
 
     def values_like(self, text: str) -> list[str]:
         """Return some values, those that begin with the same letter first."""
@@ -82,9 +84,11 @@ class ColumnLook:
 
     def misfits(self) -> tuple[int, str]:
         """Count the cells that do not fit the column's type; return one of them."""
-        clause = f"NOT ({FITTING[self.type]})"
-        [(count, example)] = self._rows(f"SELECT count(*), min({TEXT})", clause, 1)
-        return count, example or ""
+        if self.column not in self.known:
+            select = f"SELECT count(*), min({TEXT})"
+            [(count, example)] = self._rows(select, MISFIT[self.type], 1)
+            self.known[self.column] = (count, example or "")
+        return self.known[self.column]
 
     def facts(self, items: int) -> ColumnFacts | None:
         """Describe the column of an index with so many items; None without a cell."""
@@ -95,7 +99,7 @@ class ColumnLook:
         shown = self._rows(f"SELECT DISTINCT {TEXT}", fit, _SHOWN)
         wrong = self.connection.execute(
             f"SELECT id, {TEXT} FROM cells JOIN items USING (number) "
-            f'WHERE "column" = ? AND NOT ({fit}) LIMIT ?',
+            f'WHERE "column" = ? AND {MISFIT[self.type]} LIMIT ?',
             (self.column, MAX_LISTED),
         )
         there = sum(counts.values())

@@ -67,6 +67,7 @@ class Allowed:
         self._guard = threading.Lock()
         self._known: OrderedDict[tuple[Condition, ...], Answered] = OrderedDict()
         self._types: dict[str, ColumnType] | None = None
+        self._misfits: dict[int, tuple[int, str]] = {}
         self._commit = -1
 
     def gallery(self, view: View, where: Sequence[Condition]) -> Gallery:
@@ -84,7 +85,7 @@ class Allowed:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        numbers, notes = allowed_numbers(view, where, self.types(view))
+        numbers, notes = allowed_numbers(view, where, self.types(view), self._misfits)
         positions = view.snapshot.positions(numbers)
         found = view.snapshot.gallery.only(positions[positions >= 0])
         answered = Answered(found, notes)
@@ -112,7 +113,7 @@ class Allowed:
         with self._guard:
             if commit != self._commit:
                 self._known.clear()
-                self._types, self._commit = None, commit
+                self._types, self._misfits, self._commit = None, {}, commit
         return commit
 
     def _drop_oldest(self) -> None:
@@ -135,9 +136,15 @@ def _bytes(gallery: Gallery) -> int:
 
 
 def allowed_numbers(
-    view: View, conditions: Sequence[Condition], types: Mapping[str, ColumnType]
+    view: View,
+    conditions: Sequence[Condition],
+    types: Mapping[str, ColumnType],
+    misfits: dict[int, tuple[int, str]],
 ) -> tuple[Numbers, tuple[str, ...]]:
-    """Give the numbers of all items that fulfil all conditions, rising, and notes."""
+    """Give the numbers of all items that fulfil all conditions, rising, and notes.
+
+    `misfits` keeps, by column, how many cells do not fit its type.
+    """
     names = number_columns(view)
     require_columns(conditions, names)
     for condition in conditions:
@@ -145,7 +152,8 @@ def allowed_numbers(
     allowed, notes = None, list[str]()
     for condition in conditions:
         type = types.get(condition.column, "text")
-        look = ColumnLook(view.connection, names.get(condition.column, -1), type)
+        column = names.get(condition.column, -1)
+        look = ColumnLook(view.connection, column, type, misfits)
         numbers = _numbers(look, condition)
         notes += _notes(look, condition, is_empty=not len(numbers))
         if allowed is not None:
