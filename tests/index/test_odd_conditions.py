@@ -1,5 +1,7 @@
 """Wrong and odd conditions: none fails silently; each has its error or its note."""
 
+from typing import Any
+
 import pytest
 from tests.index.store_samples import random_codes
 
@@ -10,7 +12,7 @@ from fdch.index.store import Item
 
 ROOMS = ["kitchen", "bathroom", "garden", "bedroom", "Hall"]
 NAMES = ["Nikon", "Nikkor", "canon", "Leica", "7artisans"]
-PRICES = [5, 12.5, 20, 25, 30, "12,50", 40, None]
+PRICES: list[Any] = [5, 12.5, 20, 25, 30, "12,50", 40, None]
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Results in the order of a column: of candidates, or of all within a radius."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -10,10 +11,10 @@ from fdch.retrieval.params import SearchParams
 from fdch.retrieval.results import Result
 from fdch.retrieval.sorting import Sorting
 
-STORE = SimpleNamespace(
+STORE: Any = SimpleNamespace(
     types=lambda: {"price": "number", "date": "date", "name": "text", "on": "boolean"}
 )
-CELLS = [
+CELLS: list[Any] = [
     {"price": 20, "date": "2024-05-01", "name": "b", "on": True},
     {"price": "12,50", "date": "2024-05-01T00:30+02:00", "name": "a", "on": "no"},
     {"price": "3", "date": "unknown", "name": "10", "on": False},
@@ -77,5 +78,6 @@ def test_sort_is_the_name_of_a_column(sort):
 
 def test_facets_are_requested_or_not():
     assert SearchParams(facets=True).facets
+    wrong: Any = "price"
     with pytest.raises(SettingError, match="facets must be True or False"):
-        SearchParams(facets="price")
+        SearchParams(facets=wrong)

@@ -1,5 +1,7 @@
 """Types, notes and facets on a server are those of a folder."""
 
+from typing import Any
+
 import pytest
 from tests.index.store_samples import random_codes
 
@@ -11,6 +13,7 @@ from fdch.index.store import Item
 
 BITS = 32
 DATES = ["2024-05-01", "2024-04", "2024-05-01T00:30+02:00", "2023-12-31", "unknown"]
+SOLD: list[Any] = [True, "no", "Yes"]
 ITEMS = [
     Item(
         f"item {i}",
@@ -18,7 +21,7 @@ ITEMS = [
         columns={
             "price": i if i else "12,50",
             "date": DATES[i % 40 % 5] if i < 5 else f"2024-06-{i:02d}",
-            "sold": [True, "no", "Yes"][i % 3],
+            "sold": SOLD[i % 3],
             "name": ["Nikon", "Nikkor", "canon", "7artisans"][i % 4],
         },
     )

@@ -46,7 +46,7 @@ def count_plainly(items, codes, where, near):
 
     counts = {}
     for column in (LABEL, "price", "colour", "year"):
-        counted = Counter()
+        counted = Counter[str]()
         for item in kept:
             if fulfil(item, column):
                 cells = item.labels if column == LABEL else [item.columns[column]]
