@@ -351,3 +351,24 @@ def test_without_ray_its_engine_is_refused_before_an_index_is_made(
     assert result.stderr.startswith("error: the engine 'ray' needs a package that")
     assert "pip install 'fdch[ray]'" in result.stderr
     assert not name.exists()
+
+
+def test_types_of_columns_are_shown_and_chosen(fdch, on_scenes, tmp_path):
+    index = tmp_path / "index"
+    make = ("index", "create", index, "--run", on_scenes.run, "scenes:60")
+    assert fdch(*make, "--type", "scene=date").exit_code == 0
+    told = fdch("index", "info", index).stdout
+    assert ["objects", "number", "60", "numbers"] in [
+        line.split()[:4] for line in told.splitlines()
+    ]
+    assert "cells of 'scene' that are no date, such as:" in told
+    types = json.loads(fdch("index", "info", index, "--json").stdout)["types"]
+    assert types["scene"]["counts"] == {"text": 60}
+    assert len(types["scene"]["misfits"]) == 20
+    fdch("index", "add", index, "scenes:60", "--type", "scene=text")
+    types = json.loads(fdch("index", "info", index, "--json").stdout)["types"]
+    assert types["scene"]["type"] == "text"
+    assert types["scene"]["misfits"] == []
+    wrong = fdch("index", "add", index, "scenes:60", "--type", "scene=words")
+    assert wrong.exit_code == 2
+    assert "a column has no type 'words'" in wrong.stderr

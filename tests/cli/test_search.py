@@ -36,7 +36,8 @@ def test_the_document_has_the_promised_shape(fdch, index):
         *("--where", "objects>=1", "--where", "scene in beach,city"),
     )
     document = json.loads(result.stdout)
-    assert list(document) == ["query", "results", "scanned", "milliseconds"]
+    names = ["query", "results", "scanned", "milliseconds", "notes"]
+    assert list(document) == names
     assert document["query"] == {
         "text": "a car at qwertz",
         "unknown_words": ["qwertz"],
@@ -46,6 +47,8 @@ def test_the_document_has_the_promised_shape(fdch, index):
         "where": ["objects >= 1", "scene in beach,city"],
         "rerank": False,
         "min_probability": None,
+        "sort": None,
+        "facets": False,
     }
     assert len(document["results"]) == 3
     for found in document["results"]:
@@ -141,3 +144,39 @@ def test_a_terminal_obeys_no_text_of_an_item():
     shown = str(table(Results({}, (Result(item, 3, None),), 1, 0.1)))
     assert "\x1b" not in shown
     assert "\x07" not in shown
+
+
+def test_results_are_sorted_by_a_column(fdch, index):
+    query = ("search", index, "--text", "a car at the beach", "-k", 20, "--json")
+    for sort, is_falling in (("objects", False), ("-objects", True)):
+        document = json.loads(fdch(*query, "--sort", sort).stdout)
+        cells = [each["columns"]["objects"] for each in document["results"]]
+        numbers = [int(cell) for cell in cells]
+        assert numbers == sorted(numbers, reverse=is_falling)
+        assert document["query"]["sort"] == sort
+        assert document["notes"] == []
+    wrong = fdch(*query, "--sort", "object")
+    assert wrong.exit_code == 1
+    assert "did you mean 'objects'" in wrong.stderr
+
+
+def test_a_value_that_no_item_has_is_noted(fdch, index):
+    query = ("search", index, "--text", "a car", "--where", "scene=beech")
+    result = fdch(*query)
+    assert result.exit_code == 0
+    assert "note: no item has scene 'beech'; did you mean 'beach'?" in result.stderr
+    document = json.loads(fdch(*query, "--json").stdout)
+    assert document["notes"] == ["no item has scene 'beech'; did you mean 'beach'?"]
+    assert document["results"] == []
+
+
+def test_values_are_counted_beside_results(fdch, index):
+    query = ("search", index, "--text", "a car", "--where", "scene=beach", "--facets")
+    found = json.loads(fdch(*query, "--json").stdout)["facets"]
+    scenes = {each["value"]: each["count"] for each in found["columns"]["scene"]}
+    assert sum(scenes.values()) == 60
+    assert found["items"] == scenes["beach"]
+    objects = sum(each["count"] for each in found["columns"]["objects"])
+    assert objects == scenes["beach"]
+    table = fdch(*query).stdout
+    assert f"of {found['items']} items that fulfil all conditions" in table

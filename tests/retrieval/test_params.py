@@ -53,6 +53,8 @@ def test_equal_params_are_equal_however_they_are_written():
         "where": ["a = 1"],
         "rerank": True,
         "min_probability": 0.5,
+        "sort": None,
+        "facets": False,
     }
 
 

@@ -370,3 +370,23 @@ def test_a_reading_token_reads_and_a_wrong_one_does_not(scenes, own_index):
             refused = httpx.get(it.url + path)
             assert refused.status_code == 401
             assert refused.headers["www-authenticate"] == "Bearer"
+
+
+def test_results_are_sorted_counted_and_noted(client, served):
+    where = ["scene=beech", "objects>=1"]
+    found = client.by_text("a car", where=where, facets=True)
+    assert found.notes == ("no item has scene 'beech'; did you mean 'beach'?",)
+    assert found.facets is not None
+    assert found.facets.items == 0
+    assert sum(count for _, count in found.facets.columns["scene"]) > 0
+    found = client.by_text("a car", k=50, sort="-objects")
+    numbers = [int(result.columns["objects"]) for result in found]
+    assert numbers == sorted(numbers, reverse=True)
+    assert found.facets is None
+    address = f"{served.url}/v1/search"
+    reply = httpx.get(f"{address}?q=a+car&sort=-objects&facets=true").json()
+    assert reply["query"]["sort"] == "-objects"
+    assert reply["facets"]["items"] == 240
+    wrong = httpx.post(address, json={"text": "a car", "sort": "object"})
+    assert wrong.status_code == 422
+    assert "did you mean 'objects'" in wrong.json()["error"]["message"]

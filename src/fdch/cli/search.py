@@ -9,6 +9,7 @@ from fdch.cli.shared import options
 from fdch.cli.shared.output import count, lay_out, note, plain, say, say_json
 
 if TYPE_CHECKING:
+    from fdch.index.store import Facets
     from fdch.retrieval.params import QueryKind
     from fdch.retrieval.results import Results
 
@@ -31,9 +32,20 @@ QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")
     type=options.parse_where,
     multiple=True,
     metavar="CONDITION",
-    help="'column=value', also != < <= > >=, or 'column in a,b'; 'label' stands for "
-    "the labels. Odd names and values stand in double quotes. Repeatable: all must "
-    "hold.",
+    help="'column=value', also != < <= > >=, ^= for a beginning, or 'column in a,b'; "
+    "'label' stands for the labels. Odd names and values stand in double quotes. "
+    "Repeatable: all must hold.",
+)
+@click.option(
+    "--sort",
+    metavar="COLUMN",
+    help="Order results by a column, or by '-COLUMN' the largest first: the nearest "
+    "candidates, or all within the radius.",
+)
+@click.option(
+    "--facets",
+    is_flag=True,
+    help="Count the values of all items that fulfil the conditions.",
 )
 @click.option(
     "--rerank/--no-rerank",
@@ -87,15 +99,33 @@ def command(
         note(f"read {plain(pairs, 200)}")
     if unknown := found.query.get("unknown_words"):
         note(f"words not known to the model: {plain(' '.join(unknown), 200)}")
+    for said in found.notes:
+        note(f"note: {said}")
     took = f"{count(found.scanned, 'code')} in {found.milliseconds:.1f} ms"
     if found.results:
         say(table(found))
         note(f"{count(len(found), 'result')} from {took}")
+    else:
+        say("nothing fits")
+    if found.facets is not None:
+        say(f"\n{facet_table(found.facets)}")
+    if found.results:
         return
-    say("nothing fits")
     note(f"searched {took}")
     if params.min_probability is not None:
         note("no result is so probable; give a lower --min-probability")
+
+
+def facet_table(facets: "Facets") -> str:
+    """Lay counts by value out for a terminal."""
+    rows = [
+        (plain(name, 24), plain(str(value), 40), f"{number:>9,}")
+        for name, counted in facets.columns.items()
+        for value, number in counted
+    ]
+    notes = [f"of {count(facets.items, 'item')} that fulfil all conditions"]
+    notes += [f"{plain(name, 24)}: {why}" for name, why in facets.uncounted.items()]
+    return lay_out(("column", "value", f"{'items':>9}"), rows, notes)
 
 
 def table(found: "Results") -> str:

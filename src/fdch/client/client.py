@@ -14,7 +14,7 @@ from fdch.client import content
 from fdch.client.content import Picture
 from fdch.codes import Codes
 from fdch.errors import DataError, MissingExtra, ServiceError, SettingError
-from fdch.index.store import Cell, Item
+from fdch.index.store import Cell, Facets, Item
 from fdch.retrieval.params import QueryKind, SearchMethods, SearchParams
 from fdch.retrieval.results import Result, Results
 
@@ -311,7 +311,24 @@ def _read_results(reply: Mapping[str, Any], params: SearchParams) -> Results:
         for each in reply["results"]
     )
     query = {**reply["query"], "k": params.k}
-    return Results(query, found, reply["scanned"], reply["milliseconds"])
+    return Results(
+        query,
+        found,
+        reply["scanned"],
+        reply["milliseconds"],
+        tuple(reply.get("notes", ())),
+        _read_facets(reply.get("facets")),
+    )
+
+
+def _read_facets(reply: Mapping[str, Any] | None) -> Facets | None:
+    if reply is None:
+        return None
+    columns = {
+        name: [(each["value"], each["count"]) for each in counted]
+        for name, counted in reply["columns"].items()
+    }
+    return Facets(reply["items"], columns, reply["uncounted"])
 
 
 def _read_codes(reply: Mapping[str, Any]) -> Codes:

@@ -30,7 +30,7 @@ def search_fields(params: SearchParams) -> dict[str, Any]:
 def form_fields(params: SearchParams) -> dict[str, Any]:
     """Give the same as texts, for a form."""
     return {
-        name: value if isinstance(value, list) else str(value).lower()
+        name: value if isinstance(value, list | str) else str(value).lower()
         for name, value in search_fields(params).items()
     }
 

@@ -1,7 +1,8 @@
 """Conditions as a user writes them: `price<=20`, `label in dog,cat`.
 
 A column or a value in double quotes is taken letter by letter, as JSON writes texts:
-`"born in year" = " 1900 "`.
+`"born in year" = " 1900 "`. What only looks like a condition is refused, with the
+condition that was probably meant: `price=>20`, `price‹20`, `a=1 and b=2`.
 """
 
 import json
@@ -12,20 +13,57 @@ from fdch.errors import SettingError
 from fdch.index.store import Condition, Operator, is_whole
 
 MAX_LETTERS = 10_000
-_WRITTEN = re.compile(r"\s*(.*?)\s*(!=|<=|>=|=|<|>)(.*)", re.DOTALL)
+_OPERATORS = r"!=|<=|>=|\^=|=|<|>"
+_WRITTEN = re.compile(rf"\s*(.*?)\s*({_OPERATORS})(.*)", re.DOTALL)
 _LISTED = re.compile(r"\s*(.*?)\s+in\s+(.*)", re.DOTALL)
 _TEXT = r'"(?:[^"\\]|\\.)*+"'
 _QUOTED = re.compile(_TEXT, re.DOTALL)
-_NAMED = re.compile(rf'\s*({_TEXT})\s*(!=|<=|>=|=|<|>|in(?=[\s"[]))(.*)', re.DOTALL)
+_NAMED = re.compile(rf'\s*({_TEXT})\s*({_OPERATORS}|in(?=[\s"[]))(.*)', re.DOTALL)
 _PART = re.compile(rf"\s*({_TEXT}(?=\s*(?:,|\Z))|[^,]*)\s*(?:,|\Z)", re.DOTALL)
+_SIGNS = str.maketrans(
+    {"‹": "<", "›": ">", "«": "<", "»": ">", "≠": "!=", "＝": "=", "＜": "<"}
+    | {"＞": ">", "≤": "<=", "≥": ">=", "⩽": "<=", "⩾": ">=", "≦": "<=", "≧": ">="}
+    | {"﹤": "<", "﹥": ">", "⁼": "=", "≈": "=", "！": "!", "：": ":", "⟨": "<"}
+)
+_SIGN = "=<>!~:^" + "".join(map(chr, _SIGNS))
+_MEANT = {"=>": ">=", "=<": "<=", "==": "=", "===": "=", "<>": "!=", "><": "!="}
+_MEANT |= {"=!": "!=", "!==": "!=", "!": "!=", "~": "^=", "~=": "^=", "=~": "^="}
+_MEANT |= {":": "=", ":=": "=", "=:": "=", "::": "=", "<<": "<", ">>": ">"}
+_MEANT |= {"<==": "<=", ">==": ">=", "^": "^=", "=^": "^=", "^==": "^=", "!~": "!="}
+_MEANT |= {":>": ">", ":<": "<", ":>=": ">=", ":<=": "<=", "=>=": ">=", "=<=": "<="}
+_MEANT |= {each: each for each in ("=", "!=", "<", "<=", ">", ">=", "^=")}
+_WORDS = {"is": "=", "equals": "=", "equal to": "=", "eq": "=", "has": "="}
+_WORDS |= {"is not": "!=", "ne": "!=", "not": "!=", "isnt": "!=", "lt": "<"}
+_WORDS |= {"le": "<=", "gt": ">", "ge": ">=", "below": "<", "under": "<", "above": ">"}
+_WORDS |= {"over": ">", "before": "<", "after": ">", "since": ">=", "until": "<="}
+_WORDS |= {"less than": "<", "more than": ">", "greater than": ">", "at most": "<="}
+_WORDS |= {"at least": ">=", "from": ">=", "up to": "<=", "like": "^=", "ilike": "^="}
+_WORDS |= {"starts with": "^=", "startswith": "^=", "begins with": "^=", "in": "in"}
+_WORDED = re.compile(
+    r"\s*(\S+)\s+("
+    + "|".join(sorted(map(re.escape, _WORDS), key=len, reverse=True))
+    + r")\s+(\S.*)",
+    re.DOTALL | re.IGNORECASE,
+)
+_ODD = re.compile(rf"\s*(.*?)\s*([{_SIGN}][{_SIGN}\s]*)(.*)", re.DOTALL)
+_BETWEEN = re.compile(
+    r"\s*(\S+)\s+(?:is\s+)?between\s+(\S+)\s+and\s+(\S+)\s*", re.IGNORECASE
+)
+_NONE_OF = re.compile(r"\s*(\S+)\s+not\s+in\s+(\S.*)", re.DOTALL | re.IGNORECASE)
+_JOINED = re.compile(
+    rf"(.*?)(\s(?:and|or)\s|&&|\|\||;)\s*(\w[^\s=<>!]*\s*(?:{_OPERATORS}).+)",
+    re.DOTALL | re.IGNORECASE,
+)
+_QUOTES = "“”„‟«»‘’‚‹›＂"
 
 
 def parse_condition(text: str) -> Condition:
     """Read a condition on a column, or on the labels by the name `label`.
 
     Args:
-        text: `column=value`, with `!=`, `<`, `<=`, `>`, `>=` in place of `=`, or
-            `column in a,b`. A column or value in double quotes is taken as it is;
+        text: `column=value`, with `!=`, `<`, `<=`, `>`, `>=` in place of `=`, `^=`
+            for a beginning, or `column in a,b`. A column or value in double quotes
+            is taken as it is;
             a quote or backslash inside has a backslash before it. Several values
             may be a JSON list.
 
@@ -39,6 +77,7 @@ def parse_condition(text: str) -> Condition:
             f"a condition has {len(text):,} letters; {MAX_LETTERS:,} is the most."
         )
     column, operator, rest = _parts(text)
+    _refuse_odd(text, column, operator, rest)
     values = _values(text, rest) if operator == "in" else (_value(text, rest),)
     if not column or not values:
         raise _wrong(text)
@@ -114,10 +153,72 @@ def _values(text: str, given: str) -> tuple[str, ...]:
     )
 
 
-def _wrong(text: str) -> SettingError:
+def _refuse_odd(text: str, column: str, operator: str, rest: str) -> None:
+    """Refuse what can be read, but hardly means what it says."""
+    rest = rest.strip()
+    if not rest or rest[0] == '"' or _NAMED.fullmatch(text):
+        return
+    if operator == "in":
+        if rest[0] == "(" and rest[-1] == ")":
+            raise _wrong(text, f"'{column} in {rest[1:-1].strip()}'")
+        if column.lower().endswith(" not"):
+            raise _wrong(text, _meant(text))
+        return
+    if rest[0] in _SIGN or column[-1:] in (*_SIGN, "*"):
+        raise _wrong(text, _meant(text))
+    if rest[0] in _QUOTES and rest[-1] in _QUOTES and len(rest) > 2:
+        raise _wrong(text, f"'{column}{operator}\"{rest[1:-1]}\"'")
+    if joined := _JOINED.fullmatch(rest):
+        first, other = f"{column}{operator}{joined[1].strip()}", joined[3].strip()
+        word = joined[2].strip().lower()
+        raise _wrong(text, _several(first, other, is_any=word in ("or", "||")))
+    is_chain = operator in ("<", "<=", ">", ">=") and _WRITTEN.fullmatch(rest)
+    if is_chain and is_chain[1] and is_chain[2] in ("<", "<=", ">", ">="):
+        back = operator.translate(str.maketrans("<>", "><"))
+        middle = is_chain[1].strip()
+        last = f"{middle}{is_chain[2]}{is_chain[3].strip()}"
+        raise _wrong(text, f"'{middle}{back}{column}' and '{last}', two conditions")
+
+
+def _several(first: str, other: str, *, is_any: bool) -> str:
+    """Write conditions that were given as one."""
+    left, right = _WRITTEN.fullmatch(first), _WRITTEN.fullmatch(other)
+    if not is_any or left is None or right is None:
+        return f"'{first}' and '{other}', two conditions"
+    if left[1] == right[1] and left[2] == right[2] == "=":
+        return f"'{left[1]} in {left[3].strip()},{right[3].strip()}'"
+    return ""
+
+
+def _meant(text: str) -> str:
+    """Write the condition that a text comes nearest to; nothing where there is none."""
+    if found := _BETWEEN.fullmatch(text):
+        column, low, high = found.groups()
+        return f"'{column}>={low}' and '{column}<={high}', two conditions"
+    if found := _NONE_OF.fullmatch(text):
+        parts = [part.strip() for part in found[2].strip("()").split(",")]
+        return " and ".join(f"'{found[1]}!={part}'" for part in parts if part)
+    plain = text.translate(_SIGNS)
+    if found := _ODD.fullmatch(plain):
+        column, value = found[1].strip(), found[3].strip()
+        operator = _MEANT.get("".join(found[2].split()))
+        if operator and column and value:
+            return f"'{column}{operator}{value}'"
+    if found := _WORDED.fullmatch(plain):
+        operator = _WORDS[" ".join(found[2].lower().split())]
+        space, value = " " if operator == "in" else "", found[3].strip()
+        value = value.strip("%'") if operator == "^=" else value
+        return f"'{found[1]}{space}{operator}{space}{value}'"
+    words = plain.split()
+    return f"'{words[0]}={words[1]}'" if len(words) == 2 else ""
+
+
+def _wrong(text: str, meant: str | None = None) -> SettingError:
+    meant = _meant(text) if meant is None else meant
+    hint = f"; did you mean {meant}?" if meant and len(meant) < 300 else "."
     return SettingError(
-        f"'{text[:100]}' is not a condition. Write 'column=value', with !=, <, <=, > "
-        "or >= in place of =, or 'column in a,b'; 'label' stands for the labels. Names "
-        "and values with spaces at their ends, or with operators in them, stand in "
-        "double quotes."
+        f"'{text[:100]}' is not a condition{hint} Write 'column=value', with !=, <, "
+        "<=, > or >= in place of =, ^= for a beginning, or 'column in a,b'; 'label' "
+        "stands for the labels. Names and values with spaces at their ends, or with "
+        "operators in them, stand in double quotes."
     )

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fdch.errors import IndexFolderError
-from fdch.index.store import CodeStore
+from fdch.index.column_types import read_types
+from fdch.index.store import CodeStore, ColumnType
 
 if TYPE_CHECKING:
     from fdch.index.storage.creating import WriteModel
@@ -19,6 +20,7 @@ def create_store(
     model: "str | WriteModel",
     facts: Mapping[str, object] | None = None,
     vector_bytes: int = 0,
+    types: Mapping[str, ColumnType] | None = None,
 ) -> CodeStore:
     """Make an empty store, a folder or milvus://host:port/collection, or none at all.
 
@@ -29,14 +31,18 @@ def create_store(
             model's files into a folder and returns the fingerprint.
         facts: What else to say about the index; plain values for JSON.
         vector_bytes: Bytes of the vector that is kept of each item; 0 for none.
+        types: How columns are compared, where that is not to be found.
     """
+    types = read_types(types or {})
     if is_server(name):
         from fdch.index.milvus import MilvusStore
 
-        return MilvusStore.create(str(name), bits, model, facts, vector_bytes)
+        return MilvusStore.create(
+            str(name), bits, model, facts, vector_bytes, types=types
+        )
     from fdch.index.storage.folder import CodeFolder
 
-    return CodeFolder.create(Path(name), bits, model, facts, vector_bytes)
+    return CodeFolder.create(Path(name), bits, model, facts, vector_bytes, types)
 
 
 def require_free(name: str | Path) -> None:

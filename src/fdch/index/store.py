@@ -18,7 +18,8 @@ from fdch.errors import DataError, ModelMismatch, SettingError
 
 Cell = str | int | float | bool | None
 Kind = Literal["pair", "image", "text", "code"]
-Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in"]
+Operator = Literal["=", "!=", "<", "<=", ">", ">=", "^=", "in"]
+ColumnType = Literal["number", "date", "boolean", "text"]
 LABEL = "label"
 MAX_VECTOR_BYTES = 1024
 Vectors = NDArray[np.int8]  # one to each item, (items, bytes)
@@ -47,15 +48,43 @@ class Item:
 
 
 @dataclass(frozen=True)
+class ColumnFacts:
+    """What a column holds.
+
+    Args:
+        type: How its cells are compared.
+        counts: How many cells are of each type, and how many items have none: "empty".
+        examples: Some cells that fit the type.
+        misfits: Some cells that do not, each behind the id of its item.
+    """
+
+    type: ColumnType
+    counts: Mapping[str, int]
+    examples: Sequence[str] = ()
+    misfits: Sequence[tuple[str, str]] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Give plain values."""
+        misfits = [{"id": id, "value": value} for id, value in self.misfits]
+        return {
+            "type": self.type,
+            "counts": dict(self.counts),
+            "examples": list(self.examples),
+            "misfits": misfits,
+        }
+
+
+@dataclass(frozen=True)
 class Contents:
     """What filters can ask for, with numbers of items.
 
     Args:
         facets: The most frequent values of each column.
-        extremes: The smallest and the largest value of each column of numbers.
+        extremes: The smallest and the largest number of each column of numbers.
         kinds: What codes were made of.
         uncounted: Why nothing of this is known; None where it is.
         distinct: How many values each column has.
+        columns: What each column holds, by type.
     """
 
     facets: Mapping[str, Sequence[tuple[Cell, int]]] = field(default_factory=dict)
@@ -63,19 +92,45 @@ class Contents:
     kinds: Mapping[str, int] = field(default_factory=dict)
     uncounted: str | None = None
     distinct: Mapping[str, int] = field(default_factory=dict)
+    columns: Mapping[str, ColumnFacts] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Facets:
+    """How many of the items that fulfil conditions have each value.
+
+    Args:
+        items: How many items fulfil all conditions.
+        columns: The most frequent values of each column, with their counts. Of a
+            column's values, conditions on that column itself rule out none; those on
+            labels count for labels, too.
+        uncounted: Columns that are not counted, and why.
+    """
+
+    items: int
+    columns: Mapping[str, Sequence[tuple[Cell, int]]] = field(default_factory=dict)
+    uncounted: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, object]:
+        """Give plain values."""
+        columns = {
+            name: [{"value": value, "count": count} for value, count in counted]
+            for name, counted in self.columns.items()
+        }
+        return {**vars(self), "columns": columns, "uncounted": dict(self.uncounted)}
 
 
 @dataclass(frozen=True)
 class Condition:
     """One demand on an item; several of them must all hold.
 
-    Two values are compared as numbers where both are numbers, else as text. An item
+    How values are compared depends on the column's type: see docs/search.md. An item
     without the cell fulfils no condition, not even "!=".
 
     Args:
         column: Name of a column, or "label": any of the item's labels; for "!=",
             all of them.
-        operator: How to compare.
+        operator: How to compare; "^=" demands a beginning.
         values: One value; several only for "in".
     """
 
@@ -237,6 +292,27 @@ class CodeStore(Protocol):
 
     def contents(self, most: int = 20) -> Contents:
         """Count what filters can use, up to so many values of each column."""
+
+    def facets(
+        self,
+        where: Sequence[Condition] = (),
+        most: int = 20,
+        near: tuple[Codes, int] | None = None,
+    ) -> Facets:
+        """Count values of items that fulfil conditions, within a radius of a code."""
+
+    def notes(self, where: Sequence[Condition]) -> tuple[str, ...]:
+        """Say what is odd about conditions, such as a value that no item has."""
+
+    def types(self) -> dict[str, ColumnType]:
+        """Return how the cells of each column are compared."""
+
+    @property
+    def keeps_types(self) -> bool:
+        """Whether `set_types` can change types of an index that is there."""
+
+    def set_types(self, types: Mapping[str, ColumnType]) -> None:
+        """Choose how the cells of some columns are compared, and keep that."""
 
     def model_folder(self) -> Path:
         """Return a folder with the model's files; DamagedIndex if there are none."""

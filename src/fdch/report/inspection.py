@@ -15,6 +15,8 @@ from fdch.data.pictures.decoding import picture_size
 from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.evaluation import Histograms, chance
+from fdch.index.column_types import describe_column
+from fdch.index.store import ColumnFacts
 from fdch.report.cards import show_pair
 from fdch.report.render import write_page
 
@@ -75,11 +77,13 @@ class Inspection:
     picture_sizes: Range | None  # over a sample, each picture's longer side in pixels
     picture_bytes: Range | None  # over the same sample
     duplicates: dict[str, Duplicates]  # by side: "pictures" and "texts"
+    columns: dict[str, ColumnFacts]  # further ones, for filters and display
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values by name."""
         skipped = [{"row": row, "reason": reason} for row, reason in self.skipped]
-        return asdict(self) | {"skipped": skipped}
+        columns = {name: facts.to_json() for name, facts in self.columns.items()}
+        return asdict(self) | {"skipped": skipped, "columns": columns}
 
 
 def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
@@ -114,6 +118,11 @@ def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
         picture_bytes=Range.of(weights),
         duplicates={
             side: count_duplicates(side_digests(pairs, side)) for side in SIDES
+        },
+        columns={
+            name: facts
+            for name, cells in pairs.columns.items()
+            if (facts := describe_column(zip(map(str, pairs.ids), cells, strict=True)))
         },
     )
 

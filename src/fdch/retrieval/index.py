@@ -1,7 +1,7 @@
 """Index: the codes of pairs under their ids, with the model that makes them."""
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,8 +14,16 @@ from fdch.codes import Codes
 from fdch.data.pairs import Broken, PairedSet, require_broken, require_pairs
 from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.evaluation.calibration import Calibration
+from fdch.index.column_types import find_types
 from fdch.index.opening import create_store, open_store, require_folder, store_info
-from fdch.index.store import CodeStore, Item, Kind, Vectors, require_several
+from fdch.index.store import (
+    CodeStore,
+    ColumnType,
+    Item,
+    Kind,
+    Vectors,
+    require_several,
+)
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
 from fdch.retrieval.adding import AddedPairs, add_parts
@@ -85,16 +93,19 @@ class Index:
         *,
         calibration: Calibration | None = None,
         context: Context = PLAIN,
+        types: Mapping[str, ColumnType] | None = None,
     ) -> Self:
         """Make an empty index for the codes of a model, and keep the model in it.
 
         It is a folder, or milvus://host:port/collection. A run brings its own
-        calibration; `fdch.runs.encoding.calibrate` makes one for a method.
+        calibration; `fdch.runs.encoding.calibrate` makes one for a method. `types`
+        says how columns are compared ("number", "date", "boolean", "text"); those of
+        other columns are found when they are added.
         """
         method = model.method if isinstance(model, Run) else model
         write = partial(_write_model, model, calibration)
         facts, width = {"method": model.name}, vector_bytes(method)
-        store = create_store(name, method.bits, write, facts, width)
+        store = create_store(name, method.bits, write, facts, width, types)
         return cls(store, context)
 
     @classmethod
@@ -150,6 +161,7 @@ class Index:
         merge: bool = True,
         progress: Progress = silent,
         engine: Engine | None = None,
+        types: Mapping[str, ColumnType] | None = None,
     ) -> AddedPairs:
         """Encode pairs and add them, some at a time; each time is on disk at once.
 
@@ -158,10 +170,12 @@ class Index:
         that item. Where it lacks a side that the item has, it is joined with it;
         with `merge` it then keeps the item's labels and cells that it lacks itself.
         A row without anything to encode is refused, or skipped with `broken="skip"`.
-        `engine` encodes; by default this process does.
+        `engine` encodes; by default this process does. `types` says how columns are
+        compared; those of other new columns are found, by all of their cells.
         """
         require_broken(broken)
         require_pairs(pairs)
+        self.set_types({**self._find_types(pairs), **(types or {})})
         parts = cut_into_parts(pairs, PICTURES_AT_A_TIME, ROWS_AT_A_TIME)
         engine = engine or LocalEngine(self.method, self.context)
         total, done = AddedPairs(skipped=pairs.skipped), 0
@@ -175,6 +189,19 @@ class Index:
                 total += added
                 done += added.new + added.replaced + len(added.skipped)
                 progress(Update("indexing", done, len(pairs), "item"))
+
+    def set_types(self, types: Mapping[str, ColumnType]) -> None:
+        """Choose how columns are compared: "number", "date", "boolean" or "text"."""
+        if types:
+            with self._changing:
+                self.store.set_types(types)
+
+    def _find_types(self, pairs: PairedSet) -> dict[str, ColumnType]:
+        """Find the types of columns that are new, by all of their cells."""
+        if not self.store.keeps_types:
+            return {}
+        new = pairs.columns.keys() - self.store.types().keys()
+        return find_types({name: pairs.columns[name] for name in new})
 
     def add_codes(
         self,

@@ -10,12 +10,13 @@ import numpy as np
 
 from fdch.errors import SettingError
 from fdch.index.conditions import parse_condition, write_condition
-from fdch.index.store import Condition, require_several
+from fdch.index.store import Condition, is_whole, require_several
 from fdch.retrieval.results import Results
 
 DEFAULT_K = 10
 CANDIDATES_PER_RESULT, MIN_CANDIDATES = 10, 100
 VECTOR_CANDIDATES_PER_RESULT, MIN_VECTOR_CANDIDATES = 20, 500
+SORTED_PER_RESULT, MIN_SORTED, MAX_SORTED = 10, 1000, 10_000
 
 QueryKind = Literal["text", "image", "id"]
 Where = str | Condition | Sequence[str | Condition] | None
@@ -34,6 +35,10 @@ class SearchParams:
         rerank: Order the nearest candidates by their vectors where the index keeps
             some, else by how sure the query is of each bit; None does the former only.
         min_probability: Leave out results that are less probably relevant.
+        sort: Order results by a column, "price", or from the largest, "-price": the
+            nearest candidates, or all within the radius.
+        facets: Count the values of all items that fulfil the conditions, and are
+            within the radius if there is one.
 
     >>> SearchParams().k, SearchParams(radius=3).k, SearchParams(5, radius=3).k
     (10, None, 5)
@@ -44,6 +49,8 @@ class SearchParams:
     where: Where = None
     rerank: bool | None = None
     min_probability: float | None = None
+    sort: str | None = None
+    facets: bool = False
 
     def __post_init__(self) -> None:
         k = _read_count("k", self.k, 1, f"Leave it out for {DEFAULT_K} results.")
@@ -60,6 +67,14 @@ class SearchParams:
             object.__setattr__(self, "rerank", bool(self.rerank))
         least = _read_probability(self.min_probability)
         object.__setattr__(self, "min_probability", least)
+        if self.sort is not None and not is_column(self.sort):
+            raise SettingError(
+                "sort must be the name of a column such as 'price', or '-price' for "
+                f"the largest first; got {str(self.sort)[:100]!r}."
+            )
+        if not isinstance(self.facets, bool | np.bool):
+            raise SettingError(f"facets must be True or False; got {self.facets!r}.")
+        object.__setattr__(self, "facets", bool(self.facets))
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -80,6 +95,13 @@ class SearchParams:
             return None
         return max(VECTOR_CANDIDATES_PER_RESULT * self.k, MIN_VECTOR_CANDIDATES)
 
+    @property
+    def sorted_candidates(self) -> int:
+        """How many of the nearest to sort by a column."""
+        if self.radius is not None:
+            return MAX_SORTED
+        return max(SORTED_PER_RESULT * (self.k or 0), MIN_SORTED)
+
     def to_json(self) -> dict[str, Any]:
         """Give plain values."""
         return {**vars(self), "where": [write_condition(c) for c in self.conditions]}
@@ -88,8 +110,8 @@ class SearchParams:
 class SearchMethods(ABC, Generic[Text, Picture]):
     """Searches by text, picture or id, one or many at a time.
 
-    Each takes the values of SearchParams: `k`, `radius`, `where`, `rerank` and
-    `min_probability`.
+    Each takes the values of SearchParams: `k`, `radius`, `where`, `rerank`,
+    `min_probability`, `sort` and `facets`.
     """
 
     @abstractmethod
@@ -107,9 +129,11 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        sort: str | None = None,
+        facets: bool = False,
     ) -> Results:
         """Find what is near a text; see SearchParams for the keywords."""
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, sort, facets)
         return self.search("text", [text], params)[0]
 
     def by_image(
@@ -121,9 +145,11 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        sort: str | None = None,
+        facets: bool = False,
     ) -> Results:
         """Find what is near a picture; see SearchParams for the keywords."""
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, sort, facets)
         return self.search("image", [image], params)[0]
 
     def by_id(
@@ -135,9 +161,11 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        sort: str | None = None,
+        facets: bool = False,
     ) -> Results:
         """Find what is near an item of the index, without the item itself."""
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, sort, facets)
         return self.search("id", [name], params)[0]
 
     def by_texts(
@@ -149,10 +177,12 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        sort: str | None = None,
+        facets: bool = False,
     ) -> list[Results]:
         """Find for each text what is near it; see SearchParams for the keywords."""
         require_several("texts", texts)
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, sort, facets)
         return self.search("text", texts, params)
 
     def by_images(
@@ -164,10 +194,12 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        sort: str | None = None,
+        facets: bool = False,
     ) -> list[Results]:
         """Find for each picture what is near it; see SearchParams for the keywords."""
         require_several("pictures", images)
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, sort, facets)
         return self.search("image", images, params)
 
     def by_ids(
@@ -179,11 +211,18 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        sort: str | None = None,
+        facets: bool = False,
     ) -> list[Results]:
         """Find for each item of the index what is near it, without itself."""
         require_several("ids", names)
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, sort, facets)
         return self.search("id", names, params)
+
+
+def is_column(sort: object) -> bool:
+    """Tell whether results can be sorted by something: a name, perhaps behind "-"."""
+    return isinstance(sort, str) and bool(sort.removeprefix("-")) and is_whole(sort)
 
 
 def _read_count(name: str, given: object, least: int, advice: str) -> int | None:

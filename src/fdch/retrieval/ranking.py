@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.errors import SettingError
 from fdch.evaluation.calibration import Calibration
-from fdch.index.store import Answer, Choose, CodeStore, Vectors
+from fdch.index.store import Answer, Choose, CodeStore, Facets, Vectors
 from fdch.retrieval.ordering import Order
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
 from fdch.retrieval.results import Result, Results
+from fdch.retrieval.sorting import Sorting
 
 GROWTH = 4
 MAX_CANDIDATES = 100_000
@@ -38,16 +39,33 @@ class Ranking:
         self.is_weighted = order is not None and not order.by_vectors
         if params.min_probability is not None:
             self._require_probabilities()
+        self.sorting = None if params.sort is None else Sorting(store, params.sort)
 
     def results(self) -> list[Results]:
         """Find and rank what is near each query."""
         by_vectors = self.order is not None and not self.is_weighted
         params = self.params
         limit = params.vector_candidates if by_vectors else params.candidates
+        if self.sorting is not None:
+            limit = params.sorted_candidates
         if limit is not None and self.queries.without:
             limit += 1
         answers = self._find(range(len(self.queries.codes)), limit)
-        return [self._rank(row, each, limit) for row, each in enumerate(answers)]
+        notes = self.store.notes(params.conditions) if params.conditions else ()
+        found = [self._rank(row, each, limit) for row, each in enumerate(answers)]
+        return [
+            replace(each, notes=(*notes, *each.notes), facets=self._count(row))
+            for row, each in enumerate(found)
+        ]
+
+    def _count(self, row: int) -> Facets | None:
+        """Count the values of what a query may find."""
+        params = self.params
+        if not params.facets:
+            return None
+        radius = params.radius
+        near = None if radius is None else (self.queries.codes[[row]], radius)
+        return self.store.facets(params.conditions, near=near)
 
     def _find(self, rows: Sequence[int], limit: int | None) -> list[Answer]:
         """Find the nearest items of some queries, with what is known of them."""
@@ -99,14 +117,15 @@ class Ranking:
         may have been left out for being added later: the distance goes into `tied`.
         """
         wanted = self.params.k
-        if wanted is not None:
+        if wanted is not None and self.sorting is None:
             wanted += bool(self.queries.without)
             is_full = len(distances) == limit and not self.is_weighted
             if is_full and distances[-1] == distances[wanted - 1]:
                 tied[query] = int(distances[-1])
         far = order.distances(rows[query], codes, vectors)
         places = np.argsort(far, kind="stable")
-        return places if self.params.min_probability is not None else places[:wanted]
+        keeps_all = self.sorting is not None or self.params.min_probability is not None
+        return places if keeps_all else places[:wanted]
 
     def _rank(self, row: int, answer: Answer, limit: int | None) -> Results:
         k = self.params.k
@@ -123,7 +142,11 @@ class Ranking:
             [answer] = self._find([row], limit)
             ranked = self._results(row, answer)
         query = {**self.queries.descriptions[row], **self.params.to_json()}
-        return Results(query, tuple(ranked[:k]), answer.scanned, 0.0)
+        notes: tuple[str, ...] = ()
+        if self.sorting is not None:
+            is_cut = limit is not None and len(answer.ids) >= limit
+            ranked, notes = self.sorting.sort(ranked, answer.scanned, is_cut)
+        return Results(query, tuple(ranked[:k]), answer.scanned, 0.0, notes)
 
     def _results(self, row: int, answer: Answer) -> list[Result]:
         """Add probabilities to what was found for one query, and leave some out."""

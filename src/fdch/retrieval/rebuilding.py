@@ -60,6 +60,7 @@ def rebuild_index(
     skipped: dict[str, str] = {}
     encoded = done = 0
     with CodeFolder.open(require_folder(name)) as old, _target(old, run, out) as new:
+        new.set_types(old.types())
         for batch in old.batches(ITEMS_AT_A_TIME):
             items = [_with_own_picture(i, old.path, new.path) for i in batch.items]
             known = new.items([item.id for item in items])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from fdch.index.store import Cell, Item
+from fdch.index.store import Cell, Facets, Item
 
 _SHOWN = 60
 
@@ -74,12 +74,17 @@ class Results(Sequence[Result]):
         results: The items found.
         scanned: Codes compared, or ruled out by bounds.
         milliseconds: How long it took, encoding included; in a batch, its share.
+        notes: What is odd about the conditions, such as a value that no item has, and
+            how results were sorted.
+        facets: How many items have each value, where that was requested.
     """
 
     query: Mapping[str, Any]
     results: tuple[Result, ...]
     scanned: int
     milliseconds: float
+    notes: tuple[str, ...] = ()
+    facets: Facets | None = None
 
     def __len__(self) -> int:
         return len(self.results)
@@ -131,4 +136,6 @@ class Results(Sequence[Result]):
             "results": [result.to_json() for result in self.results],
             "scanned": self.scanned,
             "milliseconds": self.milliseconds,
+            "notes": list(self.notes),
+            **({} if self.facets is None else {"facets": self.facets.to_json()}),
         }

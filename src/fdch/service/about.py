@@ -131,12 +131,14 @@ class About:
 
 def _column(name: str, found: Contents) -> dict[str, Any]:
     low, high = found.extremes.get(name, (None, None))
-    values = found.facets[name][:_MAX_VALUES]
+    values, facts = found.facets[name][:_MAX_VALUES], found.columns[name]
     return {
         "name": name,
         "values": [{"value": value, "count": count} for value, count in values],
         "value_count": found.distinct[name],
         "numeric": low is not None,
+        "type": facts.type,
+        "counts": dict(facts.counts),
         "min": low,
         "max": high,
     }

@@ -8,6 +8,7 @@ from fdch.retrieval.params import DEFAULT_K, SearchParams
 from fdch.service.http import limits
 
 Condition = Annotated[str, Field(min_length=1, max_length=limits.MAX_CONDITION)]
+Column = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARACTERS + 1)]
 QueryText = Annotated[str, Field(min_length=1, max_length=limits.MAX_CHARACTERS)]
 ItemId = Annotated[str, Field(min_length=1, max_length=limits.MAX_ID_CHARACTERS)]
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARACTERS)]
@@ -65,8 +66,8 @@ class SearchOptions(Body):
         default_factory=list,
         max_length=limits.MAX_CONDITIONS,
         description="Conditions that all must hold: 'column=value', also != < <= > "
-        ">=, or 'column in a,b'; 'label' stands for the labels. A column or a value "
-        "in double quotes is taken as it is, with JSON's escapes.",
+        ">=, ^= for a beginning, or 'column in a,b'; 'label' stands for the labels. A "
+        "column or a value in double quotes is taken as it is, with JSON's escapes.",
     )
     min_probability: float | None = Field(
         None, ge=0, le=1, description="Leave out what is less probably relevant."
@@ -76,12 +77,29 @@ class SearchOptions(Body):
         description="Order the nearest by their vectors where the index keeps some, "
         "else by how sure the query is of each bit; null does the former only.",
     )
+    sort: Column | None = Field(
+        None,
+        description="Order results by a column: 'price', or '-price' for the largest "
+        "first. Sorted are the nearest candidates, or all within the radius; 'notes' "
+        "say how many where there are more.",
+    )
+    facets: bool = Field(
+        False,
+        description="Count the values of all items that fulfil the conditions, and "
+        "are within the radius if there is one.",
+    )
 
     @property
     def params(self) -> SearchParams:
         """How to search."""
         return SearchParams(
-            self.k, self.radius, self.where, self.rerank, self.min_probability
+            self.k,
+            self.radius,
+            self.where,
+            self.rerank,
+            self.min_probability,
+            sort=self.sort,
+            facets=self.facets,
         )
 
 
@@ -152,6 +170,24 @@ class Hit(ItemReply):
     )
 
 
+class ValueCount(BaseModel):
+    """A value of a column and how many items have it."""
+
+    value: Any
+    count: int
+
+
+class FacetsReply(BaseModel):
+    """How many items have each value, of those that conditions and radius let in."""
+
+    items: int = Field(description="How many fulfil all conditions.")
+    columns: dict[str, list[ValueCount]] = Field(
+        description="The most frequent values of each column, and of 'label'. "
+        "Conditions on a column rule out none of its own values."
+    )
+    uncounted: dict[str, str] = Field(description="Columns left out, and why.")
+
+
 class SearchReply(BaseModel):
     """What was found for one query, best first."""
 
@@ -159,6 +195,11 @@ class SearchReply(BaseModel):
     results: list[Hit]
     scanned: int = Field(description="Codes compared, or ruled out by bounds.")
     milliseconds: float
+    notes: list[str] = Field(
+        description="What is odd about the conditions, such as a value that no item "
+        "has, and how results were sorted."
+    )
+    facets: FacetsReply | None = Field(None, description="Where requested.")
 
 
 class BatchReply(BaseModel):
@@ -190,13 +231,6 @@ class LabelCount(BaseModel):
     count: int
 
 
-class ValueCount(BaseModel):
-    """A value of a column and how many items have it."""
-
-    value: Any
-    count: int
-
-
 class ColumnReply(BaseModel):
     """A column that filters may name."""
 
@@ -204,6 +238,10 @@ class ColumnReply(BaseModel):
     values: list[ValueCount] = Field(description="The most frequent ones.")
     value_count: int = Field(description="How many different ones there are.")
     numeric: bool
+    type: Literal["number", "date", "boolean", "text"]
+    counts: dict[str, int] = Field(
+        description="How many cells are of each type, and how many items have none."
+    )
     min: float | None
     max: float | None
 

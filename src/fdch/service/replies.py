@@ -52,6 +52,8 @@ def results_json(results: Results, address: str) -> dict[str, Any]:
         ],
         "scanned": results.scanned,
         "milliseconds": results.milliseconds,
+        "notes": list(results.notes),
+        **({} if results.facets is None else {"facets": results.facets.to_json()}),
     }
 
 

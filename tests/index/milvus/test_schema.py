@@ -103,6 +103,7 @@ def test_a_description_is_read_back():
         "fdch": 1,
         "bits": 16,
         "vector_bytes": 0,
+        "types": {},
         "model": "model",
         "facts": {"method": "fdch"},
         "generation": "12ab",

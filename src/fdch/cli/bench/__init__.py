@@ -16,6 +16,7 @@ command = LazyGroup(
         "scale": "Measure the cost of an epoch against the number of pairs.",
         "rerank": "Measure what ordering candidates adds, and what it costs.",
         "index": "Measure an index folder: making, opening, searching, filtering.",
+        "facets": "Measure counts by value of items that fulfil filters.",
         "search": "Time exact search beside FAISS.",
         "pictures": "Time picture files to features, beside a plain loop.",
         "encode": "Time the encoding of one text, one picture and many pictures.",

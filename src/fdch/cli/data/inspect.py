@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fdch.cli.shared import options
+from fdch.cli.shared.column_lines import column_lines
 from fdch.cli.shared.output import (
     count,
     lay_out,
@@ -35,7 +36,7 @@ def command(
     broken: "options.Broken",
     as_json: bool,
 ) -> None:
-    """Count pairs, labels and words; find broken files.
+    """Count pairs, labels, words and cells; find broken files.
 
     Chance mAP is the score of a random ranking; a method is worth what it scores
     above it.
@@ -63,6 +64,7 @@ def command(
         f"{found.name}, fingerprint {found.fingerprint}",
         *(f"{name:<18} {value}" for name, value in _facts(found)),
         f"\n{_label_table(found)}",
+        *column_lines(found.columns),
         *_broken_rows(found),
     )
 

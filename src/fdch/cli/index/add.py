@@ -12,6 +12,7 @@ from fdch.cli.shared.progress_lines import show_progress
 @options.data
 @options.layout
 @options.refuse_broken
+@options.types
 @options.engine
 @options.device
 @options.json
@@ -20,6 +21,7 @@ def command(
     data: str,
     layout: "options.Layout",
     broken: "options.Broken",
+    types: "tuple[tuple[str, options.ColumnType], ...]",
     engine: "options.EngineName",
     device: str,
     as_json: bool,
@@ -43,6 +45,7 @@ def command(
     ):
         with explain_interruption(opened):
             if holds_codes(Path(data)):
+                opened.set_types(dict(types))
                 added = opened.add_encoded(data)
             else:
                 layout = complete_layout(opened.run.facts, data, layout)
@@ -53,6 +56,7 @@ def command(
                         broken=broken,
                         progress=context.progress,
                         engine=encoder,
+                        types=dict(types),
                     )
         document = describe_added(index, opened, added)
     report_added(document, added, pairs, as_json)

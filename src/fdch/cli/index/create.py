@@ -17,6 +17,7 @@ from fdch.cli.shared.progress_lines import show_progress
 @click.argument("data", type=options.DataName(), required=False)
 @options.layout
 @options.refuse_broken
+@options.types
 @options.engine
 @options.device
 @options.json
@@ -26,6 +27,7 @@ def command(
     data: str | None,
     layout: "options.Layout",
     broken: "options.Broken",
+    types: "tuple[tuple[str, options.ColumnType], ...]",
     engine: "options.EngineName",
     device: str,
     as_json: bool,
@@ -36,6 +38,7 @@ def command(
     run, so that the index alone is enough to search. Without DATA the index is
     empty; 'fdch index add' fills it.
     """
+    from fdch.index.column_types import find_types
     from fdch.index.opening import require_free
     from fdch.retrieval.adding import AddedPairs
     from fdch.retrieval.index import Index
@@ -50,9 +53,10 @@ def command(
         if data is not None:
             layout = complete_layout(opened.facts, data, layout)
             pairs = read_pairs(data, broken, context, engine, layout)
+        chosen = {**({} if pairs is None else find_types(pairs.columns)), **dict(types)}
         with (
             open_engine(engine, opened, broken, context) as encoder,
-            Index.create(index, opened, context=context) as made,
+            Index.create(index, opened, context=context, types=chosen) as made,
         ):
             added = AddedPairs()
             if pairs is not None:

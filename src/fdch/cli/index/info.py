@@ -5,6 +5,7 @@ from contextlib import closing
 import click
 
 from fdch.cli.shared import options
+from fdch.cli.shared.column_lines import column_lines
 from fdch.cli.shared.output import plain, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
@@ -19,12 +20,13 @@ def command(index: str, pictures: bool, as_json: bool) -> None:
     """Show what an index holds.
 
     Items, length of the codes, model, bytes on disk, and the columns that
-    conditions of 'fdch search' can use.
+    conditions of 'fdch search' can use: their types, examples, and cells that do
+    not fit.
     """
     from fdch.index.opening import open_store, store_info
 
     with closing(open_store(index)) as store:
-        known = {"index": index, **store_info(store)}
+        known, held = {"index": index, **store_info(store)}, store.contents()
     if pictures:
         from fdch.retrieval.picture_paths import count_pictures
 
@@ -35,7 +37,9 @@ def command(index: str, pictures: bool, as_json: bool) -> None:
     lines = (
         f"{name:{width}}{plain(shown(value), 500)}" for name, value in known.items()
     )
-    report(known, as_json, *lines)
+    types = {name: facts.to_json() for name, facts in held.columns.items()}
+    document = known | {"types": types, "uncounted": held.uncounted}
+    report(document, as_json, *lines, *column_lines(held.columns))
 
 
 def shown(value: object) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fdch.data.pairs import Broken as Broken
     from fdch.data.readers.columns import Layout as Layout
     from fdch.data.splits import SplitSizes as SplitSizes
+    from fdch.index.store import ColumnType as ColumnType
     from fdch.index.store import Condition
     from fdch.runs.engines import EngineName as EngineName
 
@@ -105,6 +106,22 @@ def parse_where(text: str) -> "Condition":
         return parse_condition(text)
     except SettingError as problem:
         raise click.BadParameter(str(problem)) from problem
+
+
+def parse_type(text: str) -> "tuple[str, ColumnType]":
+    """Read the type of a column.
+
+    >>> parse_type("price=number")
+    ('price', 'number')
+    """
+    from fdch.index.column_types import read_types
+
+    column, _, type = text.rpartition("=")
+    try:
+        [chosen] = read_types({column.strip(): type.strip()}).items()
+    except SettingError as problem:
+        raise click.BadParameter(f"{problem} Write 'price=number'.") from problem
+    return chosen
 
 
 def check_addresses(text: str) -> str:
@@ -267,6 +284,15 @@ engine: Decorator = click.option(
     type=click.Choice(["local", "ray"]),
     default="local",
     help="What encodes: this process, or the workers of a Ray cluster.",
+)
+types: Decorator = click.option(
+    "--type",
+    "types",
+    type=parse_type,
+    multiple=True,
+    metavar="COLUMN=TYPE",
+    help="How a column is compared: number, date, boolean or text. Found by itself "
+    "where not given. Repeatable.",
 )
 encoder: Decorator = click.option(
     "--encoder",

@@ -70,6 +70,15 @@ class Collection:
         """Return whether any row has a column."""
         return bool(self._query(has_column(column), ["id"], limit=1))
 
+    def having(self, filter: str, fields: list[str], count: int) -> list[Row]:
+        """Return some rows that fulfil an expression."""
+        return self._query(filter, fields, limit=count)
+
+    def count_having(self, filter: str) -> int:
+        """Count the rows that fulfil an expression."""
+        (row,) = self._query(filter, ["count(*)"])
+        return int(row["count(*)"])
+
     def some(self, fields: list[str], count: int) -> list[Row]:
         """Return some rows, as the server comes upon them."""
         return self._query(f"{NUMBER} >= 0", fields, limit=count)
@@ -86,9 +95,12 @@ class Collection:
             *self.numbers(f"{inside} and {NUMBER} > {middle}"),
         ]
 
-    def between(self, first: int, last: int, fields: list[str]) -> list[Row]:
-        """Return the rows of some insertion numbers."""
+    def between(
+        self, first: int, last: int, fields: list[str], filter: str = ""
+    ) -> list[Row]:
+        """Return the rows of some insertion numbers, under an expression or none."""
         inside = f"{NUMBER} >= {first} and {NUMBER} <= {last}"
+        inside += f" and ({filter})" if filter else ""
         return self._query(inside, fields, limit=MAX_HITS)
 
     def call(self, function: str, **options: Any) -> Any:

@@ -4,11 +4,19 @@ Values are data, not syntax: all but plain letters, digits and spaces goes in as
 an escape. Column names cannot be escaped there, so cells lie under keys in hex.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fdch.errors import DataError
+from fdch.index.column_types import (
+    check_condition,
+    read_date,
+    read_truth,
+    truth_spellings,
+    type_of,
+)
+from fdch.index.storage.clauses import text_after
 from fdch.index.storage.items import as_number, spelled, spellings
-from fdch.index.store import LABEL, Cell, Condition
+from fdch.index.store import LABEL, Cell, ColumnType, Condition
 
 CELLS = "cells"
 LABELS = "labels"
@@ -28,13 +36,19 @@ def column_of(key: str) -> str:
 
 
 def cell_forms(cell: Cell) -> dict[str, Cell]:
-    """Return what is kept of a cell: text, number, and the cell where not a text."""
+    """Return what is kept of a cell: text, number or date, the cell where not a text.
+
+    A date has its start and end, in seconds since 1970.
+    """
     if cell is None:
         return {"v": None}
     text = spelled(cell)
     forms: dict[str, Cell] = {"t": text, "n": as_number(text)}
     if forms["n"] is None:
         del forms["n"]
+        date = read_date(text) if type_of(text) == "date" else None
+        if date is not None:
+            forms |= {"d0": date.start.timestamp(), "d1": date.end.timestamp()}
     return forms if isinstance(cell, str) else {**forms, "v": cell}
 
 
@@ -76,26 +90,80 @@ def id_expression(ids: Iterable[str]) -> str:
     return f"id in [{', '.join(literal(name) for name in ids)}]"
 
 
-def expression(where: Sequence[Condition]) -> str:
+def expression(
+    where: Sequence[Condition], types: Mapping[str, ColumnType] | None = None
+) -> str:
     """Demand all conditions; nothing at all gives an empty expression."""
-    return " and ".join(f"({_one(condition)})" for condition in where)
+    known = types or {}
+    return " and ".join(
+        f"({_one(condition, known.get(condition.column, 'text'))})"
+        for condition in where
+    )
 
 
-def _one(condition: Condition) -> str:
-    several = len(condition.values) > 1 and condition.operator != "in"
-    if several or not condition.values:
-        raise DataError(
-            f"a condition with '{condition.operator}' on '{condition.column}' has "
-            f"{len(condition.values)} values; give one, or several for 'in'."
-        )
-    compare = _compare_labels if condition.column == LABEL else _compare_cell
+def misfit_expression(column: str, type: ColumnType) -> str:
+    """Demand a cell that does not fit a column of numbers or dates."""
+    place = f'{CELLS}["{cell_key(column)}"]'
+    form = "n" if type == "number" else "d0"
+    return f'(exists {place}["t"]) and (not (exists {place}["{form}"]))'
+
+
+def _one(condition: Condition, type: ColumnType) -> str:
+    check_condition(condition, type)
     operator = "=" if condition.operator == "in" else condition.operator
-    values = condition.values
-    if operator in ("=", "!="):
-        values = tuple(each for value in values for each in spellings(value))
-    options = [compare(condition.column, operator, value) for value in values]
-    either = " and " if operator == "!=" else " or "
+    if operator == "^=":
+        return _begin(condition.column, condition.values[0])
+    compare = _compare_labels if condition.column == LABEL else _compare_cell
+    either, options = " and " if operator == "!=" else " or ", []
+    for value in condition.values:
+        truth = read_truth(value) if type == "boolean" else None
+        if type == "date" and read_date(value):
+            options.append(_compare_date(condition.column, operator, value))
+        elif truth is not None:
+            alike = map(str, truth_spellings(truth))
+            options += [compare(condition.column, operator, each) for each in alike]
+        elif type == "number" and operator not in ("=", "!="):
+            place = f'{CELLS}["{cell_key(condition.column)}"]["n"]'
+            options.append(_compare(place, operator, repr(as_number(value))))
+        else:
+            forms = spellings(value) if operator in ("=", "!=") else (value,)
+            options += [compare(condition.column, operator, each) for each in forms]
     return either.join(f"({option})" for option in options)
+
+
+def _begin(column: str, value: str) -> str:
+    """Demand a cell that begins with a text."""
+    if column == LABEL:
+        raise DataError(
+            f"labels on Milvus have no beginnings to compare ('{value[:60]}'). Name "
+            "whole labels with 'label in a,b', or use an index folder."
+        )
+    place = f'{CELLS}["{cell_key(column)}"]["t"]'
+    after = text_after(value) if value else None
+    least = f"({place} >= {literal(value)})"
+    return least if after is None else f"{least} and ({place} < {literal(after)})"
+
+
+def _compare_date(column: str, operator: str, value: str) -> str:
+    """Compare by the starts of dates; "=" is inside of the time asked for."""
+    place, asked = f'{CELLS}["{cell_key(column)}"]', read_date(value)
+    assert asked is not None
+    start, end = repr(asked.start.timestamp()), repr(asked.end.timestamp())
+    is_moment = start == end
+    cell = f'{place}["d0"]'
+    if operator == "<":
+        return f"{cell} < {start}"
+    if operator == ">=":
+        return f"{cell} >= {start}"
+    before = f"{cell} <= {start}" if is_moment else f"{cell} < {end}"
+    if operator == "<=":
+        return before
+    if operator == ">":
+        return f"{cell} > {start}" if is_moment else f"{cell} >= {end}"
+    inside = f'({cell} >= {start}) and ({before}) and ({place}["d1"] <= {end})'
+    if operator == "=":
+        return inside
+    return f'(exists {place}["t"]) and (not ({inside}))'
 
 
 def _compare_cell(column: str, operator: str, value: str) -> str:

@@ -14,6 +14,7 @@ from fdch.index.milvus import model as models
 from fdch.index.milvus.collection import Collection
 from fdch.index.milvus.connection import Connection
 from fdch.index.milvus.schema import read_description, write_description
+from fdch.index.store import ColumnType
 
 if TYPE_CHECKING:
     from fdch.index.storage.creating import WriteModel
@@ -25,6 +26,7 @@ def make_index(
     model: "str | WriteModel",
     facts: Mapping[str, object],
     vector_bytes: int = 0,
+    types: Mapping[str, ColumnType] | None = None,
 ) -> dict[str, Any]:
     """Make an empty index with its model, or nothing; return what describes it."""
     require_free(connection)
@@ -36,7 +38,7 @@ def make_index(
                 fingerprint = model(folder)
                 models.save_model(connection, generation, folder)
         description = write_description(
-            bits, fingerprint, facts, generation, vector_bytes
+            bits, fingerprint, facts, generation, vector_bytes, types
         )
         try:
             # Refused where another has been made meanwhile, whose description differs.

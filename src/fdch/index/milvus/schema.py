@@ -25,7 +25,7 @@ from fdch.index.milvus.expressions import (
     label_bounds,
 )
 from fdch.index.storage.items import from_row, to_row
-from fdch.index.store import Item, Kind, Vectors
+from fdch.index.store import ColumnType, Item, Kind, Vectors
 
 FORMAT = 1
 CODE = "code"
@@ -45,12 +45,15 @@ def write_description(
     facts: Mapping[str, object],
     generation: str,
     vector_bytes: int = 0,
+    types: Mapping[str, ColumnType] | None = None,
 ) -> str:
     """Mark a collection as ours; the description cannot be changed later."""
     document: dict[str, object] = {"fdch": FORMAT, "bits": bits, "model": model}
     document |= {"facts": dict(facts), "generation": generation}
     if vector_bytes:
         document["vector_bytes"] = vector_bytes
+    if types:
+        document["types"] = dict(types)
     return json.dumps(document, allow_nan=False)
 
 
@@ -70,9 +73,11 @@ def read_description(address: Address, description: str) -> dict[str, Any]:
             f"format {FORMAT}. Upgrade fdch to open it."
         )
     document.setdefault("vector_bytes", 0)
+    document.setdefault("types", {})
     kinds = {"bits": int, "model": str, "facts": dict, "generation": str}
-    kinds["vector_bytes"] = int
-    if any(type(document.get(name)) is not kind for name, kind in kinds.items()):
+    kinds |= {"vector_bytes": int, "types": dict}
+    is_wrong = any(type(document.get(name)) is not kind for name, kind in kinds.items())
+    if is_wrong or not set(document["types"].values()) <= set(get_args(ColumnType)):
         raise DamagedIndex(
             f"the description of collection '{address.collection}' is damaged. "
             "Create the index again under another name."

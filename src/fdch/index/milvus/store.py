@@ -17,10 +17,13 @@ import numpy as np
 
 from fdch.codes import Codes
 from fdch.errors import DataError, FdchError, ModelMismatch, SettingError, StoreAway
+from fdch.index.column_types import read_types
+from fdch.index.condition_notes import note_missing, note_range
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.collection import INDEX_TYPE, LOOKUP_IDS, STRONG, Collection
+from fdch.index.milvus.column_look import MilvusLook
 from fdch.index.milvus.connection import TIMEOUT_SECONDS, Connection
-from fdch.index.milvus.contents import contents
+from fdch.index.milvus.contents import contents, count_facets
 from fdch.index.milvus.expressions import CELLS, expression
 from fdch.index.milvus.making import drop_index, make_index, require_free
 from fdch.index.milvus.model import load_model, passing_folder
@@ -43,10 +46,13 @@ from fdch.index.store import (
     Added,
     Answer,
     Choose,
+    ColumnType,
     Condition,
     Contents,
+    Facets,
     Item,
     Known,
+    Operator,
     Vectors,
     check_vector_bytes,
     check_vectors,
@@ -72,6 +78,7 @@ class MilvusStore:
         self._collection = Collection(connection)
         self._described = facts
         self._last_number = 0
+        self._found_types: dict[str, ColumnType] = {}
         self._model_folder: Path | None = None
         self._forget_model: Callable[[], object] = lambda: None
 
@@ -85,6 +92,7 @@ class MilvusStore:
         vector_bytes: int = 0,
         *,
         patience: float = TIMEOUT_SECONDS,
+        types: Mapping[str, ColumnType] | None = None,
     ) -> Self:
         """Make an empty collection and that of its model; see `create_store`.
 
@@ -98,7 +106,9 @@ class MilvusStore:
         with ExitStack() as stack:
             connection = Connection(Address.parse(url), patience)
             stack.callback(connection.close)
-            described = make_index(connection, bits, model, facts or {}, vector_bytes)
+            described = make_index(
+                connection, bits, model, facts or {}, vector_bytes, types
+            )
             stack.pop_all()
         return cls(connection, described)
 
@@ -213,12 +223,74 @@ class MilvusStore:
     def contents(self, most: int = 20) -> Contents:
         """Count what filters can use, up to so many values of each column."""
         try:
-            return contents(self._collection, most)
+            return contents(self._collection, most, self._described["types"])
         except StoreAway:
             raise
         except FdchError as problem:  # such as rows too large to be given
             _log.warning("the items are not counted by value: %s", problem)
             return Contents(uncounted="the server refused to give all items.")
+
+    def facets(
+        self,
+        where: Sequence[Condition] = (),
+        most: int = 20,
+        near: tuple[Codes, int] | None = None,
+    ) -> Facets:
+        """Count values of items that fulfil conditions, within a radius of a code."""
+        types = self._types_of(where)
+        self._require_columns(where)
+        ids: set[str] | None = None
+        if near is not None:
+            [found] = self._search(near[0], (), near[1], None, None)
+            ids = set(found.ids)
+        return count_facets(self._collection, where, types, most, ids)
+
+    def notes(self, where: Sequence[Condition]) -> tuple[str, ...]:
+        """Say what is odd about conditions, such as a value that no item has."""
+        types, notes = self._types_of(where), list[str]()
+        for condition in where:
+            type = types.get(condition.column, "text")
+            look = MilvusLook(self._collection, condition.column, type)
+            if condition.operator in ("<", "<=", ">", ">="):
+                is_empty = not look.has(condition)
+                notes += note_range(condition, type, look, is_empty)
+                continue
+            equal: Operator = "^=" if condition.operator == "^=" else "="
+            for value in dict.fromkeys(condition.values):
+                if not look.has(Condition(condition.column, equal, (value,))):
+                    notes.append(note_missing(condition, value, type, look))
+        return tuple(dict.fromkeys(notes))
+
+    @property
+    def keeps_types(self) -> bool:
+        """Whether the types of columns can be changed: a description cannot."""
+        return False
+
+    def types(self) -> dict[str, ColumnType]:
+        """Return the types chosen at first, and those found in some items."""
+        names = columns_of(self._collection.some([CELLS], SHOWN))
+        return self._find_types(sorted(names | self._described["types"].keys()))
+
+    def set_types(self, types: Mapping[str, ColumnType]) -> None:
+        """Refuse types other than those that the index was made with."""
+        chosen, kept = read_types(types), self._described["types"]
+        if chosen.items() - kept.items():
+            raise SettingError(
+                "types of columns on Milvus are chosen when the index is made, by "
+                "'fdch index create --type'; they cannot be changed later."
+            )
+
+    def _types_of(self, where: Sequence[Condition]) -> dict[str, ColumnType]:
+        return self._find_types([each.column for each in where])
+
+    def _find_types(self, names: Iterable[str]) -> dict[str, ColumnType]:
+        known = self._found_types | self._described["types"]
+        for name in names:
+            if name not in known and name != LABEL:
+                type = MilvusLook(self._collection, name).find_type()
+                if type is not None:
+                    known[name] = self._found_types[name] = type
+        return known
 
     def nearest(
         self,
@@ -292,7 +364,10 @@ class MilvusStore:
         self._require_bits(queries)
         width = self.vector_bytes
         search = Search(
-            self._connection, self.bits, expression(where), vector_bytes=width
+            self._connection,
+            self.bits,
+            expression(where, self._types_of(where)),
+            vector_bytes=width,
         )
         found = search.find(queries, radius, most)
         if where and not any(found):

@@ -1,6 +1,6 @@
 """A change of an index: records for the log, and rows that are on disk before them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from fdch.errors import DataError
@@ -9,6 +9,7 @@ from fdch.index.storage.items import Row
 from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS, VECTORS
 from fdch.index.storage.log import PART, Entry, encode_records
 from fdch.index.storage.records import (
+    About,
     Checks,
     PartRecord,
     item_entry,
@@ -18,7 +19,7 @@ from fdch.index.storage.records import (
 )
 from fdch.index.storage.snapshot import View
 from fdch.index.storage.tables import Applier, State, kept_records
-from fdch.index.store import Vectors
+from fdch.index.store import ColumnType, Vectors
 
 MAX_CODES = 2**47
 
@@ -81,6 +82,13 @@ class Change:
         if numbers:
             self._entries.append(range_entry(numbers))
             self._count(len(numbers))
+
+    def put_types(self, types: Mapping[str, ColumnType]) -> None:
+        """Keep the types of columns, beside those known before."""
+        about = About.read(self.view.snapshot.state.about)
+        changed = {**about.types, **types}
+        if changed != about.types:
+            self._entries.append(replace(about, types=changed).entry())
 
     def drop_items(self, numbers: Iterable[int]) -> None:
         """Remove items; their codes stay until the next compaction."""

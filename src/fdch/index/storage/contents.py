@@ -1,11 +1,13 @@
 """What an index holds, in figures: for `info`, and for the chips of filters."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 from fdch.errors import DamagedIndex
+from fdch.index.storage.column_look import ColumnLook
 from fdch.index.storage.layout import CATALOGUE, REPAIR
 from fdch.index.storage.snapshot import View
-from fdch.index.store import Cell, Contents
+from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Contents
 
 _FACETS = (
     "SELECT CASE WHEN spelled = '' THEN value ELSE spelled END, count(*) "
@@ -15,7 +17,7 @@ _FACETS = (
 _DISTINCT = (
     'SELECT count(*) FROM (SELECT 1 FROM cells WHERE "column" = ? GROUP BY value)'
 )
-_ENDS = 'SELECT min(value), max(value) FROM cells WHERE "column" = ?'
+_ENDS = "SELECT min(value), max(value) FROM cells WHERE \"column\" = ? AND value < ''"
 
 
 def describe(view: View) -> dict[str, object]:
@@ -47,11 +49,12 @@ def number_columns(view: View) -> dict[str, int]:
     return found
 
 
-def contents(view: View, most: int) -> Contents:
+def contents(view: View, most: int, types: Mapping[str, ColumnType]) -> Contents:
     """Tell what filters can ask for: so many values of each column."""
     facets: dict[str, list[tuple[Cell, int]]] = {}
     extremes: dict[str, tuple[float, float]] = {}
     distinct: dict[str, int] = {}
+    columns: dict[str, ColumnFacts] = {}
     execute = view.connection.execute
     for name, column in number_columns(view).items():
         values = execute(_FACETS, (column, most)).fetchall()
@@ -60,11 +63,15 @@ def contents(view: View, most: int) -> Contents:
         facets[name], distinct[name] = values, len(values)
         if len(values) == most:
             (distinct[name],) = execute(_DISTINCT, (column,)).fetchone()
-        # texts sort behind all numbers, so the two ends tell of all between
-        ends = execute(_ENDS, (column,)).fetchone()
-        if all(isinstance(end, int | float) for end in ends):
-            extremes[name] = ends
-    return Contents(facets, extremes, _kinds(view), distinct=distinct)
+        type = types.get(name, "text")
+        facts = ColumnLook(view.connection, column, type).facts(view.items)
+        if facts is not None and name != LABEL:
+            columns[name] = facts
+        if type == "number":
+            ends = execute(_ENDS, (column,)).fetchone()
+            if None not in ends:
+                extremes[name] = ends
+    return Contents(facets, extremes, _kinds(view), None, distinct, columns)
 
 
 def _kinds(view: View) -> dict[str, int]:

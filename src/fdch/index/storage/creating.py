@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from fdch.errors import FdchError, IndexFolderError
 from fdch.index.search.rows import MAX_BITS
@@ -24,7 +25,7 @@ from fdch.index.storage.log import LogHeader, write_log
 from fdch.index.storage.records import About, Commit, FileRow
 from fdch.index.storage.recovery import rebuild_catalogue
 from fdch.index.storage.staging import clear_staging, staging_folder
-from fdch.index.store import check_vector_bytes
+from fdch.index.store import ColumnType, check_vector_bytes
 
 WriteModel = Callable[[Path], str]  # makes the folder and the files in it
 
@@ -35,6 +36,7 @@ def create_folder(
     model: str | WriteModel,
     facts: Mapping[str, object],
     vector_bytes: int = 0,
+    types: Mapping[str, ColumnType] = MappingProxyType({}),
 ) -> None:
     """Make an empty index folder, whole or not at all.
 
@@ -45,6 +47,7 @@ def create_folder(
             model's files, to be kept in the index, and gives the fingerprint.
         facts: What else to keep, plain values for JSON.
         vector_bytes: Bytes of the vector that is kept of each item; 0 for none.
+        types: How columns are compared, where that is not to be found.
     """
     check_vector_bytes(vector_bytes)
     if not 1 <= bits <= MAX_BITS:
@@ -56,7 +59,7 @@ def create_folder(
             files = flush_files(staging, staging / MODEL)
         for name in (CODES, VECTORS) if vector_bytes else (CODES,):
             (staging / name).mkdir()
-        about = About(bits, model, dict(facts), files, vector_bytes)
+        about = About(bits, model, dict(facts), files, vector_bytes, dict(types))
         uid, entries = uuid.uuid4().bytes, [about.entry(), Commit().entry()]
         end, _ = write_log(staging, LogHeader(uid, 0), entries)
         begin(staging, Acknowledged(end.sequence, 0, 0, uid))

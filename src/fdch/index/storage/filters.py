@@ -3,25 +3,32 @@
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DataError, suggestion
+from fdch.index.column_types import check_condition
+from fdch.index.condition_notes import note_missing, note_range, note_together
 from fdch.index.search.gallery import Gallery
+from fdch.index.storage.clauses import Clause, alike, beginning, ordered
+from fdch.index.storage.column_look import (
+    ColumnLook,
+    find_missing_types,
+    kept_types,
+)
 from fdch.index.storage.contents import number_columns
-from fdch.index.storage.items import MAX_EXACT, Value, as_number, as_whole, spellings
 from fdch.index.storage.snapshot import View
-from fdch.index.store import LABEL, Condition
+from fdch.index.store import LABEL, ColumnType, Condition
 
 # in a text, 20 letters each: SQLite's longest has a thousand million
 NUMBERS_AT_A_TIME = 2**25
 MAX_BYTES = 256 * 2**20
 _MAX_KNOWN = 64
+_BACKWARDS = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 Numbers = NDArray[np.int64]
-Clause = tuple[str, tuple[Value, ...]]  # of a query, with what to fill in
-_TEXT = "CASE spelled WHEN '' THEN CAST(value AS TEXT) ELSE spelled END"
 
 
 def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> None:
@@ -29,12 +36,27 @@ def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> No
     names = list(dict.fromkeys([LABEL, *known]))
     for condition in conditions:
         if condition.column not in names:
-            hint = suggestion(condition.column, names)
+            hint = _swapped(condition, names) or suggestion(condition.column, names)
             listed = ", ".join(f"'{name}'" for name in names[:20])
             raise DataError(
                 f"no item has a column '{condition.column}'{hint or '.'} "
                 f"Filters may name: {listed}{', ...' if len(names) > 20 else ''}."
             )
+
+
+def _swapped(condition: Condition, names: Sequence[str]) -> str:
+    """Return what was meant by a condition that begins with its value."""
+    [column, *others], operator = condition.values or ("",), condition.operator
+    if others or column not in names or operator not in _BACKWARDS:
+        return ""
+    return f"; did you mean '{column}{_BACKWARDS[operator]}{condition.column}'?"
+
+
+class Answered(NamedTuple):
+    """What conditions let in."""
+
+    gallery: Gallery  # in which only these items are found
+    notes: tuple[str, ...]  # what is odd about the conditions
 
 
 class Allowed:
@@ -43,37 +65,64 @@ class Allowed:
     def __init__(self, most: int = MAX_BYTES) -> None:
         self._most = most
         self._guard = threading.Lock()
-        self._known: OrderedDict[tuple[Condition, ...], Gallery] = OrderedDict()
+        self._known: OrderedDict[tuple[Condition, ...], Answered] = OrderedDict()
+        self._types: dict[str, ColumnType] | None = None
+        self._misfits: dict[int, tuple[int, str]] = {}
         self._commit = -1
 
     def gallery(self, view: View, where: Sequence[Condition]) -> Gallery:
         """Give the gallery in which only items that fulfil conditions are found."""
-        key, commit = tuple(where), view.snapshot.state.commit
+        if not where:
+            self._follow(view)
+            return view.snapshot.gallery
+        return self.answer(view, where).gallery
+
+    def answer(self, view: View, where: Sequence[Condition]) -> Answered:
+        """Give the gallery of some conditions, and what is odd about them."""
+        key = tuple(where)
+        commit = self._follow(view)
         with self._guard:
-            if commit != self._commit:  # nor hold files that were replaced
-                self._known.clear()
-                self._commit = commit
-            if not where:
-                return view.snapshot.gallery
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        numbers = allowed_numbers(view, where)
+        numbers, notes = allowed_numbers(view, where, self.types(view), self._misfits)
         positions = view.snapshot.positions(numbers)
         found = view.snapshot.gallery.only(positions[positions >= 0])
+        answered = Answered(found, notes)
         with self._guard:
             if commit == self._commit:
-                self._known[key] = found
+                self._known[key] = answered
                 self._drop_oldest()
-        return found
+        return answered
+
+    def types(self, view: View) -> dict[str, ColumnType]:
+        """Give the types of all columns."""
+        commit = self._follow(view)
+        if (types := self._types) is not None:
+            return types
+        kept = kept_types(view)
+        types = find_missing_types(view, number_columns(view), kept) | kept
+        with self._guard:
+            if commit == self._commit:
+                self._types = types
+        return types
+
+    def _follow(self, view: View) -> int:
+        """Forget what was known before a commit, and hold no replaced files."""
+        commit = view.snapshot.state.commit
+        with self._guard:
+            if commit != self._commit:
+                self._known.clear()
+                self._types, self._misfits, self._commit = None, {}, commit
+        return commit
 
     def _drop_oldest(self) -> None:
         """Keep what there is space for; the last one whatever it takes."""
-        size = sum(map(_bytes, self._known.values()))
+        size = sum(_bytes(known.gallery) for known in self._known.values())
         while len(self._known) > 1 and (
             size > self._most or len(self._known) > _MAX_KNOWN
         ):
-            size -= _bytes(self._known.popitem(last=False)[1])
+            size -= _bytes(self._known.popitem(last=False)[1].gallery)
 
 
 def _bytes(gallery: Gallery) -> int:
@@ -86,68 +135,71 @@ def _bytes(gallery: Gallery) -> int:
     )
 
 
-def allowed_numbers(view: View, conditions: Sequence[Condition]) -> Numbers:
-    """Give the numbers of all items that fulfil all conditions, rising."""
+def allowed_numbers(
+    view: View,
+    conditions: Sequence[Condition],
+    types: Mapping[str, ColumnType],
+    misfits: dict[int, tuple[int, str]],
+) -> tuple[Numbers, tuple[str, ...]]:
+    """Give the numbers of all items that fulfil all conditions, rising, and notes.
+
+    `misfits` keeps, by column, how many cells do not fit its type.
+    """
     names = number_columns(view)
     require_columns(conditions, names)
-    allowed: Numbers | None = None
     for condition in conditions:
+        check_condition(condition, types.get(condition.column, "text"))
+    allowed, notes = None, list[str]()
+    for condition in conditions:
+        type = types.get(condition.column, "text")
         column = names.get(condition.column, -1)
-        numbers = _numbers(view.connection, column, condition)
+        look = ColumnLook(view.connection, column, type, misfits)
+        numbers = _numbers(look, condition)
+        notes += _notes(look, condition, is_empty=not len(numbers))
         if allowed is not None:
             numbers = numbers[np.isin(numbers, allowed, assume_unique=True)]
         allowed = numbers
-        if not len(allowed):
-            break
-    return np.empty(0, np.int64) if allowed is None else allowed
+    found = np.empty(0, np.int64) if allowed is None else allowed
+    if len(conditions) > 1 and not len(found) and not notes:
+        notes.append(note_together(conditions))
+    return found, tuple(dict.fromkeys(notes))
 
 
-def _numbers(
-    connection: sqlite3.Connection, column: int, condition: Condition
-) -> Numbers:
+def _numbers(look: ColumnLook, condition: Condition) -> Numbers:
+    connection, column, type = look.connection, look.column, look.type
     operator, values = condition.operator, list(dict.fromkeys(condition.values))
-    if not values or (len(condition.values) > 1 and operator != "in"):
-        raise DataError(
-            f"a condition with '{operator}' on '{condition.column}' has "
-            f"{len(condition.values)} values; it takes one."
-        )
+    if operator == "^=":
+        return _fetch(connection, column, beginning(values[0]))
     if operator not in ("=", "!=", "in"):
-        return _fetch(connection, column, _ordered(operator, values[0]))
-    alike = [clause for text in values for clause in _alike(connection, column, text)]
-    numbers = _fetch(connection, column, alike)
+        clauses = ordered(connection, column, operator, values[0], type)
+        return _fetch(connection, column, clauses)
+    parts = [part for text in values for part in alike(connection, column, text, type)]
+    numbers = _fetch(connection, column, parts)
     if operator != "!=":
         return numbers
     others = _fetch(connection, column, [("value IS NOT NULL", ())])
     return np.setdiff1d(others, numbers, assume_unique=True)
 
 
-def _alike(connection: sqlite3.Connection, column: int, text: str) -> list[Clause]:
-    """Give parts of a query that together find the cells equal to a value."""
-    number = as_number(text)
-    if number is None:
-        return [("value = ?", (each,)) for each in spellings(text)]
-    if isinstance(number, int) or abs(number) < MAX_EXACT:
-        return [("value = ?", (number,))]
-    # beyond 64 bits several whole numbers are one value here; spellings part them
-    query = 'SELECT DISTINCT spelled FROM cells WHERE "column" = ? AND value = ?'
-    wanted, rows = as_whole(text), connection.execute(query, (column, number))
-    return [
-        ("value = ? AND spelled = ?", (number, each))
-        for (each,) in rows.fetchall()
-        if as_whole(each) == wanted
-    ]
+def _notes(look: ColumnLook, condition: Condition, is_empty: bool) -> Iterator[str]:
+    """Say what is odd about a condition."""
+    if condition.operator in ("<", "<=", ">", ">="):
+        yield from note_range(condition, look.type, look, is_empty)
+        return
+    for value in dict.fromkeys(condition.values):
+        if condition.operator == "^=":
+            is_there = not is_empty
+        else:
+            parts = alike(look.connection, look.column, value, look.type)
+            is_there = any(_exists(look, part) for part in parts)
+        if not is_there:
+            yield note_missing(condition, value, look.type, look)
 
 
-def _ordered(operator: str, text: str) -> list[Clause]:
-    """Give parts of a query that together find the cells before or after a value.
-
-    SQLite sorts every number before every text, so '' divides the two.
-    """
-    number = as_number(text)
-    texts = (f"value {operator} ? AND value >= ''", (text,))
-    if number is None:
-        return [texts, (f"value < '' AND {_TEXT} {operator} ?", (text,))]
-    return [texts, (f"value {operator} ? AND value < ''", (number,))]
+def _exists(look: ColumnLook, clause: Clause) -> bool:
+    query = f'SELECT 1 FROM cells WHERE "column" = ? AND {clause[0]} LIMIT 1'
+    found = look.connection.execute(query, (look.column, *clause[1]))
+    return found.fetchone() is not None
 
 
 def _fetch(

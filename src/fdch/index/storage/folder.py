@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError, ModelMismatch
+from fdch.index.column_types import read_types
 from fdch.index.search.lookup import nearest, within
 from fdch.index.search.rows import row_words
 from fdch.index.storage.access import Access
 from fdch.index.storage.checking import file_problems
+from fdch.index.storage.column_look import MAX_TYPES, find_new_types, kept_types
 from fdch.index.storage.compaction import compact
-from fdch.index.storage.contents import contents, describe
+from fdch.index.storage.contents import contents, describe, number_columns
 from fdch.index.storage.creating import WriteModel, create_folder
 from fdch.index.storage.duplicates import near_groups
+from fdch.index.storage.facets import FacetCounter
 from fdch.index.storage.filters import Allowed
 from fdch.index.storage.identities import (
     answers_of,
@@ -36,8 +39,10 @@ from fdch.index.store import (
     Added,
     Answer,
     Choose,
+    ColumnType,
     Condition,
     Contents,
+    Facets,
     Item,
     Known,
     Vectors,
@@ -61,6 +66,7 @@ class CodeFolder:
 
     def __init__(self, access: Access) -> None:
         self._access, self._allowed = access, Allowed()
+        self._facets = FacetCounter()
         self.path, self.bits = access.place.folder, access.place.bits
         self.vector_bytes = access.place.vector_bytes
         self.name = str(self.path)
@@ -79,9 +85,10 @@ class CodeFolder:
         model: str | WriteModel,
         facts: Mapping[str, object] | None = None,
         vector_bytes: int = 0,
+        types: Mapping[str, ColumnType] | None = None,
     ) -> Self:
         """Make an empty index, as `create_folder` does, and open it for writing."""
-        create_folder(Path(path), bits, model, facts or {}, vector_bytes)
+        create_folder(Path(path), bits, model, facts or {}, vector_bytes, types or {})
         return cls.open(path, writable=True)
 
     @classmethod
@@ -113,6 +120,8 @@ class CodeFolder:
             numbers = change.append_codes(row_words(codes), vectors)
             change.drop_items(known.values())
             change.put_items(numbers, rows)
+            names = number_columns(change.view)
+            change.put_types(find_new_types(change.view, names, rows))
         return Added(len(rows) - len(known), len(known))
 
     def add_numbered(self, codes: Codes, vectors: Vectors | None = None) -> range:
@@ -201,7 +210,45 @@ class CodeFolder:
     def contents(self, most: int = 20) -> Contents:
         """Tell what filters can ask for: so many values of each column."""
         with self._access.reading() as view:
-            return contents(view, most)
+            return contents(view, most, self._allowed.types(view))
+
+    def facets(
+        self,
+        where: Sequence[Condition] = (),
+        most: int = 20,
+        near: tuple[Codes, int] | None = None,
+    ) -> Facets:
+        """Count values of items that fulfil conditions, within a radius of a code."""
+        if near is not None:
+            self._require_length(near[0])
+        with self._access.reading() as view:
+            return self._facets.count(view, self._allowed, where, most, near)
+
+    def notes(self, where: Sequence[Condition]) -> tuple[str, ...]:
+        """Say what is odd about conditions, such as a value that no item has."""
+        with self._access.reading() as view:
+            return self._allowed.answer(view, where).notes if where else ()
+
+    @property
+    def keeps_types(self) -> bool:
+        """Whether the types of columns can be changed."""
+        return True
+
+    def types(self) -> dict[str, ColumnType]:
+        """Return how the cells of each column are compared."""
+        with self._access.reading() as view:
+            return self._allowed.types(view)
+
+    def set_types(self, types: Mapping[str, ColumnType]) -> None:
+        """Choose how the cells of some columns are compared, and keep that."""
+        chosen = read_types(types)
+        with self._access.reading() as view:
+            known = kept_types(view)
+        if len(known | chosen) > MAX_TYPES:
+            raise DataError(f"an index keeps the types of {MAX_TYPES:,} columns.")
+        if known | chosen != known:
+            with self._access.changing() as change:
+                change.put_types(chosen)
 
     def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
         """Draw so many items at random: their ids and codes."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from fdch.index.search.rows import MAX_BITS
 from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR, VECTORS
 from fdch.index.storage.log import COMMIT, INDEX, ITEM, PART, RANGE, REMOVAL, Entry
 from fdch.index.storage.segments import NUMBERS, ROWS, Place
-from fdch.index.store import MAX_VECTOR_BYTES
+from fdch.index.store import MAX_VECTOR_BYTES, ColumnType
 
 MAX_SPAN = 2**32
 GROUPING, BUCKETS = SIDECARS = ("grouping", "buckets")
@@ -31,19 +31,24 @@ FileRow = tuple[str, int, str]  # path inside the index, bytes, checksum in hex
 
 @dataclass(frozen=True)
 class About:
-    """What never changes of an index: bits, the model that makes codes, its files."""
+    """What an index is: bits, the model that makes codes, its files; types of columns.
+
+    Only the types change; the last record of this kind counts.
+    """
 
     bits: int
     model: str
     facts: Mapping[str, object] = field(default_factory=dict)
     files: Sequence[FileRow] = ()
     vector_bytes: int = 0  # of each item's vector; 0 where there are none
+    types: Mapping[str, ColumnType] = field(default_factory=dict)  # by column
 
     def entry(self) -> Entry:
         """Return the record."""
         known = asdict(self)
-        if not self.vector_bytes:
-            del known["vector_bytes"]
+        for name in ("vector_bytes", "types"):
+            if not known[name]:
+                del known[name]
         return Entry(INDEX, _write_json(known))
 
     def place(self, folder: Path, uid: bytes) -> Place:
@@ -62,6 +67,8 @@ class About:
             _require_counts((about.vector_bytes,))
             if about.vector_bytes > MAX_VECTOR_BYTES:
                 raise ValueError(f"vectors of {about.vector_bytes} bytes")
+            if not set(about.types.values()) <= set(get_args(ColumnType)):
+                raise ValueError("a column is of an unknown type")
             files = [
                 (str(path), int(size), str(sum)) for path, size, sum in about.files
             ]

@@ -49,7 +49,7 @@ class Replay:
     """What records say together."""
 
     uid: bytes  # identity of the index
-    about: About | None = None  # what never changes of it
+    about: About | None = None  # what it is
     counts: Commit = field(default_factory=Commit)  # what the last commit says
     # by number, the digest of each item's record; for a repair its payload
     items: dict[int, bytes] = field(default_factory=dict)
@@ -120,7 +120,7 @@ def replay_copies(folder: Path, is_whole: bool) -> Copies:
     if seen is not None and seen.uid == found.uid:
         found.acknowledged, found.sequence = seen.commit, seen.sequence
     if state is not None:
-        found.about, found.counts = About.read(state.about), state.counts
+        found.counts = state.counts
         found.sequence = max(found.sequence, state.sequence)
     commits = [r.sequence for r in records if r.entry.kind == COMMIT]
     last = max([found.sequence, *commits])  # what follows was never committed
@@ -128,6 +128,9 @@ def replay_copies(folder: Path, is_whole: bool) -> Copies:
         if first < record.sequence <= last:
             with suppress(DamagedIndex):
                 found.take(record.sequence, record.entry, record.entry.payload)
+    described = [r.sequence for r in records if r.entry.kind == INDEX]
+    if state is not None and state.sequence >= max(described, default=0):
+        found.about = About.read(state.about)
     found.expected = set(found.items)
     found.sequence = max([last, *(record.sequence for record in records)])
     if not is_whole:
@@ -143,7 +146,8 @@ def _first_sequence(folder: Path, records: list[Record], state: State | None) ->
         if state is None or (header.uid == state.uid and header.first >= state.first):
             return header.first
         return state.first  # the log is older than the catalogue, or another index's
-    begun = [r.sequence - 1 for r in records if r.entry.kind == INDEX]
+    # later ones only change the types of columns
+    begun = [r.sequence - 1 for r in records[:1] if r.entry.kind == INDEX]
     return max(begun, default=state.first if state is not None else -1)
 
 

@@ -33,7 +33,7 @@ from fdch.index.storage.layout import (
 )
 from fdch.index.storage.locking import WriterLock
 from fdch.index.storage.log import Entry
-from fdch.index.storage.records import PartRecord
+from fdch.index.storage.records import About, PartRecord
 from fdch.index.storage.replay import Replay, replay_log
 from fdch.index.storage.tables import State, is_intact_item, is_proven
 from fdch.index.store import Item
@@ -120,6 +120,8 @@ def catalogue_problems(folder: Path, log: Replay) -> Iterator[Problem]:
             if state.sequence != log.end.sequence or state.chain != log.end.chain:
                 yield Problem(CATALOGUE, "", "it does not follow the log")
                 return
+            if log.about is not None and About.read(state.about) != log.about:
+                yield Problem(CATALOGUE, "", "it is not what the log says it is")
             for (what,) in connection.execute("PRAGMA integrity_check(20)"):
                 if what != "ok":
                     yield Problem(CATALOGUE, "", what)

@@ -7,15 +7,16 @@ export const LABEL = "label";
 // As the service reads conditions: what is in double quotes is taken letter by letter.
 const TEXT = String.raw`"(?:[^"\\]|\\.)*"`;
 const QUOTED = new RegExp(`^${TEXT}$`, "s");
-const NAMED = new RegExp(String.raw`^\s*(${TEXT})\s*(!=|<=|>=|=|<|>|in(?=[\s"[]))(.*)$`, "s");
+const NAMED = new RegExp(String.raw`^\s*(${TEXT})\s*(!=|<=|>=|\^=|=|<|>|in(?=[\s"[]))(.*)$`, "s");
 const PART = new RegExp(String.raw`\s*(${TEXT}(?=\s*(?:,|$))|[^,]*)\s*(?:,|$)`, "gs");
-const PLAIN = /^[^\s\p{C}\p{Z}](?:.*[^\s\p{C}\p{Z}])?$/su;
+// The service takes signs at an end for a mistake, and "and" for two conditions in one.
+const PLAIN = /^[\p{L}\p{N}_.-](?:[\p{L}\p{N}_. -]*[\p{L}\p{N}_.-])?$/u;
 
 export function parse(text) {
   const named = NAMED.exec(text);
   if (named) return condition(unquoted(named[1]), named[2], named[3]);
   const listed = /^\s*(.*?)\s+in\s+(.*)$/s.exec(text);
-  const written = /^\s*(.*?)\s*(!=|<=|>=|=|<|>)(.*)$/s.exec(text);
+  const written = /^\s*(.*?)\s*(!=|<=|>=|\^=|=|<|>)(.*)$/s.exec(text);
   if (listed && (!written || listed[1].length < written[1].length)) {
     return condition(listed[1], "in", listed[2]);
   }
@@ -103,6 +104,6 @@ export function tell(condition) {
   const { column, operator, values } = parse(condition);
   const shown = values.map(words.value).join(" or ");
   if (column === LABEL && ["=", "in"].includes(operator)) return shown;
-  const signs = { "=": ":", in: ":", "!=": " is not", "<=": " up to", ">=": " from", "<": " below", ">": " above" };
+  const signs = { "=": ":", in: ":", "!=": " is not", "<=": " up to", ">=": " from", "<": " below", ">": " above", "^=": " begins with" };
   return `${words.column(column)}${signs[operator] ?? ""} ${shown}`;
 }

@@ -1,0 +1,109 @@
+"""Notes on conditions that can be read but find nothing, or not all that was meant."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from fdch.index.column_types import (
+    nearest_meaning,
+    read_date,
+    read_truth,
+    strip_quotes,
+)
+from fdch.index.conditions import write_condition
+from fdch.index.storage.items import as_number
+from fdch.index.store import ColumnType, Condition
+
+MAX_VALUES = 1000  # that are compared with one that no item has
+_SHOWN = 60
+_KINDS = {"number": "number", "date": "date", "boolean": "truth value"}
+
+
+class Look(Protocol):
+    """What a store can say of one column, at a bounded cost."""
+
+    def values_like(self, text: str) -> Sequence[str]:
+        """Return some values, those that begin alike first."""
+
+    def ends(self) -> tuple[str, str] | None:
+        """Return the least and the greatest value that fits the column's type."""
+
+    def beside(self, number: float) -> Sequence[str]:
+        """Return the nearest numbers below and above."""
+
+    def misfits(self) -> tuple[int, str]:
+        """Count the cells that do not fit the column's type; return one of them."""
+
+
+def note_missing(condition: Condition, value: str, type: ColumnType, look: Look) -> str:
+    """Say that no item has a value, and which one comes nearest."""
+    column, shown = condition.column, value[:_SHOWN]
+    if condition.operator == "^=":
+        begins = {each[: len(value)]: each for each in look.values_like(value)}
+        near = nearest(value, begins)
+        hint = f"; did you mean '{column}^={near}'?" if near else "."
+        return f"no item has a {column} that begins with '{shown}'{hint}"
+    said = f"no item has {column} '{shown}'"
+    if value[-1:] in ("*", "%") and len(value) > 1:
+        return f"{said}; for a beginning, write '{column}^={value[:-1]}'."
+    if type == "number" and (number := as_number(value)) is not None:
+        beside = " and ".join(look.beside(number))
+        return f"{said}; next to it are {beside}." if beside else f"{said}."
+    if type == "date" and read_date(value):
+        return said + _span(look)
+    if type == "boolean" and read_truth(value) is not None:
+        return f"{said}."
+    if type != "text" and (meant := nearest_meaning(column, "=", value, type)):
+        return f"{said}, which is no {_KINDS[type]}; did you mean {meant}?"
+    near = nearest(value, look.values_like(value))
+    if near:
+        return f"{said}; did you mean '{near}'?"
+    return f"{said}." if type == "text" else f"{said}, which is no {_KINDS[type]}."
+
+
+def note_range(
+    condition: Condition, type: ColumnType, look: Look, is_empty: bool
+) -> Iterable[str]:
+    """Say why a range finds nothing, and which cells are in no range."""
+    column = condition.column
+    if is_empty:
+        yield f"no item has {write_condition(condition)}{_span(look)}"
+    if type in ("number", "date"):
+        count, example = look.misfits()
+        if count:
+            has, is_in = ("has", "is") if count == 1 else ("have", "are")
+            items = "1 item" if count == 1 else f"{count:,} items"
+            yield (
+                f"{items} {has} a {column} that is no {_KINDS[type]}, such as "
+                f"'{example[:_SHOWN]}', and {is_in} in no range."
+            )
+    elif as_number(condition.values[0]) is not None:
+        yield (
+            f"'{column}' is a column of texts: '{condition.values[0][:_SHOWN]}' is "
+            "compared with numbers in it as a number, with all else letter by letter. "
+            f"'fdch index add --type {column}=number' makes it a column of numbers."
+        )
+
+
+def note_together(conditions: Sequence[Condition]) -> str:
+    """Say that conditions exclude one another."""
+    return f"no item fulfils all {len(conditions)} conditions together."
+
+
+def nearest(text: str, known: Iterable[str]) -> str | None:
+    """Return the known text nearest to one, capitals and accents aside first."""
+    values = list(known)[: 3 * MAX_VALUES]
+    bare = strip_quotes(text).casefold()
+    folded = {each.strip().casefold(): each for each in reversed(values)}
+    if bare in folded:
+        return folded[bare]
+    close = difflib.get_close_matches(bare, folded, n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+def _span(look: Look) -> str:
+    ends = look.ends()
+    if ends is None:
+        return "."
+    low, high = (end[:_SHOWN] for end in ends)
+    return f"; all are '{low}'." if low == high else f"; they go from {low} to {high}."

@@ -1,0 +1,207 @@
+"""Types of columns: found once, kept with the index, settable."""
+
+import json
+import sqlite3
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.index.store_samples import random_codes
+
+from fdch.errors import DamagedIndex, DataError, SettingError
+from fdch.index.column_types import (
+    describe_column,
+    find_type,
+    find_types,
+    read_date,
+    read_types,
+    sort_key,
+    type_of,
+)
+from fdch.index.conditions import parse_condition
+from fdch.index.storage.clauses import IS_DATE
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.records import About
+from fdch.index.storage.repair import repair_folder
+from fdch.index.store import Item
+
+
+def prices(count, first=0):
+    return [Item(f"{i}", columns={"price": i}) for i in range(first, first + count)]
+
+
+def test_dirty_cells_are_counted_and_listed():
+    cells = [(f"{i}", i) for i in range(294)] + [
+        ("dirty", "12,50"),
+        *[("none", None)] * 3,
+    ]
+    found = describe_column(cells)
+    assert found is not None
+    assert found.type == "number"
+    assert found.counts == {"number": 294, "text": 1, "empty": 3}
+    assert list(found.misfits) == [("dirty", "12,50")]
+    assert list(found.examples) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "type"),
+    [
+        (["1", 2.5, "-1e3", "x"], "text"),
+        (["1", 2.5, "-1e3", "4", "x"], "number"),
+        (["2024-05-01", "2024-05", "2024-05-01T12:30Z"], "date"),
+        (["2024", "2025"], "number"),
+        ([True, False, "yes", "No"], "boolean"),
+        ([1, 0], "number"),
+        (["a", ""], "text"),
+        ([None], None),
+    ],
+)
+def test_a_column_has_the_type_of_most_of_its_cells(cells, type):
+    assert find_types({"x": cells}).get("x") == type
+
+
+def test_no_cell_gives_no_type():
+    assert find_type({}) is None
+    assert describe_column([("a", None)]) is None
+
+
+def test_types_are_found_once_and_kept(tmp_path):
+    with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
+        folder.add(prices(10), random_codes(10))
+        words = [Item(f"w{i}", columns={"price": "free"}) for i in range(30)]
+        folder.add(words, random_codes(30))
+        assert folder.types() == {"price": "number"}
+        folder.compact()
+        assert folder.types() == {"price": "number"}
+        facts = folder.contents().columns["price"]
+        assert facts.counts == {"number": 10, "text": 30}
+        assert len(facts.misfits) == 20
+        assert folder.contents().extremes == {"price": (0, 9)}
+        assert folder.verify().is_clean
+    with CodeFolder.open(tmp_path / "index") as folder:
+        assert folder.types() == {"price": "number"}
+
+
+def test_types_can_be_chosen_and_changed(tmp_path):
+    path = tmp_path / "index"
+    with CodeFolder.create(path, 32, "model", types={"price": "text"}) as folder:
+        folder.add(prices(10), random_codes(10))
+        assert folder.types() == {"price": "text"}
+        folder.set_types({"price": "number", "later": "date"})
+        commit = folder.describe()["commit"]
+        folder.set_types({"price": "number"})
+        assert folder.describe()["commit"] == commit
+        assert folder.types() == {"price": "number", "later": "date"}
+        with pytest.raises(DataError, match="is no number"):
+            folder.nearest(random_codes(1), 1, [parse_condition("price<cheap")])
+        assert folder.verify().is_clean
+
+
+def test_types_survive_the_loss_of_the_catalogue(tmp_path):
+    path = tmp_path / "index"
+    with CodeFolder.create(path, 32, "model") as folder:
+        folder.add(prices(10), random_codes(10))
+        folder.set_types({"price": "text"})
+    for file in path.glob("catalogue.*"):
+        file.unlink()
+    with CodeFolder.open(path) as folder:
+        assert folder.types() == {"price": "text"}
+        assert len(folder) == 10
+
+
+def test_types_survive_damage_of_the_log(tmp_path):
+    path = tmp_path / "index"
+    with CodeFolder.create(path, 32, "model") as folder:
+        folder.add(prices(10), random_codes(10))
+        folder.set_types({"price": "text"})
+    log = path / "items.log"
+    content = bytearray(log.read_bytes())
+    at = content.rindex(b'"types"')
+    content[at + 2] ^= 1
+    log.write_bytes(content)
+    done = repair_folder(path)
+    assert not done.lost and not done.left
+    with CodeFolder.open(path) as folder:
+        assert folder.types() == {"price": "text"}
+        assert len(folder) == 10
+
+
+def test_types_survive_damage_of_the_logs_header(tmp_path):
+    path = tmp_path / "index"
+    with CodeFolder.create(path, 32, "model") as folder:
+        folder.add(prices(10), random_codes(10))
+        folder.set_types({"price": "text"})
+    log = path / "items.log"
+    content = bytearray(log.read_bytes())
+    content[20] ^= 1
+    log.write_bytes(content)
+    done = repair_folder(path)
+    assert not done.lost and not done.left
+    with CodeFolder.open(path) as folder:
+        assert folder.types() == {"price": "text"}
+        assert len(folder) == 10
+
+
+def test_an_index_without_types_finds_them(tmp_path, monkeypatch):
+    """As those of earlier versions are."""
+    path = tmp_path / "index"
+    find = "fdch.index.storage.folder.find_new_types"
+    with CodeFolder.create(path, 32, "model") as folder:
+        monkeypatch.setattr(find, lambda *_: {})
+        folder.add(
+            [*prices(9), Item("dirty", columns={"price": "x"})], random_codes(10)
+        )
+        monkeypatch.undo()
+        assert About.read(json.dumps({"bits": 8, "model": "m"})).types == {}
+        assert folder.types() == {"price": "number"}
+        folder.add([Item("more", columns={"price": "y", "on": True})], random_codes(1))
+        assert folder.types() == {"price": "number", "on": "boolean"}
+
+
+def test_unknown_types_are_refused():
+    with pytest.raises(SettingError, match="did you mean 'number'"):
+        read_types({"price": "numbr"})
+    with pytest.raises(SettingError, match="'label' is no column"):
+        read_types({"label": "text"})
+    with pytest.raises(DamagedIndex):
+        About.read(json.dumps({"bits": 8, "model": "m", "types": {"x": "colour"}}))
+
+
+DATES = [
+    *("2024-05-01", "2024-05", "2024-02-30", "2023-02-29", "2024-13", "0000-01-01"),
+    *("2024-05-01T12:30", "2024-05-01 12:30:59.25", "2024-05-01T24:00", "9999-12-31"),
+    *("2024-05-01T12:30Z", "2024-05-01T12:30z", "2024-05-01T12:30+02:00", "now"),
+    *("2024-05-01T12:30+1400", "2024-05-01T12:30 Z", "2024-05-01T12", "2024-5-1"),
+    *("2024-05-01T12:30:61", "2024-05-01T12:30+15:00", "2024-05-01x", "12:30"),
+]
+
+
+@given(
+    st.sampled_from(DATES)
+    | st.from_regex(
+        r"\A20\d\d-\d\d(-\d\d([T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?)?)?\Z"
+    )
+    | st.text("0123456789-:TZ+. ", min_size=7, max_size=30)
+)
+def test_sqlite_reads_dates_as_python_does(text):
+    connection = sqlite3.connect(":memory:")
+    query = f"SELECT {IS_DATE} FROM (SELECT ? AS value)"
+    [[is_date]] = connection.execute(query, (text,)).fetchall()
+    connection.close()
+    assert bool(is_date) == (type_of(text) == "date"), text
+
+
+def test_times_are_compared_across_zones():
+    early = read_date("2024-05-01T00:30+02:00")
+    late = read_date("2024-04-30T23:00")
+    assert early is not None and late is not None
+    assert early.start < late.start
+    keys: list[Any] = [
+        sort_key("date", "2024-05-01T00:30+02:00"),
+        sort_key("date", "2024-05-01"),
+    ]
+    assert keys == sorted(keys)
+    assert sort_key("date", "unknown") is None
+    truths: list[Any] = [sort_key("boolean", "no"), sort_key("boolean", True)]
+    assert truths == sorted(truths)
