@@ -292,10 +292,13 @@ def choose_pair_weight(
     )
     rest = np.maximum(pairs - NEARLY_SAME, 0)
     found = {
-        weight: np.mean([_precision(x, shared) for x in codes + labels + weight * rest])
+        weight: float(
+            np.mean([_precision(x, shared) for x in codes + labels + weight * rest])
+        )
         for weight in PAIR_WEIGHTS
     }
-    plain = np.mean([_precision(x, shared) for x in ordering.agree(images, texts)])
+    agreeing = ordering.agree(images, texts)
+    plain = float(np.mean([_precision(side, shared) for side in agreeing]))
     best = max(found.values())
     least = best - (1 - KEPT) * max(best - plain, 0) - TOLERANCE
     return next(weight for weight in PAIR_WEIGHTS if found[weight] >= least)
