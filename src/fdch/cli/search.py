@@ -9,7 +9,7 @@ from fdch.cli.shared import options
 from fdch.cli.shared.output import count, lay_out, note, plain, say, say_json
 
 if TYPE_CHECKING:
-    from fdch.retrieval.params import QueryKind
+    from fdch.retrieval.composed import QueryKind
     from fdch.retrieval.results import Results
 
 QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")

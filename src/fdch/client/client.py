@@ -15,7 +15,8 @@ from fdch.client.content import Picture
 from fdch.codes import Codes
 from fdch.errors import DataError, MissingExtra, ServiceError, SettingError
 from fdch.index.store import Cell, Item
-from fdch.retrieval.params import QueryKind, SearchMethods, SearchParams
+from fdch.retrieval.composed import QueryKind
+from fdch.retrieval.params import SearchMethods, SearchParams
 from fdch.retrieval.results import Result, Results
 
 _UNKNOWN_ITEM = "unknown_item"

@@ -4,20 +4,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
 from fdch.errors import SettingError
 from fdch.index.conditions import parse_condition, write_condition
 from fdch.index.store import Condition, require_several
+from fdch.retrieval.composed import ComposedQuery, QueryKind
+from fdch.retrieval.paging import Stages
 from fdch.retrieval.results import Results
 
 DEFAULT_K = 10
+MAX_PLACE = 10_000  # of a result on a later page than the first
 CANDIDATES_PER_RESULT, MIN_CANDIDATES = 10, 100
 VECTOR_CANDIDATES_PER_RESULT, MIN_VECTOR_CANDIDATES = 20, 500
 
-QueryKind = Literal["text", "image", "id"]
 Where = str | Condition | Sequence[str | Condition] | None
 Text = TypeVar("Text")
 Picture = TypeVar("Picture")
@@ -34,6 +36,9 @@ class SearchParams:
         rerank: Order the nearest candidates by their vectors where the index keeps
             some, else by how sure the query is of each bit; None does the former only.
         min_probability: Leave out results that are less probably relevant.
+        offset: How many of the first results to leave out: those of earlier pages.
+        group: Put results whose codes differ in at most so many bits and whose texts
+            share most words under the first of them; None does not.
 
     >>> SearchParams().k, SearchParams(radius=3).k, SearchParams(5, radius=3).k
     (10, None, 5)
@@ -44,6 +49,8 @@ class SearchParams:
     where: Where = None
     rerank: bool | None = None
     min_probability: float | None = None
+    offset: int = 0
+    group: int | None = None
 
     def __post_init__(self) -> None:
         k = _read_count("k", self.k, 1, f"Leave it out for {DEFAULT_K} results.")
@@ -60,6 +67,15 @@ class SearchParams:
             object.__setattr__(self, "rerank", bool(self.rerank))
         least = _read_probability(self.min_probability)
         object.__setattr__(self, "min_probability", least)
+        offset = _read_count("offset", self.offset, 0, "It counts results from 0.")
+        object.__setattr__(self, "offset", offset or 0)
+        if self.offset and self.offset + (k or 1) > MAX_PLACE:
+            raise SettingError(
+                f"offset and k are {MAX_PLACE:,} at most together; got {self.offset} "
+                f"and {k}. Add words or conditions to have fewer results."
+            )
+        group = _read_count("group", self.group, 0, "Leave it out for no groups.")
+        object.__setattr__(self, "group", group)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -67,18 +83,25 @@ class SearchParams:
         return cast("tuple[Condition, ...]", self.where)
 
     @property
-    def candidates(self) -> int | None:
-        """How many of the nearest to rank; None for all within the radius."""
-        if self.k is None or not self.rerank:
-            return self.k
-        return max(CANDIDATES_PER_RESULT * self.k, MIN_CANDIDATES)
+    def last(self) -> int | None:
+        """The place of the last result, from 1; None for all within the radius."""
+        return None if self.k is None else self.offset + self.k
+
+    @property
+    def bit_stages(self) -> Stages:
+        """Which of the nearest are ordered by weighted bits."""
+        return Stages(MIN_CANDIDATES // CANDIDATES_PER_RESULT, MIN_CANDIDATES)
+
+    @property
+    def vector_stages(self) -> Stages:
+        """Which of the nearest are ordered by vectors."""
+        least = MIN_VECTOR_CANDIDATES
+        return Stages(least // VECTOR_CANDIDATES_PER_RESULT, least, joins_ties=True)
 
     @property
     def vector_candidates(self) -> int | None:
         """How many of the nearest to order by vectors; None for all in the radius."""
-        if self.k is None:
-            return None
-        return max(VECTOR_CANDIDATES_PER_RESULT * self.k, MIN_VECTOR_CANDIDATES)
+        return None if self.last is None else self.vector_stages.cover(self.last)[1]
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values."""
@@ -86,17 +109,20 @@ class SearchParams:
 
 
 class SearchMethods(ABC, Generic[Text, Picture]):
-    """Searches by text, picture or id, one or many at a time.
+    """Searches by text, picture or id, one or many at a time, or by several together.
 
-    Each takes the values of SearchParams: `k`, `radius`, `where`, `rerank` and
-    `min_probability`.
+    Each takes the values of SearchParams: `k`, `radius`, `where`, `rerank`,
+    `min_probability`, `offset` and `group`.
     """
 
     @abstractmethod
     def search(
         self, kind: QueryKind, queries: Sequence[Any], params: SearchParams
     ) -> list[Results]:
-        """Find what is near each query: a text, a picture or the id of an item."""
+        """Find what is near each query.
+
+        It is a text, a picture, the id of an item, or a ComposedQuery of several.
+        """
 
     def by_text(
         self,
@@ -107,9 +133,11 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        offset: int = 0,
+        group: int | None = None,
     ) -> Results:
         """Find what is near a text; see SearchParams for the keywords."""
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, offset, group)
         return self.search("text", [text], params)[0]
 
     def by_image(
@@ -121,9 +149,11 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        offset: int = 0,
+        group: int | None = None,
     ) -> Results:
         """Find what is near a picture; see SearchParams for the keywords."""
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, offset, group)
         return self.search("image", [image], params)[0]
 
     def by_id(
@@ -135,10 +165,33 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        offset: int = 0,
+        group: int | None = None,
     ) -> Results:
         """Find what is near an item of the index, without the item itself."""
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, offset, group)
         return self.search("id", [name], params)[0]
+
+    def query(
+        self,
+        text: Text | None = None,
+        image: Picture | None = None,
+        like: Sequence[str] = (),
+        unlike: Sequence[str] = (),
+        avoid: Sequence[str] = (),
+        k: int | None = None,
+        *,
+        radius: int | None = None,
+        where: Where = None,
+        rerank: bool | None = None,
+        min_probability: float | None = None,
+        offset: int = 0,
+        group: int | None = None,
+    ) -> Results:
+        """Find what fits several parts together; see ComposedQuery and SearchParams."""
+        params = SearchParams(k, radius, where, rerank, min_probability, offset, group)
+        kind, value = ComposedQuery(text, image, like, unlike, avoid).simplest
+        return self.search(kind, [value], params)[0]
 
     def by_texts(
         self,
@@ -149,10 +202,12 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        offset: int = 0,
+        group: int | None = None,
     ) -> list[Results]:
         """Find for each text what is near it; see SearchParams for the keywords."""
         require_several("texts", texts)
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, offset, group)
         return self.search("text", texts, params)
 
     def by_images(
@@ -164,10 +219,12 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        offset: int = 0,
+        group: int | None = None,
     ) -> list[Results]:
         """Find for each picture what is near it; see SearchParams for the keywords."""
         require_several("pictures", images)
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, offset, group)
         return self.search("image", images, params)
 
     def by_ids(
@@ -179,10 +236,12 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        offset: int = 0,
+        group: int | None = None,
     ) -> list[Results]:
         """Find for each item of the index what is near it, without itself."""
         require_several("ids", names)
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, offset, group)
         return self.search("id", names, params)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from fdch.codes import Codes
 from fdch.errors import FdchError
-from fdch.retrieval.params import QueryKind, SearchParams
+from fdch.retrieval.composed import QueryKind
+from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import encode_image_queries, encode_text_queries
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
