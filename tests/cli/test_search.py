@@ -49,6 +49,8 @@ def test_the_document_has_the_promised_shape(fdch, index):
         "min_probability": None,
         "sort": None,
         "facets": False,
+        "offset": 0,
+        "group": None,
     }
     assert len(document["results"]) == 3
     for found in document["results"]:
@@ -66,6 +68,38 @@ def test_a_picture_and_an_item_can_ask(fdch, index, photo_rows):
     ids = [found["id"] for found in json.loads(by_id.stdout)["results"]]
     assert len(ids) == 59
     assert "scene3" not in ids
+
+
+def test_parts_are_searched_with_together(fdch, index, photo_rows):
+    picture = photo_rows[0]["image"]
+    words = ["--text", "beach -ball", "--image", picture, "--like", "scene1"]
+    words += ["--like", "scene2", "--unlike", "scene3", "--avoid", "tree"]
+    found = json.loads(fdch("search", index, *words, "-k", 30, "--json").stdout)
+    query = found["query"]
+    assert query["text"] == "beach"
+    assert query["avoid"] == ["tree", "ball"]
+    assert (query["like"], query["unlike"]) == (["scene1", "scene2"], ["scene3"])
+    ids = {each["id"] for each in found["results"]}
+    assert ids
+    assert not ids & {"scene1", "scene2", "scene3"}
+    texts = " ".join(each["text"] for each in found["results"]).split()
+    assert not {"ball", "tree"} & {*texts}
+    assert {each["probability"] for each in found["results"]} == {None}
+
+
+def test_pages_and_groups(fdch, index):
+    def search(*words):
+        found = fdch("search", index, "--text", "beach", *words, "--json")
+        return json.loads(found.stdout)
+
+    long = search("-k", 8)["results"]
+    pages = [search("-k", 4, "--offset", at)["results"] for at in (0, 4)]
+    assert pages[0] + pages[1] == long
+    grouped = search("-k", 40, "--group", 32)["results"]
+    assert all("similar" not in each for each in long)
+    assert all(isinstance(each["similar"], list) for each in grouped)
+    shown = fdch("search", index, "--text", "beach", "--group", 32)
+    assert "similar" in shown.stdout.splitlines()[0]
 
 
 def test_a_radius_gives_all_within(fdch, index):
@@ -100,8 +134,14 @@ def test_unknown_words_are_told(fdch, index):
 @pytest.mark.parametrize(
     ("words", "code", "complaint"),
     [
-        ([], 2, "give one of --text, --image and --id"),
-        (["--text", "a", "--id", "b"], 2, "give one of"),
+        ([], 2, "give --id alone, or any of --text, --image and --like"),
+        (["--text", "a", "--id", "b"], 2, "give --id alone"),
+        (["--avoid", "beach"], 1, "nothing to search for; give text, image or like"),
+        (["--text", "-beach"], 1, "nothing to search for"),
+        (["--like", "scene1", "--unlike", "scene1"], 1, "'scene1' is in like and in"),
+        (["--text", "beach", "--like", "Scen3"], 1, "Near 'Scen3' are 'scene3'"),
+        (["--text", "beach", "--avoid", "?"], 1, "'?' in avoid has no word in it"),
+        (["--text", "beach", "--offset", 9_999], 1, "10,000 at most together"),
         (["--text", " "], 1, "the text is empty; give the model words. Some that"),
         (["--text", "beach", "-k", 0], 2, "'-k': 0 is too small; give 1 or more"),
         (["--text", "beach", "--where", "x"], 2, "'--where': 'x' is not a condition"),

@@ -173,6 +173,25 @@ def test_values_of_numpy_are_sent_as_plain_ones(canned, client):
     }
 
 
+def test_the_parts_of_a_query_are_sent_together(canned, client):
+    hit = HIT | {"similar": ["b"]}
+    reply = {"query": {}, "results": [hit], "scanned": 1, "milliseconds": 1.0}
+    canned.reply = (200, {}, json.dumps(reply).encode())
+    found = client.query("dog", like=["a"], avoid=["red"], k=3, offset=6, group=2)
+    assert found[0].similar == ("b",)
+    assert json.loads(canned.asked) == {
+        "text": "dog",
+        "like": ["a"],
+        "avoid": ["red"],
+        "k": 3,
+        "offset": 6,
+        "group": 2,
+    }
+    client.query("dog", b"a picture", unlike=["a", "b"])
+    assert canned.asked.count(b'name="unlike"') == 2
+    assert b"a picture" in canned.asked
+
+
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_a_picture_comes_in_any_kind_of_bytes(canned, client, kind):
     canned.reply = (200, {}, found(1))
@@ -195,6 +214,8 @@ WRONG = {
     "a label holds half a character": lambda c: c.put("a", labels=["\ud800"]),
     "column 'x' holds half": lambda c: c.put("a", columns={"x": "\ud800"}),
     "holds half a character": lambda c: c.by_text("a", where="a=\ud800"),
+    "each of like holds half": lambda c: c.query("a", like=["\ud800"]),
+    "there is nothing to search for": lambda c: c.query(avoid=["a"]),
     "id '' has no address": lambda c: c.remove(""),
     r"id '\.\.' has no address": lambda c: c.picture(".."),
     "k must be a whole number; got 2.5": lambda c: c.by_text("a", k=2.5),

@@ -14,6 +14,7 @@ from fdch.service.messages import SearchOptions
 
 NOWHERE: Any = None  # a store that must not be read
 SEARCHES = ["by_text", "by_image", "by_id", "by_texts", "by_images", "by_ids"]
+SEVERAL = [*SEARCHES, "query"]
 
 
 def test_ten_results_or_all_within_a_radius_unless_k_is_given():
@@ -23,12 +24,12 @@ def test_ten_results_or_all_within_a_radius_unless_k_is_given():
 
 
 def test_re_ranking_looks_at_more_candidates():
-    assert SearchParams(5).candidates == 5
-    assert SearchParams(5, rerank=True).candidates == 100
-    assert SearchParams(50, rerank=True).candidates == 500
-    assert SearchParams(None, radius=3, rerank=True).candidates is None
-    assert SearchParams(5).vector_candidates == 500
+    params = SearchParams(5)
+    assert params.bit_stages.cover(5) == (10, 100)
+    assert params.bit_stages.cover(50) == (80, 800)
+    assert params.vector_candidates == 500
     assert SearchParams(50).vector_candidates == 1000
+    assert SearchParams(10, offset=40).vector_candidates == 1000
     assert SearchParams(None, radius=3).vector_candidates is None
 
 
@@ -43,8 +44,8 @@ def test_conditions_are_read_or_taken_unchanged():
 def test_equal_params_are_equal_however_they_are_written():
     numbers: Any = np.int64(3), np.uint8(4), np.True_, np.float32(0.5)
     k, radius, rerank, least = numbers
-    one = SearchParams(k, radius, "a=1", rerank, least)
-    other = SearchParams(3, 4, [Condition("a", "=", ("1",))], True, 0.5)
+    one = SearchParams(k, radius, "a=1", rerank, least, k, radius)
+    other = SearchParams(3, 4, [Condition("a", "=", ("1",))], True, 0.5, 3, 4)
     assert one == other
     assert hash(one) == hash(other)
     assert one.to_json() == {
@@ -55,6 +56,8 @@ def test_equal_params_are_equal_however_they_are_written():
         "min_probability": 0.5,
         "sort": None,
         "facets": False,
+        "offset": 3,
+        "group": 4,
     }
 
 
@@ -70,6 +73,9 @@ def test_equal_params_are_equal_however_they_are_written():
         ({"where": 5}, "where must be a condition such as 'price<=20'"),
         ({"where": {"scene": "beach"}}, "where must be a condition"),
         ({"rerank": "no"}, "rerank must be True or False; got 'no'"),
+        ({"offset": -1}, "offset must be 0 or more; got -1"),
+        ({"offset": 9_995}, "offset and k are 10,000 at most together; got 9995 and"),
+        ({"group": -1}, "group must be 0 or more; got -1. Leave it out for no groups"),
         ({"min_probability": 1.5}, "min_probability must be from 0 to 1; got 1.5"),
         ({"min_probability": np.nan}, "min_probability must be from 0 to 1; got nan"),
         ({"min_probability": "0.5"}, "min_probability must be a number; got '0.5'"),
@@ -88,7 +94,7 @@ def test_values_are_refused_before_a_model_is_loaded(search):
         getattr(searcher, search)(["beach"], k=0)
 
 
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("search", SEVERAL)
 @pytest.mark.parametrize("owner", [Searcher, Client])
 def test_signatures_show_every_parameter_with_its_default(owner, search):
     shown = dict(inspect.signature(getattr(owner, search)).parameters)
@@ -98,19 +104,38 @@ def test_signatures_show_every_parameter_with_its_default(owner, search):
     assert shown["where"].kind is inspect.Parameter.KEYWORD_ONLY
 
 
+class Recorder(SearchMethods[Any, Any]):
+    def search(self, kind, queries, params):
+        self.given = kind, list(queries), params
+        return [None]
+
+
+OPTIONS: dict[str, Any] = {"radius": 4, "where": "a=1", "min_probability": 0.5}
+OPTIONS |= {"rerank": True, "offset": 6, "group": 2}
+
+
 @pytest.mark.parametrize("search", SEARCHES)
 def test_keyword_arguments_reach_the_search_unchanged(search):
-    class Recorder(SearchMethods[Any, Any]):
-        def search(self, kind, queries, params):
-            self.given = kind, list(queries), params
-            return [None]
-
-    recorder, one = Recorder(), not search.endswith("s")
-    options: dict[str, Any] = {"radius": 4, "where": "a=1", "min_probability": 0.5}
-    options["rerank"] = True
+    recorder, one, options = Recorder(), not search.endswith("s"), OPTIONS
     getattr(recorder, search)("x" if one else ["x"], 3, **options)
     kind = search.removeprefix("by_").removesuffix("s")
     assert recorder.given == (kind, ["x"], SearchParams(3, **options))
+
+
+def test_a_query_of_one_part_is_the_search_by_that_part():
+    recorder = Recorder()
+    for kind, parts in (
+        ("text", {"text": "x"}),
+        ("image", {"image": "x"}),
+        ("id", {"like": ["x"]}),
+    ):
+        recorder.query(**parts, k=3, **OPTIONS)
+        assert recorder.given == (kind, ["x"], SearchParams(3, **OPTIONS))
+    recorder.query("x", "y", ["a"], ["b"], ["c"], 3, **OPTIONS)
+    kind, [given], params = recorder.given
+    assert kind == "composed"
+    assert (given.text, given.image, given.ids) == ("x", "y", ("a", "b"))
+    assert params == SearchParams(3, **OPTIONS)
 
 
 def test_a_request_has_the_same_defaults():

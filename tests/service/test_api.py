@@ -86,6 +86,49 @@ def test_a_wrong_address_is_refused_by_name(served, query, named):
     assert named in refused.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("has_picture", [False, True])
+def test_parts_together_find_what_a_searcher_finds(
+    client, searcher, scenes, has_picture
+):
+    names = [str(name) for name in scenes.pairs.ids[:4]]
+    picture = scenes.pictures / f"{names[0]}.png" if has_picture else None
+    parts = {"like": names[:2], "unlike": names[2:3], "avoid": ["Tree", "boat"]}
+    options = {"k": 5, "offset": 3, "where": ["objects<3"], "group": 4}
+    found = client.query("beach", picture, **parts, **options)
+    expected = searcher.query("beach", picture, **parts, **options)
+    assert told(found) == told(expected)
+    assert [each.similar for each in found] == [each.similar for each in expected]
+    assert found.query == {**expected.query, **({"image": None} if picture else {})}
+    assert not set(names[:3]) & set(found.ids)
+
+
+def test_a_typed_text_may_avoid_words(served):
+    url = f"{served.url}/v1/search"
+    got = httpx.get(url, params={"q": "beach -ball", "k": 5}).json()
+    posted = httpx.post(url, json={"text": "beach", "avoid": ["ball"], "k": 5}).json()
+    assert got["results"] == posted["results"]
+    assert got["query"]["avoid"] == ["ball"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ({"avoid": ["ball"]}, 422, "there is nothing to search for"),
+        ({"like": ["nobody"]}, 404, "there is no item 'nobody'"),
+        ({"like": ["scene1"], "unlike": ["scene1"]}, 422, "in like and in unlike"),
+        ({"like": ["a"] * 33}, 422, "like: "),
+        ({"text": "beach", "avoid": ["a"] * 17}, 422, "avoid: "),
+        ({"id": "scene1", "like": ["scene2"]}, 422, "give one of text, texts and id"),
+        ({"text": "beach", "offset": 9_999}, 422, "10,000 at most together"),
+    ],
+    ids=str,
+)
+def test_parts_that_cannot_be_used_are_refused(served, body, status, message):
+    refused = httpx.post(f"{served.url}/v1/search", json=body)
+    assert refused.status_code == status
+    assert message in refused.json()["error"]["message"]
+
+
 def test_several_texts_are_answered_together(client):
     texts = ["beach", "a boat on the lake", "city"]
     together = client.by_texts(texts, k=4)

@@ -6,7 +6,6 @@ the other such pairs.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -46,11 +45,9 @@ class _Query(NamedTuple):
         ranked, params = np.argsort(self.distances, kind="stable"), SearchParams(k)
         if way == PLAIN_WAY:
             return ranked[:k]
-        candidates = replace(params, rerank=True).candidates
-        if way == BY_VECTORS:
-            candidates = params.vector_candidates
-        ranked = ranked[:candidates]
-        return ranked[np.argsort(self.ordered[ranked], kind="stable")][:k]
+        stages = params.vector_stages if way == BY_VECTORS else params.bit_stages
+        ranked = ranked[: stages.cover(k)[1]]
+        return ranked[stages.order(self.distances[ranked], self.ordered[ranked])][:k]
 
 
 def search_quality(

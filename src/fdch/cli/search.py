@@ -1,4 +1,4 @@
-"""`fdch search`: words, a picture or an id in, what is near it out."""
+"""`fdch search`: words, a picture or items in, what is near them out."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,19 +10,36 @@ from fdch.cli.shared.output import count, lay_out, note, plain, say, say_json
 
 if TYPE_CHECKING:
     from fdch.index.store import Facets
-    from fdch.retrieval.params import QueryKind
     from fdch.retrieval.results import Results
-
-QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")
 
 
 @options.command(
     "search", "fdch search scenes.index --text beach -k 5 --where scene=beach"
 )
 @options.index
-@click.option("--text", metavar="WORDS", help="Find what fits these words.")
+@click.option(
+    "--text",
+    metavar="WORDS",
+    help="Find what fits these words, and not those with a hyphen before them: "
+    "'bag -red'. Put a word that begins with one in double quotes.",
+)
 @options.path("--image", metavar="FILE", help="... this picture.")
-@click.option("--id", "name", metavar="ID", help="... an item of the index.")
+@click.option("--id", "name", metavar="ID", help="... an item of the index, alone.")
+@click.option(
+    "--like",
+    multiple=True,
+    metavar="ID",
+    help="... this item, and whatever else is given. Repeatable.",
+)
+@click.option(
+    "--unlike", multiple=True, metavar="ID", help="... but not this item. Repeatable."
+)
+@click.option(
+    "--avoid",
+    multiple=True,
+    metavar="WORD",
+    help="Leave out items whose text has this word. Repeatable.",
+)
 @options.count("-k", help="Results at most: 10, or all of them within a radius.")
 @click.option(
     "--radius", type=options.Count(0), metavar="R", help="Results within R bits only."
@@ -59,6 +76,20 @@ QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")
     metavar="P",
     help="Only results that are relevant with at least this probability.",
 )
+@click.option(
+    "--offset",
+    type=options.Count(0),
+    default=0,
+    metavar="N",
+    help="Leave out the first N results: those of earlier pages.",
+)
+@click.option(
+    "--group",
+    type=options.Count(0),
+    metavar="R",
+    help="Put near-duplicates under the first of them: codes within R bits, texts of "
+    "nearly the same words.",
+)
 @options.encoder
 @options.device
 @options.json
@@ -67,20 +98,30 @@ def command(
     text: str | None,
     image: Path | None,
     name: str | None,
+    like: tuple[str, ...],
+    unlike: tuple[str, ...],
+    avoid: tuple[str, ...],
     encoder: str,
     device: str,
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Find what fits some words, a picture, or an item of an index.
+    """Find what fits words, a picture or items of an index, or several together.
 
     Results come nearest first, ties in the order of insertion. INDEX is a
     folder or milvus://host:port/collection.
     """
-    queries = {"text": text, "image": image, "id": name}
-    kinds = [kind for kind in QUERY_KINDS if queries[kind] is not None]
-    if len(kinds) != 1:
-        raise click.UsageError("give one of --text, --image and --id.")
+    from fdch.retrieval.composed import ComposedQuery, split_avoided
+
+    if text is not None:
+        text, avoided = split_avoided(text)
+        text, avoid = text if text or not avoided else None, (*avoid, *avoided)
+    others = text, image, like, unlike, avoid
+    if (name is not None) == any(each not in (None, ()) for each in others):
+        raise click.UsageError(
+            "give --id alone, or any of --text, --image and --like, which --unlike and "
+            "--avoid refine."
+        )
     from fdch.retrieval.encoders import open_encoder
     from fdch.retrieval.index import Index
     from fdch.retrieval.params import SearchParams
@@ -88,9 +129,11 @@ def command(
     from fdch.training.context import Context
 
     params = SearchParams(**given)
+    like = like if name is None else (name,)
+    kind, query = ComposedQuery(text, image, like, unlike, avoid).simplest
     with Index.open(index, context=Context(device=device)) as opened:
         searcher = Searcher(opened, open_encoder(opened, encoder))
-        [found] = searcher.search(kinds[0], [queries[kinds[0]]], params)
+        [found] = searcher.search(kind, [query], params)
     if as_json:
         say_json(found.to_json())
         return
@@ -130,14 +173,18 @@ def facet_table(facets: "Facets") -> str:
 
 def table(found: "Results") -> str:
     """Lay results out for a terminal."""
-    rows = (
+    is_grouped = any(each.similar is not None for each in found)
+    rows = [
         (
             each.distance,
             "" if each.probability is None else f"{each.probability:.2f}",
             plain(each.id, 24),
             plain(each.text or each.image or "", 48),
             plain(", ".join(each.labels), 40),
+            plain(" ".join(each.similar or ()), 40),
         )
         for each in found
-    )
-    return lay_out(("bits", "probable", "id", "text", "labels"), rows)
+    ]
+    header = ("bits", "probable", "id", "text", "labels", "similar")
+    columns = len(header) if is_grouped else len(header) - 1
+    return lay_out(header[:columns], [row[:columns] for row in rows])

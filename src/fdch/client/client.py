@@ -15,7 +15,8 @@ from fdch.client.content import Picture
 from fdch.codes import Codes
 from fdch.errors import DataError, MissingExtra, ServiceError, SettingError
 from fdch.index.store import Cell, Facets, Item
-from fdch.retrieval.params import QueryKind, SearchMethods, SearchParams
+from fdch.retrieval.composed import ComposedQuery, QueryKind
+from fdch.retrieval.params import SearchMethods, SearchParams
 from fdch.retrieval.results import Result, Results
 
 _UNKNOWN_ITEM = "unknown_item"
@@ -106,6 +107,8 @@ class Client(SearchMethods[str, Picture]):
             fields = content.search_fields(params)
             ids = [content.text("an id", name) for name in queries]
             replies = [self._search({"id": name, **fields}) for name in ids]
+        elif kind == "composed":
+            replies = [self._search_composed(query, params) for query in queries]
         else:
             sent = {"data": content.form_fields(params)}
             files = ({"image": content.file(image)} for image in queries)
@@ -133,6 +136,16 @@ class Client(SearchMethods[str, Picture]):
                 message = f"of the texts after the first {start}: {problem}"
                 raise ServiceError(message, problem.status, problem.code) from problem
         return replies
+
+    def _search_composed(
+        self, query: ComposedQuery, params: SearchParams
+    ) -> dict[str, Any]:
+        parts = content.query_fields(query)
+        if query.image is None:
+            return self._search({**parts, **content.search_fields(params)})
+        data = {**parts, **content.form_fields(params)}
+        files = {"image": content.file(query.image)}
+        return self._send("POST", "/v1/search/image", files=files, data=data)
 
     def _search(self, body: dict[str, Any]) -> dict[str, Any]:
         return self._send("POST", "/v1/search", json=body)
@@ -307,7 +320,12 @@ def _read_results(reply: Mapping[str, Any], params: SearchParams) -> Results:
             "smaller radius."
         )
     found = tuple(
-        Result(_read_item(each), each["distance"], each["probability"])
+        Result(
+            _read_item(each),
+            each["distance"],
+            each["probability"],
+            tuple(each["similar"]) if "similar" in each else None,
+        )
         for each in reply["results"]
     )
     query = {**reply["query"], "k": params.k}

@@ -10,6 +10,7 @@ import numpy as np
 
 from fdch.errors import DataError, SettingError
 from fdch.index.store import Cell, is_whole, require_several
+from fdch.retrieval.composed import ComposedQuery
 from fdch.retrieval.params import SearchParams
 
 Picture = str | Path | bytes | bytearray | memoryview
@@ -33,6 +34,17 @@ def form_fields(params: SearchParams) -> dict[str, Any]:
         name: value if isinstance(value, list | str) else str(value).lower()
         for name, value in search_fields(params).items()
     }
+
+
+def query_fields(query: ComposedQuery) -> dict[str, Any]:
+    """Give the parts of a query but its picture."""
+    found = query.to_json()
+    if "text" in found:
+        text("the text", found["text"])
+    for name in ("like", "unlike", "avoid"):
+        for each in found.get(name, ()):
+            text(f"each of {name}", each)
+    return found
 
 
 def address(url: str) -> str:

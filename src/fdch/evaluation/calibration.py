@@ -96,15 +96,17 @@ class Calibration:
         scores: ArrayLike,
         items: int,
         score: str = "plain",
+        nearest: float | None = None,
     ) -> list[float | None]:
         """Give the probability of each result of a query; None where none is known.
 
         Args:
             query: What is known of the query.
             kinds: What the codes of the results were made of.
-            scores: Their distances, the nearest item's among them.
+            scores: Their distances.
             items: How many items were searched.
             score: Which distances these are, of SCORES.
+            nearest: That of the nearest item; None where it is among these.
         """
         measured = np.asarray(scores, np.float64)
         found: list[float | None] = [None] * len(kinds)
@@ -112,7 +114,8 @@ class Calibration:
             return found
         facts = np.empty((len(found), len(FACTS)))
         facts[:, 0] = measured
-        facts[:, 1:] = *query.values(), measured.min(), np.log(max(items, 1))
+        least = measured.min() if nearest is None else nearest
+        facts[:, 1:] = *query.values(), least, np.log(max(items, 1))
         # trained items are nearer than others: results hold more of them than the
         # gallery does; one without any must not be overrated much
         share = min(MAX_TRAINED, math.sqrt(self.trained / max(items, 1)))

@@ -1,24 +1,27 @@
 """How to search: SearchParams, and the methods that take them as keyword arguments."""
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
 from fdch.errors import SettingError
 from fdch.index.conditions import parse_condition, write_condition
 from fdch.index.store import Condition, is_whole, require_several
+from fdch.retrieval.composed import ComposedQuery, QueryKind
+from fdch.retrieval.paging import Stages
 from fdch.retrieval.results import Results
 
 DEFAULT_K = 10
+MAX_PLACE = 10_000  # of a result on a later page than the first
 CANDIDATES_PER_RESULT, MIN_CANDIDATES = 10, 100
 VECTOR_CANDIDATES_PER_RESULT, MIN_VECTOR_CANDIDATES = 20, 500
-SORTED_PER_RESULT, MIN_SORTED, MAX_SORTED = 10, 1000, 10_000
+MIN_SORTED, MAX_SORTED = 1000, 10_000
 
-QueryKind = Literal["text", "image", "id"]
 Where = str | Condition | Sequence[str | Condition] | None
 Text = TypeVar("Text")
 Picture = TypeVar("Picture")
@@ -35,6 +38,9 @@ class SearchParams:
         rerank: Order the nearest candidates by their vectors where the index keeps
             some, else by how sure the query is of each bit; None does the former only.
         min_probability: Leave out results that are less probably relevant.
+        offset: How many of the first results to leave out: those of earlier pages.
+        group: Put results whose codes differ in at most so many bits and whose texts
+            share most words under the first of them; None does not.
         sort: Order results by a column, "price", or from the largest, "-price": the
             nearest candidates, or all within the radius.
         facets: Count the values of all items that fulfil the conditions, and are
@@ -49,6 +55,8 @@ class SearchParams:
     where: Where = None
     rerank: bool | None = None
     min_probability: float | None = None
+    offset: int = 0
+    group: int | None = None
     sort: str | None = None
     facets: bool = False
 
@@ -67,6 +75,15 @@ class SearchParams:
             object.__setattr__(self, "rerank", bool(self.rerank))
         least = _read_probability(self.min_probability)
         object.__setattr__(self, "min_probability", least)
+        offset = _read_count("offset", self.offset, 0, "It counts results from 0.")
+        object.__setattr__(self, "offset", offset or 0)
+        if self.offset and self.offset + (k or 1) > MAX_PLACE:
+            raise SettingError(
+                f"offset and k are {MAX_PLACE:,} at most together; got {self.offset} "
+                f"and {k}. Add words or conditions to have fewer results."
+            )
+        group = _read_count("group", self.group, 0, "Leave it out for no groups.")
+        object.__setattr__(self, "group", group)
         if self.sort is not None and not is_column(self.sort):
             raise SettingError(
                 "sort must be the name of a column such as 'price', or '-price' for "
@@ -82,142 +99,150 @@ class SearchParams:
         return cast("tuple[Condition, ...]", self.where)
 
     @property
-    def candidates(self) -> int | None:
-        """How many of the nearest to rank; None for all within the radius."""
-        if self.k is None or not self.rerank:
-            return self.k
-        return max(CANDIDATES_PER_RESULT * self.k, MIN_CANDIDATES)
+    def last(self) -> int | None:
+        """The place of the last result, from 1; None for all within the radius."""
+        return None if self.k is None else self.offset + self.k
+
+    @property
+    def bit_stages(self) -> Stages:
+        """Which of the nearest are ordered by weighted bits."""
+        return Stages(MIN_CANDIDATES // CANDIDATES_PER_RESULT, MIN_CANDIDATES)
+
+    @property
+    def vector_stages(self) -> Stages:
+        """Which of the nearest are ordered by vectors."""
+        least = MIN_VECTOR_CANDIDATES
+        return Stages(least // VECTOR_CANDIDATES_PER_RESULT, least, joins_ties=True)
 
     @property
     def vector_candidates(self) -> int | None:
         """How many of the nearest to order by vectors; None for all in the radius."""
-        if self.k is None:
-            return None
-        return max(VECTOR_CANDIDATES_PER_RESULT * self.k, MIN_VECTOR_CANDIDATES)
+        return None if self.last is None else self.vector_stages.cover(self.last)[1]
 
     @property
     def sorted_candidates(self) -> int:
         """How many of the nearest to sort by a column."""
         if self.radius is not None:
             return MAX_SORTED
-        return max(SORTED_PER_RESULT * (self.k or 0), MIN_SORTED)
+        return max(self.last or 0, MIN_SORTED)
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values."""
         return {**vars(self), "where": [write_condition(c) for c in self.conditions]}
 
 
-class SearchMethods(ABC, Generic[Text, Picture]):
-    """Searches by text, picture or id, one or many at a time.
+class SearchKeywords(TypedDict, total=False):
+    """The values of SearchParams that searches take as keyword arguments."""
 
-    Each takes the values of SearchParams: `k`, `radius`, `where`, `rerank`,
-    `min_probability`, `sort` and `facets`.
+    radius: int | None
+    where: Where
+    rerank: bool | None
+    min_probability: float | None
+    offset: int
+    group: int | None
+    sort: str | None
+    facets: bool
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def show_keywords(function: Function) -> Function:
+    """Give a search the keyword arguments of SearchParams as its signature."""
+    own = list(inspect.signature(function).parameters.values())[:-1]
+    fields = inspect.signature(SearchParams).parameters
+    shown = [
+        fields[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name in SearchKeywords.__annotations__
+    ]
+    signature = inspect.signature(function).replace(parameters=[*own, *shown])
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function
+
+
+class SearchMethods(ABC, Generic[Text, Picture]):
+    """Searches by text, picture or id, one or many at a time, or by several together.
+
+    Each takes the values of SearchParams as keyword arguments.
     """
 
     @abstractmethod
     def search(
         self, kind: QueryKind, queries: Sequence[Any], params: SearchParams
     ) -> list[Results]:
-        """Find what is near each query: a text, a picture or the id of an item."""
+        """Find what is near each query.
 
+        It is a text, a picture, the id of an item, or a ComposedQuery of several.
+        """
+
+    @show_keywords
     def by_text(
-        self,
-        text: Text,
-        k: int | None = None,
-        *,
-        radius: int | None = None,
-        where: Where = None,
-        rerank: bool | None = None,
-        min_probability: float | None = None,
-        sort: str | None = None,
-        facets: bool = False,
+        self, text: Text, k: int | None = None, **given: Unpack[SearchKeywords]
     ) -> Results:
         """Find what is near a text; see SearchParams for the keywords."""
-        params = SearchParams(k, radius, where, rerank, min_probability, sort, facets)
-        return self.search("text", [text], params)[0]
+        return self.search("text", [text], SearchParams(k, **given))[0]
 
+    @show_keywords
     def by_image(
-        self,
-        image: Picture,
-        k: int | None = None,
-        *,
-        radius: int | None = None,
-        where: Where = None,
-        rerank: bool | None = None,
-        min_probability: float | None = None,
-        sort: str | None = None,
-        facets: bool = False,
+        self, image: Picture, k: int | None = None, **given: Unpack[SearchKeywords]
     ) -> Results:
         """Find what is near a picture; see SearchParams for the keywords."""
-        params = SearchParams(k, radius, where, rerank, min_probability, sort, facets)
-        return self.search("image", [image], params)[0]
+        return self.search("image", [image], SearchParams(k, **given))[0]
 
+    @show_keywords
     def by_id(
-        self,
-        name: str,
-        k: int | None = None,
-        *,
-        radius: int | None = None,
-        where: Where = None,
-        rerank: bool | None = None,
-        min_probability: float | None = None,
-        sort: str | None = None,
-        facets: bool = False,
+        self, name: str, k: int | None = None, **given: Unpack[SearchKeywords]
     ) -> Results:
         """Find what is near an item of the index, without the item itself."""
-        params = SearchParams(k, radius, where, rerank, min_probability, sort, facets)
-        return self.search("id", [name], params)[0]
+        return self.search("id", [name], SearchParams(k, **given))[0]
 
+    @show_keywords
+    def query(
+        self,
+        text: Text | None = None,
+        image: Picture | None = None,
+        like: Sequence[str] = (),
+        unlike: Sequence[str] = (),
+        avoid: Sequence[str] = (),
+        k: int | None = None,
+        **given: Unpack[SearchKeywords],
+    ) -> Results:
+        """Find what fits several parts together; see ComposedQuery and SearchParams."""
+        kind, value = ComposedQuery(text, image, like, unlike, avoid).simplest
+        return self.search(kind, [value], SearchParams(k, **given))[0]
+
+    @show_keywords
     def by_texts(
         self,
         texts: Sequence[Text],
         k: int | None = None,
-        *,
-        radius: int | None = None,
-        where: Where = None,
-        rerank: bool | None = None,
-        min_probability: float | None = None,
-        sort: str | None = None,
-        facets: bool = False,
+        **given: Unpack[SearchKeywords],
     ) -> list[Results]:
         """Find for each text what is near it; see SearchParams for the keywords."""
         require_several("texts", texts)
-        params = SearchParams(k, radius, where, rerank, min_probability, sort, facets)
-        return self.search("text", texts, params)
+        return self.search("text", texts, SearchParams(k, **given))
 
+    @show_keywords
     def by_images(
         self,
         images: Sequence[Picture],
         k: int | None = None,
-        *,
-        radius: int | None = None,
-        where: Where = None,
-        rerank: bool | None = None,
-        min_probability: float | None = None,
-        sort: str | None = None,
-        facets: bool = False,
+        **given: Unpack[SearchKeywords],
     ) -> list[Results]:
         """Find for each picture what is near it; see SearchParams for the keywords."""
         require_several("pictures", images)
-        params = SearchParams(k, radius, where, rerank, min_probability, sort, facets)
-        return self.search("image", images, params)
+        return self.search("image", images, SearchParams(k, **given))
 
+    @show_keywords
     def by_ids(
         self,
         names: Sequence[str],
         k: int | None = None,
-        *,
-        radius: int | None = None,
-        where: Where = None,
-        rerank: bool | None = None,
-        min_probability: float | None = None,
-        sort: str | None = None,
-        facets: bool = False,
+        **given: Unpack[SearchKeywords],
     ) -> list[Results]:
         """Find for each item of the index what is near it, without itself."""
         require_several("ids", names)
-        params = SearchParams(k, radius, where, rerank, min_probability, sort, facets)
-        return self.search("id", names, params)
+        return self.search("id", names, SearchParams(k, **given))
 
 
 def is_column(sort: object) -> bool:

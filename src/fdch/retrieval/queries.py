@@ -38,7 +38,8 @@ class Queries:
         kinds: What the code of each was made of.
         codes: One to each.
         outputs: The real outputs whose signs the codes are, where they are known.
-        without: For each, the id to leave out of its results.
+        without: For each, the ids to leave out of its results.
+        avoided: For each, the words that the text of no result has.
         words: How many known words each has, for texts.
         order: How each orders the vectors of items, where the model gives some.
     """
@@ -47,7 +48,8 @@ class Queries:
     kinds: Sequence[str]
     codes: Codes
     outputs: NDArray[np.float32] | None = None
-    without: Sequence[str] | None = None
+    without: Sequence[Sequence[str]] | None = None
+    avoided: Sequence[Sequence[str]] | None = None
     words: NDArray[np.int64] | None = None
     order: QueryOrder | None = None
 

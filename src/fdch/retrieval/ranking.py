@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,10 @@ from fdch.codes import Codes
 from fdch.errors import SettingError
 from fdch.evaluation.calibration import Calibration
 from fdch.index.store import Answer, Choose, CodeStore, Facets, Vectors
+from fdch.retrieval.composed import contains_phrase
+from fdch.retrieval.grouping import LOOKAHEAD, group_results
 from fdch.retrieval.ordering import Order
+from fdch.retrieval.paging import Stages
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
 from fdch.retrieval.results import Result, Results
@@ -20,10 +23,31 @@ from fdch.retrieval.sorting import Sorting
 
 GROWTH = 4
 MAX_CANDIDATES = 100_000
+MAX_READ = 20_000  # items whose texts are looked at
+
+
+class Pool(NamedTuple):
+    """What the first items of an order were chosen from.
+
+    Args:
+        final: How many of the items found come first whatever lies farther away.
+        is_all: Whether nothing lies farther away.
+        nearest: Distance of the nearest candidate, items to leave out aside.
+        farthest: Distance of the farthest candidate.
+    """
+
+    final: int
+    is_all: bool
+    nearest: int
+    farthest: int
 
 
 class Ranking:
-    """Finds what is near some queries, orders it, and adds the probabilities."""
+    """Finds what is near some queries, orders it, and adds the probabilities.
+
+    The order of all items of an index is the same for every page of results; what
+    comes first of it is found, and more where too much of that is left out.
+    """
 
     def __init__(
         self,
@@ -34,25 +58,26 @@ class Ranking:
         order: Order | None,
     ) -> None:
         self.store, self.calibration = store, calibration
+        self.sorting = None if params.sort is None else Sorting(store, params.sort)
+        order = None if self.sorting else order  # a column's values order
         self.queries, self.params, self.order = queries, params, order
         # probabilities are known by codes, and by codes whose bits are weighted
         self.is_weighted = order is not None and not order.by_vectors
         if params.min_probability is not None:
             self._require_probabilities()
-        self.sorting = None if params.sort is None else Sorting(store, params.sort)
 
     def results(self) -> list[Results]:
         """Find and rank what is near each query."""
-        by_vectors = self.order is not None and not self.is_weighted
-        params = self.params
-        limit = params.vector_candidates if by_vectors else params.candidates
+        count, params = self.params.last, self.params
+        if count is not None and params.group is not None:
+            count += LOOKAHEAD
+        if count is not None and self._ends_by_stage:
+            count = params.bit_stages.results
         if self.sorting is not None:
-            limit = params.sorted_candidates
-        if limit is not None and self.queries.without:
-            limit += 1
-        answers = self._find(range(len(self.queries.codes)), limit)
+            count = params.sorted_candidates
+        answers = self._find(range(len(self.queries.codes)), count)
         notes = self.store.notes(params.conditions) if params.conditions else ()
-        found = [self._rank(row, each, limit) for row, each in enumerate(answers)]
+        found = [self._rank(row, *each, count) for row, each in enumerate(answers)]
         return [
             replace(each, notes=(*notes, *each.notes), facets=self._count(row))
             for row, each in enumerate(found)
@@ -67,22 +92,36 @@ class Ranking:
         near = None if radius is None else (self.queries.codes[[row]], radius)
         return self.store.facets(params.conditions, near=near)
 
-    def _find(self, rows: Sequence[int], limit: int | None) -> list[Answer]:
-        """Find the nearest items of some queries, with what is known of them."""
+    @property
+    def _ends_by_stage(self) -> bool:
+        """Whether each stage says if there is another, so that none is passed over.
+
+        By weighted bits, items that lie farther away may be more probable.
+        """
+        return self.is_weighted and self.params.min_probability is not None
+
+    def _find(
+        self, rows: Sequence[int], count: int | None
+    ) -> list[tuple[Answer, Pool]]:
+        """Find so many first items of some queries, with what is known of them."""
         where, radius = self.params.conditions, self.params.radius
         codes = self.queries.codes[list(rows)]
+        pools: dict[int, Pool] = {}
         tied: dict[int, int] = {}
-        choose = self._chooser(rows, limit, tied)
+        choose = self._chooser(rows, count, pools, tied)
+        limits = [self._limit(row, count) for row in rows]
         if radius is None:
-            assert limit is not None
-            answers = self.store.nearest(codes, limit, where, choose)
+            answers = self.store.nearest(codes, max(limits), where, choose)
         else:
+            limit = None if count is None else max(limits)
             answers = self.store.within(codes, radius, where, limit, choose)
         for at, distance in tied.items():
-            choose, code = self._chooser([rows[at]], None, {}), codes[[at]]
+            again: dict[int, Pool] = {}
+            choose, code = self._chooser([rows[at]], count, again, None), codes[[at]]
             [answers[at]] = self.store.within(
                 code, distance, where, MAX_CANDIDATES, choose
             )
+            pools[at] = again[0]._replace(is_all=False)
         if any(answer.items is None for answer in answers):
             ids = list(dict.fromkeys(name for each in answers for name in each.ids))
             items = dict(zip(ids, self.store.items(ids), strict=True))
@@ -90,22 +129,53 @@ class Ranking:
                 replace(each, items=tuple(items[name] for name in each.ids))
                 for each in answers
             ]
-        return answers
+        return [
+            (answer, pools.get(at) or self._pool_of_codes(answer, limits[at], count))
+            for at, answer in enumerate(answers)
+        ]
+
+    def _pool_of_codes(self, answer: Answer, limit: int, count: int | None) -> Pool:
+        """Describe what was found in the order of codes."""
+        found, ends = (
+            len(answer.ids),
+            answer.distances[[0, -1]] if answer.ids else (0, 0),
+        )
+        is_all = count is None or found < limit
+        return Pool(found, is_all, int(ends[0]), int(ends[1]))
+
+    def _limit(self, row: int, count: int | None) -> int:
+        """Count the candidates that so many first items are chosen from."""
+        if self.order is None or count is None:
+            return (count or 0) + self._extra(row)
+        return self._stages(row).cover(count + self._extra(row))[1]
+
+    def _extra(self, row: int) -> int:
+        return len(self.queries.without[row]) if self.queries.without else 0
+
+    def _stages(self, row: int) -> Stages:
+        params = self.params
+        stages = params.bit_stages if self.is_weighted else params.vector_stages
+        return replace(stages, extra=self._extra(row), most=MAX_CANDIDATES)
 
     def _chooser(
-        self, rows: Sequence[int], limit: int | None, tied: dict[int, int]
+        self,
+        rows: Sequence[int],
+        count: int | None,
+        pools: dict[int, Pool],
+        tied: dict[int, int] | None,
     ) -> Choose | None:
         """Make what orders the candidates of some queries; see `_choose`."""
         if self.order is None:
             return None
-        return partial(self._choose, self.order, rows, limit, tied)
+        return partial(self._choose, self.order, rows, count, pools, tied)
 
     def _choose(
         self,
         order: Order,
         rows: Sequence[int],
-        limit: int | None,
-        tied: dict[int, int],
+        count: int | None,
+        pools: dict[int, Pool],
+        tied: dict[int, int] | None,
         query: int,
         distances: NDArray[np.uint16],
         codes: Codes,
@@ -116,45 +186,70 @@ class Ranking:
         Where the last candidate is as near as the last result by codes, others as near
         may have been left out for being added later: the distance goes into `tied`.
         """
-        wanted = self.params.k
-        if wanted is not None and self.sorting is None:
-            wanted += bool(self.queries.without)
-            is_full = len(distances) == limit and not self.is_weighted
-            if is_full and distances[-1] == distances[wanted - 1]:
-                tied[query] = int(distances[-1])
-        far = order.distances(rows[query], codes, vectors)
-        places = np.argsort(far, kind="stable")
-        keeps_all = self.sorting is not None or self.params.min_probability is not None
-        return places if keeps_all else places[:wanted]
+        row = rows[query]
+        stages, extra, found = self._stages(row), self._extra(row), len(distances)
+        final, limit = found, found + 1
+        if count is not None:
+            final, limit = stages.cover(count + extra)
+            if tied is not None and found >= limit:
+                found = limit  # another query of the batch may have more
+                if stages.is_tied(distances, final, limit):
+                    tied[query] = int(distances[limit - 1])
+        some = None if vectors is None else vectors[:found]
+        far = order.distances(row, codes[:found], some)
+        places = stages.order(distances[:found], far)
+        if count is not None and self.params.min_probability is None:
+            places = places[: count + extra]
+        if found:
+            first = 1 if extra and found > 1 and distances[0] == 0 else 0
+            ends = int(distances[first]), int(distances[found - 1])
+            is_all = len(places) == found < limit
+            pools[query] = Pool(min(final, found), is_all, *ends)
+        return places
 
-    def _rank(self, row: int, answer: Answer, limit: int | None) -> Results:
-        k = self.params.k
-        ranked = self._results(row, answer)
-        # of results at one distance, those of one kind may be less probable than the
-        # others: they are left out, and farther ones take their place
-        while (
-            limit is not None
-            and len(ranked) < (k or 0)
-            and limit <= len(answer.ids) < MAX_CANDIDATES
-            and self._may_reach(row, answer)
-        ):
-            limit *= GROWTH
-            [answer] = self._find([row], limit)
-            ranked = self._results(row, answer)
-        query = {**self.queries.descriptions[row], **self.params.to_json()}
+    def _rank(self, row: int, answer: Answer, pool: Pool, count: int | None) -> Results:
+        params = self.params
+        is_read = bool(self._avoided(row)) or params.group is not None
+        most = max(MAX_READ if is_read else MAX_CANDIDATES, count or 0)
+        growth = 2 if self._ends_by_stage else GROWTH
+        while True:
+            kept = self._results(row, answer, pool)
+            # of results at one distance, those of one kind may be less probable than
+            # the others: they are left out, and farther ones take their place
+            is_end = pool.is_all or not self._may_continue(row, answer, pool, kept)
+            is_end = is_end or count is None or count >= most
+            if not is_end:
+                kept = {place: one for place, one in kept.items() if place < pool.final}
+            ranked = list(kept.values())
+            if params.group is not None:
+                codes = answer.codes[list(kept)]
+                ranked = group_results(ranked, codes, params.group, is_end)
+            if is_end or count is None or len(ranked) >= (params.last or 0):
+                break
+            count = min(count * growth, most)
+            [(answer, pool)] = self._find([row], count)
+        query = {**self.queries.descriptions[row], **params.to_json()}
         notes: tuple[str, ...] = ()
         if self.sorting is not None:
-            is_cut = limit is not None and len(answer.ids) >= limit
+            is_cut = not pool.is_all
             ranked, notes = self.sorting.sort(ranked, answer.scanned, is_cut)
-        return Results(query, tuple(ranked[:k]), answer.scanned, 0.0, notes)
+        page = tuple(ranked[params.offset : params.last])
+        return Results(query, page, answer.scanned, 0.0, notes)
 
-    def _results(self, row: int, answer: Answer) -> list[Result]:
-        """Add probabilities to what was found for one query, and leave some out."""
-        without = self.queries.without[row] if self.queries.without else None
+    def _avoided(self, row: int) -> Sequence[str]:
+        return self.queries.avoided[row] if self.queries.avoided else ()
+
+    def _results(self, row: int, answer: Answer, pool: Pool) -> dict[int, Result]:
+        """Add probabilities to what was found for one query, and leave some out.
+
+        Returns:
+            Results by their places in the answer.
+        """
+        without = self.queries.without[row] if self.queries.without else ()
         known = [
             (place, item)
             for place, item in enumerate(answer.items or ())
-            if item is not None and item.id != without
+            if item is not None and item.id not in without
         ]
         places, items = [place for place, _ in known], [item for _, item in known]
         bits, is_weighted = answer.distances[places], self.is_weighted
@@ -162,30 +257,36 @@ class Ranking:
         if self.order is not None and is_weighted and places:
             distances = self.order.distances(row, answer.codes[places], None)
         probabilities: list[float | None] = [None] * len(items)
-        if self.calibration is not None:
-            kinds = [item.kind for item in items]
+        if self.calibration is not None and items:
+            is_by_vectors = self.order is not None and not is_weighted
             probabilities = self.calibration.probabilities(
                 self.queries.facts(row),
-                kinds,
+                [item.kind for item in items],
                 distances,
                 answer.scanned,
                 "weighted" if is_weighted else "plain",
+                pool.nearest if is_by_vectors else float(distances[0]),
             )
-        least = self.params.min_probability
-        return [
-            Result(item, int(bits[place]), probabilities[place])
-            for place, item in enumerate(items)
-            if least is None or (probabilities[place] or 0) >= least
-        ]
+        least, avoided = self.params.min_probability, self._avoided(row)
+        return {
+            place: Result(item, int(bits[at]), probabilities[at])
+            for at, (place, item) in enumerate(known)
+            if (least is None or (probabilities[at] or 0) >= least)
+            and not (avoided and contains_phrase(item.text, avoided))
+        }
 
-    def _may_reach(self, row: int, answer: Answer) -> bool:
-        """Tell whether items farther than those found may be probable enough."""
+    def _may_continue(
+        self, row: int, answer: Answer, pool: Pool, kept: dict[int, Result]
+    ) -> bool:
+        """Say whether items farther than those found may be probable enough."""
         least = self.params.min_probability
-        if least is None or self.is_weighted or self.calibration is None:
-            return False
-        facts = self.queries.facts(row)
+        if least is None or self.calibration is None:
+            return True
+        if self._ends_by_stage:
+            return any(place >= pool.final for place in kept)
+        ends = pool.nearest, pool.farthest
         return self.calibration.may_reach(
-            facts, least, answer.distances, answer.scanned
+            self.queries.facts(row), least, ends, answer.scanned
         )
 
     def _require_probabilities(self) -> None:
@@ -198,6 +299,7 @@ class Ranking:
             )
         if not set(self.queries.kinds) <= set(self.calibration.models):
             raise SettingError(
-                "how probable results are is known for texts, pictures and pairs; of "
-                "this item only a code is known. Leave out min_probability."
+                "how probable results are is known for a text, a picture or a pair; "
+                "not for an item of which only a code is known, nor for several of "
+                "them together. Leave out min_probability."
             )

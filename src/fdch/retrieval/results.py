@@ -18,11 +18,13 @@ class Result:
         item: What is known of it.
         distance: Bits in which its code differs from the query's.
         probability: That it is relevant; None where that is not known.
+        similar: Ids of the results it stands for; None where results are not grouped.
     """
 
     item: Item
     distance: int
     probability: float | None
+    similar: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         return f"<Result {self.id!r}, {self.distance} bits apart>"
@@ -54,6 +56,7 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values."""
+        similar = {} if self.similar is None else {"similar": list(self.similar)}
         return {
             "id": self.id,
             "distance": self.distance,
@@ -62,6 +65,7 @@ class Result:
             "image": self.image,
             "labels": list(self.labels),
             "columns": dict(self.columns),
+            **similar,
         }
 
 

@@ -12,9 +12,11 @@ from fdch.errors import SettingError
 from fdch.evaluation.calibration import Calibration
 from fdch.export.model import ExportedModel
 from fdch.index.search.lookup import warm
+from fdch.retrieval.combining import combine_queries
+from fdch.retrieval.composed import QueryKind
 from fdch.retrieval.index import Index
 from fdch.retrieval.ordering import Order, find_ordering
-from fdch.retrieval.params import QueryKind, SearchMethods, SearchParams
+from fdch.retrieval.params import SearchMethods, SearchParams
 from fdch.retrieval.queries import (
     Encoder,
     Picture,
@@ -89,7 +91,10 @@ class Searcher(SearchMethods[Text, Picture]):
     def search(
         self, kind: QueryKind, queries: Sequence[Any], params: SearchParams
     ) -> list[Results]:
-        """Find what is near each query: a text, a picture or the id of an item."""
+        """Find what is near each query.
+
+        It is a text, a picture, the id of an item, or a ComposedQuery of several.
+        """
         if not len(queries):
             return []
         began = time.perf_counter()
@@ -108,6 +113,9 @@ class Searcher(SearchMethods[Text, Picture]):
             return encode_text_queries(self.encoder, queries)
         if kind == "image":
             return encode_image_queries(self.encoder, queries, self.index.context)
+        if kind == "composed":
+            store, context = self.index.store, self.index.context
+            return combine_queries(self.encoder, store, queries, context)
         items, codes, packed = self.index.store.known(queries)
         order, is_ordered = None, packed is not None and params.rerank is not False
         ordering = find_ordering(self.encoder) if is_ordered else None
@@ -115,7 +123,8 @@ class Searcher(SearchMethods[Text, Picture]):
             order = ordering.weigh_items(codes, ordering.unpack(packed))
         descriptions = [{"id": name} for name in queries]
         kinds = [item.kind for item in items]
-        return Queries(descriptions, kinds, codes, without=list(queries), order=order)
+        without = [[name] for name in queries]
+        return Queries(descriptions, kinds, codes, without=without, order=order)
 
     def _order(self, queries: Queries, params: SearchParams) -> Order | None:
         """Choose what candidates are ordered by; None for their codes alone."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from fdch.codes import Codes
 from fdch.errors import FdchError
-from fdch.retrieval.params import QueryKind, SearchParams
+from fdch.retrieval.composed import QueryKind
+from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import encode_image_queries, encode_text_queries
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
@@ -20,8 +21,22 @@ class Query:
     """What one request searches for; no params to encode only."""
 
     kind: QueryKind
-    inputs: Sequence[Any]  # texts, pixels or ids
+    inputs: Sequence[Any]  # texts, pixels, ids or one ComposedQuery
     params: SearchParams | None
+
+    @property
+    def texts(self) -> list[Any]:
+        """The texts in it."""
+        if self.kind == "composed":
+            return [each.text for each in self.inputs if each.text is not None]
+        return list(self.inputs) if self.kind == "text" else []
+
+    @property
+    def described(self) -> list[Any]:
+        """What may be logged."""
+        if self.kind == "composed":
+            return [each.to_json() for each in self.inputs]
+        return list(self.inputs)
 
 
 class NoKnownWord(Exception):
@@ -71,6 +86,4 @@ def _answer_together(
 
 def _is_readable(searcher: Searcher, query: Query) -> bool:
     vocabulary = searcher.encoder.inputs.vocabulary
-    if query.kind != "text" or vocabulary is None:
-        return True
-    return all(vocabulary.reads(text) for text in query.inputs)
+    return vocabulary is None or all(map(vocabulary.reads, query.texts))

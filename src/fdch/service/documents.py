@@ -8,8 +8,8 @@ from fdch.service.http.uploads import FORM, JSON, PICTURE
 from fdch.service.messages import (
     EncodeRequest,
     ErrorReply,
+    ImageSearch,
     ItemRequest,
-    SearchOptions,
     SearchQuery,
     SearchRequest,
 )
@@ -95,7 +95,7 @@ _ITEM = _json(ItemRequest)
 SEARCH = _body(_json(SearchRequest))
 SEARCH_QUERY = _parameters(SearchQuery)
 ENCODE = _body(_json(EncodeRequest))
-SEARCH_IMAGE = _body(_form(**SearchOptions.model_json_schema()["properties"]))
+SEARCH_IMAGE = _body(_form(**ImageSearch.model_json_schema()["properties"]))
 ENCODE_IMAGE = _body(_form())
 PUT = _body({**_ITEM, **_form(item=_ITEM[JSON]["schema"])})
 PICTURE_REPLIES = {

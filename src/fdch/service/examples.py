@@ -113,12 +113,16 @@ def _bodies(known: Examples) -> dict[str, dict[str, Any]]:
     words, searches = list(known.words), {}
     if known.id is not None:
         searches["more like this"] = {"id": known.id, "k": 5}
+        searches["the second page"] = {"id": known.id, "k": 5, "offset": 5}
     if not words:
         return {_SEARCH: searches}
     text, word = " ".join(words), words[0]
     if known.label is not None:
         where = [_of_label(known.label)]
         searches["filtered"] = {"text": word, "where": where, "k": 3}
+    if known.id is not None:
+        refined = {"text": word, "like": [known.id], "avoid": words[1:], "group": 2}
+        searches["refined"] = refined
     labels = [known.label or "a label"]
     return {
         _SEARCH: {

@@ -4,7 +4,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fdch.retrieval.params import DEFAULT_K, SearchParams
+from fdch.retrieval.composed import (
+    MAX_AVOIDED,
+    MAX_IDS,
+    ComposedQuery,
+    split_avoided,
+)
+from fdch.retrieval.params import DEFAULT_K, MAX_PLACE, SearchParams
 from fdch.service.http import limits
 
 Condition = Annotated[str, Field(min_length=1, max_length=limits.MAX_CONDITION)]
@@ -88,6 +94,20 @@ class SearchOptions(Body):
         description="Count the values of all items that fulfil the conditions, and "
         "are within the radius if there is one.",
     )
+    offset: int = Field(
+        0,
+        ge=0,
+        le=MAX_PLACE,
+        description="How many of the first results to leave out: those of earlier "
+        f"pages. Together with k at most {MAX_PLACE}.",
+    )
+    group: int | None = Field(
+        None,
+        ge=0,
+        le=limits.MAX_RADIUS,
+        description="Put near-duplicates under the first of them: codes within so "
+        "many bits, texts of nearly the same words.",
+    )
 
     @property
     def params(self) -> SearchParams:
@@ -98,19 +118,63 @@ class SearchOptions(Body):
             self.where,
             self.rerank,
             self.min_probability,
+            offset=self.offset,
+            group=self.group,
             sort=self.sort,
             facets=self.facets,
         )
 
 
-class SearchQuery(SearchOptions):
+class Feedback(Body):
+    """What refines a query."""
+
+    like: list[ItemId] = Field(
+        default_factory=list,
+        max_length=MAX_IDS,
+        description="Ids of items that results should be like, themselves left out.",
+    )
+    unlike: list[ItemId] = Field(
+        default_factory=list,
+        max_length=MAX_IDS,
+        description="Ids of items that results should not be like, left out too.",
+    )
+    avoid: list[QueryText] = Field(
+        default_factory=list,
+        max_length=MAX_AVOIDED,
+        description="Words that the text of no result has.",
+    )
+
+    def compose(self, text: str | None, image: object = None) -> ComposedQuery:
+        """Make a query of these, a text and a picture."""
+        return ComposedQuery(text, image, self.like, self.unlike, self.avoid)
+
+
+class SearchQuery(SearchOptions, Feedback):
     """One query by text, in an address."""
 
-    q: QueryText = Field(description="The text.")
+    q: QueryText = Field(
+        description="The text as it is typed: a word with a hyphen before it is "
+        "avoided, unless it stands in double quotes."
+    )
+
+    @property
+    def query(self) -> ComposedQuery:
+        """What to search for."""
+        text, avoided = split_avoided(self.q)
+        given = Feedback(
+            like=self.like, unlike=self.unlike, avoid=[*self.avoid, *avoided]
+        )
+        return given.compose(text if text or not avoided else None)
 
 
-class SearchRequest(SearchOptions, TextsRequest):
-    """One query by text or by the id of an item, or many texts at once."""
+class ImageSearch(SearchOptions, Feedback):
+    """What is sent beside a picture."""
+
+    text: QueryText | None = Field(None, description="Words that results should fit.")
+
+
+class SearchRequest(SearchOptions, Feedback, TextsRequest):
+    """One query by text, by the id of an item or several, or many texts at once."""
 
     id: ItemId | None = Field(
         None, description="Find what is near this item, without itself."
@@ -118,8 +182,12 @@ class SearchRequest(SearchOptions, TextsRequest):
 
     @model_validator(mode="after")
     def _require_one(self) -> Self:
-        if sum(each is not None for each in (self.text, self.texts, self.id)) != 1:
-            raise ValueError("give one of text, texts and id")
+        parts = any((self.text, self.like, self.unlike, self.avoid))
+        if parts + (self.texts is not None) + (self.id is not None) != 1:
+            raise ValueError(
+                "give one of text, texts and id; like, unlike and avoid go with text, "
+                "or without any of them"
+            )
         if len(self.texts or ()) * self.k > limits.MAX_RESULTS_IN_ALL:
             raise ValueError(
                 f"{len(self.texts or ())} texts with {self.k} results each are more "
@@ -167,6 +235,9 @@ class Hit(ItemReply):
     distance: int = Field(description="Bits in which the codes differ.")
     probability: float | None = Field(
         description="That it is relevant; null where that is not known."
+    )
+    similar: list[str] | None = Field(
+        None, description="With group: ids of the results that it stands for."
     )
 
 

@@ -47,6 +47,7 @@ def results_json(results: Results, address: str) -> dict[str, Any]:
                 **item_json(each.item, address),
                 "distance": each.distance,
                 "probability": each.probability,
+                **({} if each.similar is None else {"similar": list(each.similar)}),
             }
             for each in results
         ],

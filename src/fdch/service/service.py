@@ -16,7 +16,9 @@ from fdch.data.pictures.decoding import decode
 from fdch.errors import FdchError, SettingError
 from fdch.index.store import Item
 from fdch.machine import usable_cores
+from fdch.retrieval.composed import ComposedQuery
 from fdch.retrieval.index import Index
+from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import encode_text_queries
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
@@ -35,6 +37,7 @@ _BATCH = 256
 _WRITES = 128
 _READERS = 4
 _WAITING = 256
+_SHOWN = 400
 _T = TypeVar("_T")
 _log = logging.getLogger("fdch.service")
 
@@ -132,8 +135,22 @@ class Service:
         assert not isinstance(found, Codes)
         self.metrics.scanned.inc(sum(each.scanned for each in found))
         if self.log_queries and query.kind != "image":
-            _log.info("searched by %s: %.200r", query.kind, list(query.inputs))
+            _log.info("searched by %s: %.200r", query.kind, query.described)
         return found
+
+    async def compose(
+        self, query: ComposedQuery, params: SearchParams
+    ) -> list[Results]:
+        """Search with several parts together, whose items must be there."""
+        if query.ids:
+            items = await self.read(lambda: self.index.store.items(query.ids))
+            pairs = zip(query.ids, items, strict=True)
+            if gone := [f"'{name}'" for name, item in pairs if item is None]:
+                message = f"there is no item {', '.join(gone)}."
+                hint = "Leave it out of like and unlike; ids are as in the index."
+                raise Problem(404, "unknown_item", message[:_SHOWN], hint)
+        kind, value = query.simplest
+        return await self.search(Query(kind, [value], params))
 
     async def encode(self, query: Query) -> Codes:
         """Encode, in one batch with other requests."""
@@ -204,7 +221,7 @@ class Service:
         except NoKnownWord:
             encoder = self.searcher.encoder
         # raises, with words that would be known: slow, so not in the batch thread
-        await self.reading.run(encode_text_queries, encoder, query.inputs)
+        await self.reading.run(encode_text_queries, encoder, query.texts)
         raise AssertionError("a text without a known word was encoded")
 
     async def _warm(self) -> None:

@@ -12,7 +12,7 @@ from fdch.service.messages import (
     BatchReply,
     EncodeReply,
     EncodeRequest,
-    SearchOptions,
+    ImageSearch,
     SearchQuery,
     SearchReply,
     SearchRequest,
@@ -26,18 +26,19 @@ def add_searches(app: FastAPI, service: Service) -> None:
 
     @post(
         "/v1/search",
-        summary="Find what fits a text, several texts, or an item",
+        summary="Find what fits a text, items, several together; or many texts",
         response_model=SearchReply | BatchReply,
         openapi_extra=documents.SEARCH,
     )
     async def search(request: Request) -> Response:
         body = await json_body(SearchRequest, request)
-        if body.id is not None:
+        if body.texts is not None:
+            found = await service.search(Query("text", body.texts, body.params))
+        elif body.id is not None:
             await service.item(body.id)
-            query = Query("id", [body.id], body.params)
+            found = await service.search(Query("id", [body.id], body.params))
         else:
-            query = Query("text", body.inputs, body.params)
-        found = await service.search(query)
+            found = await service.compose(body.compose(body.text), body.params)
         if body.texts is None:
             return replies.ok(replies.results_json(found[0], service.address))
         batches = [replies.results_json(each, service.address) for each in found]
@@ -54,20 +55,20 @@ def add_searches(app: FastAPI, service: Service) -> None:
         given = request.query_params
         fields = {name: given.getlist(name) for name in given}
         query = parse_fields(SearchQuery, fields)
-        found = await service.search(Query("text", [query.q], query.params))
+        found = await service.compose(query.query, query.params)
         return replies.ok(replies.results_json(found[0], service.address))
 
     @post(
         "/v1/search/image",
-        summary="Find what fits a picture",
+        summary="Find what fits a picture, and what is given beside it",
         response_model=SearchReply,
         openapi_extra=documents.SEARCH_IMAGE,
     )
     async def search_image(request: Request) -> Response:
-        form = await read_form(request, SearchOptions.model_fields)
-        options = parse_fields(SearchOptions, form.fields)
+        form = await read_form(request, ImageSearch.model_fields)
+        given = parse_fields(ImageSearch, form.fields)
         pixels = await service.decode(form.picture)
-        found = await service.search(Query("image", [pixels], options.params))
+        found = await service.compose(given.compose(given.text, pixels), given.params)
         return replies.ok(replies.results_json(found[0], service.address))
 
     @post(
