@@ -53,6 +53,7 @@ def test_equal_params_are_equal_however_they_are_written():
         "where": ["a = 1"],
         "rerank": True,
         "min_probability": 0.5,
+        "match": "both",
     }
 
 
@@ -67,6 +68,7 @@ def test_equal_params_are_equal_however_they_are_written():
         ({"where": [""]}, "is not a condition"),
         ({"where": 5}, "where must be a condition such as 'price<=20'"),
         ({"where": {"scene": "beach"}}, "where must be a condition"),
+        ({"match": "texts"}, "match must be both, codes or words; got 'texts'"),
         ({"rerank": "no"}, "rerank must be True or False; got 'no'"),
         ({"min_probability": 1.5}, "min_probability must be from 0 to 1; got 1.5"),
         ({"min_probability": np.nan}, "min_probability must be from 0 to 1; got nan"),
@@ -105,7 +107,7 @@ def test_keyword_arguments_reach_the_search_unchanged(search):
 
     recorder, one = Recorder(), not search.endswith("s")
     options: dict[str, Any] = {"radius": 4, "where": "a=1", "min_probability": 0.5}
-    options["rerank"] = True
+    options |= {"rerank": True, "match": "codes"}
     getattr(recorder, search)("x" if one else ["x"], 3, **options)
     kind = search.removeprefix("by_").removesuffix("s")
     assert recorder.given == (kind, ["x"], SearchParams(3, **options))

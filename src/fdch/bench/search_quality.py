@@ -65,7 +65,7 @@ def search_quality(
         what random codes would score.
     """
     pairs = read_own_pairs(run, context=context)
-    unseen = np.random.default_rng(seed).permutation(_unseen(run, pairs))
+    unseen = np.random.default_rng(seed).permutation(unseen_rows(run, pairs))
     number = min(queries, len(unseen) // 4)
     query, gallery = pairs[np.sort(unseen[:number])], pairs[np.sort(unseen[number:])]
     encoded = encode_sides(run.method, query, context)
@@ -127,7 +127,7 @@ def _score_by_vectors(
     }
 
 
-def _unseen(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
+def unseen_rows(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
     """Give the rows of whole, labelled pairs that the run has not seen."""
     rows = run.split().rows(pairs)
     seen = np.concatenate([rows.train, rows.validation])

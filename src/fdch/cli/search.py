@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fdch.retrieval.params import QueryKind
     from fdch.retrieval.results import Results
 
+TEXT_WIDTH = 48
 QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")
 
 
@@ -46,6 +47,12 @@ QUERY_KINDS: tuple["QueryKind", ...] = ("text", "image", "id")
     type=options.PROBABILITY,
     metavar="P",
     help="Only results that are relevant with at least this probability.",
+)
+@click.option(
+    "--match",
+    type=click.Choice(["both", "codes", "words"]),
+    default="both",
+    help="Compare a text's code, its words with those of stored texts, or both.",
 )
 @options.encoder
 @options.device
@@ -87,9 +94,12 @@ def command(
         note(f"read {plain(pairs, 200)}")
     if unknown := found.query.get("unknown_words"):
         note(f"words not known to the model: {plain(' '.join(unknown), 200)}")
+    if said := found.query.get("note"):
+        note(plain(said, 200))
     took = f"{count(found.scanned, 'code')} in {found.milliseconds:.1f} ms"
     if found.results:
-        say(table(found))
+        for line in marked_lines(found):
+            click.echo(line)
         note(f"{count(len(found), 'result')} from {took}")
         return
     say("nothing fits")
@@ -98,14 +108,31 @@ def command(
         note("no result is so probable; give a lower --min-probability")
 
 
+def marked_lines(found: "Results") -> list[str]:
+    """Lay results out with the words that matched in bold, where that can be shown."""
+    header, *lines = plain(table(found), lines=True).split("\n")
+    start = header.index("text")
+    for row, each in enumerate(found):
+        shown = plain(each.text or "", TEXT_WIDTH)
+        if not (each.text or "").startswith(shown.removesuffix("…")):
+            continue  # it has characters that are shown otherwise
+        for match in reversed(each.matched):
+            if match.end < len(shown) or shown == each.text:
+                first, last = start + match.start, start + match.end
+                line = lines[row]
+                bold = click.style(line[first:last], bold=True)
+                lines[row] = line[:first] + bold + line[last:]
+    return [header, *lines]
+
+
 def table(found: "Results") -> str:
     """Lay results out for a terminal."""
     rows = (
         (
-            each.distance,
+            "" if each.distance is None else each.distance,
             "" if each.probability is None else f"{each.probability:.2f}",
             plain(each.id, 24),
-            plain(each.text or each.image or "", 48),
+            plain(each.text or each.image or "", TEXT_WIDTH),
             plain(", ".join(each.labels), 40),
         )
         for each in found

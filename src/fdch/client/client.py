@@ -16,7 +16,7 @@ from fdch.codes import Codes
 from fdch.errors import DataError, MissingExtra, ServiceError, SettingError
 from fdch.index.store import Cell, Item
 from fdch.retrieval.params import QueryKind, SearchMethods, SearchParams
-from fdch.retrieval.results import Result, Results
+from fdch.retrieval.results import Match, Result, Results
 
 _UNKNOWN_ITEM = "unknown_item"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
@@ -307,7 +307,12 @@ def _read_results(reply: Mapping[str, Any], params: SearchParams) -> Results:
             "smaller radius."
         )
     found = tuple(
-        Result(_read_item(each), each["distance"], each["probability"])
+        Result(
+            _read_item(each),
+            each["distance"],
+            each["probability"],
+            tuple(Match(**match) for match in each.get("matched", ())),
+        )
         for each in reply["results"]
     )
     query = {**reply["query"], "k": params.k}

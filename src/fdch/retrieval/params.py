@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ CANDIDATES_PER_RESULT, MIN_CANDIDATES = 10, 100
 VECTOR_CANDIDATES_PER_RESULT, MIN_VECTOR_CANDIDATES = 20, 500
 
 QueryKind = Literal["text", "image", "id"]
+Match = Literal["both", "codes", "words"]
 Where = str | Condition | Sequence[str | Condition] | None
 Text = TypeVar("Text")
 Picture = TypeVar("Picture")
@@ -34,6 +35,8 @@ class SearchParams:
         rerank: Order the nearest candidates by their vectors where the index keeps
             some, else by how sure the query is of each bit; None does the former only.
         min_probability: Leave out results that are less probably relevant.
+        match: What a text is compared by: "both" its code and its words with those
+            of items' texts; "codes" or "words" only.
 
     >>> SearchParams().k, SearchParams(radius=3).k, SearchParams(5, radius=3).k
     (10, None, 5)
@@ -44,6 +47,7 @@ class SearchParams:
     where: Where = None
     rerank: bool | None = None
     min_probability: float | None = None
+    match: Match = "both"
 
     def __post_init__(self) -> None:
         k = _read_count("k", self.k, 1, f"Leave it out for {DEFAULT_K} results.")
@@ -53,6 +57,10 @@ class SearchParams:
             k = DEFAULT_K
         if not isinstance(self.rerank, bool | np.bool | None):
             raise SettingError(f"rerank must be True or False; got {self.rerank!r}.")
+        if self.match not in get_args(Match):
+            raise SettingError(
+                f"match must be both, codes or words; got {str(self.match)[:40]!r}."
+            )
         object.__setattr__(self, "k", k)
         object.__setattr__(self, "radius", radius)
         object.__setattr__(self, "where", _read_conditions(self.where))
@@ -88,8 +96,8 @@ class SearchParams:
 class SearchMethods(ABC, Generic[Text, Picture]):
     """Searches by text, picture or id, one or many at a time.
 
-    Each takes the values of SearchParams: `k`, `radius`, `where`, `rerank` and
-    `min_probability`.
+    Each takes the values of SearchParams: `k`, `radius`, `where`, `rerank`,
+    `min_probability` and `match`.
     """
 
     @abstractmethod
@@ -107,9 +115,10 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        match: Match = "both",
     ) -> Results:
         """Find what is near a text; see SearchParams for the keywords."""
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, match)
         return self.search("text", [text], params)[0]
 
     def by_image(
@@ -121,9 +130,10 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        match: Match = "both",
     ) -> Results:
         """Find what is near a picture; see SearchParams for the keywords."""
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, match)
         return self.search("image", [image], params)[0]
 
     def by_id(
@@ -135,9 +145,10 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        match: Match = "both",
     ) -> Results:
         """Find what is near an item of the index, without the item itself."""
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, match)
         return self.search("id", [name], params)[0]
 
     def by_texts(
@@ -149,10 +160,11 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        match: Match = "both",
     ) -> list[Results]:
         """Find for each text what is near it; see SearchParams for the keywords."""
         require_several("texts", texts)
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, match)
         return self.search("text", texts, params)
 
     def by_images(
@@ -164,10 +176,11 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        match: Match = "both",
     ) -> list[Results]:
         """Find for each picture what is near it; see SearchParams for the keywords."""
         require_several("pictures", images)
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, match)
         return self.search("image", images, params)
 
     def by_ids(
@@ -179,10 +192,11 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         where: Where = None,
         rerank: bool | None = None,
         min_probability: float | None = None,
+        match: Match = "both",
     ) -> list[Results]:
         """Find for each item of the index what is near it, without itself."""
         require_several("ids", names)
-        params = SearchParams(k, radius, where, rerank, min_probability)
+        params = SearchParams(k, radius, where, rerank, min_probability, match)
         return self.search("id", names, params)
 
 

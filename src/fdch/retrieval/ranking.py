@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import SettingError
-from fdch.evaluation.calibration import Calibration
+from fdch.evaluation.calibration import FUSED, WEIGHTED, Calibration
 from fdch.index.store import Answer, Choose, CodeStore, Vectors
+from fdch.retrieval.fusion import Fusion, Shares
+from fdch.retrieval.marks import mark_words
 from fdch.retrieval.ordering import Order
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
@@ -31,9 +33,11 @@ class Ranking:
         queries: Queries,
         params: SearchParams,
         order: Order | None,
+        fusion: Fusion | None = None,
     ) -> None:
         self.store, self.calibration = store, calibration
         self.queries, self.params, self.order = queries, params, order
+        self.fusion = fusion
         # probabilities are known by codes, and by codes whose bits are weighted
         self.is_weighted = order is not None and not order.by_vectors
         if params.min_probability is not None:
@@ -55,15 +59,21 @@ class Ranking:
         codes = self.queries.codes[list(rows)]
         tied: dict[int, int] = {}
         choose = self._chooser(rows, limit, tied)
+        words = None if self.fusion is None else [self.fusion.words[r] for r in rows]
         if radius is None:
             assert limit is not None
-            answers = self.store.nearest(codes, limit, where, choose)
+            answers = self.store.nearest(codes, limit, where, choose, words)
         else:
-            answers = self.store.within(codes, radius, where, limit, choose)
+            answers = self.store.within(codes, radius, where, limit, choose, words)
         for at, distance in tied.items():
             choose, code = self._chooser([rows[at]], None, {}), codes[[at]]
             [answers[at]] = self.store.within(
-                code, distance, where, MAX_CANDIDATES, choose
+                code,
+                distance,
+                where,
+                MAX_CANDIDATES,
+                choose,
+                None if words is None else [words[at]],
             )
         if any(answer.items is None for answer in answers):
             ids = list(dict.fromkeys(name for each in answers for name in each.ids))
@@ -78,13 +88,12 @@ class Ranking:
         self, rows: Sequence[int], limit: int | None, tied: dict[int, int]
     ) -> Choose | None:
         """Make what orders the candidates of some queries; see `_choose`."""
-        if self.order is None:
+        if self.order is None and self.fusion is None:
             return None
-        return partial(self._choose, self.order, rows, limit, tied)
+        return partial(self._choose, rows, limit, tied)
 
     def _choose(
         self,
-        order: Order,
         rows: Sequence[int],
         limit: int | None,
         tied: dict[int, int],
@@ -92,6 +101,7 @@ class Ranking:
         distances: NDArray[np.uint16],
         codes: Codes,
         vectors: Vectors | None,
+        shares: Shares | None,
     ) -> NDArray[np.intp]:
         """Order the candidates of one query; keep what results can be made of.
 
@@ -101,11 +111,19 @@ class Ranking:
         wanted = self.params.k
         if wanted is not None:
             wanted += bool(self.queries.without)
-            is_full = len(distances) == limit and not self.is_weighted
-            if is_full and distances[-1] == distances[wanted - 1]:
-                tied[query] = int(distances[-1])
-        far = order.distances(rows[query], codes, vectors)
-        places = np.argsort(far, kind="stable")
+            by_vectors = self.order is not None and self.order.by_vectors
+            if by_vectors and limit is not None and len(distances) >= limit:
+                # those that only words have found are behind the limit
+                last = distances[limit - 1]
+                if last == distances[wanted - 1]:
+                    tied[query] = int(last)
+        far: NDArray[Any] = distances
+        if self.order is not None:
+            far = self.order.distances(rows[query], codes, vectors)
+        if self.fusion is not None and shares is not None:
+            places = self.fusion.order(distances, far, shares)
+        else:
+            places = np.argsort(far, kind="stable")
         return places if self.params.min_probability is not None else places[:wanted]
 
     def _rank(self, row: int, answer: Answer, limit: int | None) -> Results:
@@ -123,7 +141,15 @@ class Ranking:
             [answer] = self._find([row], limit)
             ranked = self._results(row, answer)
         query = {**self.queries.descriptions[row], **self.params.to_json()}
-        return Results(query, tuple(ranked[:k]), answer.scanned, 0.0)
+        shown = tuple(self._mark(row, each) for each in ranked[:k])
+        return Results(query, shown, answer.scanned, 0.0)
+
+    def _mark(self, row: int, result: Result) -> Result:
+        """Say where words of the query stand in the text of a result."""
+        if self.fusion is None:
+            return result
+        words = self.fusion.words[row].words
+        return replace(result, matched=mark_words(result.text, words))
 
     def _results(self, row: int, answer: Answer) -> list[Result]:
         """Add probabilities to what was found for one query, and leave some out."""
@@ -134,9 +160,11 @@ class Ranking:
             if item is not None and item.id != without
         ]
         places, items = [place for place, _ in known], [item for _, item in known]
-        bits, is_weighted = answer.distances[places], self.is_weighted
+        bits, score = answer.distances[places], self._score(row)
         distances: NDArray[Any] = bits
-        if self.order is not None and is_weighted and places:
+        if score == FUSED and self.fusion is not None and answer.shares is not None:
+            distances = self.fusion.scores(bits, answer.shares[places])
+        elif self.order is not None and score == WEIGHTED and places:
             distances = self.order.distances(row, answer.codes[places], None)
         probabilities: list[float | None] = [None] * len(items)
         if self.calibration is not None:
@@ -146,7 +174,7 @@ class Ranking:
                 kinds,
                 distances,
                 answer.scanned,
-                "weighted" if is_weighted else "plain",
+                score,
             )
         least = self.params.min_probability
         return [
@@ -155,15 +183,23 @@ class Ranking:
             if least is None or (probabilities[place] or 0) >= least
         ]
 
+    def _score(self, row: int) -> str:
+        """Say which distances the probabilities of a query's results depend on."""
+        kind, calibration = self.queries.kinds[row], self.calibration
+        if self.fusion and calibration and calibration.knows(kind, FUSED):
+            return FUSED
+        return WEIGHTED if self.is_weighted else "plain"
+
     def _may_reach(self, row: int, answer: Answer) -> bool:
         """Tell whether items farther than those found may be probable enough."""
         least = self.params.min_probability
-        if least is None or self.is_weighted or self.calibration is None:
+        score = self._score(row)
+        if least is None or score == WEIGHTED or self.calibration is None:
             return False
-        facts = self.queries.facts(row)
-        return self.calibration.may_reach(
-            facts, least, answer.distances, answer.scanned
-        )
+        if self.fusion is not None and self.fusion.by_words:
+            return False
+        facts, found = self.queries.facts(row), answer.distances
+        return self.calibration.may_reach(facts, least, found, answer.scanned, score)
 
     def _require_probabilities(self) -> None:
         """Refuse queries whose results have no probability."""

@@ -70,7 +70,6 @@ def _answer_together(
 
 
 def _is_readable(searcher: Searcher, query: Query) -> bool:
-    vocabulary = searcher.encoder.inputs.vocabulary
-    if query.kind != "text" or vocabulary is None:
+    if query.kind != "text":
         return True
-    return all(vocabulary.reads(text) for text in query.inputs)
+    return all(searcher.reads(text, query.params) for text in query.inputs)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fdch.retrieval.params import DEFAULT_K, SearchParams
+from fdch.retrieval.params import DEFAULT_K, Match, SearchParams
 from fdch.service.http import limits
 
 Condition = Annotated[str, Field(min_length=1, max_length=limits.MAX_CONDITION)]
@@ -77,11 +77,21 @@ class SearchOptions(Body):
         "else by how sure the query is of each bit; null does the former only.",
     )
 
+    match: Match = Field(
+        "both",
+        description="What a text is compared by: its code, its words, or both.",
+    )
+
     @property
     def params(self) -> SearchParams:
         """How to search."""
         return SearchParams(
-            self.k, self.radius, self.where, self.rerank, self.min_probability
+            self.k,
+            self.radius,
+            self.where,
+            self.rerank,
+            self.min_probability,
+            self.match,
         )
 
 
@@ -143,12 +153,26 @@ class ItemReply(BaseModel):
     kind: Literal["pair", "image", "text", "code"]
 
 
+class WordMatch(BaseModel):
+    """A word of the query in an item's text."""
+
+    word: str
+    start: int = Field(description="Its first character, in Unicode characters from 0.")
+    end: int = Field(description="The character behind its last.")
+
+
 class Hit(ItemReply):
     """An item that was found."""
 
-    distance: int = Field(description="Bits in which the codes differ.")
+    distance: int | None = Field(
+        description="Bits in which the codes differ; null where the model knows no "
+        "word of the query."
+    )
     probability: float | None = Field(
         description="That it is relevant; null where that is not known."
+    )
+    matched: list[WordMatch] = Field(
+        description="Where words of the query stand in the text."
     )
 
 

@@ -47,6 +47,7 @@ def results_json(results: Results, address: str) -> dict[str, Any]:
                 **item_json(each.item, address),
                 "distance": each.distance,
                 "probability": each.probability,
+                "matched": [match._asdict() for match in each.matched],
             }
             for each in results
         ],
