@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from fdch.codes import binarize
-from fdch.data.word_weights import MATCH_WEIGHT, weigh_words
+from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT, weigh_words
 from fdch.errors import DataError
 from fdch.evaluation import calibration_fitting
 from fdch.evaluation.calibration import FUSED, SCORES, Calibration, Model, QueryFacts
@@ -150,6 +150,7 @@ def test_results_that_match_words_are_as_probable_as_said(training):
     plain = SCORES["plain"](queries.outputs["text"], items.outputs["pair"])
     shares = match_words(queries.held, items.held)
     fused = plain - MATCH_WEIGHT * BITS * shares
+    sure = plain - SURE_WEIGHT * BITS * shares
     relevant = queries.labels @ items.labels.T > 0
     said: list[float | None] = []
     true: list[bool] = []
@@ -158,7 +159,7 @@ def test_results_that_match_words_are_as_probable_as_said(training):
         first = np.argsort(fused[row], kind="stable")[:10]
         facts = QueryFacts("text", queries.outputs["text"][row], queries.words[row])
         kinds = ["pair"] * 10
-        said += found.probabilities(facts, kinds, fused[row][first], 1000, FUSED)
+        said += found.probabilities(facts, kinds, sure[row][first], 1000, FUSED)
         true += relevant[row][first].tolist()
         of_codes += relevant[row][np.argsort(plain[row], kind="stable")[:10]].tolist()
     assert np.mean(true) > np.mean(of_codes) + 0.05

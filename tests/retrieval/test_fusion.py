@@ -179,5 +179,10 @@ def test_results_stay_as_probable_as_asked_for(searcher):
     assert 0 < len(likely) < len(every)
     wanted = [each.id for each in every if (each.probability or 0) >= 0.5]
     assert likely.ids == wanted
-    said = [each.probability or 0 for each in every]
-    assert said == sorted(said, reverse=True)  # one kind of item: never rises
+    bare = sorted(
+        (each.distance or 0, -(each.probability or 0))
+        for each in every
+        if not each.matched
+    )
+    said = [-probability for _, probability in bare]
+    assert said == sorted(said, reverse=True)  # of one kind: falls with the distance

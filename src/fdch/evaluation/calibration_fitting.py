@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from fdch.data.word_weights import MATCH_WEIGHT, weigh_words
+from fdch.data.word_weights import SURE_WEIGHT, weigh_words
 from fdch.evaluation.calibration import (
     FACTS,
     FUSED,
@@ -120,7 +120,14 @@ def fit_calibration(
         models[query_kind] = {
             kind: {
                 score: fit_model(
-                    _search_all(queries, galleries, query_kind, kind, score)
+                    # whole texts match words far less than what people type
+                    _search_all(
+                        queries[-1:] if score == FUSED else queries,
+                        galleries,
+                        query_kind,
+                        kind,
+                        score,
+                    )
                 )
                 for score in names
             }
@@ -206,7 +213,7 @@ def _distances(
         return SCORES[score](asked, stored)
     assert queries.held is not None and items.held is not None
     shares = match_words(queries.held, items.held)
-    return SCORES["plain"](asked, stored) - MATCH_WEIGHT * asked.shape[1] * shares
+    return SCORES["plain"](asked, stored) - SURE_WEIGHT * asked.shape[1] * shares
 
 
 def match_words(queries: csr_array, items: csr_array) -> Values:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.word_weights import MATCH_WEIGHT
+from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT
 from fdch.errors import SettingError
 from fdch.index.storage.word_table import split_words
 from fdch.index.store import CodeStore, WordQuery
@@ -52,7 +52,7 @@ class Fusion:
 
     def scores(self, distances: NDArray[Any], shares: Shares) -> NDArray[np.float64]:
         """Give what the probability of results depends on; lower is better."""
-        return np.asarray(distances - MATCH_WEIGHT * self.bits * shares)
+        return np.asarray(distances - SURE_WEIGHT * self.bits * shares)
 
 
 def plan_fusion(
