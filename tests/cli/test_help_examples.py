@@ -38,6 +38,7 @@ ORDER = (
     ("bench", "pictures"),
     ("bench", "scale"),
     ("bench", "rerank"),
+    ("bench", "words"),
     ("bench", "index"),
     ("bench", "search"),
     ("bench", "encode"),

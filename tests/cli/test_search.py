@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from fdch.cli.search import table
+from fdch.cli.search import marked_lines, table
 from fdch.evaluation.calibration import SIDES, Calibration, Model
 from fdch.index.store import Item
-from fdch.retrieval.results import Result, Results
+from fdch.retrieval.results import Match, Result, Results
 from fdch.retrieval.searcher import Searcher
 
 
@@ -51,14 +51,57 @@ def test_the_document_has_the_promised_shape(fdch, index):
         "facets": False,
         "offset": 0,
         "group": None,
+        "match": "both",
     }
     assert len(document["results"]) == 3
     for found in document["results"]:
         assert list(found) == [
-            *("id", "distance", "probability", "text", "image", "labels", "columns")
+            *("id", "distance", "probability", "text", "image", "labels", "columns"),
+            "matched",
         ]
+        for match in found["matched"]:
+            assert match["word"] in ("a", "car", "at")
+            assert found["text"][match["start"] : match["end"]].startswith(
+                match["word"]
+            )
         assert found["probability"] is None  # validation pairs are too few
         assert found["columns"]["scene"] in ("beach", "city")
+
+
+def test_words_that_match_are_bold(fdch, index):
+    found = Results(
+        {},
+        (
+            Result(
+                Item("a", text="two dogs run"), 1, None, matched=(Match("dog", 4, 8),)
+            ),
+            Result(
+                Item("b", text="a\x1b[2J dog"), 2, None, matched=(Match("dog", 6, 9),)
+            ),
+            Result(
+                Item("c", text="x" * 47 + " dog"),
+                3,
+                None,
+                matched=(Match("dog", 48, 51),),
+            ),
+        ),
+        3,
+        0.0,
+    )
+    lines = marked_lines(found)
+    assert "two \x1b[1mdogs\x1b[0m run" in lines[1]
+    assert sum(line.count("\x1b") for line in lines) == 2
+    result = fdch("search", index, "--text", "beach", "--match", "words", "-k", 2)
+    assert "beach" in result.stdout
+    assert "\x1b" not in result.stdout  # a pipe is no terminal
+
+
+def test_words_alone_need_words(fdch, index, photo_rows):
+    by_picture = fdch(
+        "search", index, "--image", photo_rows[3]["image"], "--match", "words"
+    )
+    assert by_picture.exit_code == 1
+    assert "words cannot be matched" in by_picture.stderr
 
 
 def test_a_picture_and_an_item_can_ask(fdch, index, photo_rows):

@@ -1,14 +1,17 @@
 """Probabilities that mean what they say and never rise with the distance."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from fdch.codes import binarize
+from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT, weigh_words
 from fdch.errors import DataError
 from fdch.evaluation import calibration_fitting
-from fdch.evaluation.calibration import SCORES, Calibration, Model, QueryFacts
+from fdch.evaluation.calibration import FUSED, SCORES, Calibration, Model, QueryFacts
 from fdch.evaluation.calibration_fitting import (
     MIN_PAIRS,
     RIDGE,
@@ -16,6 +19,7 @@ from fdch.evaluation.calibration_fitting import (
     EncodedSides,
     fit_calibration,
     fit_model,
+    match_words,
 )
 from fdch.evaluation.reliability import check_probabilities
 from fdch.evaluation.scoring import Coded
@@ -115,6 +119,53 @@ def test_probabilities_never_rise_with_the_score(fitted, score):
         said = fitted.probabilities(query, ["text"] * 40, scores, 10**9, score)
         assert np.all(np.diff(said) <= 0)
         assert 0 < said[-1] < said[0] < 1
+
+
+def test_words_of_a_query_match_as_in_a_plain_loop():
+    random = np.random.default_rng(0)
+    queries, items = random.random((3, 9)) < 0.4, random.random((20, 9)) < 0.2
+    items[:, 0] = True  # stands everywhere
+    found = match_words(
+        *(csr_array(each.astype(np.float32)) for each in (queries, items))
+    )
+    for query, row in zip(queries, found, strict=True):
+        words = np.flatnonzero(query)
+        weights = weigh_words(items[:, words].sum(axis=0), len(items))
+        expected = [sum(weights[item[words]]) for item in items]
+        np.testing.assert_allclose(row, expected, atol=1e-6)
+
+
+def test_results_that_match_words_are_as_probable_as_said(training):
+    def hold(sides, seed):
+        """Let texts hold a word for each label, mostly."""
+        random = np.random.default_rng(seed)
+        words = sides.labels * (random.random(sides.labels.shape) < 0.6)
+        return replace(sides, held=csr_array(words.astype(np.float32)))
+
+    found = fit_calibration(hold(encode(400, 1), 1), hold(training, 2), trained=2000)
+    assert found is not None
+    assert found.knows("text", FUSED) and not found.knows("image", FUSED)
+    queries, items = hold(encode(300, 11), 11), hold(encode(1000, 12), 12)
+    assert queries.held is not None and items.held is not None
+    plain = SCORES["plain"](queries.outputs["text"], items.outputs["pair"])
+    shares = match_words(queries.held, items.held)
+    fused = plain - MATCH_WEIGHT * BITS * shares
+    sure = plain - SURE_WEIGHT * BITS * shares
+    relevant = queries.labels @ items.labels.T > 0
+    said: list[float | None] = []
+    true: list[bool] = []
+    of_codes: list[bool] = []
+    for row in range(len(queries)):
+        first = np.argsort(fused[row], kind="stable")[:10]
+        facts = QueryFacts("text", queries.outputs["text"][row], queries.words[row])
+        kinds = ["pair"] * 10
+        said += found.probabilities(facts, kinds, sure[row][first], 1000, FUSED)
+        true += relevant[row][first].tolist()
+        of_codes += relevant[row][np.argsort(plain[row], kind="stable")[:10]].tolist()
+    assert np.mean(true) > np.mean(of_codes) + 0.05
+    assert np.mean([each or 0 for each in said]) == pytest.approx(
+        np.mean(true), abs=0.05
+    )
 
 
 def test_what_was_not_fitted_has_no_probability(fitted):

@@ -95,34 +95,42 @@ def test_pages_are_cut_from_one_order(searchers, pairs, order, k, row, kind, opt
         assert search(**options)[:PLACES] == whole.results
 
 
+def take(far):
+    """Give what the first candidates are ordered by."""
+    return lambda count: far[:count]
+
+
 def test_an_order_by_stages_holds_all_candidates_once():
     rng = np.random.default_rng(0)
     distances = np.sort(rng.integers(0, 9, 300)).astype(np.uint16)
     far = rng.random(300).astype(np.float32)
     stages = Stages(5, 50, joins_ties=True)
-    whole = stages.order(distances, far)
+    whole = stages.order(distances, take(far))
     assert sorted(whole.tolist()) == list(range(300))
     assert set(whole[:5]) <= set(np.flatnonzero(distances <= distances[49]))
     for wanted in (5, 10, 20):
         final, limit = stages.cover(wanted)
         end = int(np.searchsorted(distances, distances[limit - 1], "right"))
         np.testing.assert_array_equal(
-            stages.order(distances[:end], far[:end])[:final], whole[:final]
+            stages.order(distances[:end], take(far))[:final], whole[:final]
         )
 
 
 def test_the_first_results_are_the_best_of_their_candidates():
     distances = np.arange(100, dtype=np.uint16)
     far = np.arange(100, 0, -1).astype(np.float32)
-    order = Stages(2, 10).order(distances, far)
+    order = Stages(2, 10).order(distances, take(far))
     assert order[:4].tolist() == [9, 8, 19, 18]
-    assert Stages(2, 10, extra=1).order(distances, far)[:3].tolist() == [10, 9, 8]
-    assert Stages(2, 10, most=12).order(distances, far)[:5].tolist()[2:4] == [11, 10]
+    assert Stages(2, 10, extra=1).order(distances, take(far))[:3].tolist() == [10, 9, 8]
+    assert Stages(2, 10, most=12).order(distances, take(far))[:5].tolist()[2:4] == [
+        11,
+        10,
+    ]
 
 
 def test_no_candidates_have_an_order():
     empty = np.empty(0, np.uint16)
-    assert Stages(2, 10).order(empty, empty.astype(np.float32)).tolist() == []
+    assert Stages(2, 10).order(empty, take(empty)).tolist() == []
 
 
 def test_a_page_beyond_the_last_result_is_empty(searchers):

@@ -58,6 +58,7 @@ def test_equal_params_are_equal_however_they_are_written():
         "facets": False,
         "offset": 3,
         "group": 4,
+        "match": "both",
     }
 
 
@@ -72,6 +73,7 @@ def test_equal_params_are_equal_however_they_are_written():
         ({"where": [""]}, "is not a condition"),
         ({"where": 5}, "where must be a condition such as 'price<=20'"),
         ({"where": {"scene": "beach"}}, "where must be a condition"),
+        ({"match": "texts"}, "match must be both, codes or words; got 'texts'"),
         ({"rerank": "no"}, "rerank must be True or False; got 'no'"),
         ({"offset": -1}, "offset must be 0 or more; got -1"),
         ({"offset": 9_995}, "offset and k are 10,000 at most together; got 9995 and"),
@@ -111,7 +113,7 @@ class Recorder(SearchMethods[Any, Any]):
 
 
 OPTIONS: dict[str, Any] = {"radius": 4, "where": "a=1", "min_probability": 0.5}
-OPTIONS |= {"rerank": True, "offset": 6, "group": 2}
+OPTIONS |= {"rerank": True, "offset": 6, "group": 2, "match": "codes"}
 
 
 @pytest.mark.parametrize("search", SEARCHES)

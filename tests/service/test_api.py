@@ -23,7 +23,9 @@ def searcher(scenes):
 
 
 def told(results):
-    return [(each.id, each.distance, each.probability) for each in results]
+    return [
+        (each.id, each.distance, each.probability, each.matched) for each in results
+    ]
 
 
 @pytest.mark.parametrize(
@@ -38,6 +40,8 @@ def told(results):
         {"rerank": True, "k": 5},
         {"rerank": None, "k": 5},
         {"min_probability": 0.5, "k": 50},
+        {"match": "codes"},
+        {"match": "words", "k": 4},
     ],
     ids=str,
 )

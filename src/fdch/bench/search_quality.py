@@ -47,7 +47,9 @@ class _Query(NamedTuple):
             return ranked[:k]
         stages = params.vector_stages if way == BY_VECTORS else params.bit_stages
         ranked = ranked[: stages.cover(k)[1]]
-        return ranked[stages.order(self.distances[ranked], self.ordered[ranked])][:k]
+        far = self.ordered[ranked]
+        places = stages.order(self.distances[ranked], lambda count: far[:count])
+        return ranked[places][:k]
 
 
 def search_quality(
@@ -62,7 +64,7 @@ def search_quality(
         what random codes would score.
     """
     pairs = read_own_pairs(run, context=context)
-    unseen = np.random.default_rng(seed).permutation(_unseen(run, pairs))
+    unseen = np.random.default_rng(seed).permutation(unseen_rows(run, pairs))
     number = min(queries, len(unseen) // 4)
     query, gallery = pairs[np.sort(unseen[:number])], pairs[np.sort(unseen[number:])]
     encoded = encode_sides(run.method, query, context)
@@ -124,7 +126,7 @@ def _score_by_vectors(
     }
 
 
-def _unseen(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
+def unseen_rows(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
     """Give the rows of whole, labelled pairs that the run has not seen."""
     rows = run.split().rows(pairs)
     seen = np.concatenate([rows.train, rows.validation])

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from fdch.index.store import Facets
     from fdch.retrieval.results import Results
 
+TEXT_WIDTH = 48
+
 
 @options.command(
     "search", "fdch search scenes.index --text beach -k 5 --where scene=beach"
@@ -90,6 +92,12 @@ if TYPE_CHECKING:
     help="Put near-duplicates under the first of them: codes within R bits, texts of "
     "nearly the same words.",
 )
+@click.option(
+    "--match",
+    type=click.Choice(["both", "codes", "words"]),
+    default="both",
+    help="Compare a text's code, its words with those of stored texts, or both.",
+)
 @options.encoder
 @options.device
 @options.json
@@ -146,7 +154,8 @@ def command(
         note(f"note: {said}")
     took = f"{count(found.scanned, 'code')} in {found.milliseconds:.1f} ms"
     if found.results:
-        say(table(found))
+        for line in marked_lines(found):
+            click.echo(line)
         note(f"{count(len(found), 'result')} from {took}")
     else:
         say("nothing fits")
@@ -171,15 +180,32 @@ def facet_table(facets: "Facets") -> str:
     return lay_out(("column", "value", f"{'items':>9}"), rows, notes)
 
 
+def marked_lines(found: "Results") -> list[str]:
+    """Lay results out with the words that matched in bold, where that can be shown."""
+    header, *lines = plain(table(found), lines=True).split("\n")
+    start = header.index("text")
+    for row, each in enumerate(found):
+        shown = plain(each.text or "", TEXT_WIDTH)
+        if not (each.text or "").startswith(shown.removesuffix("…")):
+            continue  # it has characters that are shown otherwise
+        for match in reversed(each.matched):
+            if match.end < len(shown) or shown == each.text:
+                first, last = start + match.start, start + match.end
+                line = lines[row]
+                bold = click.style(line[first:last], bold=True)
+                lines[row] = line[:first] + bold + line[last:]
+    return [header, *lines]
+
+
 def table(found: "Results") -> str:
     """Lay results out for a terminal."""
     is_grouped = any(each.similar is not None for each in found)
     rows = [
         (
-            each.distance,
+            "" if each.distance is None else each.distance,
             "" if each.probability is None else f"{each.probability:.2f}",
             plain(each.id, 24),
-            plain(each.text or each.image or "", 48),
+            plain(each.text or each.image or "", TEXT_WIDTH),
             plain(", ".join(each.labels), 40),
             plain(" ".join(each.similar or ()), 40),
         )

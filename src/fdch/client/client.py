@@ -17,7 +17,7 @@ from fdch.errors import DataError, MissingExtra, ServiceError, SettingError
 from fdch.index.store import Cell, Facets, Item
 from fdch.retrieval.composed import ComposedQuery, QueryKind
 from fdch.retrieval.params import SearchMethods, SearchParams
-from fdch.retrieval.results import Result, Results
+from fdch.retrieval.results import Match, Result, Results
 
 _UNKNOWN_ITEM = "unknown_item"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
@@ -325,6 +325,7 @@ def _read_results(reply: Mapping[str, Any], params: SearchParams) -> Results:
             each["distance"],
             each["probability"],
             tuple(each["similar"]) if "similar" in each else None,
+            tuple(Match(**match) for match in each.get("matched", ())),
         )
         for each in reply["results"]
     )

@@ -22,13 +22,14 @@ Values = NDArray[np.float64]
 Distances = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 SIDES = ("image", "text", "pair")
+WEIGHTED, FUSED = "weighted", "fused"
 # what results are ordered by, lower is nearer: from the real outputs of queries and
 # of items to distances, (queries, items)
 SCORES: Mapping[str, Distances] = {
     "plain": lambda queries, items: hamming_distances(
         binarize(queries), binarize(items)
     ),
-    "weighted": lambda queries, items: weighted_distances(queries, binarize(items)),
+    WEIGHTED: lambda queries, items: weighted_distances(queries, binarize(items)),
 }
 FACTS = ("score", "confidence", "words", "nearest", "size")
 WEIGHTS = ("intercept", *FACTS, "score x confidence", "trained")
@@ -127,12 +128,25 @@ class Calibration:
                     found[place] = round(value, DECIMALS)
         return found
 
+    def knows(self, query_kind: str, score: str) -> bool:
+        """Tell whether there are models of a score for queries of a kind."""
+        models = self.models.get(query_kind, {}).values()
+        return any(score in each for each in models)
+
     def may_reach(
-        self, query: QueryFacts, least: float, scores: ArrayLike, items: int
+        self,
+        query: QueryFacts,
+        least: float,
+        scores: ArrayLike,
+        items: int,
+        score: str = "plain",
     ) -> bool:
         """Tell whether a result beyond the farthest of these may be so probable."""
         ends = np.min(scores), np.max(scores)
-        said = [self.probabilities(query, [kind] * 2, ends, items)[1] for kind in SIDES]
+        said = [
+            self.probabilities(query, [kind] * 2, ends, items, score)[1]
+            for kind in SIDES
+        ]
         return any(each is not None and each >= least for each in said)
 
     def to_json(self) -> dict[str, Any]:

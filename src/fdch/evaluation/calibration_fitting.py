@@ -8,17 +8,20 @@ used shortened: people type fewer words than captions have.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
+from fdch.data.word_weights import SURE_WEIGHT, weigh_words
 from fdch.evaluation.calibration import (
     FACTS,
+    FUSED,
     SCORES,
     WEIGHTS,
     Calibration,
-    Distances,
     Model,
     Values,
     confidences,
@@ -46,18 +49,22 @@ class EncodedSides:
             there are unified codes, "pair".
         words: Known words of the texts, (pairs,).
         labels: 0/1, (pairs, classes).
+        held: Which words the texts hold, 0/1, (pairs, words), the columns being the
+            same for all; None where texts are no words.
     """
 
     outputs: Mapping[str, NDArray[Any]]
     words: NDArray[Any]
     labels: NDArray[Any]
+    held: csr_array | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, rows: Any) -> "EncodedSides":
         outputs = {kind: values[rows] for kind, values in self.outputs.items()}
-        return EncodedSides(outputs, self.words[rows], self.labels[rows])
+        held = None if self.held is None else self.held[rows]
+        return EncodedSides(outputs, self.words[rows], self.labels[rows], held)
 
 
 class _Gallery(NamedTuple):
@@ -107,11 +114,20 @@ def fit_calibration(
         if query_kind == "text" and shortened is not None:
             queries.append(shortened[:MAX_PAIRS])
         # an item used as a query has only its code
-        names = ("plain",) if query_kind == "pair" else SCORES
+        names = ["plain"] if query_kind == "pair" else [*SCORES]
+        if query_kind == "text" and held_out.held is not None:
+            names.append(FUSED)
         models[query_kind] = {
             kind: {
                 score: fit_model(
-                    _search_all(queries, galleries, query_kind, kind, SCORES[score])
+                    # whole texts match words far less than what people type
+                    _search_all(
+                        queries[-1:] if score == FUSED else queries,
+                        galleries,
+                        query_kind,
+                        kind,
+                        score,
+                    )
                 )
                 for score in names
             }
@@ -139,14 +155,14 @@ def _search_all(
     galleries: list[_Gallery],
     query_kind: str,
     kind: str,
-    distances: Distances,
+    score: str,
 ) -> _Table:
     """Search every gallery with every set of queries."""
     parts = [
         part
         for each in queries
         for gallery in galleries
-        for part in _search(each, gallery, query_kind, kind, distances)
+        for part in _search(each, gallery, query_kind, kind, score)
     ]
     table = _Table(*map(np.concatenate, zip(*parts, strict=True)))
     weights = table.weights / (len(queries) * len(galleries))
@@ -158,7 +174,7 @@ def _search(
     gallery: _Gallery,
     query_kind: str,
     kind: str,
-    distances: Distances,
+    score: str,
 ) -> Iterator[_Table]:
     """Give some of the results of each query, no pair finding itself."""
     items = gallery.items
@@ -169,7 +185,7 @@ def _search(
     share = np.where(ranks < 10, 1.0, LATER)
     for start in range(0, len(queries), ROWS_AT_A_TIME):
         rows = slice(start, start + ROWS_AT_A_TIME)
-        found = distances(queries.outputs[query_kind][rows], items.outputs[kind])
+        found = _distances(queries[rows], items, query_kind, kind, score)
         numbers = np.arange(len(queries))[rows]
         scores = np.where(numbers[:, None] == gallery.own, np.inf, found)
         places = _nearest(scores, ranks[-1] + 1)[:, ranks]
@@ -186,6 +202,28 @@ def _search(
             np.take_along_axis(relevant, places, 1).ravel().astype(np.float64),
             np.tile(share / share.sum(), len(scores)),
         )
+
+
+def _distances(
+    queries: EncodedSides, items: EncodedSides, query_kind: str, kind: str, score: str
+) -> NDArray[Any]:
+    """Give what orders the items for each query, (queries, items)."""
+    asked, stored = queries.outputs[query_kind], items.outputs[kind]
+    if score != FUSED:
+        return SCORES[score](asked, stored)
+    assert queries.held is not None and items.held is not None
+    shares = match_words(queries.held, items.held)
+    return SCORES["plain"](asked, stored) - SURE_WEIGHT * asked.shape[1] * shares
+
+
+def match_words(queries: csr_array, items: csr_array) -> Values:
+    """Give the share of each query's words that each item holds, (queries, items)."""
+    holding = np.asarray(items.sum(axis=0)).ravel()
+    weights = queries.astype(np.float64)
+    for start, end in pairwise(queries.indptr):
+        words = queries.indices[start:end]
+        weights.data[start:end] = weigh_words(holding[words], items.shape[0])
+    return np.asarray((weights @ items.T).toarray())
 
 
 def _nearest(scores: NDArray[Any], k: int) -> NDArray[np.intp]:

@@ -154,6 +154,21 @@ class Condition:
             )
 
 
+@dataclass(frozen=True)
+class WordQuery:
+    """Words that texts are matched with, beside the code of the same query.
+
+    Args:
+        words: As `index/storage/words.py` splits texts.
+        weight: Bits by which an item is nearer whose text matches all of them.
+        radius: The largest Hamming distance of an item that matches; None for any.
+    """
+
+    words: tuple[str, ...]
+    weight: float
+    radius: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """What was found for one query: nearest first, ties in order of insertion.
@@ -168,6 +183,8 @@ class Answer:
         items: What was known of them when they were found; None where the store's
             `items` must be read afterwards.
         vectors: Of the items found; None where the store has none.
+        shares: Of the query's words that each matches, 0 to 1; None where no words
+            were matched.
     """
 
     ids: tuple[str, ...]
@@ -176,6 +193,7 @@ class Answer:
     scanned: int
     items: tuple[Item | None, ...] | None = None
     vectors: Vectors | None = None
+    shares: NDArray[np.float64] | None = None
 
     def take(self, places: NDArray[np.intp]) -> "Answer":
         """Return some of the items found, in another order."""
@@ -187,6 +205,7 @@ class Answer:
             self.scanned,
             None if items is None else tuple(items[place] for place in places),
             None if vectors is None else vectors[places],
+            None if self.shares is None else self.shares[places],
         )
 
 
@@ -207,6 +226,7 @@ class Choose(Protocol):
         distances: NDArray[np.uint16],
         codes: Codes,
         vectors: Vectors | None,
+        shares: NDArray[np.float64] | None,
     ) -> NDArray[np.intp]:
         """Return the places of the candidates to be returned, the best first.
 
@@ -215,6 +235,7 @@ class Choose(Protocol):
             distances: Of the candidates, nearest first, ties in order of insertion.
             codes: Their codes.
             vectors: Their vectors, where the store has some.
+            shares: Of the query's words that each matches, where words were given.
         """
 
 
@@ -245,6 +266,9 @@ class CodeStore(Protocol):
     def vector_bytes(self) -> int:
         """Bytes of each item's vector; 0 where the store has none."""
 
+    def words_obstacle(self) -> str:
+        """Say why items cannot be found by the words of their texts, "" if they can."""
+
     def __len__(self) -> int:
         """Count the items."""
 
@@ -274,10 +298,13 @@ class CodeStore(Protocol):
         k: int,
         where: Sequence[Condition] = (),
         choose: Choose | None = None,
+        words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query the k nearest items that fulfil all conditions.
 
-        With `choose`, these are candidates among which it chooses.
+        With `choose`, these are candidates among which it chooses. With `words`, one
+        to each query, the best k of those that match them are candidates too; only
+        where there is no `words_obstacle`.
         """
 
     def within(
@@ -287,8 +314,12 @@ class CodeStore(Protocol):
         where: Sequence[Condition] = (),
         most: int | None = None,
         choose: Choose | None = None,
+        words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
-        """Find for each query all items within the radius, or the nearest of them."""
+        """Find for each query all items within the radius, or the nearest of them.
+
+        `words` have a radius of their own.
+        """
 
     def contents(self, most: int = 20) -> Contents:
         """Count what filters can use, up to so many values of each column."""

@@ -1,6 +1,8 @@
 """The order that pages are cut from: the same, however many results are requested."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,33 +50,32 @@ class Stages:
             number += 1
         return self.stage(number)
 
-    def order(self, distances: NDArray[np.uint16], far: NDArray[np.float32]) -> Places:
+    def order(
+        self, distances: NDArray[Any], rate: Callable[[int], NDArray[Any]]
+    ) -> Places:
         """Return the places of candidates, the best first.
 
         Args:
             distances: Of the candidates, nearest first.
-            far: What they are ordered by, the smallest first.
+            rate: Gives what so many of the nearest are ordered by, the smallest first.
 
         >>> distances, far = np.array([0, 1, 1, 2, 3]), np.array([3, 2, 4, 1, 0])
-        >>> Stages(1, 2).order(distances, far).tolist()
+        >>> Stages(1, 2).order(distances, lambda count: far[:count]).tolist()
         [1, 3, 4, 0, 2]
         """
-        best, count = np.argsort(far, kind="stable"), len(distances)
-        found: list[Places] = []
-        number = done = end = 0
+        count, found = len(distances), np.empty(0, np.intp)
+        number = end = 0
         while end < count:
             results, end = self.stage(number)
             if end < count and self.is_tied(distances, results, end):
                 end = int(np.searchsorted(distances, distances[end - 1], "right"))
-            pool = best[best < end]
-            found.append(pool if end >= count else pool[: results - done])
-            best = best[~np.isin(best, found[-1])]
-            number, done = number + 1, results
-        return np.concatenate(found) if found else best
+            best = np.argsort(rate(min(end, count)), kind="stable")
+            best = best[~np.isin(best, found)]
+            more = best if end >= count else best[: results - len(found)]
+            found, number = np.concatenate([found, more]), number + 1
+        return found
 
-    def is_tied(
-        self, distances: NDArray[np.uint16], results: int, candidates: int
-    ) -> bool:
+    def is_tied(self, distances: NDArray[Any], results: int, candidates: int) -> bool:
         """Say whether others as near as the last candidate of a stage belong to it."""
         return self.joins_ties and bool(
             distances[candidates - 1] == distances[results - 1]

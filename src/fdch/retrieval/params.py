@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast, get_args
 
 import numpy as np
 
@@ -22,6 +22,7 @@ CANDIDATES_PER_RESULT, MIN_CANDIDATES = 10, 100
 VECTOR_CANDIDATES_PER_RESULT, MIN_VECTOR_CANDIDATES = 20, 500
 MIN_SORTED, MAX_SORTED = 1000, 10_000
 
+Match = Literal["both", "codes", "words"]
 Where = str | Condition | Sequence[str | Condition] | None
 Text = TypeVar("Text")
 Picture = TypeVar("Picture")
@@ -45,6 +46,8 @@ class SearchParams:
             nearest candidates, or all within the radius.
         facets: Count the values of all items that fulfil the conditions, and are
             within the radius if there is one.
+        match: What a text is compared by: "both" its code and its words with those
+            of items' texts; "codes" or "words" only.
 
     >>> SearchParams().k, SearchParams(radius=3).k, SearchParams(5, radius=3).k
     (10, None, 5)
@@ -59,6 +62,7 @@ class SearchParams:
     group: int | None = None
     sort: str | None = None
     facets: bool = False
+    match: Match = "both"
 
     def __post_init__(self) -> None:
         k = _read_count("k", self.k, 1, f"Leave it out for {DEFAULT_K} results.")
@@ -68,6 +72,10 @@ class SearchParams:
             k = DEFAULT_K
         if not isinstance(self.rerank, bool | np.bool | None):
             raise SettingError(f"rerank must be True or False; got {self.rerank!r}.")
+        if self.match not in get_args(Match):
+            raise SettingError(
+                f"match must be both, codes or words; got {str(self.match)[:40]!r}."
+            )
         object.__setattr__(self, "k", k)
         object.__setattr__(self, "radius", radius)
         object.__setattr__(self, "where", _read_conditions(self.where))
@@ -142,6 +150,7 @@ class SearchKeywords(TypedDict, total=False):
     group: int | None
     sort: str | None
     facets: bool
+    match: Match
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

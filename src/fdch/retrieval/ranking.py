@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import SettingError
-from fdch.evaluation.calibration import Calibration
+from fdch.evaluation.calibration import FUSED, WEIGHTED, Calibration
 from fdch.index.store import Answer, Choose, CodeStore, Facets, Vectors
 from fdch.retrieval.composed import contains_phrase
+from fdch.retrieval.fusion import Fusion, Shares
 from fdch.retrieval.grouping import LOOKAHEAD, group_results
+from fdch.retrieval.marks import mark_words
 from fdch.retrieval.ordering import Order
 from fdch.retrieval.paging import Stages
 from fdch.retrieval.params import SearchParams
@@ -32,13 +34,14 @@ class Pool(NamedTuple):
     Args:
         final: How many of the items found come first whatever lies farther away.
         is_all: Whether nothing lies farther away.
-        nearest: Distance of the nearest candidate, items to leave out aside.
+        nearest: What the probability of the nearest candidate depends on, items to
+            leave out aside.
         farthest: Distance of the farthest candidate.
     """
 
     final: int
     is_all: bool
-    nearest: int
+    nearest: float
     farthest: int
 
 
@@ -56,11 +59,13 @@ class Ranking:
         queries: Queries,
         params: SearchParams,
         order: Order | None,
+        fusion: Fusion | None = None,
     ) -> None:
         self.store, self.calibration = store, calibration
         self.sorting = None if params.sort is None else Sorting(store, params.sort)
         order = None if self.sorting else order  # a column's values order
         self.queries, self.params, self.order = queries, params, order
+        self.fusion = fusion
         # probabilities are known by codes, and by codes whose bits are weighted
         self.is_weighted = order is not None and not order.by_vectors
         if params.min_probability is not None:
@@ -110,16 +115,18 @@ class Ranking:
         tied: dict[int, int] = {}
         choose = self._chooser(rows, count, pools, tied)
         limits = [self._limit(row, count) for row in rows]
+        words = None if self.fusion is None else [self.fusion.words[r] for r in rows]
         if radius is None:
-            answers = self.store.nearest(codes, max(limits), where, choose)
+            answers = self.store.nearest(codes, max(limits), where, choose, words)
         else:
             limit = None if count is None else max(limits)
-            answers = self.store.within(codes, radius, where, limit, choose)
+            answers = self.store.within(codes, radius, where, limit, choose, words)
         for at, distance in tied.items():
             again: dict[int, Pool] = {}
             choose, code = self._chooser([rows[at]], count, again, None), codes[[at]]
+            own = None if words is None else [words[at]]
             [answers[at]] = self.store.within(
-                code, distance, where, MAX_CANDIDATES, choose
+                code, distance, where, MAX_CANDIDATES, choose, own
             )
             pools[at] = again[0]._replace(is_all=False)
         if any(answer.items is None for answer in answers):
@@ -165,13 +172,12 @@ class Ranking:
         tied: dict[int, int] | None,
     ) -> Choose | None:
         """Make what orders the candidates of some queries; see `_choose`."""
-        if self.order is None:
+        if self.order is None and self.fusion is None:
             return None
-        return partial(self._choose, self.order, rows, count, pools, tied)
+        return partial(self._choose, rows, count, pools, tied)
 
     def _choose(
         self,
-        order: Order,
         rows: Sequence[int],
         count: int | None,
         pools: dict[int, Pool],
@@ -180,6 +186,7 @@ class Ranking:
         distances: NDArray[np.uint16],
         codes: Codes,
         vectors: Vectors | None,
+        shares: Shares | None,
     ) -> NDArray[np.intp]:
         """Order the candidates of one query; keep what results can be made of.
 
@@ -187,24 +194,53 @@ class Ranking:
         may have been left out for being added later: the distance goes into `tied`.
         """
         row = rows[query]
-        stages, extra, found = self._stages(row), self._extra(row), len(distances)
+        stages, extra = self._stages(row), self._extra(row)
+        nearest, fused = np.arange(len(distances)), distances.astype(np.float64)
+        if self.fusion is not None and shares is not None:
+            fused = self.fusion.fuse(distances, shares)
+            nearest = np.argsort(fused, kind="stable")
+            if self.fusion.by_words:
+                nearest = nearest[shares[nearest] > 0]
+        found = len(nearest)
         final, limit = found, found + 1
         if count is not None:
-            final, limit = stages.cover(count + extra)
+            final = limit = count + extra
+            if self.order is not None:
+                final, limit = stages.cover(count + extra)
             if tied is not None and found >= limit:
-                found = limit  # another query of the batch may have more
-                if stages.is_tied(distances, final, limit):
-                    tied[query] = int(distances[limit - 1])
-        some = None if vectors is None else vectors[:found]
-        far = order.distances(row, codes[:found], some)
-        places = stages.order(distances[:found], far)
+                nearest = nearest[:limit]  # another query of the batch may have more
+                last = nearest[-1]
+                is_tied = stages.is_tied(fused[nearest], final, limit)
+                if (
+                    self.order is not None
+                    and is_tied
+                    and fused[last] == distances[last]
+                ):
+                    tied[query] = int(distances[last])
+        found, places = len(nearest), nearest
+        if self.order is not None and found:
+            some = None if vectors is None else vectors[nearest]
+            far = self.order.distances(row, codes[nearest], some)
+
+            def rate(first: int) -> NDArray[Any]:
+                if self.fusion is None or shares is None:
+                    return far[:first]
+                own = nearest[:first]
+                return self.fusion.fuse_order(distances[own], far[:first], shares[own])
+
+            places = nearest[stages.order(fused[nearest], rate)]
         if count is not None and self.params.min_probability is None:
             places = places[: count + extra]
         if found:
             first = 1 if extra and found > 1 and distances[0] == 0 else 0
-            ends = int(distances[first]), int(distances[found - 1])
+            near, score = float(distances[first]), self._score(row)
+            if self.fusion is not None and shares is not None and score == FUSED:
+                near = float(self.fusion.scores(distances, shares).min())
+            elif score == WEIGHTED:
+                near = float(far.min())
             is_all = len(places) == found < limit
-            pools[query] = Pool(min(final, found), is_all, *ends)
+            farthest = int(distances[nearest].max())
+            pools[query] = Pool(min(final, found), is_all, near, farthest)
         return places
 
     def _rank(self, row: int, answer: Answer, pool: Pool, count: int | None) -> Results:
@@ -233,8 +269,23 @@ class Ranking:
         if self.sorting is not None:
             is_cut = not pool.is_all
             ranked, notes = self.sorting.sort(ranked, answer.scanned, is_cut)
-        page = tuple(ranked[params.offset : params.last])
-        return Results(query, page, answer.scanned, 0.0, notes)
+        page = ranked[params.offset : params.last]
+        shown = tuple(self._mark(row, each) for each in page)
+        return Results(query, shown, answer.scanned, 0.0, notes)
+
+    def _mark(self, row: int, result: Result) -> Result:
+        """Say where words of the query stand in the text of a result."""
+        if self.fusion is None:
+            return result
+        words = self.fusion.words[row].words
+        return replace(result, matched=mark_words(result.text, words))
+
+    def _score(self, row: int) -> str:
+        """Say which distances the probabilities of a query's results depend on."""
+        kind, calibration = self.queries.kinds[row], self.calibration
+        if self.fusion and calibration and calibration.knows(kind, FUSED):
+            return FUSED
+        return WEIGHTED if self.is_weighted else "plain"
 
     def _avoided(self, row: int) -> Sequence[str]:
         return self.queries.avoided[row] if self.queries.avoided else ()
@@ -252,20 +303,22 @@ class Ranking:
             if item is not None and item.id not in without
         ]
         places, items = [place for place, _ in known], [item for _, item in known]
-        bits, is_weighted = answer.distances[places], self.is_weighted
+        bits, score = answer.distances[places], self._score(row)
         distances: NDArray[Any] = bits
-        if self.order is not None and is_weighted and places:
+        if score == FUSED and self.fusion is not None and answer.shares is not None:
+            distances = self.fusion.scores(bits, answer.shares[places])
+        elif self.order is not None and score == WEIGHTED and places:
             distances = self.order.distances(row, answer.codes[places], None)
         probabilities: list[float | None] = [None] * len(items)
         if self.calibration is not None and items:
-            is_by_vectors = self.order is not None and not is_weighted
+            by_codes = self.fusion is None and (self.order is None or self.is_weighted)
             probabilities = self.calibration.probabilities(
                 self.queries.facts(row),
                 [item.kind for item in items],
                 distances,
                 answer.scanned,
-                "weighted" if is_weighted else "plain",
-                pool.nearest if is_by_vectors else float(distances[0]),
+                score,
+                float(distances[0]) if by_codes else pool.nearest,
             )
         least, avoided = self.params.min_probability, self._avoided(row)
         return {
@@ -284,9 +337,11 @@ class Ranking:
             return True
         if self._ends_by_stage:
             return any(place >= pool.final for place in kept)
-        ends = pool.nearest, pool.farthest
+        if self.fusion is not None and self.fusion.by_words:
+            return False
+        ends, score = (pool.nearest, pool.farthest), self._score(row)
         return self.calibration.may_reach(
-            self.queries.facts(row), least, ends, answer.scanned
+            self.queries.facts(row), least, ends, answer.scanned, score
         )
 
     def _require_probabilities(self) -> None:

@@ -3,11 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from fdch.index.store import Cell, Facets, Item
 
 _SHOWN = 60
+
+
+class Match(NamedTuple):
+    """A word of the query that stands in a text, from one character to another."""
+
+    word: str
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -16,18 +24,22 @@ class Result:
 
     Args:
         item: What is known of it.
-        distance: Bits in which its code differs from the query's.
+        distance: Bits in which its code differs from the query's; None where the
+            model knows no word of the query.
         probability: That it is relevant; None where that is not known.
         similar: Ids of the results it stands for; None where results are not grouped.
+        matched: Where words of the query stand in its text.
     """
 
     item: Item
-    distance: int
+    distance: int | None
     probability: float | None
     similar: tuple[str, ...] | None = None
+    matched: tuple["Match", ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Result {self.id!r}, {self.distance} bits apart>"
+        apart = "" if self.distance is None else f", {self.distance} bits apart"
+        return f"<Result {self.id!r}{apart}>"
 
     @property
     def id(self) -> str:
@@ -66,6 +78,7 @@ class Result:
             "labels": list(self.labels),
             "columns": dict(self.columns),
             **similar,
+            "matched": [match._asdict() for match in self.matched],
         }
 
 
@@ -131,7 +144,8 @@ class Results(Sequence[Result]):
             known = each.probability
             probable = "?" if known is None else f"{known:.0%}"
             text, labels = each.text or each.image or "", ", ".join(each.labels)
-            yield str(each.distance), probable, each.id, text[:_SHOWN], labels
+            bits = "" if each.distance is None else str(each.distance)
+            yield bits, probable, each.id, text[:_SHOWN], labels
 
     def to_json(self) -> dict[str, Any]:
         """Give the document of `fdch search --json`."""

@@ -8,12 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from fdch.codes import Codes
 from fdch.errors import SettingError
 from fdch.evaluation.calibration import Calibration
 from fdch.export.model import ExportedModel
 from fdch.index.search.lookup import warm
 from fdch.retrieval.combining import combine_queries
 from fdch.retrieval.composed import QueryKind
+from fdch.retrieval.fusion import find_obstacle, plan_fusion
 from fdch.retrieval.index import Index
 from fdch.retrieval.ordering import Order, find_ordering
 from fdch.retrieval.params import SearchMethods, SearchParams
@@ -98,13 +100,75 @@ class Searcher(SearchMethods[Text, Picture]):
         if not len(queries):
             return []
         began = time.perf_counter()
+        unread = [] if kind != "text" else self._find_unread(queries, params)
+        found = self._search_words(queries, unread, params) if unread else {}
+        if left := [place for place in range(len(queries)) if place not in found]:
+            some = self._search(kind, [queries[place] for place in left], params)
+            found.update(zip(left, some, strict=True))
+        share = round(1000 * (time.perf_counter() - began) / len(queries), 3)
+        return [replace(found[at], milliseconds=share) for at in range(len(queries))]
+
+    def reads(self, text: str, params: SearchParams | None = None) -> bool:
+        """Tell whether a text has a word that the model knows, or that is found."""
+        vocabulary = self.encoder.inputs.vocabulary
+        if vocabulary is None or vocabulary.reads(text):
+            return True
+        if params is None or not self._find_unread([text], params):
+            return False
+        return bool(self._search_words([text], [0], replace(params, k=1)))
+
+    def _search(
+        self, kind: QueryKind, queries: Sequence[Any], params: SearchParams
+    ) -> list[Results]:
+        texts = queries if kind == "text" else [None]
+        fusion = plan_fusion(self.index.store, texts, params)
         encoded = self._encode(kind, queries, params)
         order = self._order(encoded, params)
-        params = replace(params, rerank=order is not None)
+        match = params.match if fusion is not None else "codes"
+        used = replace(params, rerank=order is not None, match=match)
         store, calibration = self.index.store, self.calibration
-        found = Ranking(store, calibration, encoded, params, order).results()
-        share = round(1000 * (time.perf_counter() - began) / len(queries), 3)
-        return [replace(each, milliseconds=share) for each in found]
+        found = Ranking(store, calibration, encoded, used, order, fusion).results()
+        if kind != "text" or match == params.match:
+            return found
+        note = f"codes alone were compared: {find_obstacle(store, texts)}"
+        return [replace(each, notes=(*each.notes, note)) for each in found]
+
+    def _find_unread(self, texts: Sequence[Any], params: SearchParams) -> list[int]:
+        """Find the texts without a code, of which words may still be found."""
+        vocabulary, needs = self.encoder.inputs.vocabulary, params.min_probability
+        if vocabulary is None or params.match == "codes":
+            return []
+        if params.radius is not None or needs is not None:  # which codes tell
+            return []
+        if find_obstacle(self.index.store, texts):
+            return []
+        return [at for at, text in enumerate(texts) if not vocabulary.reads(text)]
+
+    def _search_words(
+        self, texts: Sequence[str], places: Sequence[int], params: SearchParams
+    ) -> dict[int, Results]:
+        """Search by words of which the model knows none, where they are found."""
+        store, vocabulary = self.index.store, self.encoder.inputs.vocabulary
+        assert vocabulary is not None
+        used = replace(params, match="words", rerank=False)
+        asked = [texts[place] for place in places]
+        fusion = plan_fusion(store, asked, used)
+        bare = np.zeros((len(asked), -(-store.bits // 8)), np.uint8)
+        said = [{"text": t, "unknown_words": vocabulary.unknown(t)} for t in asked]
+        notes: tuple[str, ...] = ()
+        if params.match == "both":
+            notes = ("words alone were matched: the model knows none of them",)
+        queries = Queries(said, ["code"] * len(asked), Codes(bare, store.bits))
+        found = Ranking(store, None, queries, used, None, fusion).results()
+        return {
+            place: replace(
+                each,
+                results=tuple(replace(one, distance=None) for one in each),
+                notes=(*each.notes, *notes),
+            )
+            for place, each in zip(places, found, strict=True)
+            if each.results
+        }
 
     def _encode(
         self, kind: QueryKind, queries: Sequence[Any], params: SearchParams

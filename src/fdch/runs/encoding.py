@@ -27,6 +27,7 @@ from fdch.index.store import choose_kinds
 from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
 from fdch.progress import Progress, Update, silent
 from fdch.runs.engines import Engine, cut_into_parts
+from fdch.runs.held_words import hold_words
 from fdch.training.context import PLAIN, Context
 from fdch.training.ordering import Ordering
 
@@ -215,8 +216,11 @@ def calibrate(
     if training is not None:
         labelled = np.flatnonzero(training.labels.any(axis=1))
         step = max(1, -(-len(labelled) // MAX_ITEMS))
-        items = encode_sides(method, training[labelled[::step]], context)
+        searched = training[labelled[::step]]
+        items = encode_sides(method, searched, context)
+        items = replace(items, held=hold_words(searched.texts))
     encoded = encode_sides(method, held_out, context)
+    encoded = replace(encoded, held=hold_words(held_out.texts))
     shortened = _shorten(method, held_out)
     return fit_calibration(encoded, items, shortened, method.trained_on)
 
@@ -244,7 +248,8 @@ def _shorten(method: HashMethod, pairs: PairedSet) -> EncodedSides | None:
         texts.append(some if inputs.vocabulary.known(some) else text)
     vectors = inputs.texts(Sentences(texts), remember=False)
     words = count_words(vectors, inputs.static_width)
-    return EncodedSides({"text": method.text_outputs(vectors)}, words, pairs.labels)
+    outputs, held = method.text_outputs(vectors), hold_words(Sentences(texts))
+    return EncodedSides({"text": outputs}, words, pairs.labels, held)
 
 
 def lacks_known_words(method: HashMethod, pairs: PairedSet) -> NDArray[np.bool_]:

@@ -85,5 +85,5 @@ def _answer_together(
 
 
 def _is_readable(searcher: Searcher, query: Query) -> bool:
-    vocabulary = searcher.encoder.inputs.vocabulary
-    return vocabulary is None or all(map(vocabulary.reads, query.texts))
+    params = query.params if query.kind == "text" else None
+    return all(searcher.reads(text, params) for text in query.texts)

@@ -10,7 +10,7 @@ from fdch.retrieval.composed import (
     ComposedQuery,
     split_avoided,
 )
-from fdch.retrieval.params import DEFAULT_K, MAX_PLACE, SearchParams
+from fdch.retrieval.params import DEFAULT_K, MAX_PLACE, Match, SearchParams
 from fdch.service.http import limits
 
 Condition = Annotated[str, Field(min_length=1, max_length=limits.MAX_CONDITION)]
@@ -109,6 +109,11 @@ class SearchOptions(Body):
         "many bits, texts of nearly the same words.",
     )
 
+    match: Match = Field(
+        "both",
+        description="What a text is compared by: its code, its words, or both.",
+    )
+
     @property
     def params(self) -> SearchParams:
         """How to search."""
@@ -122,6 +127,7 @@ class SearchOptions(Body):
             group=self.group,
             sort=self.sort,
             facets=self.facets,
+            match=self.match,
         )
 
 
@@ -229,15 +235,29 @@ class ItemReply(BaseModel):
     kind: Literal["pair", "image", "text", "code"]
 
 
+class WordMatch(BaseModel):
+    """A word of the query in an item's text."""
+
+    word: str
+    start: int = Field(description="Its first character, in Unicode characters from 0.")
+    end: int = Field(description="The character behind its last.")
+
+
 class Hit(ItemReply):
     """An item that was found."""
 
-    distance: int = Field(description="Bits in which the codes differ.")
+    distance: int | None = Field(
+        description="Bits in which the codes differ; null where the model knows no "
+        "word of the query."
+    )
     probability: float | None = Field(
         description="That it is relevant; null where that is not known."
     )
     similar: list[str] | None = Field(
         None, description="With group: ids of the results that it stands for."
+    )
+    matched: list[WordMatch] = Field(
+        description="Where words of the query stand in the text."
     )
 
 

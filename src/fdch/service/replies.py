@@ -48,6 +48,7 @@ def results_json(results: Results, address: str) -> dict[str, Any]:
                 "distance": each.distance,
                 "probability": each.probability,
                 **({} if each.similar is None else {"similar": list(each.similar)}),
+                "matched": [match._asdict() for match in each.matched],
             }
             for each in results
         ],

@@ -333,7 +333,7 @@ def test_vectors_come_back_with_their_items(milvus_url, width):
         assert near.vectors is not None
         assert np.array_equal(near.vectors, vectors[rows])
 
-        def choose(query, distances, codes, vectors):
+        def choose(query, distances, codes, vectors, shares):
             return np.argsort(vectors[:, 0], kind="stable")[:5]
 
         [chosen] = store.nearest(query, 40, choose=choose)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.errors import DamagedIndex, DataError
-from fdch.index.storage.items import as_number, cells_of, from_row, to_row
+from fdch.index.storage.items import as_number, from_row, read_row, to_row
 from fdch.index.store import Item
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -29,7 +29,7 @@ items = st.builds(
 def test_items_come_back_as_they_were(item):
     row = to_row(item)
     assert from_row(row.id, row.content) == item
-    assert cells_of(row.id, row.content) == row.cells
+    assert read_row(row.id, row.content).cells == row.cells
 
 
 def test_cells_are_numbers_where_they_can_be():

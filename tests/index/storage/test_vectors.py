@@ -121,7 +121,7 @@ def test_vectors_that_do_not_fit_are_refused(path, tmp_path):
 def test_the_caller_chooses_among_candidates(path):
     seen = []
 
-    def choose(query, distances, codes, vectors):
+    def choose(query, distances, codes, vectors, shares):
         seen.append((query, len(distances)))
         assert codes.bits == 32
         assert vectors.shape == (len(distances), WIDTH)

@@ -15,6 +15,7 @@ command = LazyGroup(
         "train": "Time the training of FDCH beside a plain PyTorch loop.",
         "scale": "Measure the cost of an epoch against the number of pairs.",
         "rerank": "Measure what ordering candidates adds, and what it costs.",
+        "words": "Measure what matching words adds to codes, and what it costs.",
         "index": "Measure an index folder: making, opening, searching, filtering.",
         "facets": "Measure counts by value of items that fulfil filters.",
         "search": "Time exact search beside FAISS.",

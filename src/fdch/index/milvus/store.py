@@ -54,6 +54,7 @@ from fdch.index.store import (
     Known,
     Operator,
     Vectors,
+    WordQuery,
     check_vector_bytes,
     check_vectors,
 )
@@ -298,8 +299,10 @@ class MilvusStore:
         k: int,
         where: Sequence[Condition] = (),
         choose: Choose | None = None,
+        words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query the k nearest items that fulfil all conditions."""
+        assert words is None, "Milvus matches no words"
         return self._search(queries, where, None, k, choose)
 
     def within(
@@ -309,9 +312,15 @@ class MilvusStore:
         where: Sequence[Condition] = (),
         most: int | None = None,
         choose: Choose | None = None,
+        words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query all items no farther than the radius."""
+        assert words is None, "Milvus matches no words"
         return self._search(queries, where, radius, most, choose)
+
+    def words_obstacle(self) -> str:
+        """Say that a server keeps texts, but not their words."""
+        return "a Milvus server keeps texts, but no index of their words"
 
     def describe(self) -> dict[str, object]:
         """Return what there is; plain values for JSON."""
@@ -377,7 +386,7 @@ class MilvusStore:
         if choose is None:
             return answers
         return [
-            each.take(choose(row, each.distances, each.codes, each.vectors))
+            each.take(choose(row, each.distances, each.codes, each.vectors, None))
             for row, each in enumerate(answers)
         ]
 

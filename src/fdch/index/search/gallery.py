@@ -140,6 +140,20 @@ class Gallery:
                 parts.append(part.only(picked))
         return Gallery(self.bits, tuple(parts))
 
+    def holds(self, numbers: Ints) -> Flags:
+        """Tell which of some numbers can be found."""
+        found = np.zeros(len(numbers), dtype=np.bool_)
+        for part in self.parts:
+            if part.numbers is not None:
+                found |= np.isin(numbers, part.numbers)
+                continue
+            places = numbers - part.first
+            inside = (places >= 0) & (places < len(part))
+            if part.dead is not None:
+                inside[inside] = ~part.dead[places[inside]]
+            found |= inside
+        return found
+
     def __len__(self) -> int:
         return sum(map(len, self.parts))
 
@@ -151,3 +165,4 @@ class Found:
     numbers: Ints
     distances: NDArray[np.uint16]
     scanned: int  # codes compared or ruled out by bounds
+    shares: NDArray[np.float64] | None = None  # of the query's words, where given

@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -41,6 +42,7 @@ _CHECKPOINT_BYTES = 2**25
 _CACHE_BYTES = 2**26
 _WAIT_SECONDS = 20.0
 _APPLICATION = 0x66646368  # "fdch"
+_ALL_TABLES = "SELECT sql FROM sqlite_schema"
 _MAY_NOT_WRITE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 
 
@@ -333,9 +335,8 @@ class Catalogue:
 
     def _require_own(self, connection: sqlite3.Connection) -> None:
         """Trust no trigger, view or table that this program did not make."""
-        query = "SELECT sql FROM sqlite_schema"
-        found = [str(sql) for (sql,) in connection.execute(query) if sql]
-        if sorted(found) != sorted(SCHEMA):
+        found = [str(sql) for (sql,) in connection.execute(_ALL_TABLES) if sql]
+        if sorted(found) != _own_schema():
             raise self._not_ours()
         (uid,) = connection.execute("SELECT uid FROM state").fetchone() or (None,)
         if self._uid is None:
@@ -348,6 +349,15 @@ class Catalogue:
         return DamagedIndex(
             f"'{self.path}' is damaged, or not the catalogue of an index. {REPAIR}"
         )
+
+
+@cache
+def _own_schema() -> list[str]:
+    """Give the tables as SQLite notes them, with those that FTS5 makes for itself."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for table in SCHEMA:
+            connection.execute(table)
+        return sorted(str(sql) for (sql,) in connection.execute(_ALL_TABLES) if sql)
 
 
 def _size(path: Path) -> int:

@@ -47,6 +47,7 @@ from fdch.index.storage.records import (
 from fdch.index.storage.segments import NUMBERS, ROWS, Place, Segment
 from fdch.index.storage.snapshot import Snapshot, View
 from fdch.index.storage.tables import Applier, State, is_intact_item, kept_records
+from fdch.index.storage.word_table import shrink_words
 from fdch.progress import Progress, Update, silent
 
 VECTOR_BYTES_AT_A_TIME = 2**26
@@ -205,6 +206,7 @@ def _replace_log(view: View, parts: Sequence[PartRecord]) -> State:
     end, kept = write_log(snapshot.place.folder, header, entries)
     connection.execute("DELETE FROM records")
     connection.execute("DELETE FROM parts")
+    shrink_words(connection)
     applier = Applier(connection, replace(before, first=header.first))
     for record in kept:
         applier.apply(*record)

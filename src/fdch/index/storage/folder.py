@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.index.column_types import read_types
+from fdch.index.search.gallery import Found, Gallery
 from fdch.index.search.lookup import nearest, within
 from fdch.index.search.rows import row_words
 from fdch.index.storage.access import Access
@@ -35,6 +36,8 @@ from fdch.index.storage.items import to_row
 from fdch.index.storage.layout import MODEL
 from fdch.index.storage.snapshot import View
 from fdch.index.storage.verification import Verification, verify_folder
+from fdch.index.storage.word_table import has_words
+from fdch.index.storage.words import WordSearch
 from fdch.index.store import (
     Added,
     Answer,
@@ -46,6 +49,7 @@ from fdch.index.store import (
     Item,
     Known,
     Vectors,
+    WordQuery,
     check_vectors,
 )
 from fdch.progress import Progress, silent
@@ -65,7 +69,7 @@ class CodeFolder:
     """
 
     def __init__(self, access: Access) -> None:
-        self._access, self._allowed = access, Allowed()
+        self._access, self._allowed, self._words = access, Allowed(), WordSearch()
         self._facets = FacetCounter()
         self.path, self.bits = access.place.folder, access.place.bits
         self.vector_bytes = access.place.vector_bytes
@@ -164,11 +168,14 @@ class CodeFolder:
         k: int,
         where: Sequence[Condition] = (),
         choose: Choose | None = None,
+        words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query the k nearest items that fulfil all conditions."""
         self._require_length(queries)
         with self._access.reading() as view:
-            found = nearest(self._allowed.gallery(view, where), queries, k)
+            gallery = self._allowed.gallery(view, where)
+            found = nearest(gallery, queries, k)
+            found = self._join_words(view, gallery, queries, words, found, k)
             return answers_of(view, found, choose)
 
     def within(
@@ -178,13 +185,37 @@ class CodeFolder:
         where: Sequence[Condition] = (),
         most: int | None = None,
         choose: Choose | None = None,
+        words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query all items no farther than the radius."""
         self._require_length(queries)
         with self._access.reading() as view:
             gallery = self._allowed.gallery(view, where)
             found = within(gallery, queries, radius, most=most)
+            found = self._join_words(view, gallery, queries, words, found, most)
             return answers_of(view, found, choose)
+
+    def _join_words(
+        self,
+        view: View,
+        gallery: Gallery,
+        codes: Codes,
+        words: Sequence[WordQuery] | None,
+        found: list[Found],
+        most: int | None,
+    ) -> list[Found]:
+        """Add the items whose texts match the words of each query."""
+        if words is None:
+            return found
+        return [
+            self._words.join(view, gallery, codes[[row]], words[row], one, most)
+            for row, one in enumerate(found)
+        ]
+
+    def words_obstacle(self) -> str:
+        """Say why items cannot be found by words: none has a text."""
+        with self._access.reading() as view:
+            return "" if has_words(view.connection) else "no item here has a text"
 
     def model_folder(self) -> Path:
         """Return the folder with the model's files, each as it was written."""

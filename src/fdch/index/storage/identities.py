@@ -71,7 +71,8 @@ def answers_of(
         own = tuple(items[at])
         ids = tuple(item.id for item in own)
         some = None if vectors is None else vectors[at]
-        answers.append(Answer(ids, one.distances, codes[at], one.scanned, own, some))
+        known = (ids, one.distances, codes[at], one.scanned, own, some, one.shares)
+        answers.append(Answer(*known))
     return answers
 
 
@@ -79,8 +80,10 @@ def _choose(view: View, choose: Choose, query: int, found: Found) -> Found:
     """Let the caller choose among candidates before anything is read of items."""
     codes = view.snapshot.codes(found.numbers)
     vectors = view.snapshot.vectors(found.numbers)
-    places = choose(query, found.distances, codes, vectors)
-    return Found(found.numbers[places], found.distances[places], found.scanned)
+    places = choose(query, found.distances, codes, vectors, found.shares)
+    shares = None if found.shares is None else found.shares[places]
+    numbers, distances = found.numbers[places], found.distances[places]
+    return Found(numbers, distances, found.scanned, shares)
 
 
 def _running(view: View, ids: Iterable[str]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from fdch.errors import DamagedIndex, DataError
+from fdch.index.storage.word_table import split_words
 from fdch.index.store import LABEL, Cell, Item, Kind
 
 MAX_ID_CHARACTERS = 1024
@@ -43,6 +44,7 @@ class Row(NamedTuple):
     id: str
     content: str
     cells: tuple[CellRow, ...]
+    words: str  # of its text, to be found by
 
 
 def to_row(item: Item) -> Row:
@@ -54,7 +56,8 @@ def to_row(item: Item) -> Row:
             f"item '{item.id}' has {len(content):,} characters in {len(columns):,} "
             f"columns; at most {MAX_CONTENT_CHARACTERS:,} in {MAX_COLUMNS:,} fit."
         )
-    return Row(item.id, content, cell_rows(item.labels, columns))
+    words = " ".join(split_words(item.text))
+    return Row(item.id, content, cell_rows(item.labels, columns), words)
 
 
 def from_row(id: str, content: str) -> Item:
@@ -114,10 +117,11 @@ def _encode(cell: Cell) -> str:
     return encode_basestring(cell) if type(cell) is str else json.dumps(cell)
 
 
-def cells_of(id: str, content: str) -> tuple[CellRow, ...]:
-    """Give the cells that belong to a stored row."""
+def read_row(id: str, content: str) -> Row:
+    """Give a stored row with the cells and words that belong to it."""
     item = from_row(id, content)
-    return cell_rows(item.labels, item.columns)
+    cells = cell_rows(item.labels, item.columns)
+    return Row(id, content, cells, " ".join(split_words(item.text)))
 
 
 def spelled(cell: Cell) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.items import Row, Value, cells_of
+from fdch.index.storage.items import Row, Value, read_row
 from fdch.index.storage.layout import CATALOGUE, REPAIR, digest
 from fdch.index.storage.log import (
     COMMIT,
@@ -34,6 +34,7 @@ from fdch.index.storage.records import (
     read_part,
     read_removal,
 )
+from fdch.index.storage.word_table import WORDS_TABLE, drop_words, put_words
 from fdch.index.store import LABEL
 
 SCHEMA = (
@@ -53,6 +54,7 @@ SCHEMA = (
     'CREATE TABLE cells ("column" INTEGER NOT NULL, value NOT NULL, '
     "number INTEGER NOT NULL, spelled TEXT NOT NULL, "
     'PRIMARY KEY ("column", value, number, spelled)) WITHOUT ROWID',
+    WORDS_TABLE,
 )
 _KEPT = (REMOVAL, RANGE, PART)  # which the table of records has, too
 _ITEMS_AT_A_TIME = 10_000
@@ -107,10 +109,12 @@ class Applier:
     """Applies records to the catalogue in a transaction, a commit at a time."""
 
     def __init__(self, connection: sqlite3.Connection, state: State) -> None:
+        self._connection = connection
         self._execute, self._execute_many = connection.execute, connection.executemany
         self.state = state
         self._pending: list[tuple[int, str, str, bytes]] = []
         self._cells: list[tuple[int, Value, int, str]] = []
+        self._words: list[tuple[int, str]] = []
         self._columns: dict[str, int] = {}
 
     def apply(self, sequence: int, entry: Entry, check: bytes) -> None:
@@ -118,8 +122,7 @@ class Applier:
         kind, payload = entry
         if kind == ITEM:
             number, id, content = read_item(payload)
-            row = Row(id, content, cells_of(id, content))
-            self.put_items([number], [row], [check])
+            self.put_items([number], [read_row(id, content)], [check])
         elif kind in _KEPT:
             self._keep(sequence, entry, check)
         elif kind == COMMIT:
@@ -144,6 +147,7 @@ class Applier:
             for number, row in zip(numbers, rows, strict=True)
             for name, value, text in row.cells
         ]
+        self._words += [(n, row.words) for n, row in zip(numbers, rows, strict=True)]
         if len(self._pending) >= _ITEMS_AT_A_TIME:
             self._insert_items()
 
@@ -173,14 +177,15 @@ class Applier:
             self._drop_items(read_removal(payload))
 
     def _insert_items(self) -> None:
-        """Put items in, with the cells to filter by."""
+        """Put items in, with the cells to filter by and the words to find them by."""
         if not self._pending:
             return
         self._execute_many("INSERT INTO items VALUES (?, ?, ?, ?)", self._pending)
         # sorted, each page of the table is touched once
         self._cells.sort(key=lambda cell: (cell[0], isinstance(cell[1], str), cell[1]))
         self._execute_many("INSERT INTO cells VALUES (?, ?, ?, ?)", self._cells)
-        self._pending, self._cells = [], []
+        put_words(self._connection, self._words)
+        self._pending, self._cells, self._words = [], [], []
 
     def _number_columns(self, names: set[str]) -> None:
         """Give each column a number, new ones too."""
@@ -201,15 +206,17 @@ class Applier:
         rows = self._execute(
             f"SELECT number, id, content FROM items WHERE {inside}", (listed,)
         ).fetchall()
+        stored = [(number, read_row(id, content)) for number, id, content in rows]
         self._execute_many(
             'DELETE FROM cells WHERE "column" = ? AND value = ? AND number = ? '
             "AND spelled = ?",
             (
                 (columns[name], value, number, spelled)
-                for number, id, content in rows
-                for name, value, spelled in cells_of(id, content)
+                for number, row in stored
+                for name, value, spelled in row.cells
             ),
         )
+        drop_words(self._connection, ((number, row.words) for number, row in stored))
         self._execute(f"DELETE FROM items WHERE {inside}", (listed,))
 
 

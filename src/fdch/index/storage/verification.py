@@ -18,7 +18,7 @@ from fdch.index.storage.checking import (
     part_problems,
     sidecar_rows,
 )
-from fdch.index.storage.items import cell_rows, from_row
+from fdch.index.storage.items import cell_rows, from_row, read_row
 from fdch.index.storage.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
@@ -36,6 +36,7 @@ from fdch.index.storage.log import Entry
 from fdch.index.storage.records import About, PartRecord
 from fdch.index.storage.replay import Replay, replay_log
 from fdch.index.storage.tables import State, is_intact_item, is_proven
+from fdch.index.storage.word_table import holds_same_words
 from fdch.index.store import Item
 from fdch.progress import Progress, Update, silent
 
@@ -127,6 +128,8 @@ def catalogue_problems(folder: Path, log: Replay) -> Iterator[Problem]:
                     yield Problem(CATALOGUE, "", what)
             yield from _record_problems(connection, log)
             yield from _item_problems(connection, folder, log)
+            if not holds_same_words(connection, _stored_words(connection)):
+                yield Problem(CATALOGUE, "words", "they are not those of the texts")
     except FileNotFoundError:
         yield Problem(CATALOGUE, "", "it is missing; opening the index makes it again")
     except Exception as problem:
@@ -178,6 +181,14 @@ def _item_problems(
         count -= 1
     if count or expected != found:
         yield Problem(CATALOGUE, "cells", "they are not those of the items")
+
+
+def _stored_words(connection: sqlite3.Connection) -> Iterator[tuple[int, str]]:
+    """Give the words that the texts of all items are found by."""
+    for number, id, content in connection.execute(
+        "SELECT number, id, content FROM items"
+    ):
+        yield number, read_row(id, content).words
 
 
 def _picture_problems(folder: Path, item: Item) -> Iterator[Problem]:

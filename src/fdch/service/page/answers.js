@@ -64,8 +64,9 @@ function summary(asked, index, reply) {
 }
 
 function leftOut(reply) {
+  const matched = new Set(reply.results.flatMap((result) => result.matched ?? []).map((match) => match.word));
   const readAs = Object.entries(reply.query?.read_as ?? {}).map(([word, known]) => `“${word}” as “${known}”`);
-  const unknown = (reply.query?.unknown_words ?? []).map((word) => `“${word}”`);
+  const unknown = (reply.query?.unknown_words ?? []).filter((word) => !matched.has(word)).map((word) => `“${word}”`);
   const noteOf = (start, named) => (named.length ? [build("p", { class: "note" }, `${start} ${words.short(named.join(", "), 400)}.`)] : []);
   return [...noteOf("Read", readAs), ...noteOf("Not known here and left out:", unknown)];
 }

@@ -97,7 +97,7 @@ function table(item, bits) {
   const known = [
     ...rows.map(([name, cell]) => [words.column(name), words.value(cell)]),
     ["Id", item.id],
-    item.distance !== undefined && ["Distance", `${item.distance}${bits ? ` of ${bits} bits` : " bits"}`],
+    Number.isInteger(item.distance) && ["Distance", `${item.distance}${bits ? ` of ${bits} bits` : " bits"}`],
   ].filter(Boolean);
   return build("dl", {}, known.map(([name, cell]) => build("div", {},
     build("dt", { dir: "auto" }, name), build("dd", {}, fold(build("p", { dir: "auto" }, cell), CELL_LINES)))));

@@ -1,6 +1,7 @@
 // Results as a grid of cards, and the arrow keys among them.
 
 import { build, find } from "/static/build.js";
+import { marked } from "/static/marks.js";
 import { show, thumbnail } from "/static/service.js";
 import * as words from "/static/words.js";
 
@@ -35,7 +36,7 @@ function card(result, bits, actions) {
   return build("li", { class: "card", "data-id": result.id },
     link,
     build("div", { class: "body" },
-      result.image && result.text && build("p", { class: "text", dir: "auto", title: words.short(result.text, 1000) }, result.text),
+      result.image && result.text && build("p", { class: "text", dir: "auto", title: words.short(result.text, 1000) }, marked(result.text, result.matched)),
       probability(result),
       labels(result, actions),
       build("div", { class: "row" },
@@ -43,13 +44,13 @@ function card(result, bits, actions) {
           type: "button", class: "like", "aria-label": `More like this: ${words.short(name)}`,
           onclick: () => actions.like(result.id),
         }, "More like this"),
-        build("small", { class: "quiet", title: `Its code differs from what was asked for in ${result.distance} of ${bits} bits` },
+        result.distance !== null && build("small", { class: "quiet", title: `Its code differs from what was asked for in ${result.distance} of ${bits} bits` },
           `distance ${result.distance}`))));
 }
 
 function face(result, name) {
   if (result.image) return pictureOf(result, name, SIZE);
-  if (result.text) return build("span", { class: "quote" }, build("span", { dir: "auto" }, result.text));
+  if (result.text) return build("span", { class: "quote" }, build("span", { dir: "auto" }, marked(result.text, result.matched)));
   return build("span", { class: "quote is-id" }, build("span", { dir: "auto" }, result.id));
 }
 

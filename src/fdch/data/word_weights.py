@@ -1,0 +1,28 @@
+"""What matching words of a query count, in search and in calibration."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+MATCH_WEIGHT = 0.25  # of the bits, that a text with all words of a query is nearer
+# the same for how probable a result is: a word that matches says more about the text
+# than about the labels
+SURE_WEIGHT = MATCH_WEIGHT / 2
+FREQUENT = 3  # a word in more than one of so many items says little
+
+
+def weigh_words(holding: ArrayLike, items: int) -> NDArray[np.float64]:
+    """Give the share of a query that each of its words is, by how many items hold it.
+
+    A word counts by how rare it is, as in BM25. One that stands nearly everywhere
+    counts only where the query has no other.
+
+    >>> weigh_words([5, 5], 100).tolist(), weigh_words([5, 90], 100).tolist()
+    ([0.5, 0.5], [1.0, 0.0])
+    """
+    counts = np.asarray(holding, np.float64)
+    without = np.maximum(items - counts, 0)
+    weights = np.log1p((without + 0.5) / (counts + 0.5))
+    is_rare = counts * FREQUENT <= items
+    if is_rare.any():
+        weights *= is_rare
+    return weights / weights.sum() if len(weights) else weights
