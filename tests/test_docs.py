@@ -104,7 +104,7 @@ def photos(tmp_path):
     source = tmp_path / "generated"
     source.mkdir()
     write_manifest(source)
-    for line in (source / MANIFEST).read_text("utf-8").splitlines()[1::2]:
+    for line in (source / MANIFEST).read_text("utf-8").splitlines()[1:]:
         name, picture, rest = line.split(",", 2)
         text, labels = rest.strip('"').split('",', 1)
         folder = tmp_path / "photos" / labels.split(";")[0].split(",")[0]
