@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: venv demo test check clean
+.PHONY: venv demo test check docs dist sbom clean
 
 venv: $(READY)
 
@@ -21,5 +21,15 @@ test: $(READY)
 
 check: test
 
+docs: $(READY)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/mkdocs build --strict
+
+dist: $(READY)
+	$(BIN)/python -m build --no-isolation
+
+sbom: $(READY)
+	mkdir -p dist
+	$(BIN)/python scripts/list_packages.py --sbom dist/sbom.json --licences dist/licences.md
+
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo dist site

@@ -1,16 +1,23 @@
 """Write the pages of docs/ that are read off the program itself."""
 
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import click
 
 from fdch import methods
 from fdch.cli import cli
-from fdch.cli.methods import describe
+from fdch.cli.methods import describe, setting_descriptions
+from fdch.retrieval.params import SearchParams
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 NOTICE = "<!-- written by scripts/write_docs.py -->\n"
+VARIABLES = {
+    "FDCH_CACHE": "Folder of the cache; `fdch cache clear` empties it.",
+    "FDCH_MILVUS_TOKEN": "`user:password` of a Milvus server.",
+    "FDCH_MODELS": "Folder that names of model folders are looked up in.",
+}
 
 
 def commands_page() -> str:
@@ -53,6 +60,39 @@ def methods_page() -> str:
     return "\n".join(parts) + "\n"
 
 
+def settings_page() -> str:
+    """Give every setting once, with the methods that have it."""
+    names = list(methods.names())
+    known: dict[tuple[str, str, str], list[str]] = {}
+    for name in names:
+        for each in describe(methods.load(name))["settings"]:
+            shown = _shown(each["default"]), each["description"]
+            known.setdefault((each["name"], *shown), []).append(name)
+    parts = [
+        NOTICE,
+        "# Settings\n",
+        "    fdch train pairs.csv --out runs/first --set image_hidden=512\n",
+        "In Python they are arguments: `FDCH(image_hidden=512)`. `fdch tune` "
+        "[finds settings](tune.md) for your data, and [methods](methods.md) lists "
+        "them by method.\n",
+        "## Of methods\n",
+        "| setting | default | meaning | methods |",
+        "| --- | --- | --- | --- |",
+    ]
+    for (setting, default, meaning), having in sorted(known.items()):
+        which = "all" if having == names else ", ".join(having)
+        parts.append(f"| `{setting}` | {default} | {meaning} | {which} |")
+    meanings = setting_descriptions(SearchParams)
+    parts += ["\n## Of a search\n", "| setting | meaning |", "| --- | --- |"]
+    parts += [
+        f"| `{each.name}` | {meanings[each.name]} |" for each in fields(SearchParams)
+    ]
+    parts += ["\n[The service](service.md#limits) lists its limits.\n"]
+    parts += ["## Environment variables\n", "| variable | meaning |", "| --- | --- |"]
+    parts += [f"| `{name}` | {meaning} |" for name, meaning in VARIABLES.items()]
+    return "\n".join(parts) + "\n"
+
+
 def _helps(command: click.Command, path: str) -> list[tuple[str, str]]:
     context = click.Context(
         command, info_name=path, terminal_width=80, show_default=True
@@ -75,7 +115,11 @@ def _plain(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-PAGES = {"commands.md": commands_page, "methods.md": methods_page}
+PAGES = {
+    "commands.md": commands_page,
+    "methods.md": methods_page,
+    "settings.md": settings_page,
+}
 
 if __name__ == "__main__":
     for name, write in PAGES.items():

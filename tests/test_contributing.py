@@ -61,6 +61,15 @@ def test_it_is_one_source_file_and_one_test_that_are_not_here_already(example):
     assert len(lines) < 50
 
 
+def test_every_rule_of_the_contract_is_stated():
+    contract = (REPOSITORY / "tests/methods/test_contract.py").read_text("utf-8")
+    rules = re.findall(r"^def test_(\w+)", contract, re.MULTILINE)
+    page = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
+    section = page.split("### What every method promises")[1].split("\n## ")[0]
+    stated = re.findall(r"^- ([^:.\n]+)", section, re.MULTILINE)
+    assert [words.lower().replace(" ", "_") for words in stated] == rules
+
+
 @pytest.mark.integration
 def test_the_command_line_and_the_docs_show_it(copy):
     run(copy, "scripts/write_docs.py")

@@ -3,12 +3,12 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from fdch.codes import Codes
 from fdch.errors import FdchError
 
 if TYPE_CHECKING:
     from fdch import methods
     from fdch.client.client import Client
+    from fdch.codes import Codes
     from fdch.data.pairs import PairedSet
     from fdch.data.text_encoders import TextEncoder
     from fdch.evaluation import Scores, evaluate_codes
@@ -46,9 +46,10 @@ __all__ = [
     "open_run",
 ]
 
-# loaded when first used, so that importing fdch does not import torch
+# loaded when first used, so that importing fdch imports neither torch nor NumPy
 _HOMES = {
     "Client": "fdch.client.client",
+    "Codes": "fdch.codes",
     "ExportedModel": "fdch.export.model",
     "FDCH": "fdch.methods.fdch",
     "ImageNetwork": "fdch.networks.image_network",

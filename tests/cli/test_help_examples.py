@@ -42,6 +42,7 @@ ORDER = (
     ("bench", "index"),
     ("bench", "search"),
     ("bench", "encode"),
+    ("bench", "startup"),
     ("doctor",),
     ("cache", "clear"),
 )

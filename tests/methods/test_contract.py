@@ -255,7 +255,7 @@ def test_methods_are_equal_only_to_themselves_and_show_what_was_chosen(name):
 
 
 @trains_again
-def test_codes_have_the_length_asked_for(method, name, parts):
+def test_codes_have_the_requested_length(method, name, parts):
     for encode, _, given in encoders(method, parts.query):
         codes = encode(given)
         assert (len(codes), codes.bits) == (100, BITS)
@@ -278,7 +278,7 @@ def test_fit_and_encode_leave_global_random_numbers_alone(fitted, parts):
     assert random_states() == before
 
 
-def test_progress_is_told(fitted):
+def test_progress_is_reported(fitted):
     assert fitted.updates
     done: dict[str, int] = {}
     for update in fitted.updates:
@@ -446,7 +446,7 @@ def test_like_pairs_are_closer_than_unlike_ones(method, parts):
 
 
 @trains_again
-def test_labels_are_asked_for_by_those_that_learn_from_them(method, name, parts):
+def test_labels_are_required_by_those_that_learn_from_them_alone(method, name, parts):
     classless = np.zeros((len(parts.train), 0), dtype=np.uint8)
     unlabelled = replace(parts.train, labels=classless, label_names=())
     if method.about.needs_labels:

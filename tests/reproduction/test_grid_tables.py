@@ -77,6 +77,17 @@ def test_the_captions_tell_of_as_many_seeds_as_there_are(pairs, imagined, plain)
     assert r"\pm" not in single
 
 
+def test_the_captions_say_what_was_run(plain, pairs):
+    captions = re.findall(r"\\caption\{(.*)\}", plain)
+    assert len(captions) == 6
+    for caption in captions:
+        assert caption.startswith(
+            "Table 2 of the paper, run again: "
+            rf"CMFH, FDCH and SCM\_orth on {pairs.name} (40 queries, 160 in"
+        )
+        assert "DCMH" not in caption  # it was not run
+
+
 def test_published_numbers_are_there_for_the_papers_data_alone(plain, whole):
     assert "0.7762" in whole
     assert "published" in whole

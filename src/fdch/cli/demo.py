@@ -89,6 +89,7 @@ def command(
     from fdch.index.search.rows import row_type
     from fdch.methods._settings import parse_assignments
     from fdch.report.evaluation_page import write_report
+    from fdch.runs.model_card import write_card
     from fdch.runs.pipeline import TrainingTask
 
     row_type(bits)  # refuses what cannot be indexed, before anything is learned
@@ -101,6 +102,7 @@ def command(
             searches = _index_and_search(index, run, found, context)
         document = describe(run, found)
         save_scores(run.folder, found.scores, document)
+        write_card(run, found.scores)
         write_report(page, run, found)
     except KeyboardInterrupt:
         advice = "begin again with the same command; image features are kept."

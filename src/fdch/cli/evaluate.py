@@ -53,8 +53,8 @@ def command(
     """Score a run: pictures find texts, and texts find pictures.
 
     By default, score the run on its own test split and save the result to
-    RUN/scores.json. With DATA, split that data with the run's seed; pairs seen in
-    training are not used as queries.
+    RUN/scores.json and RUN/model-card.md. With DATA, split that data with the
+    run's seed; pairs seen in training are not used as queries.
     """
     if report is not None:
         report = require_place(report, ".html", ".htm", inputs=[data or ""])
@@ -107,12 +107,14 @@ def describe(run: "Run", found: "Evaluation") -> dict[str, Any]:
 def _keep_own(run: "Run", found: "Evaluation", document: dict[str, Any]) -> None:
     """Write full scores of the run's own data into its folder, which others may own."""
     from fdch.evaluation.score_files import save_scores
+    from fdch.runs.model_card import write_card
 
     protocol = found.scores.protocol
     is_own = protocol.data == run.facts["data"]["fingerprint"]
     if not is_own or protocol.cutoff is not None:
         return
     try:
+        write_card(run, found.scores)
         save_scores(run.folder, found.scores, document)
     except RunError as problem:
         note(f"scores were not kept: {problem}")

@@ -69,6 +69,7 @@ class Grid:
     failures: tuple[str, ...]  # why cells have no score; notes are numbered from 1
     notes: tuple[str, ...]  # how the scores were made
     seeds: tuple[int, ...]
+    data: str  # what it was made on: its name, and the sizes of its parts
 
     @property
     def has_published(self) -> bool:
@@ -140,6 +141,17 @@ def build_grid(recipe: Recipe, found: Reproduction) -> Grid:
         tuple(numbers),
         _notes(scores, recipe, published),
         found.seeds,
+        _describe_data(found, scores),
+    )
+
+
+def _describe_data(found: Reproduction, scores: Sequence[Scores]) -> str:
+    if not scores:
+        return found.pairs.name
+    made = scores[0].protocol
+    return (
+        f"{found.pairs.name} ({made.queries:,} queries, {made.database:,} in the "
+        f"database, {made.train:,} for training, {made.validation:,} for validation)"
     )
 
 

@@ -89,7 +89,7 @@ def latex_tables(grid: Grid) -> str:
     """Write a table to each main measure, and how far ties could move mAP."""
     title = f"{grid.recipe.title}, made by fdch; needs the package booktabs"
     lines = [f"% {line}" for line in (title, *grid.notes)]
-    about = latex_text(grid.recipe.caption)
+    about = latex_text(_describe_run(grid))
     for measure in MAIN:
         if grid.galleries(measure):
             caption = (
@@ -108,6 +108,13 @@ def latex_tables(grid: Grid) -> str:
     )
     rows = _latex_rows(grid, "map", of_ties=True)
     return "\n".join([*lines, *_table(grid, caption, "-ties", rows), ""])
+
+
+def _describe_run(grid: Grid) -> str:
+    """Say what was run, which may be less than the paper's table has."""
+    *others, last = dict.fromkeys(line.label for _, line in grid.lines())
+    named = f"{', '.join(others)} and {last}" if others else last
+    return f"{grid.recipe.title} of the paper, run again: {named} on {grid.data}"
 
 
 def _latex_rows(grid: Grid, measure: str, of_ties: bool = False) -> Iterator[str]:

@@ -26,6 +26,7 @@ from fdch.methods.fdch import FDCH
 from fdch.progress import collect_warnings
 from fdch.runs.encoding import calibrate, encode_pairs
 from fdch.runs.method_scores import keep_labelled, training_facts, validate
+from fdch.runs.model_card import write_card
 from fdch.runs.preparation import (
     TrainingData,
     choose_training_pairs,
@@ -187,6 +188,7 @@ def save_training(
     whole = restore_pictures(method, data.pairs, context)
     seen = data.seen_images(split, method)
     run = save_run(folder, method.name, whole, split, facts, calibration, seen)
+    write_card(run)
     if context.checkpoints is not None:
         context.checkpoints.clear()
     return run

@@ -8,6 +8,7 @@ RUN/calibration.json     how probable a result at a distance is
 RUN/image_weights.*      a copy of the image network's weights, if not packaged
 RUN/scores.json          the last evaluation, once there was one
 RUN/queries.safetensors  the scores of its single queries
+RUN/model-card.md        data, scores and limits, for people
 RUN/checkpoints/         unfinished training, gone when it ends
 
 The model inside an index is such a folder without split.json and seen.npy.
