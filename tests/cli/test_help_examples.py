@@ -40,6 +40,7 @@ ORDER = (
     ("bench", "rerank"),
     ("bench", "words"),
     ("bench", "index"),
+    ("bench", "facets"),
     ("bench", "search"),
     ("bench", "encode"),
     ("bench", "startup"),

@@ -20,7 +20,7 @@ COMMANDS = {
     "evaluate": "Score a run: pictures find texts, and texts find pictures.",
     "encode": "Write the codes of pairs to a file.",
     "index": "Make an index of pairs, change it and look after it.",
-    "search": "Find what fits some words, a picture, or an item of an index.",
+    "search": "Find what fits words, a picture, items, or several together.",
     "serve": "Serve an index: an HTTP API, and a page at its root.",
     "export": "Write a trained run as graphs for programs without torch.",
     "compare": "Put the scores of several runs side by side.",

@@ -114,7 +114,7 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Find what fits words, a picture or items of an index, or several together.
+    """Find what fits words, a picture, items, or several together.
 
     Results come nearest first, ties in the order of insertion. INDEX is a
     folder or milvus://host:port/collection.

@@ -8,5 +8,5 @@ command = LazyGroup(
     help="Look at data before training.",
     epilog=example("fdch data inspect scenes:100 --page samples.html"),
     modules="fdch.cli.data.",
-    summaries={"inspect": "Count pairs, labels and words; find broken files."},
+    summaries={"inspect": "Count pairs, labels, words and cells; find broken files."},
 )
