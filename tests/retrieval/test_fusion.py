@@ -123,7 +123,7 @@ def searcher(path):
 def test_the_reply_says_what_was_matched(searcher, pairs):
     both = searcher.by_text("w0-1", k=5)
     assert both.query["match"] == "both"
-    assert "note" not in both.query
+    assert not both.notes
     assert both[0].matched
     assert all(result.probability is not None for result in both)
     codes = searcher.by_text("w0-1", k=5, match="codes")
@@ -142,6 +142,13 @@ def test_words_alone_are_refused_where_there_are_none(searcher, pairs):
     ):
         with pytest.raises(SettingError, match="words cannot be matched: only texts"):
             search(query, match="words")
+
+
+def test_words_are_matched_beside_other_parts(searcher):
+    found = searcher.query("w0-1", like=["z"], avoid=["w0-3"], k=5)
+    assert found.query["match"] == "both"
+    assert all(result.matched for result in found)
+    assert searcher.query(like=["z"], unlike=["a"], k=5).query["match"] == "codes"
 
 
 def test_a_word_unknown_to_the_model_is_found_in_texts(searcher):

@@ -120,7 +120,7 @@ class Searcher(SearchMethods[Text, Picture]):
     def _search(
         self, kind: QueryKind, queries: Sequence[Any], params: SearchParams
     ) -> list[Results]:
-        texts = queries if kind == "text" else [None]
+        texts = _find_texts(kind, queries)
         fusion = plan_fusion(self.index.store, texts, params)
         encoded = self._encode(kind, queries, params)
         order = self._order(encoded, params)
@@ -205,3 +205,13 @@ class Searcher(SearchMethods[Text, Picture]):
             )
         is_default = getattr(self.encoder, "reranks", False)
         return Order(queries.outputs) if params.rerank or is_default else None
+
+
+def _find_texts(kind: QueryKind, queries: Sequence[Any]) -> Sequence[object]:
+    """Give the texts whose words are matched: "" for a query of parts without any."""
+    if kind == "text":
+        return queries
+    texts = [each.text for each in queries] if kind == "composed" else []
+    if not any(isinstance(text, str) for text in texts):
+        return [None]
+    return ["" if text is None else text for text in texts]
