@@ -12,7 +12,7 @@ from fdch.data.pairs import PairedSet
 from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.pictures.images import PictureFiles, Pictures
 from fdch.data.pictures.places import PlacedPictures, load_pictures
-from fdch.data.readers import parquet as parquet_reader
+from fdch.data.readers import parquet_pages
 from fdch.errors import BrokenPicture, BrokenRow, DataError, MissingFile
 
 COLORS = {"beach/1": "red", "beach/2": "green", "city/3": "blue"}
@@ -224,7 +224,7 @@ def test_a_picture_over_the_limit_is_refused(tmp_path):
 
 
 def test_a_row_group_with_too_many_bytes_says_how_to_write_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_reader, "MAX_GROUP_BYTES", 100)
+    monkeypatch.setattr(parquet_pages, "MAX_GROUP_BYTES", 100)
     path = write_parquet(tmp_path / "a.parquet", structures=True)
     with pytest.raises(DataError, match="row_group_size=500"):
         PairedSet.read(path)

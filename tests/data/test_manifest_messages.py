@@ -45,3 +45,10 @@ def test_an_id_where_rows_before_are_numbered_is_broken(tmp_path):
     path = lines(tmp_path, {"text": "dog"}, {"id": "1", "text": "sea"})
     with pytest.raises(BrokenRow, match=r"line 2 \('1'\): it has an 'id', which rows"):
         PairedSet.read(path)
+
+
+def test_of_many_columns_a_few_are_named(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text(",".join(f"column{number % 400}" for number in range(800)))
+    with pytest.raises(DataError, match=r"'column4' and 395 more\.$"):
+        PairedSet.read(path)

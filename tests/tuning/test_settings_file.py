@@ -56,8 +56,8 @@ def test_without_changes_the_defaults_stand(tmp_path):
         (TEXT + "[settings]\nrigde = 1.0\nw = 2", "did you mean 'ridge'.*setting 'w'"),
         (TEXT + "[settings]\nridge = -1.0", "these settings must be positive: ridge"),
         (TEXT + "[settings]\nridge = 'much'", "expected a number"),
-        (TEXT + "[settings]\nridge = [1]", "no value to set: ridge"),
-        (TEXT + "[settings]\nridge = 1979-05-27", "no value to set: ridge"),
+        (TEXT + "[settings]\nridge = [1]", "no value to set: 'ridge'"),
+        (TEXT + "[settings]\nridge = 1979-05-27", "no value to set: 'ridge'"),
         (TEXT.replace("dch", "dhc") + "[settings]", "unknown method 'dhc'.*'dch'"),
     ],
 )

@@ -12,6 +12,7 @@ from fdch.data.pairs import repeated
 from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers
 from fdch.errors import DataError, MissingFile
 from fdch.index.store import Kind, choose_kinds
+from fdch.machine import available_memory
 
 MAX_BYTES = 64 * 2**30
 KINDS: dict[Kind, str] = {"pair": "unified", "image": "image", "text": "text"}
@@ -92,8 +93,14 @@ def _require_fit(path: Path, headers: dict[str, ArrayHeader]) -> None:
                 f"'{path}': array '{name}' declares {header.declared:,} bytes and "
                 f"holds {header.held:,}; it is damaged. Write it with 'fdch encode'."
             )
-    if sum(header.declared for header in headers.values()) > MAX_BYTES:
-        raise DataError(f"'{path}' declares more than {MAX_BYTES:,} bytes.")
+    total = sum(header.declared for header in headers.values())
+    free = available_memory()
+    most = MAX_BYTES if free is None else min(MAX_BYTES, free // 2)
+    if total > most:
+        raise DataError(
+            f"'{path}' declares {total:,} bytes; at most {most:,} are read, half of "
+            "the memory that is free. Encode fewer rows into a file."
+        )
 
 
 def _choose(path: Path, ids: list[str], arrays: dict[str, NDArray[Any]]) -> EncodedFile:

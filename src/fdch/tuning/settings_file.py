@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fdch import __version__, methods
+from fdch.data.rows import list_names
 from fdch.errors import MissingFile, NewerRun, SettingError
 from fdch.files import write_bytes
 from fdch.methods._settings import configure, write_setting
@@ -110,7 +111,7 @@ def _require_known(path: Path, found: SettingsFile) -> None:
     strange = [k for k, v in found.settings.items() if not isinstance(v, VALUES)]
     try:
         if strange:
-            raise SettingError(f"no value to set: {', '.join(strange)}.")
+            raise SettingError(f"no value to set: {list_names(strange)}.")
         configure(methods.load(found.method), found.as_text(), bits=found.bits)
     except SettingError as problem:
         raise SettingError(f"settings file '{path}': {problem}") from problem

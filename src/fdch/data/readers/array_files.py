@@ -1,5 +1,6 @@
 """What .npz files say that they hold, before anything of it is loaded."""
 
+import io
 import zipfile
 import zlib
 from collections.abc import Collection
@@ -20,6 +21,9 @@ DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
 )
+_HEADER_BYTES = 2**16  # more than any array's; numpy reads as many as are declared
+# what other ways of packing unpack to cannot be bounded
+_PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,9 @@ def array_headers(
 
 
 def _header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> ArrayHeader:
-    with archive.open(entry) as file:
+    require_plain_packing(entry)
+    with archive.open(entry) as packed:
+        file = io.BytesIO(packed.read(_HEADER_BYTES))
         version = np.lib.format.read_magic(file)
         if version == (1, 0):
             shape, _, dtype = np.lib.format.read_array_header_1_0(file)
@@ -62,3 +68,12 @@ def _header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> ArrayHeader:
             raise ValueError(f"unknown array format {version}")
         declared = prod(shape) * dtype.itemsize
         return ArrayHeader(shape, dtype, declared, entry.file_size - file.tell())
+
+
+def require_plain_packing(entry: zipfile.ZipInfo) -> None:
+    """Refuse an entry that unpacks to any size, whatever the archive declares."""
+    if entry.compress_type not in _PACKING:
+        raise ValueError(
+            f"'{entry.filename[:80]}' is packed in an unknown way "
+            f"({entry.compress_type})"
+        )

@@ -3,10 +3,12 @@
 A file is mapped into memory: pictures in it are read when they are needed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from fdch.data.readers.arrow_cells import Budget, measure_width
+from fdch.data.readers.arrow_messages import list_packed_sizes
 from fdch.data.readers.columns import Layout, find_image_column
 from fdch.data.readers.manifest_rows import Row, Table
 from fdch.data.readers.parquet import embeds, give_cells, pictures_of, read_class_names
@@ -16,6 +18,7 @@ from fdch.files import load_json
 STATE, ABOUT, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 _MAX_STATE_BYTES = 2**24
 _ROWS = 1024
+_MAGIC_BYTES = 8
 _MAX_GROWTH, _MIN_BYTES = 16, 2**26  # of files whose buffers are compressed
 
 
@@ -66,11 +69,18 @@ def open_arrow(path: Path, layout: Layout) -> Table:
         pictures = MappedColumn(path, image, pictures_of(table.column(image)))
 
     def rows() -> Iterator[Row]:
-        number = 0
-        for batch in table.to_batches(_ROWS):
-            for cells in give_cells(batch, pictures, number, names):
-                number += 1
-                yield Row(f"row {number}", cells)
+        number, budget = 0, Budget(path)
+        try:
+            for batch in table.to_batches(_ROWS):
+                for row in give_cells(batch, pictures, number, names, budget):
+                    number += 1
+                    yield row
+        except DataError:
+            raise
+        except damage as error:
+            raise DataError(
+                f"'{path}' is damaged after row {number}: {error}."
+            ) from None
 
     return Table(columns, rows())
 
@@ -92,24 +102,33 @@ def _map(path: Path) -> Any:
     import pyarrow
     from pyarrow import ipc
 
-    most = max(_MAX_GROWTH * path.stat().st_size, _MIN_BYTES)
     source = pyarrow.memory_map(str(path))
-    batches, size = [], 0
-    for batch in _batches(ipc, source):
+    # what comes before the index of a file is a stream
+    start = _MAGIC_BYTES if source.read(6) == b"ARROW1" else 0
+    source.seek(start)
+    _require_size(path, ipc.MessageReader.open_stream(source))
+    source.seek(start)
+    stream = ipc.open_stream(source)
+    names = stream.schema.names
+    if len(set(names)) != len(names):
+        raise ValueError("it has two columns of the same name")
+    for kind in stream.schema.types:
+        measure_width(kind)
+    batches = []
+    for batch in stream:
         batch.validate(full=True)
-        size += batch.nbytes
-        if size > most:
-            raise ValueError(f"it unpacks to more than {most:,} bytes")
         batches.append(batch)
     if not batches:
         raise ValueError("it has no rows")
     return pyarrow.Table.from_batches(batches)
 
 
-def _batches(ipc: Any, source: Any) -> Iterator[Any]:
-    if source.read(6) == b"ARROW1":
-        file = ipc.open_file(source)
-        yield from (file.get_batch(i) for i in range(file.num_record_batches))
-    else:
-        source.seek(0)
-        yield from ipc.open_stream(source)
+def _require_size(path: Path, messages: Iterable[Any]) -> None:
+    """Add up what packed buffers say they unpack to, before any is."""
+    most = max(_MAX_GROWTH * path.stat().st_size, _MIN_BYTES)
+    size = 0
+    for message in messages:
+        body = memoryview(message.body) if message.body is not None else b""
+        size += sum(list_packed_sizes(memoryview(message.metadata), body))
+        if size > most:
+            raise ValueError(f"it unpacks to more than {most:,} bytes")

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -15,6 +16,7 @@ from fdch.data.readers.csv_dialects import (
     find_encoding,
     find_separator,
 )
+from fdch.data.rows import list_names
 from fdch.errors import DataError
 
 CELL_BYTES = 2**20
@@ -73,8 +75,9 @@ def name_columns(path: Path, header: Iterable[str]) -> tuple[str, ...]:
     """Give the columns' names, "" for none; each other one may stand there once."""
     columns = tuple(name.strip() for name in header)
     named = [name for name in columns if name]
-    if len(set(named)) != len(named):
-        raise DataError(f"'{path}' has a column name twice: {', '.join(named)}.")
+    twice = [name for name, count in Counter(named).items() if count > 1]
+    if twice:
+        raise DataError(f"'{path}' has a column name twice: {list_names(twice)}.")
     return columns
 
 

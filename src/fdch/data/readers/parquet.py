@@ -15,12 +15,17 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
+from fdch.data.readers.arrow_cells import (
+    MAX_ROW_BYTES,
+    Budget,
+    give_rows,
+    measure_width,
+)
 from fdch.data.readers.columns import Layout, find_image_column
 from fdch.data.readers.manifest_rows import Row, Table
+from fdch.data.readers.parquet_pages import Plan, plan_reading
 from fdch.errors import DataError, MissingExtra
 
-MAX_GROUP_BYTES = 2**30  # of the pictures in one row group
-_ROWS = 1024
 _GROUPS_KEPT = 2  # threads reach into the next one while some finish the last
 
 
@@ -33,13 +38,15 @@ def open_parquet(path: Path, layout: Layout) -> Table:
         raise MissingExtra("reading Parquet", "parquet") from None
     damage = (pyarrow.ArrowException, OSError, ValueError, OverflowError)
     try:
-        file = parquet.ParquetFile(path)
-        columns = tuple(file.schema_arrow.names)
-        name = find_image_column(columns, layout)
-        pictures = None
-        if name is not None and embeds(file.schema_arrow, name):
-            pictures = PictureColumn(path, name, file, damage)
-        names = read_class_names(file.schema_arrow)
+        with parquet.ParquetFile(path) as file:
+            plan = plan_reading(path, file)
+            schema = file.schema_arrow
+            columns = tuple(schema.names)
+            name = find_image_column(columns, layout)
+            pictures = None
+            if name is not None and embeds(schema, name):
+                pictures = PictureColumn(path, name, file, plan, damage)
+            names = read_class_names(schema)
     except DataError:
         raise
     except damage as error:
@@ -48,19 +55,31 @@ def open_parquet(path: Path, layout: Layout) -> Table:
         ) from None
 
     def rows() -> Iterator[Row]:
-        number = 0
-        with file:
-            try:
-                for batch in file.iter_batches(_ROWS):
-                    for cells in give_cells(batch, pictures, number, names):
-                        number += 1
-                        yield Row(f"row {number}", cells)
-            except damage as error:
-                raise DataError(
-                    f"'{path}' is damaged after row {number}: {error}."
-                ) from None
+        number, budget = 0, Budget(path)
+        try:
+            for batch in _read_batches(path, plan):
+                for row in give_cells(batch, pictures, number, names, budget):
+                    number += 1
+                    yield row
+        except DataError:
+            raise
+        except damage as error:
+            raise DataError(
+                f"'{path}' is damaged after row {number}: {error}."
+            ) from None
 
     return Table(columns, rows())
+
+
+def _read_batches(path: Path, plan: Plan) -> Iterator[Any]:
+    """Read some rows at a time, checked; no batch is of two row groups."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path, read_dictionary=plan.dictionaries) as file:
+        for group in range(len(plan.groups)):
+            for batch in file.iter_batches(plan.rows, row_groups=[group]):
+                batch.validate(full=True)
+                yield batch
 
 
 class PictureSource(Protocol):
@@ -95,23 +114,27 @@ class PictureColumn:
     """The pictures in a Parquet file; threads may share it."""
 
     def __init__(
-        self, path: Path, name: str, file: Any, damage: tuple[type[Exception], ...]
+        self,
+        path: Path,
+        name: str,
+        file: Any,
+        plan: Plan,
+        damage: tuple[type[Exception], ...],
     ) -> None:
         self.path, self.name, self._damage = path, name, damage
+        self._dictionaries = plan.dictionaries
         groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
         self._starts = [0, *accumulate(group.num_rows for group in groups)]
-        for number, group in enumerate(groups):
-            columns = [group.column(i) for i in range(group.num_columns)]
-            size = sum(
-                each.total_uncompressed_size
-                for each in columns
-                if each.path_in_schema.split(".")[0] == name
-            )
-            if size > MAX_GROUP_BYTES:
+        width = measure_width(file.schema_arrow.field(name).type)
+        for number, sizes in enumerate(plan.groups):
+            own = [s for key, s in sizes.items() if f"{key}.".startswith(f"{name}.")]
+            size = sum(s.total + s.repeats * s.values * s.largest for s in own)
+            size += groups[number].num_rows * width
+            if size > plan.most:
                 raise DataError(
                     f"'{path}': row group {number} has {size:,} bytes of pictures; at "
-                    f"most {MAX_GROUP_BYTES:,} are read at once. Write it with "
-                    "smaller ones, such as row_group_size=500."
+                    f"most {plan.most:,} are read at once. Write it with smaller ones, "
+                    "such as row_group_size=500."
                 )
         self._kept: OrderedDict[int, Any] = OrderedDict()
         self._lock = Lock()
@@ -134,8 +157,9 @@ class PictureColumn:
     def _load(self, group: int) -> Any:
         from pyarrow import parquet
 
-        with parquet.ParquetFile(self.path) as file:
+        with parquet.ParquetFile(self.path, read_dictionary=self._dictionaries) as file:
             table = file.read_row_group(group, columns=[self.name])
+        table.validate(full=True)
         return pictures_of(table.column(self.name).combine_chunks())
 
 
@@ -163,23 +187,37 @@ def give_cells(
     pictures: PictureSource | None,
     first: int,
     names: Mapping[str, Sequence[str]],
-) -> list[dict[str, Any]]:
+    budget: Budget,
+) -> Iterator[Row]:
     """Give the cells of rows; of pictures in the file, where they lie."""
-    if pictures is None:
-        rows: list[dict[str, Any]] = batch.to_pylist()
-    else:
-        from pyarrow import compute
-
-        column = batch.column(pictures.name)
-        sizes = compute.binary_length(pictures_of(column)).to_pylist()
-        rows = batch.drop_columns([pictures.name]).to_pylist() or [{} for _ in sizes]
-        for row, size in enumerate(sizes):
-            if size is not None:
-                rows[row][pictures.name] = EmbeddedPicture(pictures, first + row, size)
-    for name, own in names.items():
-        for cells in rows:
+    sizes: Sequence[int | None] = ()
+    if pictures is not None:
+        sizes = measure_pictures(pictures_of(batch.column(pictures.name)))
+        batch = batch.drop_columns([pictures.name])
+    rows = give_rows(batch, budget) if batch.num_columns else ({} for _ in sizes)
+    for row, cells in enumerate(rows):
+        where = f"row {first + row + 1}"
+        if isinstance(cells, int):
+            trouble = f"it has {cells:,} bytes; the limit is {MAX_ROW_BYTES:,}."
+            yield Row(where, {}, trouble)
+            continue
+        if pictures is not None and (size := sizes[row]) is not None:
+            cells[pictures.name] = EmbeddedPicture(pictures, first + row, size)
+        for name, own in names.items():
             cells[name] = _name_classes(cells.get(name), own)
-    return rows
+        yield Row(where, cells)
+
+
+def measure_pictures(column: Any) -> list[int | None]:
+    """Give the bytes of each picture; None where there is none."""
+    from pyarrow import compute, types
+
+    if not types.is_dictionary(column.type):
+        sizes: list[int | None] = compute.binary_length(column).to_pylist()
+        return sizes
+    known = compute.binary_length(column.dictionary).to_pylist()
+    indices = column.indices.to_pylist()
+    return [None if index is None else known[index] for index in indices]
 
 
 def read_class_names(schema: Any) -> dict[str, list[str]]:
