@@ -297,3 +297,25 @@ def test_loaded_pictures_need_no_files_and_keep_names_and_problems(tmp_path):
     assert loaded.decode(0, 8)[4, 4].tolist() == [255, 0, 0]
     with pytest.raises(BrokenPicture, match=r"lost\.png': there is no such file"):
         loaded.decode(2, 8)
+
+
+def test_no_byte_of_a_parquet_files_description_ends_the_process(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "pairs.parquet"
+    table = pyarrow.table({"id": ["1"], "text": ["a dog"]})
+    parquet.write_table(table, path, store_schema=False, write_statistics=False)
+    whole = path.read_bytes()
+    start = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    refused = 0
+    for place in range(start, len(whole) - 8):
+        for change in (1, 16):
+            content = bytearray(whole)
+            content[place] ^= change
+            path.write_bytes(content)
+            try:
+                PairedSet.read(path)
+            except DataError:
+                refused += 1
+    assert refused

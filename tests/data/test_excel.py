@@ -223,6 +223,17 @@ def test_flipped_bytes_give_pairs_or_one_error(tmp_path_factory, data):
         PairedSet.read(path, broken="skip")
 
 
+def test_a_part_before_the_start_of_the_file_is_refused(book):
+    # zipfile moves all places by what the end of the directory says of its own
+    content = bytearray(book.read_bytes())
+    end = content.rindex(b"PK\x05\x06")
+    place = int.from_bytes(content[end + 16 : end + 20], "little")
+    content[end + 16 : end + 20] = (place + 10_000).to_bytes(4, "little")
+    book.write_bytes(content)
+    with pytest.raises(DataError, match="lies outside the file"):
+        PairedSet.read(book)
+
+
 def test_other_workbooks_are_to_be_saved_as_xlsx(tmp_path):
     (tmp_path / "p.xls").touch()
     with pytest.raises(DataError, match=r"save this table as \.xlsx"):

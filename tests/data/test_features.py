@@ -234,3 +234,21 @@ def test_a_second_entry_of_the_same_name_is_not_read(tmp_path):
         file.writestr("image", b"no array")
     images = PairedSet.read(path).images
     assert isinstance(images, ImageFeatures) and images.values.shape == (3, 2)
+
+
+@pytest.mark.parametrize("point", [0xD800, 0x110000, 2**32 - 1])
+def test_ids_that_are_no_characters_are_refused(tmp_path, point):
+    ids = np.frombuffer(np.array([97, point, 98], "<u4").tobytes(), "<U1")
+    with pytest.raises(DataError, match="no character"):
+        PairedSet.read(saved(tmp_path, ids=ids))
+
+
+@pytest.mark.parametrize("header", [b"{'descr': (", b"\0", b"(" * 3000, b"{[]: 1}"])
+def test_a_header_of_an_array_that_is_no_python_is_refused(tmp_path, header):
+    path = saved(tmp_path)
+    start = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("image.npy", start + header)
+        archive.writestr("text.npy", b"")
+    with pytest.raises(DataError, match=r"not a whole \.npz"):
+        PairedSet.read(path)

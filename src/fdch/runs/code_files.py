@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.data.pairs import repeated
-from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers
+from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers, read_texts
 from fdch.errors import DataError, MissingFile
 from fdch.index.store import Kind, choose_kinds
 from fdch.machine import available_memory
@@ -64,16 +64,17 @@ def read_encoded(path: Path) -> EncodedFile:
         _require_fit(path, headers)
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[f"{name}.npy"] for name in headers}
+        ids = read_texts(arrays["ids"])
+        (model,) = read_texts(arrays["fingerprint"])
     except DataError:
         raise
     except DAMAGE as error:
         raise DataError(
             f"'{path}' is not a whole .npz file: {error}. Write it with 'fdch encode'."
         ) from None
-    ids = [str(name) for name in arrays["ids"]]
     if len(set(ids)) != len(ids):
         raise DataError(f"'{path}': ids must be unique; {repeated(ids)}.")
-    return _choose(path, ids, arrays)
+    return _choose(path, ids, model, arrays)
 
 
 def _require_fit(path: Path, headers: dict[str, ArrayHeader]) -> None:
@@ -103,8 +104,10 @@ def _require_fit(path: Path, headers: dict[str, ArrayHeader]) -> None:
         )
 
 
-def _choose(path: Path, ids: list[str], arrays: dict[str, NDArray[Any]]) -> EncodedFile:
-    bits, model = int(arrays["bits"]), str(arrays["fingerprint"])
+def _choose(
+    path: Path, ids: list[str], model: str, arrays: dict[str, NDArray[Any]]
+) -> EncodedFile:
+    bits = int(arrays["bits"])
     sides = {name: Codes(arrays[name], bits) for name in SIDES if name in arrays}
     kinds = choose_kinds(arrays["has_image"], arrays["has_text"], "unified" in sides)
     if (kinds == "code").any():

@@ -7,6 +7,7 @@ from fdch.errors import DamagedIndex
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.layout import LOG
 from fdch.index.storage.log import (
+    INDEX,
     ITEM,
     PART,
     RANGE,
@@ -129,3 +130,11 @@ def test_a_table_that_is_not_there_is_done_without(path, caplog):
     search_all(path)
     assert "without its tables" in caplog.text
     assert not verify_folder(path).is_clean
+
+
+def test_an_index_that_describes_itself_in_no_text_is_damage(path):
+    def change(entry):
+        return Entry(INDEX, b"\xff") if entry.kind == INDEX else entry
+
+    with pytest.raises(DamagedIndex, match="says of the index cannot be read"):
+        craft(path, change)

@@ -1,15 +1,18 @@
 """What .npz files say that they hold, before anything of it is loaded."""
 
 import io
+import sys
 import zipfile
 import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from tokenize import TokenError
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 # all that zip files and arrays raise when they are not what they say
 DAMAGE = (
@@ -56,24 +59,48 @@ def array_headers(
 
 
 def _header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> ArrayHeader:
-    require_plain_packing(entry)
+    require_sound_entry(entry)
     with archive.open(entry) as packed:
         file = io.BytesIO(packed.read(_HEADER_BYTES))
-        version = np.lib.format.read_magic(file)
-        if version == (1, 0):
-            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        elif version == (2, 0):
-            shape, _, dtype = np.lib.format.read_array_header_2_0(file)
-        else:
-            raise ValueError(f"unknown array format {version}")
+        shape, dtype = _read_header(file)
         declared = prod(shape) * dtype.itemsize
         return ArrayHeader(shape, dtype, declared, entry.file_size - file.tell())
 
 
-def require_plain_packing(entry: zipfile.ZipInfo) -> None:
-    """Refuse an entry that unpacks to any size, whatever the archive declares."""
+def _read_header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"unknown array format {version}")
+    try:
+        if version == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        else:
+            shape, _, dtype = np.lib.format.read_array_header_2_0(file)
+    except (SyntaxError, TokenError, RecursionError, TypeError) as error:
+        raise ValueError(f"the header of an array is damaged ({error})") from None
+    if min(shape, default=0) < 0:
+        raise ValueError(f"an array has the shape {shape}")
+    return shape, dtype
+
+
+def read_texts(values: NDArray[Any]) -> list[str]:
+    """Give the texts or numbers of an array as texts.
+
+    Raises:
+        ValueError: Some are no characters; numpy and Python fail on these.
+    """
+    if values.dtype.kind == "U":
+        order = "<" if values.dtype.str[0] == "<" else ">"
+        points = np.frombuffer(values.tobytes(), f"{order}u4")
+        if ((points >= 0xD800) & (points < 0xE000) | (points > sys.maxunicode)).any():
+            raise ValueError("a text holds what is no character")
+    return [str(value) for value in values.reshape(-1)]
+
+
+def require_sound_entry(entry: zipfile.ZipInfo) -> None:
+    """Refuse an entry before the file, or one that may unpack to any size."""
+    name = entry.filename[:80]
+    if entry.header_offset < 0:
+        raise ValueError(f"'{name}' lies outside the file")
     if entry.compress_type not in _PACKING:
-        raise ValueError(
-            f"'{entry.filename[:80]}' is packed in an unknown way "
-            f"({entry.compress_type})"
-        )
+        raise ValueError(f"'{name}' is packed in an unknown way")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from fdch.data.readers.array_files import require_plain_packing
+from fdch.data.readers.array_files import require_sound_entry
 from fdch.data.readers.columns import Layout
 from fdch.data.readers.manifest_rows import (
     CELL_BYTES,
@@ -223,7 +223,7 @@ class _Workbook:
         `end` is called with the text between the tags that are nearest to it.
         """
         entry = self._archive.getinfo(part)
-        require_plain_packing(entry)
+        require_sound_entry(entry)
         self._left -= entry.file_size
         if self._left < 0:
             raise ValueError(f"it unpacks to more than {MAX_BYTES:,} bytes")

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from fdch.data.pairs import PairedSet, repeated
 from fdch.data.pictures.images import ImageFeatures
-from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers
+from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers, read_texts
 from fdch.data.rows import MAX_LABELS, MAX_ROWS, objects
 from fdch.data.texts import WordVectors
 from fdch.errors import DataError, LabelError, suggestion
@@ -156,7 +156,7 @@ def _ids(path: Path, values: NDArray[Any] | None, rows: int) -> NDArray[np.objec
             values = np.char.decode(values, "utf-8")
         except UnicodeDecodeError:
             raise DataError(f"'{path}': array 'ids' is not UTF-8 text.") from None
-    ids = objects([str(value) for value in values])
+    ids = objects(read_texts(values))
     empty = np.flatnonzero([not name.strip() for name in ids])
     if len(empty):
         raise DataError(

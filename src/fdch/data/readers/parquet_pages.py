@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from fdch.data.readers.arrow_cells import measure_width
+from fdch.data.readers.thrift import INT32, INT64, LIST, STRUCT, Field, read_struct
 from fdch.errors import DataError
 
 MAX_GROUP_BYTES = 2**30  # of a row group, as far as it is held at once
@@ -18,12 +19,22 @@ _MAX_GROWTH = 1000
 _MAX_COLUMNS = 10_000
 _ROWS = 1024
 _HEADER_BYTES = (2**12, 2**20)  # at first, and of headers with long statistics
-_MAX_DEPTH = 8
 _MAX_PAGES = 1_000_000
 _DICTIONARY = 2
 _DELTA_TEXTS = 7  # a value may repeat all of the one before, in no byte
-# of Thrift's compact protocol
-_TRUTHS, _INT32, _OTHER_WHOLE, _TEXT, _STRUCT = (1, 2), 5, (4, 6), 8, 12
+_GROUPS, _COLUMNS = Field(4, LIST), Field(1, LIST)  # of the file, and of a group
+_COLUMN = Field(3, STRUCT)
+_PACKED_BYTES, _DATA_PLACE, _DICTIONARY_PLACE = (
+    Field(number, INT64) for number in (7, 9, 11)
+)
+# of a page: its kind and lengths, and its parts with the number and encoding of values
+_KIND, _UNPACKED, _PACKED = (Field(number, INT32) for number in (1, 2, 3))
+_PARTS = {
+    Field(5, STRUCT): (Field(1, INT32), Field(2, INT32)),
+    Field(7, STRUCT): (Field(1, INT32), Field(2, INT32)),
+    Field(8, STRUCT): (Field(1, INT32), Field(4, INT32)),
+}
+Described = dict[Field, Any]
 
 
 class _Page(NamedTuple):
@@ -71,15 +82,34 @@ def plan_reading(path: Path, file: Any) -> Plan:
     if len(names) > _MAX_COLUMNS:
         raise ValueError(f"it has more than {_MAX_COLUMNS:,} columns")
     with path.open("rb") as opened:
-        for number in range(file.num_row_groups):
-            group = file.metadata.row_group(number)
-            sizes = {
-                name: measure_pages(opened, group.column(i))
-                for i, name in enumerate(names)
-            }
-            plan.groups.append(sizes)
+        for number, columns in enumerate(_list_groups(opened)):
+            if len(columns) != len(names):
+                raise ValueError(f"row group {number} lacks a column")
+            sizes = (measure_pages(opened, column) for column in columns)
+            plan.groups.append(dict(zip(names, sizes, strict=True)))
             _add_group(plan, path, number, leaves, widths)
+    if len(plan.groups) != file.num_row_groups:
+        raise ValueError("it says two things of its row groups")
     return plan
+
+
+def _list_groups(file: BinaryIO) -> list[list[Described]]:
+    """Read what the file says of the columns of each row group.
+
+    pyarrow ends the process where this is damaged and one asks it for a column.
+    """
+    end = file.seek(0, 2) - 8
+    file.seek(max(0, end))
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(max(0, end - length))
+    try:
+        about, _ = read_struct(file.read(length))
+        return [
+            [column[_COLUMN] for column in group.get(_COLUMNS, ())]
+            for group in about.get(_GROUPS, ())
+        ]
+    except (IndexError, KeyError, AttributeError, TypeError):
+        raise ValueError("its description is damaged") from None
 
 
 def _add_group(
@@ -112,17 +142,18 @@ def _add_group(
     plan.rows = min(plan.rows, max(1, plan.most // max(1, 4 * width)))
 
 
-def measure_pages(file: BinaryIO, column: Any) -> PageSizes:
+def measure_pages(file: BinaryIO, column: Described) -> PageSizes:
     """Add up what the pages of a column of a row group declare.
 
     Raises:
         ValueError: They are not whole.
     """
-    start, dictionary = column.data_page_offset, column.dictionary_page_offset
-    if dictionary is not None and 0 < dictionary < start:
+    start, length = column.get(_DATA_PLACE, -1), column.get(_PACKED_BYTES, -1)
+    dictionary = column.get(_DICTIONARY_PLACE, 0)
+    if 0 < dictionary < start:
         start = dictionary
     found = PageSizes()
-    for page in _list_pages(file, start, start + column.total_compressed_size):
+    for page in _list_pages(file, start, start + length):
         found.total += page.unpacked
         if page.kind == _DICTIONARY:
             found.dictionary += page.unpacked
@@ -134,7 +165,7 @@ def measure_pages(file: BinaryIO, column: Any) -> PageSizes:
 
 
 def _list_pages(file: BinaryIO, place: int, end: int) -> Iterator[_Page]:
-    if place < 0 or end > file.seek(0, 2):
+    if not 0 <= place <= end <= file.seek(0, 2):
         raise ValueError("a column lies outside the file")
     for _ in range(_MAX_PAGES):
         if place >= end:
@@ -150,73 +181,20 @@ def _read_page(file: BinaryIO, place: int, end: int) -> tuple[_Page, int]:
         file.seek(place)
         content = file.read(min(most, end - place))
         try:
-            header = _Header(content)
+            header, length = read_struct(content)
         except IndexError:
             continue
-        numbers = header.numbers
+        parts = [
+            (header[part], fields) for part, fields in _PARTS.items() if part in header
+        ]
         page = _Page(
-            kind=numbers.get((1,), -1),
-            packed=numbers.get((3,), -1),
-            unpacked=numbers.get((2,), -1),
-            values=max(numbers.get((part, 1), 0) for part in (5, 7, 8)),
-            encoding=max(numbers.get(key, 0) for key in ((5, 2), (8, 4))),
+            kind=header.get(_KIND, -1),
+            packed=header.get(_PACKED, -1),
+            unpacked=header.get(_UNPACKED, -1),
+            values=max((part.get(many, -1) for part, (many, _) in parts), default=-1),
+            encoding=max((part.get(how, -1) for part, (_, how) in parts), default=-1),
         )
         if min(page.packed, page.unpacked, page.values) < 0:
-            raise ValueError("a page has a negative length")
-        return page, header.length
+            raise ValueError("a page has no length, or a negative one")
+        return page, length
     raise ValueError("a page has no whole header")
-
-
-class _Header:
-    """The whole numbers in a page's header, by their fields; IndexError if cut."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content, self._place = content, 0
-        self.numbers: dict[tuple[int, ...], int] = {}
-        self._struct(())
-        self.length = self._place
-
-    def _struct(self, path: tuple[int, ...]) -> None:
-        if len(path) > _MAX_DEPTH:
-            raise ValueError("a page's header is nested too deep")
-        field = 0
-        while head := self._byte():
-            field = field + (head >> 4) if head >> 4 else _unsign(self._number())
-            self._value(head & 15, (*path, field))
-
-    def _value(self, kind: int, path: tuple[int, ...]) -> None:
-        if kind == _INT32:
-            if path in self.numbers:
-                raise ValueError("a page's header has a field twice")
-            self.numbers[path] = _unsign(self._number() & 0xFFFFFFFF)
-        elif kind in _OTHER_WHOLE:
-            self._number()
-        elif kind == _TEXT:
-            self._skip(self._number())
-        elif kind == _STRUCT:
-            self._struct(path)
-        elif kind not in _TRUTHS:  # the format has no others here
-            raise ValueError(f"a page's header has a field of type {kind}")
-
-    def _byte(self) -> int:
-        self._place += 1
-        return self._content[self._place - 1]
-
-    def _number(self) -> int:
-        number = 0
-        for shift in range(0, 70, 7):
-            byte = self._byte()
-            number |= (byte & 127) << shift
-            if byte < 128:
-                return number
-        raise ValueError("a page's header has a number without an end")
-
-    def _skip(self, count: int) -> None:
-        if count > len(self._content) - self._place:
-            raise IndexError
-        self._place += count
-
-
-def _unsign(number: int) -> int:
-    """Turn 0, 1, 2, 3 into 0, -1, 1, -2, as the protocol writes whole numbers."""
-    return (number >> 1) ^ -(number & 1)

@@ -224,6 +224,12 @@ def item_entry(number: int, id: str, content: str) -> Entry:
     return Entry(ITEM, _ITEM.pack(number, len(name)) + name + content.encode())
 
 
+def decode_about(payload: bytes) -> str:
+    """Give the text of the record that says what the index is."""
+    with _damage_of("the index"):
+        return payload.decode()
+
+
 def read_item(payload: bytes) -> tuple[int, str, str]:
     """Read number, id and content of an item again."""
     with _damage_of("an item"):

@@ -29,6 +29,7 @@ from fdch.index.storage.log import (
 from fdch.index.storage.records import (
     Commit,
     PartRecord,
+    decode_about,
     item_entry,
     read_item,
     read_part,
@@ -128,7 +129,7 @@ class Applier:
         elif kind == COMMIT:
             self.state = replace(self.state, **asdict(Commit.read(payload)))
         elif kind == INDEX:
-            self.state = replace(self.state, about=payload.decode())
+            self.state = replace(self.state, about=decode_about(payload))
         else:
             raise DamagedIndex(f"the log has a record of unknown kind {kind!r}.")
 
