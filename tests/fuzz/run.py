@@ -1,8 +1,8 @@
 """Attack one reader, or all in turn, for some seconds: `python -m tests.fuzz.run csv`.
 
-With atheris installed (`pip install --constraint constraints.txt atheris`, on Linux) the attack is guided by coverage;
-without it, or with --plain, whole samples are changed at random. What is found is
-kept as a file, and read again with --replay FILE.
+With atheris (on Linux: `pip install --constraint constraints.txt atheris`) the attack is
+guided by coverage; without it, or with --plain, whole samples are changed at random.
+What is found is kept as a file, and read again with --replay FILE.
 """
 
 import argparse
