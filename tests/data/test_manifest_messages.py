@@ -52,3 +52,23 @@ def test_of_many_columns_a_few_are_named(tmp_path):
     path.write_text(",".join(f"column{number % 400}" for number in range(800)))
     with pytest.raises(DataError, match=r"'column4' and 395 more\.$"):
         PairedSet.read(path)
+
+
+LONG = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"id": LONG, "text": 5.5}],
+        [{"id": "1", "image": LONG}],
+        [{"id": LONG, "text": "a"}, {"id": LONG, "text": "b"}],
+        [{"id": "1", "text": "a", LONG: "\ud800"}],
+        [{LONG: "a"}],
+        [{f"column{number}": "a" for number in range(5000)}],
+    ],
+)
+def test_long_names_are_cut(tmp_path, rows):
+    with pytest.raises(DataError) as caught:
+        PairedSet.read(lines(tmp_path, *rows))
+    assert len(str(caught.value)) < 2000

@@ -1,6 +1,6 @@
 """Attack one reader, or all in turn, for some seconds: `python -m tests.fuzz.run csv`.
 
-With atheris (on Linux: `pip install --constraint constraints.txt atheris`) the attack is
+With atheris (`pip install --constraint constraints.txt atheris`, Linux) the attack is
 guided by coverage; without it, or with --plain, whole samples are changed at random.
 What is found is kept as a file, and read again with --replay FILE.
 """

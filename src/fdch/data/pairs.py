@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pictures.images import Images, PictureLimits, Pictures
-from fdch.data.rows import Digest, choose, objects
+from fdch.data.rows import Digest, choose, objects, shorten
 from fdch.data.texts import Texts
 from fdch.errors import DataError, LabelError, SettingError
 from fdch.progress import Progress, silent
@@ -291,6 +291,6 @@ def repeated(
         if (before := first.setdefault(name, row)) != row:
             rows = f"rows {before + 1} and {row + 1}"
             where = f"{places[before]} and {places[row]}" if places else rows
-            found.append(f"'{name}' in {where}")
+            found.append(f"'{shorten(name)}' in {where}")
     more = len(found) - _NAMED
     return ", ".join(found[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -83,6 +83,15 @@ def find_present(values: NDArray[np.object_]) -> NDArray[np.bool_]:
     return np.array([value is not None for value in values], dtype=np.bool_)
 
 
+def shorten(text: str, most: int = 80) -> str:
+    """Cut what is too long for a message.
+
+    >>> shorten("a long name", 6)
+    'a long...'
+    """
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def list_names(names: Sequence[Any] | NDArray[np.object_], most: int = 5) -> str:
     """List some names for a message, and count the others.
 

@@ -36,7 +36,7 @@ from fdch.data.readers.manifest_rows import Table, open_csv, open_json_lines
 from fdch.data.readers.parquet import open_parquet
 from fdch.data.readers.picture_folder import open_folder
 from fdch.data.readers.shards import open_shard
-from fdch.data.rows import MAX_LABELS, MAX_ROWS, list_names, objects
+from fdch.data.rows import MAX_LABELS, MAX_ROWS, list_names, objects, shorten
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError, LabelError, suggestion
 
@@ -50,6 +50,7 @@ OPENERS: dict[str, Callable[[Path, Layout], Table]] = {
     ".tar": open_shard,
 }
 _LABEL_BYTES = 8 * 2**30
+_REASON_LETTERS = 1000  # a reason may name a path
 _PEEKED = 20  # rows that tell what a column holds
 _NO_ID = "it has no 'id', which rows before have."
 _NEW_ID = "it has an 'id', which rows before have not."
@@ -149,8 +150,9 @@ def _pairs(
             yield row.where, pair(cells, number, folders, limits)
         except Unusable as reason:
             name = _name(row.where, cells)
-            named = "" if name == row.where else f" ('{name}')"
-            yield row.where, Skipped(name, f"'{path}', {row.where}{named}: {reason}")
+            named = "" if name == row.where else f" ('{shorten(name)}')"
+            told = shorten(str(reason), _REASON_LETTERS)
+            yield row.where, Skipped(name, f"'{path}', {row.where}{named}: {told}")
 
 
 def _name(where: str, cells: Mapping[str, Any]) -> str:

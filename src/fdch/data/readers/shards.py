@@ -17,6 +17,7 @@ from typing import IO, Any, NamedTuple
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.readers.columns import Layout
 from fdch.data.readers.manifest_rows import CELL_BYTES, Row, Table
+from fdch.data.rows import shorten
 from fdch.errors import DataError
 
 COLUMNS = ("id", "image", "text", "labels")
@@ -48,7 +49,7 @@ class ShardPicture:
     @property
     def name(self) -> str:
         """What an error calls it."""
-        return f"picture '{self.member.name}' in '{self.shard}'"
+        return f"picture '{shorten(self.member.name)}' in '{self.shard}'"
 
     @property
     def size(self) -> int:
