@@ -116,3 +116,29 @@ def test_a_cut_arrow_file_is_refused(tmp_path):
         path.write_bytes(content[: int(share * len(content))])
         with pytest.raises(DataError, match="is not a whole Arrow file"):
             PairedSet.read(path)
+
+
+@pytest.mark.parametrize("ending", ["arrow", "parquet"])
+def test_fields_of_the_same_name_or_of_none_are_refused(tmp_path, ending):
+    parts = [pa.array([b"a"]), pa.array([b"b"])]
+    twice = pa.StructArray.from_arrays(parts, ["bytes", "bytes"])
+    path = tmp_path / f"pairs.{ending}"
+
+    def write(table):
+        if ending == "parquet":
+            pq.write_table(table, path)
+            return
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+
+    write(pa.table({"image": twice}))
+    with pytest.raises(DataError, match="same name"):
+        PairedSet.read(path)
+    write(pa.table([pa.array(["a"]), pa.array(["b"])], ["text", "text"]))
+    with pytest.raises(DataError, match="same name"):
+        PairedSet.read(path)
+    named = pa.StructArray.from_arrays(parts, ["bytes", "paths"])
+    write(pa.table({"image": named}))
+    path.write_bytes(path.read_bytes().replace(b"paths", b"p\xff\xfe\xffs"))
+    with pytest.raises(DataError):
+        PairedSet.read(path)

@@ -58,15 +58,15 @@ def open_arrow(path: Path, layout: Layout) -> Table:
     try:
         table = _map(path)
         names = read_class_names(table.schema)
+        columns = tuple(table.schema.names)
+        image = find_image_column(columns, layout)
+        pictures = None
+        if image is not None and embeds(table.schema, image):
+            pictures = MappedColumn(path, image, pictures_of(table.column(image)))
     except damage as error:
         raise DataError(
             f"'{path}' is not a whole Arrow file: {error}. Save it again."
         ) from None
-    columns = tuple(table.schema.names)
-    image = find_image_column(columns, layout)
-    pictures = None
-    if image is not None and embeds(table.schema, image):
-        pictures = MappedColumn(path, image, pictures_of(table.column(image)))
 
     def rows() -> Iterator[Row]:
         number, budget = 0, Budget(path)

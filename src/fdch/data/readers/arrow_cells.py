@@ -41,8 +41,10 @@ def measure_width(kind: Any) -> int:
     if types.is_map(kind):
         return _PLAIN + measure_width(kind.key_type) + measure_width(kind.item_type)
     if types.is_struct(kind):
-        parts = (kind.field(i).type for i in range(kind.num_fields))
-        return _PLAIN + sum(measure_width(part) for part in parts)
+        parts = [kind.field(i) for i in range(kind.num_fields)]
+        if len({part.name for part in parts}) != len(parts):
+            raise ValueError("a structure has two fields of the same name")
+        return _PLAIN + sum(measure_width(part.type) for part in parts)
     if types.is_fixed_size_binary(kind):
         return _PLAIN + int(kind.byte_width)
     if types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind):
