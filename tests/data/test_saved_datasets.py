@@ -142,3 +142,14 @@ def test_fields_of_the_same_name_or_of_none_are_refused(tmp_path, ending):
     path.write_bytes(path.read_bytes().replace(b"paths", b"p\xff\xfe\xffs"))
     with pytest.raises(DataError):
         PairedSet.read(path)
+
+
+def test_a_number_that_python_cannot_hold_is_refused(tmp_path):
+    content = [None, pa.py_buffer((1).to_bytes(16, "little"))]
+    number = pa.Array.from_buffers(pa.decimal128(9, 10**6), 1, content)
+    table = pa.table({"text": ["a"], "number": number})
+    path = tmp_path / "pairs.arrow"
+    with pa.ipc.new_file(path, table.schema) as file:
+        file.write_table(table)
+    with pytest.raises(DataError, match="damaged after row 0"):
+        PairedSet.read(path)

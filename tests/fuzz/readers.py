@@ -418,6 +418,7 @@ READERS = {
         for form in ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
     },
     "avif": Reader(partial(samples.pictures, "AVIF"), read_picture, "PIL._avif"),
+    "heif": Reader(partial(samples.pictures, "HEIF"), read_picture, "pillow_heif"),
     "split": Reader(samples.splits, read_split),
     "run": Reader(lambda: _json(RUN), read_run),
     "scores": Reader(_scores, read_scores),

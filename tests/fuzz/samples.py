@@ -218,6 +218,10 @@ def shards() -> list[bytes]:
 
 def pictures(form: str) -> list[bytes]:
     """A small photo-like picture, in modes that the format knows."""
+    if form == "HEIF":
+        import pillow_heif
+
+        pillow_heif.register_heif_opener(thumbnails=False)
     rng = np.random.default_rng(0)
     photo = Image.fromarray(rng.integers(0, 256, (8, 9, 3), dtype=np.uint8))
     modes = {"JPEG": ("RGB", "L", "CMYK"), "GIF": ("P",), "BMP": ("RGB", "P", "1")}

@@ -54,7 +54,7 @@ def open_arrow(path: Path, layout: Layout) -> Table:
         import pyarrow
     except ImportError:
         raise MissingExtra("reading Arrow files", "parquet") from None
-    damage = (pyarrow.ArrowException, OSError, ValueError, OverflowError)
+    damage = (pyarrow.ArrowException, OSError, ValueError, ArithmeticError)
     try:
         table = _map(path)
         names = read_class_names(table.schema)

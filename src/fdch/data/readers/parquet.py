@@ -36,7 +36,7 @@ def open_parquet(path: Path, layout: Layout) -> Table:
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra("reading Parquet", "parquet") from None
-    damage = (pyarrow.ArrowException, OSError, ValueError, OverflowError)
+    damage = (pyarrow.ArrowException, OSError, ValueError, ArithmeticError)
     try:
         with parquet.ParquetFile(path) as file:
             plan = plan_reading(path, file)
