@@ -138,3 +138,10 @@ def test_an_index_that_describes_itself_in_no_text_is_damage(path):
 
     with pytest.raises(DamagedIndex, match="says of the index cannot be read"):
         craft(path, change)
+
+
+def test_a_log_that_begins_beyond_all_numbers_is_damage(path):
+    header = read_header(path)._replace(first=2**63)
+    (path / LOG).write_bytes(header.pack())
+    with pytest.raises(DamagedIndex, match="does not begin as it was written"):
+        rebuild_catalogue(path)

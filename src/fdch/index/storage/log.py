@@ -38,6 +38,7 @@ KINDS = INDEX + ITEM + REMOVAL + RANGE + PART + COMMIT
 _ANY_KIND = re.compile(b"[" + KINDS + b"]")
 HEADER_BYTES = 64
 MAX_PAYLOAD_BYTES = 2**28
+MAX_COUNT = 2**62  # of any number; SQLite keeps none from 2**63 on
 _MAGIC = b"fdch-log"
 _HEADER = struct.Struct("<8sII16sQ8x")
 _HEAD = struct.Struct("<IcQ")
@@ -110,7 +111,7 @@ def parse_header(folder: Path, content: bytes) -> LogHeader:
     if len(content) == HEADER_BYTES:
         magic, version, _, uid, first = _HEADER.unpack_from(content)
         header = LogHeader(uid, first)
-        if content == header.pack():
+        if content == header.pack() and first < MAX_COUNT:
             return header
         known, check = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
         is_intact = magic == _MAGIC and check == digest(known, uid, "log")

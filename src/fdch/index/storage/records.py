@@ -15,13 +15,21 @@ from numpy.typing import NDArray
 from fdch.errors import DamagedIndex
 from fdch.index.search.rows import MAX_BITS
 from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR, VECTORS
-from fdch.index.storage.log import COMMIT, INDEX, ITEM, PART, RANGE, REMOVAL, Entry
+from fdch.index.storage.log import (
+    COMMIT,
+    INDEX,
+    ITEM,
+    MAX_COUNT,
+    PART,
+    RANGE,
+    REMOVAL,
+    Entry,
+)
 from fdch.index.storage.segments import NUMBERS, ROWS, Place
 from fdch.index.store import MAX_VECTOR_BYTES, ColumnType
 
 MAX_SPAN = 2**32
 GROUPING, BUCKETS = SIDECARS = ("grouping", "buckets")
-MAX_COUNT = 2**62
 NUMBERS_PER_RECORD = 2**20
 _ITEM = struct.Struct("<QH")
 _RANGE = struct.Struct("<QQ")
