@@ -6,7 +6,7 @@ export const MOST = 1000;
 export const INDEX = new URLSearchParams(location.search).get("index") ?? "";
 
 export function empty() {
-  return { view: "search", text: "", like: "", picture: false, where: [], least: 0, k: PAGE, item: "" };
+  return { view: "search", text: "", like: "", picture: false, where: [], least: 0, sort: "", k: PAGE, item: "" };
 }
 
 export function read(search) {
@@ -20,6 +20,7 @@ export function read(search) {
     picture: given.has("picture"),
     where: given.getAll("where").filter(Boolean),
     least: least >= 0 && least <= 1 ? least : 0,
+    sort: given.get("sort") ?? "",
     k: k >= 1 && k <= MOST ? k : PAGE,
     item: given.get("item") ?? "",
   };
@@ -34,6 +35,7 @@ export function write(asked) {
   if (asked.picture) given.set("picture", "");
   for (const condition of asked.where) given.append("where", condition);
   if (asked.least > 0) given.set("min", String(asked.least));
+  if (asked.sort) given.set("sort", asked.sort);
   if (asked.k !== PAGE) given.set("k", String(asked.k));
   if (asked.item) given.set("item", asked.item);
   const written = given.toString();

@@ -28,9 +28,9 @@ export function show(asked, index, reply, best, actions) {
   find("grid").replaceChildren(...results.cards(reply.results, index.bits, {
     ...actions, address: (id) => address.write({ ...asked, item: id }),
   }));
-  const isFull = count === asked.k && count < Math.min(index.items, address.MOST);
+  const isFull = count === asked.k && count < Math.min(reply.facets?.items ?? index.items, address.MOST);
   find("more").replaceChildren(...(isFull ? [states.button("Show more", actions.more, "main")] : []));
-  find("notes").replaceChildren(...(count ? leftOut(reply) : [states.nothing(asked, best, actions)]));
+  find("notes").replaceChildren(...[...notes(reply), ...(count ? [] : [states.nothing(asked, best, actions)])]);
   say(count ? `${words.counted(count, "result")} for ${heading(asked)}` : "Nothing was found");
 }
 
@@ -59,14 +59,18 @@ export function say(text) {
 
 function summary(asked, index, reply) {
   const count = reply.results.length;
-  const many = count === asked.k ? `The ${words.number(count)} nearest` : words.counted(count, "result");
-  return `${many} of ${words.counted(index.items, "item")} · ${Math.max(1, Math.round(reply.milliseconds))} ms`;
+  const some = asked.sort ? "first" : "nearest";
+  const many = count === asked.k ? `The ${words.number(count)} ${some}` : words.counted(count, "result");
+  const items = reply.facets?.items ?? index.items;
+  const filtered = items < index.items ? " under the filters" : "";
+  return `${many} of ${words.counted(items, "item")}${filtered} · ${Math.max(1, Math.round(reply.milliseconds))} ms`;
 }
 
-function leftOut(reply) {
+function notes(reply) {
   const matched = new Set(reply.results.flatMap((result) => result.matched ?? []).map((match) => match.word));
   const readAs = Object.entries(reply.query?.read_as ?? {}).map(([word, known]) => `“${word}” as “${known}”`);
   const unknown = (reply.query?.unknown_words ?? []).filter((word) => !matched.has(word)).map((word) => `“${word}”`);
-  const noteOf = (start, named) => (named.length ? [build("p", { class: "note" }, `${start} ${words.short(named.join(", "), 400)}.`)] : []);
-  return [...noteOf("Read", readAs), ...noteOf("Not known here and left out:", unknown)];
+  const listed = (start, named) => (named.length ? [`${start} ${words.short(named.join(", "), 400)}.`] : []);
+  const told = [...listed("Read", readAs), ...listed("Not known here and left out:", unknown), ...(reply.notes ?? []).map(words.sentence)];
+  return told.map((text) => build("p", { class: "note", dir: "auto" }, text));
 }

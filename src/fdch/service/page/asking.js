@@ -88,6 +88,10 @@ export function setLeast(least) {
   go({ ...typed(), least, k: address.PAGE }, { replace: lastChange === "least", because: "least" });
 }
 
+export function setSort(sort) {
+  go({ ...typed(), sort, item: "", k: address.PAGE });
+}
+
 export function showMore() {
   go({ k: Math.min(address.MOST, 2 * asked.k) }, { replace: true, because: "more" });
 }

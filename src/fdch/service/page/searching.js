@@ -9,6 +9,7 @@ import * as known from "/static/known.js";
 import * as place from "/static/place.js";
 import * as service from "/static/service.js";
 import * as side from "/static/side.js";
+import * as sorting from "/static/sorting.js";
 import * as states from "/static/states.js";
 import * as trouble from "/static/trouble.js";
 
@@ -59,6 +60,7 @@ export async function draw() {
 function show(key, reply, best) {
   const isFirst = known.found === null;
   known.keepResults(key, reply);
+  side.count(asking.asked, reply.facets);
   answers.show(asking.asked, known.index, reply, best, {
     like: asking.like, clear: asking.clear, label: asking.addLabel, least: asking.setLeast, where: asking.setWhere,
     open: (id) => asking.go({ item: id }, { because: "open" }),
@@ -71,11 +73,13 @@ function show(key, reply, best) {
 }
 
 function drawSide(isSliding) {
-  side.draw(known.index, asking.asked, isSliding, { where: asking.setWhere, least: asking.setLeast });
+  sorting.draw(known.index, asking.asked.sort, asking.setSort);
+  side.draw(known.index, asking.asked, isSliding, known.found?.reply.facets, { where: asking.setWhere, least: asking.setLeast });
 }
 
 function search(wanted, signal) {
-  const options = { k: wanted.k, where: wanted.where };
+  const options = { k: wanted.k, where: wanted.where, facets: true };
+  if (wanted.sort) options.sort = wanted.sort;
   if (wanted.least > 0 && known.index.has_probability) options.min_probability = wanted.least;
   if (wanted.picture) return service.searchPicture(asking.picture.content, options, signal);
   if (wanted.like) return service.searchLike(wanted.like, options, signal);

@@ -2,6 +2,7 @@
 
 import { INDEX } from "/static/address.js";
 import * as thumbnails from "/static/thumbnails.js";
+import * as words from "/static/words.js";
 
 const BASE = INDEX ? `/v1/indexes/${encodeURIComponent(INDEX)}` : "/v1";
 const TOKEN = "fdch-token";
@@ -126,8 +127,8 @@ function told(reply, content) {
   const error = content?.error ?? {};
   const message = error.message ?? `The service answered with status ${reply.status}.`;
   const code = error.code ?? (GATEWAY.includes(reply.status) ? "away" : "unknown");
-  return new Problem(code, sentence(message), {
-    hint: error.hint ? sentence(error.hint) : "",
+  return new Problem(code, words.sentence(message), {
+    hint: error.hint ? words.sentence(error.hint) : "",
     status: reply.status,
     suggestions: error.suggestions ?? suggested(message),
     wait: Number(reply.headers.get("Retry-After")) || 0,
@@ -137,9 +138,4 @@ function told(reply, content) {
 function suggested(message) {
   const listed = /(?:Near ones are|Some that it knows are): (.*)\.$/s.exec(message);
   return listed ? listed[1].split(", ") : [];
-}
-
-function sentence(text) {
-  const trimmed = text.trim();
-  return trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
 }

@@ -6,12 +6,14 @@ import * as filters from "/static/filters.js";
 const SLIDE_MS = 180;
 let timer = 0;
 
-// actions: where(conditions), least(share); isSliding: the slider stays as it is
-export function draw(index, asked, isSliding, actions) {
+// actions: where(conditions), least(share); isSliding: the slider stays as it is;
+// facets: of the results on show
+export function draw(index, asked, isSliding, facets, actions) {
   find("side").hidden = false;
   if (!isSliding || !find("least")) {
     const restore = focusInside();
-    find("filters").replaceChildren(...content(index, asked, actions));
+    find("filters").replaceChildren(...content(index, asked, facets, actions));
+    count(asked, facets);
     restore();
   }
   const used = asked.where.length + (asked.least > 0 ? 1 : 0);
@@ -21,8 +23,14 @@ export function draw(index, asked, isSliding, actions) {
   active.replaceChildren(...filters.activeChips(asked.where, actions.where));
 }
 
-function content(index, asked, actions) {
-  const change = (where) => (where === asked.where ? draw(index, asked, false, actions) : actions.where(where));
+// In place, so that nothing that is being typed is lost.
+export function count(asked, facets) {
+  if (!asked.where.length) return; // the index has said it all
+  for (const chip of find("filters").querySelectorAll(".chip")) filters.recount(chip, facets);
+}
+
+function content(index, asked, facets, actions) {
+  const change = (where) => (where === asked.where ? draw(index, asked, false, facets, actions) : actions.where(where));
   const slide = (least) => {
     clearTimeout(timer);
     timer = setTimeout(() => actions.least(least), SLIDE_MS);
