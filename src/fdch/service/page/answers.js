@@ -7,8 +7,10 @@ import * as states from "/static/states.js";
 import * as words from "/static/words.js";
 
 export function heading(asked) {
-  if (asked.like) return "More like this";
-  return asked.picture ? "Like your picture" : `“${words.short(asked.text)}”`;
+  const text = `“${words.short(asked.text)}”`;
+  if (asked.picture) return asked.text ? `Your picture and ${text}` : "Like your picture";
+  if (asked.text) return text;
+  return asked.like.length > 1 ? "More like these" : "More like this";
 }
 
 export function wait(asked) {
@@ -20,14 +22,17 @@ export function wait(asked) {
   if (!grid.children.length) grid.replaceChildren(...results.skeletons(8));
 }
 
-// actions: open(id), like(id), label(name), least(share), where(conditions), more(), clear()
-export function show(asked, index, reply, best, actions) {
+// from: how many of the results are on show already
+// actions: open(id), like(id), mark(result, way), markOf(id), label(name), least(share), where(conditions), more(), clear()
+export function show(asked, index, reply, best, from, actions) {
   const count = reply.results.length;
   find("heading").textContent = heading(asked);
   find("summary").textContent = count ? summary(asked, index, reply) : "";
-  find("grid").replaceChildren(...results.cards(reply.results, index.bits, {
+  const cards = results.cards(reply.results.slice(from), index.bits, {
     ...actions, address: (id) => address.write({ ...asked, item: id }),
-  }));
+  });
+  if (from) find("grid").append(...cards);
+  else find("grid").replaceChildren(...cards);
   const isFull = count === asked.k && count < Math.min(reply.facets?.items ?? index.items, address.MOST);
   find("more").replaceChildren(...(isFull ? [states.button("Show more", actions.more, "main")] : []));
   find("notes").replaceChildren(...[...notes(reply), ...(count ? [] : [states.nothing(asked, best, actions)])]);

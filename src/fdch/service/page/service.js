@@ -31,18 +31,15 @@ export function hasToken() {
   return token !== "";
 }
 
-export function searchText(text, options, signal) {
-  return call(`${BASE}/search`, json({ text, ...options }), signal);
+// asked: the parts of the query, and how to search
+export function search(asked, signal) {
+  return call(`${BASE}/search`, json(asked), signal);
 }
 
-export function searchLike(id, options, signal) {
-  return call(`${BASE}/search`, json({ id, ...options }), signal);
-}
-
-export function searchPicture(picture, options, signal) {
+export function searchPicture(picture, asked, signal) {
   const form = new FormData();
   form.append("image", picture, "picture");
-  for (const [name, value] of Object.entries(options)) {
+  for (const [name, value] of Object.entries(asked)) {
     for (const each of Array.isArray(value) ? value : [value]) form.append(name, String(each));
   }
   return call(`${BASE}/search/image`, { method: "POST", body: form }, signal);

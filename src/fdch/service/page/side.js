@@ -2,6 +2,7 @@
 
 import { find } from "/static/build.js";
 import * as filters from "/static/filters.js";
+import { areSeveral } from "/static/parts.js";
 
 const SLIDE_MS = 180;
 let timer = 0;
@@ -16,7 +17,7 @@ export function draw(index, asked, isSliding, facets, actions) {
     count(asked, facets);
     restore();
   }
-  const used = asked.where.length + (asked.least > 0 ? 1 : 0);
+  const used = asked.where.length + (asked.least > 0 && !areSeveral(asked) ? 1 : 0);
   find("side-count").textContent = used ? `${used} in use` : "";
   const active = find("active");
   active.hidden = !asked.where.length;
@@ -35,7 +36,7 @@ function content(index, asked, facets, actions) {
     clearTimeout(timer);
     timer = setTimeout(() => actions.least(least), SLIDE_MS);
   };
-  const slider = index.has_probability ? [filters.slider(asked.least, slide)] : [];
+  const slider = index.has_probability && !areSeveral(asked) ? [filters.slider(asked.least, slide)] : [];
   return [...slider, ...filters.panel(index, asked.where, change)];
 }
 
