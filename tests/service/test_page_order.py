@@ -13,7 +13,7 @@ def test_results_are_sorted_by_a_column(come, client):
     nearest = page.ids()
     sort = page.page.get_by_label("Sort")
     sort.select_option(label="Objects, highest first")
-    expect(page.page.locator("#summary")).to_contain_text("The 24 first")
+    expect(page.page.locator("#summary")).to_contain_text("The first 24")
     assert page.asked() == {"q": ["boat"], "sort": ["-objects"]}
     hits = client.by_text("boat", k=24, sort="-objects")
     assert page.ids() == hits.ids != nearest

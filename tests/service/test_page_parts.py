@@ -67,7 +67,7 @@ def test_marked_items_refine_a_search(come, client):
     expect(pressed).to_have_count(3)
     expect(marks.locator(".chip")).to_have_count(3)
     assert page.asked() == {"q": ["boat"]}
-    marks.get_by_role("button", name="No longer like").nth(1).click()
+    marks.get_by_role("button", name="Remove the like of").nth(1).click()
     expect(pressed).to_have_count(2)
     marks.get_by_role("button", name="Refine the search").click()
     expect(page.cards.first).not_to_have_attribute("data-id", ids[0])
@@ -79,7 +79,7 @@ def test_marked_items_refine_a_search(come, client):
     shared = come(page.page.url.removeprefix(page.url))
     assert shared.ids() == hits.ids
     expect(shared.page.locator("#marks .chip")).to_have_count(2)
-    marks.get_by_role("button", name="No longer unlike").click()
+    marks.get_by_role("button", name="Remove the dislike of").click()
     expect(marks.locator(".chip")).to_have_count(1)
     assert page.ids() == client.query(text="boat", like=like, k=24).ids
     page.search("tree")

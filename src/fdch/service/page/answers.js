@@ -64,8 +64,8 @@ export function say(text) {
 
 function summary(asked, index, reply) {
   const count = reply.results.length;
-  const some = asked.sort ? "first" : "nearest";
-  const many = count === asked.k ? `The ${words.number(count)} ${some}` : words.counted(count, "result");
+  const some = asked.sort ? `The first ${words.number(count)}` : `The ${words.number(count)} nearest`;
+  const many = count === asked.k ? some : words.counted(count, "result");
   const items = reply.facets?.items ?? index.items;
   const filtered = items < index.items ? " under the filters" : "";
   return `${many} of ${words.counted(items, "item")}${filtered} · ${Math.max(1, Math.round(reply.milliseconds))} ms`;

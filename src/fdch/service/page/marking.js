@@ -36,8 +36,8 @@ function drawBar() {
   const isChanged = ["like", "unlike"].some((way) => marked(way).join("\n") !== asked[way].join("\n"));
   const bar = find("marks");
   bar.hidden = !isChanged && (!marks.size || onlyItem(asked) !== "");
-  bar.replaceChildren(...[...marks].map(([id, way]) => chip(id, way)),
-    ...(isChanged ? [button("Refine the search", search, "main")] : []));
+  bar.replaceChildren(...(isChanged ? [button("Refine the search", search, "main")] : []),
+    ...[...marks].map(([id, way]) => chip(id, way)));
 }
 
 function marked(way) {
@@ -53,11 +53,12 @@ function chip(id, way) {
   const image = build("img", { alt: "" });
   image.addEventListener("error", () => image.remove());
   service.show(image, service.thumbnail(id, 96));
+  const said = way === "like" ? "Like" : "Dislike";
   return build("button", {
     type: "button", class: `chip mark-chip is-${way}`, title: name,
-    "aria-label": `${way === "like" ? "No longer like" : "No longer unlike"}: ${name}`,
+    "aria-label": `Remove the ${said.toLowerCase()} of ${name}`,
     onclick: () => remove(id),
-  }, image, build("b", {}, way === "like" ? "Like" : "Unlike"),
+  }, image, build("b", {}, said),
   build("span", { class: "what", dir: "auto" }, name), build("span", { class: "cross", "aria-hidden": "true" }, "×"));
 }
 

@@ -34,7 +34,7 @@ export function refuse(problem) {
     return;
   }
   const told = inWords(problem);
-  const shown = states.problem(told, actions());
+  const shown = states.problem(told, { ...actions(), dropPicture: null });
   find("notes").replaceChildren(shown);
   shown.querySelector("h2").focus();
   answers.say(explain(told)[0]);
