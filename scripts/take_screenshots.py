@@ -63,7 +63,6 @@ SHOTS = {
         hover=".groups li:nth-child(2) a",
     ),
     "start": Shot("/", ".examples img"),
-    "unknown-words": Shot("/?q=beech", ".state", size=(1280, 560)),
 }
 
 

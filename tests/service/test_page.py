@@ -62,7 +62,7 @@ def test_going_back_comes_to_a_picture_again(come, photo):
     page.bring("drop", picture_bytes("navy", (64, 64)))
     expect(page.page.locator("#asked-picture img")).to_be_visible()
     page.search("a tree")
-    expect(page.heading).to_have_text("“a tree”")
+    expect(page.heading).to_have_text("Your picture and “a tree”")
     page.page.go_back()
     expect(page.heading).to_have_text("Like your picture")
     page.page.go_back()

@@ -6,7 +6,7 @@ export const MOST = 1000;
 export const INDEX = new URLSearchParams(location.search).get("index") ?? "";
 
 export function empty() {
-  return { view: "search", text: "", like: "", picture: false, where: [], least: 0, k: PAGE, item: "" };
+  return { view: "search", text: "", like: [], unlike: [], picture: false, where: [], least: 0, sort: "", k: PAGE, item: "" };
 }
 
 export function read(search) {
@@ -16,10 +16,12 @@ export function read(search) {
   return {
     view: given.get("view") === "index" ? "index" : "search",
     text: given.get("q") ?? "",
-    like: given.get("like") ?? "",
+    like: given.getAll("like").filter(Boolean),
+    unlike: given.getAll("unlike").filter(Boolean),
     picture: given.has("picture"),
     where: given.getAll("where").filter(Boolean),
     least: least >= 0 && least <= 1 ? least : 0,
+    sort: given.get("sort") ?? "",
     k: k >= 1 && k <= MOST ? k : PAGE,
     item: given.get("item") ?? "",
   };
@@ -30,10 +32,12 @@ export function write(asked) {
   if (INDEX) given.set("index", INDEX);
   if (asked.view === "index") given.set("view", "index");
   if (asked.text) given.set("q", asked.text);
-  if (asked.like) given.set("like", asked.like);
+  for (const id of asked.like) given.append("like", id);
+  for (const id of asked.unlike) given.append("unlike", id);
   if (asked.picture) given.set("picture", "");
   for (const condition of asked.where) given.append("where", condition);
   if (asked.least > 0) given.set("min", String(asked.least));
+  if (asked.sort) given.set("sort", asked.sort);
   if (asked.k !== PAGE) given.set("k", String(asked.k));
   if (asked.item) given.set("item", asked.item);
   const written = given.toString();
@@ -41,7 +45,18 @@ export function write(asked) {
 }
 
 export function hasQuery(asked) {
-  return Boolean(asked.text.trim() || asked.like || asked.picture);
+  return Boolean(asked.text.trim() || asked.like.length || asked.picture);
+}
+
+// The one item that is searched with alone, or nothing.
+export function onlyItem(asked) {
+  const isAlone = asked.like.length === 1 && !asked.text && !asked.picture && !asked.unlike.length;
+  return isAlone ? asked.like[0] : "";
+}
+
+// Two addresses with the same query differ in how much they show of its results.
+export function queryOf(asked) {
+  return write({ ...asked, k: PAGE, item: "", view: "search" });
 }
 
 // Two addresses that differ in this alone show the same results.

@@ -7,8 +7,10 @@ import * as states from "/static/states.js";
 import * as words from "/static/words.js";
 
 export function heading(asked) {
-  if (asked.like) return "More like this";
-  return asked.picture ? "Like your picture" : `“${words.short(asked.text)}”`;
+  const text = `“${words.short(asked.text)}”`;
+  if (asked.picture) return asked.text ? `Your picture and ${text}` : "Like your picture";
+  if (asked.text) return text;
+  return asked.like.length > 1 ? "More like these" : "More like this";
 }
 
 export function wait(asked) {
@@ -20,17 +22,20 @@ export function wait(asked) {
   if (!grid.children.length) grid.replaceChildren(...results.skeletons(8));
 }
 
-// actions: open(id), like(id), label(name), least(share), where(conditions), more(), clear()
-export function show(asked, index, reply, best, actions) {
+// from: how many of the results are on show already
+// actions: open(id), like(id), mark(result, way), markOf(id), label(name), least(share), where(conditions), more(), clear()
+export function show(asked, index, reply, best, from, actions) {
   const count = reply.results.length;
   find("heading").textContent = heading(asked);
   find("summary").textContent = count ? summary(asked, index, reply) : "";
-  find("grid").replaceChildren(...results.cards(reply.results, index.bits, {
+  const cards = results.cards(reply.results.slice(from), index.bits, {
     ...actions, address: (id) => address.write({ ...asked, item: id }),
-  }));
-  const isFull = count === asked.k && count < Math.min(index.items, address.MOST);
+  });
+  if (from) find("grid").append(...cards);
+  else find("grid").replaceChildren(...cards);
+  const isFull = count === asked.k && count < Math.min(reply.facets?.items ?? index.items, address.MOST);
   find("more").replaceChildren(...(isFull ? [states.button("Show more", actions.more, "main")] : []));
-  find("notes").replaceChildren(...(count ? leftOut(reply) : [states.nothing(asked, best, actions)]));
+  find("notes").replaceChildren(...[...notes(reply), ...(count ? [] : [states.nothing(asked, best, actions)])]);
   say(count ? `${words.counted(count, "result")} for ${heading(asked)}` : "Nothing was found");
 }
 
@@ -59,14 +64,18 @@ export function say(text) {
 
 function summary(asked, index, reply) {
   const count = reply.results.length;
-  const many = count === asked.k ? `The ${words.number(count)} nearest` : words.counted(count, "result");
-  return `${many} of ${words.counted(index.items, "item")} · ${Math.max(1, Math.round(reply.milliseconds))} ms`;
+  const some = asked.sort ? `The first ${words.number(count)}` : `The ${words.number(count)} nearest`;
+  const many = count === asked.k ? some : words.counted(count, "result");
+  const items = reply.facets?.items ?? index.items;
+  const filtered = items < index.items ? " under the filters" : "";
+  return `${many} of ${words.counted(items, "item")}${filtered} · ${Math.max(1, Math.round(reply.milliseconds))} ms`;
 }
 
-function leftOut(reply) {
+function notes(reply) {
   const matched = new Set(reply.results.flatMap((result) => result.matched ?? []).map((match) => match.word));
   const readAs = Object.entries(reply.query?.read_as ?? {}).map(([word, known]) => `“${word}” as “${known}”`);
   const unknown = (reply.query?.unknown_words ?? []).filter((word) => !matched.has(word)).map((word) => `“${word}”`);
-  const noteOf = (start, named) => (named.length ? [build("p", { class: "note" }, `${start} ${words.short(named.join(", "), 400)}.`)] : []);
-  return [...noteOf("Read", readAs), ...noteOf("Not known here and left out:", unknown)];
+  const listed = (start, named) => (named.length ? [`${start} ${words.short(named.join(", "), 400)}.`] : []);
+  const told = [...listed("Read", readAs), ...listed("Not known here and left out:", unknown), ...(reply.notes ?? []).map(words.sentence)];
+  return told.map((text) => build("p", { class: "note", dir: "auto" }, text));
 }

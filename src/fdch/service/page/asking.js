@@ -10,6 +10,7 @@ import * as place from "/static/place.js";
 export let asked = address.empty();
 export let picture = null; // the picture searched with, and its address for showing it
 export let lastChange = "";
+const UNMARKED = { like: [], unlike: [] }; // another query has no marks yet
 let draw = () => {};
 
 // given() draws the page.
@@ -63,16 +64,19 @@ export function ask(text) {
     clear();
     return;
   }
-  if (!trimmed) return;
-  go({ view: "search", text: trimmed, like: "", picture: false, item: "", k: address.PAGE });
+  go({ view: "search", text: trimmed, ...UNMARKED, item: "", k: address.PAGE });
 }
 
 export function like(id) {
-  go({ view: "search", text: "", like: id, picture: false, item: "", k: address.PAGE });
+  go(likeOne(id));
 }
 
 export function likeAddress(id) {
-  return address.write({ ...asked, view: "search", text: "", like: id, picture: false, item: "", k: address.PAGE });
+  return address.write({ ...asked, ...likeOne(id) });
+}
+
+function likeOne(id) {
+  return { view: "search", text: "", like: [id], unlike: [], picture: false, item: "", k: address.PAGE };
 }
 
 export function setWhere(where) {
@@ -88,6 +92,14 @@ export function setLeast(least) {
   go({ ...typed(), least, k: address.PAGE }, { replace: lastChange === "least", because: "least" });
 }
 
+export function refine(liked, unliked) {
+  go({ ...typed(), like: liked, unlike: unliked, item: "", k: address.PAGE });
+}
+
+export function setSort(sort) {
+  go({ ...typed(), sort, item: "", k: address.PAGE });
+}
+
 export function showMore() {
   go({ k: Math.min(address.MOST, 2 * asked.k) }, { replace: true, because: "more" });
 }
@@ -95,7 +107,7 @@ export function showMore() {
 // Words that were typed and not sent are meant all the same.
 function typed() {
   const text = find("words").value.trim();
-  return text && text !== asked.text.trim() ? { text, like: "", picture: false } : {};
+  return text && text !== asked.text.trim() ? { text, ...UNMARKED } : {};
 }
 
 export function clear() {
@@ -104,11 +116,16 @@ export function clear() {
   find("words").focus();
 }
 
+export function dropPicture() {
+  if (asked.text || asked.like.length) go({ picture: false, item: "", k: address.PAGE });
+  else clear();
+}
+
 export function choose() {
   find("file").click();
 }
 
-// Asks with a picture; fail(problem) is told, unless something else is asked by then.
+// Asks with a picture, and the words beside it; fail(problem) is told, unless something else is asked by then.
 export async function take(file, fail) {
   const seen = asked;
   try {
@@ -116,7 +133,7 @@ export async function take(file, fail) {
     const shown = await pictures.toAddress(prepared);
     picture = { content: prepared, address: shown };
     known.forgetResults();
-    go({ view: "search", text: "", like: "", picture: true, item: "", k: address.PAGE });
+    go({ view: "search", text: find("words").value.trim(), ...UNMARKED, picture: true, item: "", k: address.PAGE });
   } catch (problem) {
     if (seen === asked) fail(problem);
   }

@@ -1,6 +1,7 @@
-// The field of the search: its words, or the face of what is searched with instead.
+// The field of the search: its words, beside the picture or the item searched with.
 
-import { asked, clear, picture } from "/static/asking.js";
+import { onlyItem } from "/static/address.js";
+import { asked, clear, dropPicture, picture } from "/static/asking.js";
 import { build, find } from "/static/build.js";
 import * as service from "/static/service.js";
 
@@ -12,19 +13,25 @@ export function draw() {
   if (now !== drawn) field.value = asked.text; // else what is typed meanwhile stays
   drawn = now;
   const holder = find("asked-picture");
-  const shown = picture && asked.picture
-    ? build("img", { src: picture.address ?? "", alt: "The picture searched with" })
-    : asked.like ? likeFace() : null;
+  const item = onlyItem(asked);
+  const shown = picture && asked.picture ? pictureFace() : item ? likeFace(item) : null;
   holder.hidden = !shown;
   holder.replaceChildren(...(shown ? [shown, build("button", {
-    type: "button", class: "cross", "aria-label": asked.like ? "Stop looking for items like this" : "Remove the picture", onclick: clear,
+    type: "button", class: "cross", "aria-label": item ? "Stop looking for items like this" : "Remove the picture",
+    onclick: item ? clear : dropPicture,
   }, "×")] : []));
-  field.placeholder = shown ? "Or type words instead" : "Describe what you are looking for";
+  field.placeholder = !shown ? "Describe what you are looking for" : item ? "Or type words instead" : "Add words";
 }
 
-function likeFace() {
-  const image = build("img", { alt: `Like ${asked.like}` });
-  image.addEventListener("error", () => image.replaceWith(build("span", { class: "name" }, asked.like)));
-  service.show(image, service.thumbnail(asked.like, 96));
+function pictureFace() {
+  const image = build("img", { src: picture.address ?? "", alt: "The picture searched with" });
+  image.addEventListener("error", () => image.replaceWith(build("span", { class: "name" }, "Picture")));
+  return image;
+}
+
+function likeFace(id) {
+  const image = build("img", { alt: `Like ${id}` });
+  image.addEventListener("error", () => image.replaceWith(build("span", { class: "name" }, id)));
+  service.show(image, service.thumbnail(id, 96));
   return image;
 }

@@ -5,6 +5,7 @@ import { LABEL, bound, has, parse, tell, toggle } from "/static/conditions.js";
 import * as words from "/static/words.js";
 
 const SHOWN = 8;
+const COUNTED = 20; // the most frequent values, which the service counts
 const opened = new Set();
 
 export function activeChips(where, change) {
@@ -53,7 +54,7 @@ function chipGroup(title, column, values, total, where, change) {
   const chips = shown.map(({ value, count }) => build("button", {
     type: "button", class: "chip", "data-column": column, "data-value": value,
     "aria-pressed": has(where, column, value) ? "true" : "false",
-    "aria-label": `${words.short(words.value(value))}, ${words.counted(count, "item")}`, title: words.short(words.value(value), 1000),
+    "aria-label": chipName(value, count), title: words.short(words.value(value), 1000),
     onclick: () => change(toggle(where, column, value)),
   }, build("span", { class: "what", dir: "auto" }, words.value(value)), build("span", { class: "count" }, words.number(count))));
   const fold = values.length > SHOWN && build("button", {
@@ -67,6 +68,22 @@ function chipGroup(title, column, values, total, where, change) {
     : `Show all ${words.number(values.length)}`);
   return build("div", { class: "group", role: "group", "aria-labelledby": id },
     build("h2", { id, dir: "auto" }, title), build("div", { class: "chips" }, chips), fold);
+}
+
+// How many of the items under the other filters have the value of a chip.
+export function recount(chip, facets) {
+  const { column, value } = chip.dataset;
+  const counted = facets?.columns[column];
+  if (!counted) return;
+  const count = counted.find((each) => String(each.value) === value)?.count;
+  const isKnown = count !== undefined || counted.length < COUNTED;
+  chip.classList.toggle("is-none", isKnown && !count);
+  chip.setAttribute("aria-label", isKnown ? chipName(value, count ?? 0) : words.short(words.value(value)));
+  chip.querySelector(".count").textContent = isKnown ? words.number(count ?? 0) : "";
+}
+
+function chipName(value, count) {
+  return `${words.short(words.value(value))}, ${words.counted(count, "item")}`;
 }
 
 function rangeGroup(column, where, change) {

@@ -7,7 +7,7 @@ import * as words from "/static/words.js";
 
 export let index = null;
 export let overview = null;
-export let found = null; // { key, reply } of the results on show
+export let found = null; // { key, k, reply } of the results on show: k were requested
 
 export async function learnIndex() {
   index ??= await service.index();
@@ -24,8 +24,8 @@ export function forgetIndex() {
   overview = null;
 }
 
-export function keepResults(key, reply) {
-  found = { key, reply };
+export function keepResults(key, k, reply) {
+  found = { key, k, reply };
 }
 
 export function forgetResults() {

@@ -35,7 +35,7 @@ function draw() {
 function titleOf(asked) {
   if (asked.view === "index") return "The index · fdch";
   if (asked.text) return `${asked.text} · fdch`;
-  if (asked.like) return `Like ${asked.like} · fdch`;
+  if (asked.like.length) return `Like ${asked.like.join(", ")} · fdch`;
   return asked.picture ? "Like a picture · fdch" : "Search · fdch";
 }
 
@@ -56,7 +56,7 @@ find("search").addEventListener("submit", (event) => {
 });
 find("side-fold").open = matchMedia("(min-width: 56rem)").matches;
 listenToLinks();
-pictures.listen((file) => asking.take(file, trouble.show));
+pictures.listen((file) => asking.take(file, trouble.refuse));
 details.listen();
 keys.listen(() => { if (address.hasQuery(asking.asked)) asking.clear(); });
 colours.listen();

@@ -38,5 +38,5 @@ export function explain(error) {
 function invalid(message) {
   if (/^where\b/i.test(message)) return FILTER;
   if (/^text\b/i.test(message)) return TEXT;
-  return /^id\b/i.test(message) ? SAID.unknown_item : LINK;
+  return /^(?:id|like|unlike)\b/i.test(message) ? SAID.unknown_item : LINK;
 }

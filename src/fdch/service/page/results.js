@@ -1,6 +1,6 @@
 // Results as a grid of cards, and the arrow keys among them.
 
-import { build, find } from "/static/build.js";
+import { build, find, icon } from "/static/build.js";
 import { marked } from "/static/marks.js";
 import { show, thumbnail } from "/static/service.js";
 import * as words from "/static/words.js";
@@ -8,7 +8,7 @@ import * as words from "/static/words.js";
 const LABELS = 4;
 const SIZE = 480;
 
-// actions: address(id), open(id), like(id), label(name)
+// actions: address(id), open(id), like(id), label(name), mark(id, name, way), markOf(id)
 export function cards(results, bits, actions) {
   return results.map((result) => card(result, bits, actions));
 }
@@ -44,8 +44,22 @@ function card(result, bits, actions) {
           type: "button", class: "like", "aria-label": `More like this: ${words.short(name)}`,
           onclick: () => actions.like(result.id),
         }, "More like this"),
+        markButtons(result.id, name, actions),
         result.distance !== null && build("small", { class: "quiet", title: `Its code differs from what was asked for in ${result.distance} of ${bits} bits` },
           `distance ${result.distance}`))));
+}
+
+// One of the two is pressed, or none.
+function markButtons(id, name, actions) {
+  const buttons = [["like", "Like"], ["unlike", "Dislike"]].map(([way, text]) => build("button", {
+    type: "button", class: `icon mark-it is-${way}`, title: text, "aria-label": `${text}: ${words.short(name)}`,
+    "aria-pressed": String(actions.markOf(id) === way),
+    onclick: () => {
+      actions.mark(id, name, way);
+      buttons.forEach((each) => each.setAttribute("aria-pressed", String(each.title === text && actions.markOf(id) === way)));
+    },
+  }, icon("M7 11v9H4v-9zM7 11l3.500-7.500c1.500 0 2.500 1 2.500 2.500v3.500h4.700a2 2 0 0 1 2 2.300l-1 6.400a2 2 0 0 1-2 1.800H7")));
+  return build("span", { class: "mark-both" }, buttons);
 }
 
 function face(result, name) {

@@ -6,9 +6,12 @@ import * as asking from "/static/asking.js";
 import { find } from "/static/build.js";
 import * as item from "/static/item.js";
 import * as known from "/static/known.js";
+import * as marking from "/static/marking.js";
+import { areSeveral, partsOf } from "/static/parts.js";
 import * as place from "/static/place.js";
 import * as service from "/static/service.js";
 import * as side from "/static/side.js";
+import * as sorting from "/static/sorting.js";
 import * as states from "/static/states.js";
 import * as trouble from "/static/trouble.js";
 
@@ -22,8 +25,9 @@ export function stop() {
 
 export async function draw() {
   const { asked, picture, lastChange } = asking;
-  const key = address.withoutItem(asked) + (picture?.address ?? "");
-  if (known.found?.key === key && !isWaiting) {
+  const key = address.queryOf(asked) + (picture?.address ?? "");
+  const before = known.found?.key === key && !isWaiting ? known.found : null;
+  if (before?.k === asked.k) {
     drawSide(false);
     place.restore();
     item.draw();
@@ -38,13 +42,16 @@ export async function draw() {
     if (stopper.signal.aborted) return;
     drawSide(lastChange === "least");
     if (asked.picture && !picture) {
-      trouble.showState("With a picture", states.lostPicture({ choose: asking.choose, clear: asking.clear }));
+      known.forgetResults();
+      trouble.showState("With a picture", states.lostPicture({ choose: asking.choose, clear: asking.clear, drop: asked.text && asking.dropPicture }));
       return;
     }
-    const reply = await search(asked, stopper.signal);
+    const reply = before?.k < asked.k
+      ? await searchOn(before, asked, stopper.signal)
+      : await search(asked, stopper.signal);
     const best = reply.results.length ? null : await bestOf(asked, stopper.signal);
     if (stopper.signal.aborted) return;
-    show(key, reply, best);
+    show(key, reply, best, before?.k < asked.k ? before.reply.results.length : 0);
   } catch (problem) {
     if (problem.name !== "AbortError") trouble.show(problem);
   } finally {
@@ -56,10 +63,13 @@ export async function draw() {
   }
 }
 
-function show(key, reply, best) {
+// from: how many of the results are on show already
+function show(key, reply, best, from) {
   const isFirst = known.found === null;
-  known.keepResults(key, reply);
-  answers.show(asking.asked, known.index, reply, best, {
+  known.keepResults(key, asking.asked.k, reply);
+  side.count(asking.asked, reply.facets);
+  answers.show(asking.asked, known.index, reply, best, from, {
+    mark: marking.mark, markOf: marking.markOf,
     like: asking.like, clear: asking.clear, label: asking.addLabel, least: asking.setLeast, where: asking.setWhere,
     open: (id) => asking.go({ item: id }, { because: "open" }),
     more: () => { answers.focusWhenThere(reply.results.length); asking.showMore(); },
@@ -71,20 +81,31 @@ function show(key, reply, best) {
 }
 
 function drawSide(isSliding) {
-  side.draw(known.index, asking.asked, isSliding, { where: asking.setWhere, least: asking.setLeast });
+  marking.draw();
+  sorting.draw(known.index, asking.asked.sort, asking.setSort);
+  side.draw(known.index, asking.asked, isSliding, known.found?.reply.facets, { where: asking.setWhere, least: asking.setLeast });
 }
 
 function search(wanted, signal) {
-  const options = { k: wanted.k, where: wanted.where };
-  if (wanted.least > 0 && known.index.has_probability) options.min_probability = wanted.least;
+  const options = { ...partsOf(wanted), k: wanted.k, where: wanted.where, facets: true };
+  if (wanted.offset) Object.assign(options, { offset: wanted.offset, facets: false });
+  if (wanted.sort) options.sort = wanted.sort;
+  if (wanted.least > 0 && known.index.has_probability && !areSeveral(wanted)) options.min_probability = wanted.least;
   if (wanted.picture) return service.searchPicture(asking.picture.content, options, signal);
-  if (wanted.like) return service.searchLike(wanted.like, options, signal);
-  return service.searchText(wanted.text, options, signal);
+  return service.search(options, signal);
+}
+
+// The results that follow those on show.
+async function searchOn({ k, reply }, wanted, signal) {
+  const next = await search({ ...wanted, k: wanted.k - k, offset: k }, signal);
+  const shown = new Set(reply.results.map(({ id }) => id)); // the index may have changed meanwhile
+  const results = [...reply.results, ...next.results.filter(({ id }) => !shown.has(id))];
+  return { ...next, facets: reply.facets, results };
 }
 
 // How probable the best result is when none is probable enough.
 async function bestOf(wanted, signal) {
-  if (!wanted.least) return null;
+  if (!wanted.least || areSeveral(wanted)) return null;
   const reply = await search({ ...wanted, least: 0, k: 1 }, signal);
   return reply.results[0]?.probability ?? null;
 }

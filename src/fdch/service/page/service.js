@@ -2,6 +2,7 @@
 
 import { INDEX } from "/static/address.js";
 import * as thumbnails from "/static/thumbnails.js";
+import * as words from "/static/words.js";
 
 const BASE = INDEX ? `/v1/indexes/${encodeURIComponent(INDEX)}` : "/v1";
 const TOKEN = "fdch-token";
@@ -30,18 +31,15 @@ export function hasToken() {
   return token !== "";
 }
 
-export function searchText(text, options, signal) {
-  return call(`${BASE}/search`, json({ text, ...options }), signal);
+// asked: the parts of the query, and how to search
+export function search(asked, signal) {
+  return call(`${BASE}/search`, json(asked), signal);
 }
 
-export function searchLike(id, options, signal) {
-  return call(`${BASE}/search`, json({ id, ...options }), signal);
-}
-
-export function searchPicture(picture, options, signal) {
+export function searchPicture(picture, asked, signal) {
   const form = new FormData();
   form.append("image", picture, "picture");
-  for (const [name, value] of Object.entries(options)) {
+  for (const [name, value] of Object.entries(asked)) {
     for (const each of Array.isArray(value) ? value : [value]) form.append(name, String(each));
   }
   return call(`${BASE}/search/image`, { method: "POST", body: form }, signal);
@@ -126,8 +124,8 @@ function told(reply, content) {
   const error = content?.error ?? {};
   const message = error.message ?? `The service answered with status ${reply.status}.`;
   const code = error.code ?? (GATEWAY.includes(reply.status) ? "away" : "unknown");
-  return new Problem(code, sentence(message), {
-    hint: error.hint ? sentence(error.hint) : "",
+  return new Problem(code, words.sentence(message), {
+    hint: error.hint ? words.sentence(error.hint) : "",
     status: reply.status,
     suggestions: error.suggestions ?? suggested(message),
     wait: Number(reply.headers.get("Retry-After")) || 0,
@@ -137,9 +135,4 @@ function told(reply, content) {
 function suggested(message) {
   const listed = /(?:Near ones are|Some that it knows are): (.*)\.$/s.exec(message);
   return listed ? listed[1].split(", ") : [];
-}
-
-function sentence(text) {
-  const trimmed = text.trim();
-  return trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
 }

@@ -6,6 +6,7 @@ import { pictureOf } from "/static/results.js";
 import { isToken } from "/static/service.js";
 import * as words from "/static/words.js";
 
+const OF_PICTURES = ["not_a_picture", "broken_picture", "too_large"];
 const WRONG_TOKEN = "The token is not known.";
 
 export function state(heading, body, buttons = [], kind = "") {
@@ -19,7 +20,7 @@ export function button(text, act, look = "chip") {
   return build("button", { type: "button", class: look, onclick: act }, text);
 }
 
-// actions: ask(text), again(), token(given), clear(), where(conditions)
+// actions: ask(text), choose(), dropPicture(), again(), token(given), clear(), where(conditions)
 export function problem(error, actions) {
   const [heading, ...body] = explain(error);
   if (passes(error)) {
@@ -30,6 +31,10 @@ export function problem(error, actions) {
     return state("No word of this is known here",
       "The model behind this index learned its words from its own texts. Perhaps one of these helps:",
       error.suggestions.map((word) => button(word, () => actions.ask(word))));
+  }
+  if (OF_PICTURES.includes(error.code)) {
+    return state(heading, body, [button("Choose another picture", actions.choose, "main"),
+      actions.dropPicture && button("Remove the picture", actions.dropPicture)].filter(Boolean), "is-problem");
   }
   if (error.status === 429 || error.status === 503) {
     const wait = error.wait ? ` Try again in ${words.counted(error.wait, "second")}.` : "";
@@ -80,7 +85,8 @@ export function nothing(asked, best, actions) {
 export function lostPicture(actions) {
   return state("This search was made with a picture",
     "Links carry words and filters, but no pictures. Drop the picture here, paste it, or choose it again.",
-    [button("Choose the picture", actions.choose, "main"), button("Start afresh", actions.clear)]);
+    [button("Choose the picture", actions.choose, "main"),
+      actions.drop && button("Search with the words alone", actions.drop), button("Start afresh", actions.clear)].filter(Boolean));
 }
 
 export function start(index, examples, actions) {

@@ -27,6 +27,19 @@ export function show(problem) {
   answers.say(explain(told)[0]);
 }
 
+// A file that cannot be searched with: the results on show stay.
+export function refuse(problem) {
+  if (asking.asked.view === "index" || !known.found) {
+    show(problem);
+    return;
+  }
+  const told = inWords(problem);
+  const shown = states.problem(told, { ...actions(), dropPicture: null });
+  find("notes").replaceChildren(shown);
+  shown.querySelector("h2").focus();
+  answers.say(explain(told)[0]);
+}
+
 export function showAtStart(problem) {
   find("start-view").replaceChildren(
     build("h1", { id: "start-heading", class: "hidden" }, "Search"), states.problem(inWords(problem), actions()));
@@ -53,7 +66,7 @@ export function stopWaiting() {
 
 function actions() {
   return {
-    ask: asking.ask, clear: asking.clear, where: asking.setWhere, again,
+    ask: asking.ask, choose: asking.choose, dropPicture: asking.asked.picture && asking.dropPicture, clear: asking.clear, where: asking.setWhere, again,
     hasFilters: asking.asked.where.length > 0, hasToken: service.hasToken(),
     token: (given) => { service.setToken(given); known.forgetResults(); asking.again(); },
   };

@@ -35,6 +35,11 @@ export function short(text, most = 160) {
   return letters.length > most ? `${letters.slice(0, most).join("").trimEnd()}…` : text;
 }
 
+export function sentence(text) {
+  const trimmed = text.trim();
+  return `${trimmed.charAt(0).toUpperCase()}${trimmed.slice(1)}${/[.!?]$/.test(trimmed) ? "" : "."}`;
+}
+
 export function column(name) {
   const spaced = name.replaceAll("_", " ").trim() || name;
   return spaced.charAt(0).toUpperCase() + spaced.slice(1);
