@@ -62,7 +62,7 @@ def only(pairs, row, *, image=True, text=True, **changes):
 
 def test_words_find_the_nearest_pairs(searcher, scenes):
     text = scenes.pairs.texts.values[7]
-    found = searcher.by_text(text, k=25)
+    found = searcher.by_text(text, k=25, match="codes")
     query = encode_text_queries(scenes.run.method, [text]).codes
     assert pairs_of(found) == nearest(scenes, query)[:25]
     first = found[0]
@@ -129,9 +129,15 @@ def test_a_radius_gives_all_that_are_near(searcher, scenes):
     ranked = nearest(scenes, encode_text_queries(scenes.run.method, [text]).codes)
     radius = ranked[30][1]
     expected = [each for each in ranked if each[1] <= radius]
-    assert pairs_of(searcher.by_text(text, radius=radius)) == expected
-    assert pairs_of(searcher.by_text(text, k=None, radius=radius)) == expected
-    assert pairs_of(searcher.by_text(text, radius=radius, k=4)) == expected[:4]
+
+    def find(**params):
+        return pairs_of(searcher.by_text(text, radius=radius, match="codes", **params))
+
+    assert find() == expected
+    assert find(k=None) == expected
+    assert find(k=4) == expected[:4]
+    fused = searcher.by_text(text, radius=radius)
+    assert sorted(pairs_of(fused)) == sorted(expected)
 
 
 @pytest.mark.parametrize(
@@ -161,13 +167,13 @@ def test_conditions_hold_before_results_are_counted(searcher, scenes, where, hol
     rows = holds(scenes.pairs)
     assert 5 < rows.sum() < len(rows)
     query = encode_text_queries(scenes.run.method, [text]).codes
-    found = searcher.by_text(text, k=12, where=where)
+    found = searcher.by_text(text, k=12, where=where, match="codes")
     assert pairs_of(found) == nearest(scenes, query, rows)[:12]
 
 
 def test_probabilities_are_those_of_the_calibration(searcher, scenes):
     text = scenes.pairs.texts.values[9]
-    found = searcher.by_text(text, k=50)
+    found = searcher.by_text(text, k=50, match="codes")
     facts = encode_text_queries(scenes.run.method, [text]).facts(0)
     said = [each.probability for each in found]
     assert said == scenes.run.calibration.probabilities(
@@ -195,7 +201,7 @@ def test_re_ranking_orders_candidates_by_the_sure_bits(searcher, scenes):
     assert queries.outputs is not None
     weighted = weighted_distances(queries.outputs, unified(scenes)[rows])[0]
     order = np.argsort(weighted, kind="stable")
-    found = searcher.by_text(text, k=10, rerank=True)
+    found = searcher.by_text(text, k=10, rerank=True, match="codes")
     assert found.ids == [ids[place] for place in order[:10]]
     said = scenes.run.calibration.probabilities(
         queries.facts(0),
@@ -206,7 +212,9 @@ def test_re_ranking_orders_candidates_by_the_sure_bits(searcher, scenes):
     )
     assert [each.probability for each in found] == said
     least = found[4].probability
-    fewer = searcher.by_text(text, k=10, rerank=True, min_probability=least)
+    fewer = searcher.by_text(
+        text, k=10, rerank=True, min_probability=least, match="codes"
+    )
     assert fewer.ids == [each.id for each in found if each.probability >= least]
 
 
@@ -365,7 +373,7 @@ def test_texts_without_a_known_word(place, scenes):
         assert item.kind == "image"
         searcher = Searcher(index)
         with pytest.raises(UnknownWords, match="Near ones are"):
-            searcher.by_text("beech hous")
+            searcher.by_text("beech")
         partly = searcher.by_text("beach qwertz")
         assert partly.query["unknown_words"] == ["qwertz"]
 
@@ -472,7 +480,7 @@ def test_queries_that_cannot_be_encoded_are_refused(searcher, scenes, tmp_path):
 
 def test_results_are_plain_values(searcher, scenes):
     document = searcher.by_text(scenes.pairs.texts.values[0], k=2).to_json()
-    assert list(document) == ["query", "results", "scanned", "milliseconds"]
+    assert list(document) == ["query", "results", "scanned", "milliseconds", "notes"]
     assert list(document["results"][0]) == [
         "id",
         "distance",
@@ -481,6 +489,7 @@ def test_results_are_plain_values(searcher, scenes):
         "image",
         "labels",
         "columns",
+        "matched",
     ]
     assert document["query"]["text"] == scenes.pairs.texts.values[0]
 

@@ -86,13 +86,15 @@ class Study:
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values, for another process."""
-        return asdict(self) | {"out": str(self.out)}
+        return asdict(self) | {"out": str(self.out), "layout": self.layout.to_json()}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Take what `to_json` gave."""
         sizes = document["sizes"] and SplitSizes(**document["sizes"])
-        return cls(**{**document, "out": Path(document["out"]), "sizes": sizes})
+        read = {"out": Path(document["out"]), "sizes": sizes}
+        layout = Layout.from_json(document["layout"])
+        return cls(**{**document, **read, "layout": layout})
 
 
 def cells_of(recipes: Iterable[Recipe], seeds: Sequence[int]) -> list[Cell]:
