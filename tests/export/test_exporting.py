@@ -44,7 +44,14 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "export.md"
 NEAR_ZERO = 1e-4
 QUICK = {"stage_one_epochs": "1", "stage_two_epochs": "1", "batch_size": "32"}
 FAST = {"text_hidden": 32, "batch_size": 40}
-EPOCHS = ("stage_one_epochs", "stage_two_epochs", "epochs", "iterations")
+EPOCHS = (
+    "stage_one_epochs",
+    "stage_two_epochs",
+    "label_epochs",
+    "pair_epochs",
+    "epochs",
+    "iterations",
+)
 CANNOT = ("lssh", "lcmh")
 
 

@@ -14,7 +14,7 @@ Not in the paper.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -124,9 +124,9 @@ class FDCHPlus(FDCH):
 
     @property
     def ordering(self) -> PairOrdering:
-        """What orders candidates."""
+        """What orders candidates; None while codes are still being trained."""
         self.inputs  # noqa: B018  refuses one that is not fitted
-        return self._ordering
+        return cast(PairOrdering, getattr(self, "_ordering", None))
 
     @property
     def chosen(self) -> Mapping[str, str | float]:
@@ -183,6 +183,7 @@ class FDCHPlus(FDCH):
         context: Context,
     ) -> None:
         self._classes = pairs.labels.shape[1] if pairs.labels.any() else 0
+        vars(self).pop("_ordering", None)  # of an earlier fit
         super()._learn(inputs, pairs, validation, context)
         some = _choose_some(pairs)
         sides = inputs.images(some.images, context), inputs.texts(some.texts)
