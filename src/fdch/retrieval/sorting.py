@@ -18,7 +18,9 @@ class Sorting:
         self.column = sort[1:] if self.is_falling else sort
         if self.column not in types:
             what = "labels have no order" if self.column == LABEL else "no item has it"
-            hint = suggestion(self.column, types) or "."
+            some = ", ".join(sorted(types)[:5])
+            known = f". Columns are: {some}." if some else ". No item has columns."
+            hint = suggestion(self.column, types) or known
             raise DataError(
                 f"results cannot be sorted by '{self.column}': {what}{hint}"
             )
