@@ -9,6 +9,7 @@ data and ends.
 import fcntl
 import json
 import os
+import random
 import shutil
 import socket
 import sys
@@ -17,6 +18,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 SECONDS = 90
+# Below the ports that systems give to outgoing connections: the server listens
+# seconds after its ports were found free, and one of those could be taken by then.
+PORTS = range(20_000, 32_000)
 PARTS = ["proxy", "rootCoord", "queryCoord", "dataCoord"]
 PARTS += ["queryNode", "indexNode", "dataNode"]
 # Milvus brings an etcd along that listens on its usual ports unless told.
@@ -32,10 +36,17 @@ initial-cluster: default=http://127.0.0.1:{peers}
 def free_ports(count):
     """Ports that nobody listens on, found together so that all differ."""
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        found = []
+        for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+            one = stack.enter_context(socket.socket())
+            try:
+                one.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found.append(port)
+            if len(found) == count:
+                return found
+    raise OSError(f"fewer than {count} free ports in {PORTS}")
 
 
 def configured(folder):
@@ -55,13 +66,36 @@ def configured(folder):
     return server
 
 
+def start(server):
+    """Start a server, and return once it answers: healthy is said earlier."""
+    end = time.monotonic() + SECONDS
+    server.wait_for_started = False
+    server.start()
+    server.wait_started(SECONDS * 1000)
+    while not answers(server.listen_port):
+        if time.monotonic() > end:
+            raise TimeoutError(f"Milvus did not answer in {SECONDS} s")
+        time.sleep(0.5)
+
+
+def answers(port):
+    """Whether a server speaks on a port, be it to refuse a user."""
+    from pymilvus import MilvusClient, MilvusException
+
+    from fdch.index.milvus.connection import is_unknown_user
+
+    try:
+        MilvusClient(f"http://127.0.0.1:{port}", timeout=5).close()
+    except MilvusException as problem:
+        return is_unknown_user(problem)
+    return True
+
+
 def keep(folder):
     server = configured(folder)
-    server.wait_for_started = False
     with (folder / "users").open("a") as users:
         try:
-            server.start()
-            server.wait_started(SECONDS * 1000)
+            start(server)
             tell(folder, {"address": f"127.0.0.1:{server.listen_port}"})
             wait_for_users_to_leave(users)
             # Who comes now waits for the lock, finds nothing, and starts anew.

@@ -18,10 +18,11 @@ def guarded(tmp_path, monkeypatch):
     pytest.importorskip("milvus")
     monkeypatch.setenv("ETCD_CONFIG_PATH", "set by the server's maker")
     monkeypatch.setenv("COMMON_SECURITY_AUTHORIZATIONENABLED", "true")
-    server = runpy.run_path(str(KEEPER))["configured"](tmp_path)
+    keeper = runpy.run_path(str(KEEPER))
+    server = keeper["configured"](tmp_path)
     server.config.configs.pop("authorization_enabled", None)
     try:
-        server.start()
+        keeper["start"](server)
         yield f"milvus://127.0.0.1:{server.listen_port}/photos?shards=2"
     finally:
         server.stop()

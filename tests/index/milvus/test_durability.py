@@ -21,13 +21,14 @@ def test_what_was_acknowledged_survives_the_servers_death(tmp_path, monkeypatch)
     pytest.importorskip("pymilvus")
     pytest.importorskip("milvus")
     monkeypatch.setenv("ETCD_CONFIG_PATH", "set by the server's maker")
-    server = runpy.run_path(str(KEEPER))["configured"](tmp_path)
+    keeper = runpy.run_path(str(KEEPER))
+    server = keeper["configured"](tmp_path)
     codes = binarize(np.random.default_rng(0).standard_normal((2_000, 32)))
     items = [Item(f"item {i}", text=f"text {i}") for i in range(2_000)]
     try:
-        server.start()
+        keeper["start"](server)
         url = f"milvus://127.0.0.1:{server.listen_port}/photos"
-        MilvusStore.create(url, 32, "model").close()  # slow on a busy machine
+        MilvusStore.create(url, 32, "model").close()
         store = MilvusStore.open(url, patience=5.0)
         store.add(items[:-1], codes[:-1])
         store.remove(["item 0"])
@@ -44,7 +45,7 @@ def test_what_was_acknowledged_survives_the_servers_death(tmp_path, monkeypatch)
         server.stop()
         # It would look for its ports again, and take some for busy that are not.
         monkeypatch.setattr(server.config, "resolve", lambda: None)
-        server.start()
+        keeper["start"](server)
         with MilvusStore.open(url, patience=60.0) as again:
             assert len(again) == 1_999
             assert again.items(["item 0", "item 1999"]) == [None, items[-1]]
