@@ -21,6 +21,7 @@ from fdch.evaluation.calibration_fitting import (
     fit_model,
     match_words,
 )
+from fdch.evaluation.ordering import QueryOrder
 from fdch.evaluation.reliability import check_probabilities
 from fdch.evaluation.scoring import Coded
 
@@ -91,6 +92,34 @@ def test_first_results_hold_in_galleries_of_any_size(
     held = measure(fitted, query_kind, kind, join(training, encode(others, 12)))
     assert abs(held.gap) < 0.04
     assert held.error < 0.06
+
+
+def order(sides):
+    """Add vectors that tell the labels, and orders that follow them."""
+    vectors = np.where(sides.labels > 0, 3, -1).astype(np.int8)
+    weights = np.concatenate([np.zeros((len(sides), BITS)), vectors], axis=1)
+    made = QueryOrder(weights.astype(np.float32))
+    kinds = [*sides.outputs]
+    return replace(
+        sides, orders=dict.fromkeys(kinds, made), vectors=dict.fromkeys(kinds, vectors)
+    )
+
+
+def test_first_results_hold_in_a_methods_order(training):
+    """Ordered, far more of the first ten are relevant than their distances say."""
+    by_codes = fit_calibration(encode(300, 1), training, trained=600)
+    ordered = fit_calibration(order(encode(300, 1)), order(training), trained=600)
+    items, queries = order(training), order(encode(400, 11))
+    codes = binarize(items.outputs["image"])
+    gallery = Coded(codes, items.labels, vectors=items.vectors["image"])
+    kinds = ["image"] * len(items)
+    gaps = []
+    for each in (by_codes, ordered):
+        held = check_probabilities(each, queries, "text", gallery, kinds)
+        assert held.true > 0.95
+        gaps.append(held.gap)
+    assert gaps[0] < -0.2
+    assert abs(gaps[1]) < 0.04
 
 
 def test_few_held_out_pairs_are_enough_with_the_training_pairs():

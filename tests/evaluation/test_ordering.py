@@ -9,7 +9,12 @@ from fdch.codes import binarize, hamming_distances
 from fdch.errors import DataError
 from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries
 from fdch.evaluation.metrics import average_precision, ndcg_at, precision_at
-from fdch.evaluation.ordering import QueryOrder, ordered_blocks, place_items
+from fdch.evaluation.ordering import (
+    QueryOrder,
+    list_items,
+    ordered_blocks,
+    place_items,
+)
 from fdch.evaluation.partner import ordered_places
 from fdch.evaluation.scoring import Measures
 
@@ -128,3 +133,16 @@ def test_weights_of_another_method_are_refused(sides):
     order, queries, items, _ = sides
     with pytest.raises(DataError, match="9 weights cannot order codes of 6 bits"):
         place_items(order, queries, items, None, 3)
+
+
+def test_items_are_listed_as_a_search_does(sides, monkeypatch):
+    monkeypatch.setattr("fdch.evaluation.ordering.SEARCHED", 7)
+    order, queries, items, vectors = sides
+    distances = hamming_distances(queries, items)
+    listed = list_items(order, distances, items, vectors)
+    for row, each in enumerate(distances):
+        # who is as near as the seventh is a candidate too
+        candidates = int((each <= sorted(each)[6]).sum())
+        assert candidates >= 7
+        expected = rank_by_loops(order, queries, items, vectors, candidates)[row]
+        assert np.argsort(listed[row], kind="stable").tolist() == expected

@@ -3,11 +3,12 @@
 The held-out pairs search the training pairs, a quarter of these, and one another.
 From galleries of several sizes the models learn what a larger one changes; from items
 trained on and not, by how much codes that were trained flatter. Each text is also
-used shortened: people type fewer words than captions have.
+used shortened: people type fewer words than captions have. Where a method orders
+candidates, results are those that come first in its order.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from fdch.codes import binarize
 from fdch.data.word_weights import SURE_WEIGHT, weigh_words
 from fdch.evaluation.calibration import (
     FACTS,
@@ -27,6 +29,7 @@ from fdch.evaluation.calibration import (
     confidences,
     sigmoid,
 )
+from fdch.evaluation.ordering import QueryOrder, list_items
 
 MIN_PAIRS = 10  # held-out pairs, below which nothing is estimated
 MAX_PAIRS = 1000  # held-out pairs used; more would hardly move a model
@@ -51,20 +54,33 @@ class EncodedSides:
         labels: 0/1, (pairs, classes).
         held: Which words the texts hold, 0/1, (pairs, words), the columns being the
             same for all; None where texts are no words.
+        orders: How they order candidates as queries, by what they were made of; empty
+            where distances alone do.
+        vectors: What they are ordered by beside their codes, (pairs, width).
     """
 
     outputs: Mapping[str, NDArray[Any]]
     words: NDArray[Any]
     labels: NDArray[Any]
     held: csr_array | None = None
+    orders: Mapping[str, QueryOrder] = field(default_factory=dict)
+    vectors: Mapping[str, NDArray[np.int8]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, rows: Any) -> "EncodedSides":
-        outputs = {kind: values[rows] for kind, values in self.outputs.items()}
-        held = None if self.held is None else self.held[rows]
-        return EncodedSides(outputs, self.words[rows], self.labels[rows], held)
+        def choose(given: Mapping[str, Any]) -> dict[str, Any]:
+            return {kind: values[rows] for kind, values in given.items()}
+
+        return EncodedSides(
+            choose(self.outputs),
+            self.words[rows],
+            self.labels[rows],
+            None if self.held is None else self.held[rows],
+            choose(self.orders),
+            choose(self.vectors),
+        )
 
 
 class _Gallery(NamedTuple):
@@ -187,11 +203,18 @@ def _search(
         rows = slice(start, start + ROWS_AT_A_TIME)
         found = _distances(queries[rows], items, query_kind, kind, score)
         numbers = np.arange(len(queries))[rows]
-        scores = np.where(numbers[:, None] == gallery.own, np.inf, found)
-        places = _nearest(scores, ranks[-1] + 1)[:, ranks]
+        is_own = numbers[:, None] == gallery.own
+        scores = np.where(is_own, np.inf, found)
+        listed = scores
+        if score == "plain" and query_kind in queries.orders:
+            order, vectors = queries.orders[query_kind][rows], items.vectors[kind]
+            listed = list_items(order, found, binarize(items.outputs[kind]), vectors)
+            listed = np.where(is_own, np.inf, listed)
+        places = _nearest(listed, ranks[-1] + 1)[:, ranks]
         relevant = queries.labels[rows].astype(np.float32) @ labels > 0
+        nearest = scores.min(axis=1)
         scores = np.take_along_axis(scores, places, 1)
-        of_query = (confidence[rows], words[rows], scores[:, 0])
+        of_query = (confidence[rows], words[rows], nearest)
         facts = np.empty((*scores.shape, len(FACTS)))
         facts[..., 0] = scores
         facts[..., 1:4] = np.stack(of_query, axis=1)[:, None]

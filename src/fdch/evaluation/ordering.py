@@ -19,6 +19,7 @@ from fdch.errors import DataError
 from fdch.evaluation.histograms import COUNTS_PER_BLOCK, Histograms
 
 QUERIES_PER_BLOCK = 256
+SEARCHED = 500  # candidates that a search for its first results orders
 Places = NDArray[np.uint16]
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.int8]
@@ -102,6 +103,24 @@ def place_items(
         best = nearest[np.argsort(-own_scores[nearest], kind="stable")]
         places[row, best] = np.arange(count)
     return places
+
+
+def list_items(
+    order: QueryOrder,
+    distances: NDArray[np.uint16],
+    codes: Codes,
+    vectors: Bytes | None,
+) -> Floats:
+    """Give what lists items as a search does, the lowest first, (queries, items).
+
+    The nearest, and all that are as near as the last of these, come by their order,
+    the others by distance.
+    """
+    count = min(SEARCHED, len(codes))
+    last = np.partition(distances, count - 1, axis=1)[:, count - 1 : count]
+    scores = order.score(codes, vectors)
+    below = scores.min(axis=1, keepdims=True) - 1 - scores  # all below 0
+    return np.where(distances <= last, below, distances.astype(np.float32))
 
 
 def ordered_histograms(

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fdch.codes import binarize, hamming_distances
 from fdch.evaluation.calibration import Calibration, QueryFacts
 from fdch.evaluation.calibration_fitting import EncodedSides
+from fdch.evaluation.ordering import list_items
 from fdch.evaluation.scoring import Coded
 
 BINS = 10
@@ -95,7 +96,7 @@ def check_probabilities(
         calibration: What states the probabilities.
         queries: Pairs that are not in the gallery.
         query_kind: Which of their sides is used.
-        gallery: Codes and labels of the items, ties in their order.
+        gallery: Codes, labels and vectors of the items, ties in their order.
         kinds: What the codes of the items were made of.
 
     Returns:
@@ -108,13 +109,19 @@ def check_probabilities(
     for start in range(0, len(queries), ROWS_AT_A_TIME):
         rows = slice(start, start + ROWS_AT_A_TIME)
         distances = hamming_distances(binarize(outputs[rows]), gallery.codes)
+        listed: NDArray[Any] = distances
+        if query_kind in queries.orders:
+            order = queries.orders[query_kind][rows]
+            listed = list_items(order, distances, gallery.codes, gallery.vectors)
         shared = queries.labels[rows].astype(np.float32) @ labels.T > 0
         for row, (found, answers) in enumerate(zip(distances, shared, strict=True)):
-            first = np.argsort(found, kind="stable")[:TOP]
+            first = np.argsort(listed[row], kind="stable")[:TOP]
             words = int(queries.words[start + row]) if query_kind == "text" else None
             facts = QueryFacts(query_kind, outputs[start + row], words)
             named = [kinds[place] for place in first]
-            stated += calibration.probabilities(facts, named, found[first], len(labels))
+            stated += calibration.probabilities(
+                facts, named, found[first], len(labels), nearest=float(found.min())
+            )
             relevant += answers[first].tolist()
     if not stated or None in stated:
         return None

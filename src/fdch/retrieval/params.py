@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast, get_
 import numpy as np
 
 from fdch.errors import SettingError
+from fdch.evaluation.ordering import SEARCHED
 from fdch.index.conditions import parse_condition, write_condition
 from fdch.index.store import Condition, is_whole, require_several
 from fdch.retrieval.composed import ComposedQuery, QueryKind
@@ -19,7 +20,7 @@ from fdch.retrieval.results import Results
 DEFAULT_K = 10
 MAX_PLACE = 10_000  # of a result on a later page than the first
 CANDIDATES_PER_RESULT, MIN_CANDIDATES = 10, 100
-VECTOR_CANDIDATES_PER_RESULT, MIN_VECTOR_CANDIDATES = 20, 500
+VECTOR_CANDIDATES_PER_RESULT, MIN_VECTOR_CANDIDATES = 20, SEARCHED
 MIN_SORTED, MAX_SORTED = 1000, 10_000
 
 Match = Literal["both", "codes", "words"]

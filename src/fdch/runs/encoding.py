@@ -138,11 +138,9 @@ def _order_rows(
 ) -> tuple[dict[str, QueryOrder], dict[str, NDArray[np.int8]]]:
     """Give how the sides order candidates, and vectors of sides and pairs."""
     orders: dict[str, list[QueryOrder]] = {"image": [], "text": []}
-    vectors: dict[str, list[NDArray[np.int8]]] = {
-        "image": [],
-        "text": [],
-        "unified": [],
-    }
+    vectors: dict[str, list[NDArray[np.int8]]] = {"image": [], "text": []}
+    if method.about.unified:
+        vectors["unified"] = []
     for start in range(0, len(pairs), PICTURES_AT_A_TIME):
         part = pairs[start : start + PICTURES_AT_A_TIME]
         shown, read = part.images.present, part.texts.present
@@ -154,12 +152,14 @@ def _order_rows(
             ordering.image_vectors(images),
             ordering.text_vectors(texts),
         )
-        both = shown & read
-        whole = np.zeros((len(part), ordering.width), np.int8)
-        whole[read], whole[shown] = of_texts, of_images
-        whole[both] = ordering.pair_vectors(images[both[shown]], texts[both[read]])
-        for side, found in zip(vectors, (of_images, of_texts, whole), strict=True):
-            vectors[side].append(found)
+        vectors["image"].append(of_images)
+        vectors["text"].append(of_texts)
+        if method.about.unified:
+            both = shown & read
+            whole = np.zeros((len(part), ordering.width), np.int8)
+            whole[read], whole[shown] = of_texts, of_images
+            whole[both] = ordering.pair_vectors(images[both[shown]], texts[both[read]])
+            vectors["unified"].append(whole)
     return (
         {side: join_orders(parts) for side, parts in orders.items()},
         {side: np.concatenate(parts) for side, parts in vectors.items()},
@@ -230,7 +230,15 @@ def encode_sides(
 ) -> EncodedSides:
     """Give the real outputs of whole pairs with their labels and known words."""
     words = count_words(method.inputs.texts(pairs.texts), method.inputs.static_width)
-    return EncodedSides(real_outputs(method, pairs, context), words, pairs.labels)
+    found = EncodedSides(real_outputs(method, pairs, context), words, pairs.labels)
+    if (ordering := method.ordering) is None:
+        return found
+    orders, vectors = _order_rows(method, ordering, pairs, context)
+    if method.about.unified:
+        vectors["pair"] = vectors.pop("unified")
+        codes = binarize(found.outputs["pair"])
+        orders["pair"] = ordering.weigh_items(codes, vectors["pair"])
+    return replace(found, orders=orders, vectors=vectors)
 
 
 def _shorten(method: HashMethod, pairs: PairedSet) -> EncodedSides | None:
@@ -249,7 +257,10 @@ def _shorten(method: HashMethod, pairs: PairedSet) -> EncodedSides | None:
     vectors = inputs.texts(Sentences(texts), remember=False)
     words = count_words(vectors, inputs.static_width)
     outputs, held = method.text_outputs(vectors), hold_words(Sentences(texts))
-    return EncodedSides({"text": outputs}, words, pairs.labels, held)
+    orders = {}
+    if method.ordering is not None:
+        orders["text"] = method.ordering.weigh_texts(vectors)
+    return EncodedSides({"text": outputs}, words, pairs.labels, held, orders)
 
 
 def lacks_known_words(method: HashMethod, pairs: PairedSet) -> NDArray[np.bool_]:
