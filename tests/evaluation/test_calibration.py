@@ -116,7 +116,7 @@ def test_first_results_hold_in_a_methods_order(training):
     gaps = []
     for each in (by_codes, ordered):
         held = check_probabilities(each, queries, "text", gallery, kinds)
-        assert held.true > 0.95
+        assert held is not None and held.true > 0.95
         gaps.append(held.gap)
     assert gaps[0] < -0.2
     assert abs(gaps[1]) < 0.04
