@@ -171,9 +171,9 @@ def descend(
     return best
 
 
-def descent_bytes(items: int, strip: int = STRIP) -> int:
+def descent_bytes(items: int) -> int:
     """Tell how much memory the pairs of so many items take."""
-    return 4 * items * (items + 2 * strip)
+    return 4 * items * (items + 2 * STRIP)
 
 
 def _both_halves(strip: Tensor) -> float:

@@ -3,15 +3,20 @@
 A file is mapped into memory: pictures in it are read when they are needed.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from fdch.data.readers.arrow_cells import Budget, measure_width
+from fdch.data.readers.arrow_cells import measure_width
 from fdch.data.readers.arrow_messages import list_packed_sizes
 from fdch.data.readers.columns import Layout, find_image_column
-from fdch.data.readers.manifest_rows import Row, Table
-from fdch.data.readers.parquet import embeds, give_cells, pictures_of, read_class_names
+from fdch.data.readers.manifest_rows import Table
+from fdch.data.readers.parquet import (
+    embeds,
+    give_batches,
+    pictures_of,
+    read_class_names,
+)
 from fdch.errors import DataError, MissingExtra
 from fdch.files import load_json
 
@@ -67,22 +72,8 @@ def open_arrow(path: Path, layout: Layout) -> Table:
         raise DataError(
             f"'{path}' is not a whole Arrow file: {error}. Save it again."
         ) from None
-
-    def rows() -> Iterator[Row]:
-        number, budget = 0, Budget(path)
-        try:
-            for batch in table.to_batches(_ROWS):
-                for row in give_cells(batch, pictures, number, names, budget):
-                    number += 1
-                    yield row
-        except DataError:
-            raise
-        except damage as error:
-            raise DataError(
-                f"'{path}' is damaged after row {number}: {error}."
-            ) from None
-
-    return Table(columns, rows())
+    batches = table.to_batches(_ROWS)
+    return Table(columns, give_batches(path, batches, pictures, names, damage))
 
 
 class MappedColumn:

@@ -8,7 +8,7 @@ needed, a row group at a time.
 import json
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -53,22 +53,28 @@ def open_parquet(path: Path, layout: Layout) -> Table:
         raise DataError(
             f"'{path}' is not a whole Parquet file: {error}. Write or copy it again."
         ) from None
+    batches = _read_batches(path, plan)
+    return Table(columns, give_batches(path, batches, pictures, names, damage))
 
-    def rows() -> Iterator[Row]:
-        number, budget = 0, Budget(path)
-        try:
-            for batch in _read_batches(path, plan):
-                for row in give_cells(batch, pictures, number, names, budget):
-                    number += 1
-                    yield row
-        except DataError:
-            raise
-        except damage as error:
-            raise DataError(
-                f"'{path}' is damaged after row {number}: {error}."
-            ) from None
 
-    return Table(columns, rows())
+def give_batches(
+    path: Path,
+    batches: Iterable[Any],
+    pictures: "PictureSource | None",
+    names: Mapping[str, Sequence[str]],
+    damage: tuple[type[Exception], ...],
+) -> Iterator[Row]:
+    """Give the rows of batches, numbered; DataError says where damage begins."""
+    number, budget = 0, Budget(path)
+    try:
+        for batch in batches:
+            for row in give_cells(batch, pictures, number, names, budget):
+                number += 1
+                yield row
+    except DataError:
+        raise
+    except damage as error:
+        raise DataError(f"'{path}' is damaged after row {number}: {error}.") from None
 
 
 def _read_batches(path: Path, plan: Plan) -> Iterator[Any]:

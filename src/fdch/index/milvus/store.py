@@ -91,21 +91,16 @@ class MilvusStore:
         model: "str | WriteModel",
         facts: Mapping[str, object] | None = None,
         vector_bytes: int = 0,
-        *,
-        patience: float = TIMEOUT_SECONDS,
         types: Mapping[str, ColumnType] | None = None,
     ) -> Self:
-        """Make an empty collection and that of its model; see `create_store`.
-
-        Calls are tried again for `patience` seconds.
-        """
+        """Make an empty collection and that of its model; see `create_store`."""
         if not 1 <= bits <= MAX_BITS:
             raise SettingError(
                 f"codes of {bits} bits; an index on Milvus takes 1 to {MAX_BITS}."
             )
         check_vector_bytes(vector_bytes)
         with ExitStack() as stack:
-            connection = Connection(Address.parse(url), patience)
+            connection = Connection(Address.parse(url))
             stack.callback(connection.close)
             described = make_index(
                 connection, bits, model, facts or {}, vector_bytes, types
@@ -115,13 +110,12 @@ class MilvusStore:
 
     @classmethod
     def open(
-        cls,
-        url: str,
-        writable: bool = True,
-        *,
-        patience: float = TIMEOUT_SECONDS,
+        cls, url: str, writable: bool = True, *, patience: float = TIMEOUT_SECONDS
     ) -> Self:
-        """Open a collection made by `create`; any client may write to it."""
+        """Open a collection made by `create`; any client may write to it.
+
+        Calls are tried again for `patience` seconds.
+        """
         address = Address.parse(url)
         with ExitStack() as stack:
             connection = Connection(address, patience)
