@@ -13,16 +13,16 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from fdch.bench.device_time import BusyClock
-from fdch.bench.floors import (
-    ADAM_BYTES,
-    Ceilings,
-    count_operations,
-    count_weights,
-    measure_ceilings,
-)
+from fdch.bench.floors import ADAM_BYTES, Ceilings, count_stages, measure_ceilings
 from fdch.bench.public_loop import TASK, run_public_loop, store_pictures
 from fdch.bench.timing import ratio
-from fdch.bench.training import STAGES, EpochClock, describe_device, measure_rates
+from fdch.bench.training import (
+    STAGES,
+    EpochClock,
+    compare_with_floor,
+    describe_device,
+    measure_rates,
+)
 from fdch.bench.workload import Workload
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureArray
@@ -89,10 +89,8 @@ def end_to_end_benchmark(
     stages = {}
     for stage in STAGES:
         rates = measure_rates([clock.seconds[stage] for clock in ours], sizes.pairs)
-        usual = rates["epoch_seconds"]["median"]
-        rates["floor_seconds"] = floors[stage]
-        rates["busy_share"] = busy.seconds[stage] / usual if busy.seconds else None
-        stages[stage] = rates
+        known = compare_with_floor(rates, floors[stage], busy.seconds.get(stage))
+        stages[stage] = rates | known
     peer = measure_rates(public, sizes.pairs)
     compared = {
         stage: ratio(peer["epoch_seconds"]["all"], rates["epoch_seconds"]["all"])
@@ -157,13 +155,8 @@ def _floors(
     pixels, texts = _parts(pairs)
     images = torch.from_numpy(pixels[:COUNTED]).to(place)
     words = sparse_rows(texts[:COUNTED]).to(place)
-    networks, n = method.functions, len(pairs)
-    pair, image, text = (networks[role] for role in ("pair", "image", "text"))
-    done = {
-        "stage 1": count_operations(pair, images, words),
-        "stage 2": count_operations(image, images) + count_operations(text, words),
-    }
-    weights = {"stage 1": count_weights(pair), "stage 2": count_weights(image, text)}
+    n = len(pairs)
+    done, weights = count_stages(method.functions, images, words)
     precision = choose_precision(method.precision, place)
     steps = -(-n // method.batch_size)
     return {

@@ -1,6 +1,6 @@
 """How fast the hardware could be: what no version of the same work runs below."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -79,3 +79,13 @@ def count_operations(network: nn.Module, *inputs: Any) -> int:
 def count_weights(*networks: nn.Module) -> int:
     """Count the weights that learn."""
     return sum(each.numel() for network in networks for each in network.parameters())
+
+
+def count_stages(
+    networks: Mapping[str, nn.Module], images: Any, words: Any
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Count the operations of FDCH's stages on some pairs, and their weights."""
+    pair, image, text = (networks[role] for role in ("pair", "image", "text"))
+    sides = count_operations(image, images) + count_operations(text, words)
+    done = {"stage 1": count_operations(pair, images, words), "stage 2": sides}
+    return done, {"stage 1": count_weights(pair), "stage 2": count_weights(image, text)}

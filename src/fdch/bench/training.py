@@ -10,15 +10,8 @@ from typing import Any
 import torch
 
 from fdch.bench.device_time import BusyClock
-from fdch.bench.floors import (
-    ADAM_BYTES,
-    Ceilings,
-    count_operations,
-    count_weights,
-    measure_ceilings,
-)
-from fdch.bench.plain_loop import plain_stage_one
-from fdch.bench.plain_stage_two import plain_stage_two
+from fdch.bench.floors import ADAM_BYTES, Ceilings, count_stages, measure_ceilings
+from fdch.bench.plain_loop import plain_stage_one, plain_stage_two
 from fdch.bench.timing import ratio, spread
 from fdch.bench.workload import Workload
 from fdch.data.pairs import PairedSet
@@ -103,9 +96,7 @@ def training_benchmark(
     ceilings = measure_ceilings(place)
     floors = _floors(method, pairs, place, ceilings)
     for stage, rates in stages.items():
-        usual = rates["epoch_seconds"]["median"]
-        rates["floor_seconds"] = floors[stage]
-        rates["busy_share"] = busy.seconds[stage] / usual if busy.seconds else None
+        rates |= compare_with_floor(rates, floors[stage], busy.seconds.get(stage))
     progress(Update("training benchmark", total, total, "training"))
     ratios = {
         stage: ratio(
@@ -134,6 +125,14 @@ def training_benchmark(
     }
 
 
+def compare_with_floor(
+    rates: dict[str, Any], floor: float, busy: float | None
+) -> dict[str, Any]:
+    """Give the least seconds of an epoch, and the device's busy share of one."""
+    share = None if busy is None else busy / rates["epoch_seconds"]["median"]
+    return {"floor_seconds": floor, "busy_share": share}
+
+
 def describe_device(place: torch.device) -> dict[str, Any]:
     """Say where a benchmark ran."""
     is_far = place.type == "cuda"
@@ -154,17 +153,12 @@ def _floors(
     outputs and labels of all pairs, or the weights with their gradients and moments
     once a step. Gradients of inputs are left out: the largest layers need none.
     """
-    networks, n = method.functions, len(pairs)
-    pair, image, text = (networks[role] for role in ("pair", "image", "text"))
+    n = len(pairs)
     some, texts = pairs.images[:COUNTED], pairs.texts[:COUNTED]
     assert isinstance(some, ImageFeatures) and isinstance(texts, WordVectors)
     images = torch.from_numpy(some.values).to(place)
     words = sparse_rows(texts.matrix).to(place)
-    done = {
-        "stage 1": count_operations(pair, images, words),
-        "stage 2": count_operations(image, images) + count_operations(text, words),
-    }
-    weights = {"stage 1": count_weights(pair), "stage 2": count_weights(image, text)}
+    done, weights = count_stages(method.functions, images, words)
     # outputs forward and backward, labels once, in each pass over the pairs
     compared = n * n * (4 * method.bits + 2 * len(pairs.label_names))
     passes, steps = {"stage 1": 1, "stage 2": 2}, -(-n // method.batch_size)
