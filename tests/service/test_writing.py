@@ -17,8 +17,7 @@ from fdch.index.storage.layout import PICTURES
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.messages import ItemRequest
 from fdch.service.pictures import ItemPictures
-from fdch.service.unfinished import Unfinished
-from fdch.service.writing import Change, Put, Removal, Writer, Written
+from fdch.service.writing import Change, Put, Removal, Unfinished, Writer, Written
 
 ODD_IDS = [
     "plain",

@@ -91,7 +91,9 @@ def pool(planes: Tensor) -> Tensor:
 def load_weights(network: CNNF, path: Path) -> None:
     """Fill the network from a file laid out as MatConvNet's imagenet-vgg-f.mat."""
     published = read_network(path)
-    for name, layer in _layers(network).items():
+    convolutions: dict[str, Any] = dict(network.convolutions)
+    layers = convolutions | {"fc6": network.fc6, "fc7": network.fc7}
+    for name, layer in layers.items():
         if name not in published.layers:
             found = ", ".join(published.layers) or "none"
             raise DataError(f"'{path}' has no layer '{name}'; it has: {found}.")
@@ -103,10 +105,6 @@ def load_weights(network: CNNF, path: Path) -> None:
             f"expected {network.size} x {network.size} x 3 or three values."
         )
     network.mean.copy_(torch.from_numpy(mean).expand(network.mean.shape))
-
-
-def _layers(network: CNNF) -> dict[str, Any]:
-    return {**network.convolutions, "fc6": network.fc6, "fc7": network.fc7}
 
 
 @torch.no_grad()

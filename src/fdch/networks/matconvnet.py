@@ -42,7 +42,11 @@ def read_network(path: Path) -> PublishedNetwork:
     content = _load(path)
     try:
         cells = [cell[0] for cell in content["layers"]]
-        layers = dict(_layer(cell) for cell in cells if _has_weights(cell))
+        layers = dict(
+            _layer(cell)
+            for cell in cells
+            if "filters" in cell or len(cell.get("weights", ())) > 0
+        )
         mean = np.array(_mean(content), dtype=np.float32)
     except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
         raise DataError(
@@ -72,10 +76,6 @@ def _load(path: Path) -> dict[str, Any]:
             f"'{path}' cannot be read as a MATLAB file ({error}). "
             "Give MatConvNet's imagenet-vgg-f.mat, or download it again."
         ) from error
-
-
-def _has_weights(cell: dict[str, Any]) -> bool:
-    return "filters" in cell or len(cell.get("weights", ())) > 0
 
 
 def _layer(cell: dict[str, Any]) -> tuple[str, Layer]:

@@ -160,7 +160,7 @@ def descend(
             progress(replace(update, values={"cost": cost}))
         factor = schedule.exaggeration if done < schedule.exaggerated else 1.0
         gradient = affinities.gradient(H, factor)
-        gradient += 2 * binary_weight * off * _signs(H)
+        gradient += 2 * binary_weight * off * (H.ge(0).to(H.dtype) * 2 - 1)
         turned = gradient.sign() != step.sign()
         gains = torch.where(turned, gains + 0.2, gains * 0.8).clamp_(min=0.01)
         is_late = done >= schedule.late
@@ -179,7 +179,3 @@ def descent_bytes(items: int) -> int:
 def _both_halves(strip: Tensor) -> float:
     """Sum a strip that begins at the diagonal, and its mirror image."""
     return 2 * float(strip.sum()) - float(strip[:, : len(strip)].sum())
-
-
-def _signs(H: Tensor) -> Tensor:
-    return H.ge(0).to(H.dtype) * 2 - 1

@@ -90,10 +90,6 @@ class Schedule:
         return optimizer
 
 
-def _deliver_all(batches: Sequence[Tensor]) -> Iterable[Tensor]:
-    return batches
-
-
 @dataclass(frozen=True)
 class Sweep:
     """One pass over the pairs that teaches some networks by one loss.
@@ -106,7 +102,7 @@ class Sweep:
 
     networks: Sequence[nn.Module]
     loss: Loss
-    deliver: Callable[[Sequence[Tensor]], Iterable[Tensor]] = _deliver_all
+    deliver: Callable[[Sequence[Tensor]], Iterable[Tensor]] = lambda each: each
 
 
 class Stage(Protocol):

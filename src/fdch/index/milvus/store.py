@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fdch.codes import Codes
-from fdch.errors import DataError, FdchError, ModelMismatch, SettingError, StoreAway
+from fdch.errors import DataError, FdchError, SettingError, StoreAway
 from fdch.index.column_types import read_types
 from fdch.index.condition_notes import note_missing, note_range
 from fdch.index.milvus.address import Address
@@ -55,6 +55,7 @@ from fdch.index.store import (
     Operator,
     Vectors,
     WordQuery,
+    check_length,
     check_vector_bytes,
     check_vectors,
 )
@@ -398,12 +399,7 @@ class MilvusStore:
         return Codes(packed.reshape(-1, (self.bits + 7) // 8), self.bits)
 
     def _require_bits(self, codes: Codes) -> None:
-        if codes.bits != self.bits:
-            raise ModelMismatch(
-                f"index {self._connection.address} holds codes of {self.bits} bits "
-                f"(model {self.model}); these have {codes.bits}. Encode with the "
-                "index's own model, or make a new index."
-            )
+        check_length(self.name, self.bits, self.model, codes)
 
     def _fetch_all(
         self, ids: Sequence[str], fields: list[str], at_a_time: int = LOOKUP_IDS

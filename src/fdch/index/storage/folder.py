@@ -1,7 +1,6 @@
 """An index folder: codes under ids, durable, for many readers and one writer."""
 
 import weakref
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
-from fdch.errors import DamagedIndex, DataError, ModelMismatch
+from fdch.errors import DamagedIndex, DataError
 from fdch.index.column_types import read_types
 from fdch.index.search.gallery import Found, Gallery
 from fdch.index.search.lookup import nearest, within
@@ -26,8 +25,8 @@ from fdch.index.storage.facets import FacetCounter
 from fdch.index.storage.filters import Allowed
 from fdch.index.storage.identities import (
     answers_of,
+    find_items,
     ids_of,
-    items_by_id,
     items_of,
     numbers_of,
     unknown_ids,
@@ -50,6 +49,8 @@ from fdch.index.store import (
     Known,
     Vectors,
     WordQuery,
+    check_items,
+    check_length,
     check_vectors,
 )
 from fdch.progress import Progress, silent
@@ -110,13 +111,8 @@ class CodeFolder:
         """Add items, all or none; an item with a known id replaces that one."""
         self._require_length(codes)
         check_vectors(self.name, self.vector_bytes, len(codes), vectors)
-        if len(items) != len(codes):
-            raise DataError(
-                f"{len(items)} items were given {len(codes)} codes. Give one code to "
-                "each item."
-            )
         rows = [to_row(item) for item in items]
-        _require_unique([row.id for row in rows])
+        check_items(items, codes)
         if not rows:
             return Added(0, 0)
         with self._access.changing() as change:
@@ -148,7 +144,7 @@ class CodeFolder:
     def items(self, ids: Sequence[str]) -> list[Item | None]:
         """Give what is known of items, None for an unknown id."""
         with self._access.reading() as view:
-            return _items(view, ids)
+            return find_items(view, ids)
 
     def codes(self, ids: Sequence[str]) -> Codes:
         """Give the codes of items; refuse ids that are not there."""
@@ -159,7 +155,7 @@ class CodeFolder:
         """Give items, codes and vectors as of one commit; refuse ids not there."""
         with self._access.reading() as view:
             positions, snapshot = _positions(view, ids), view.snapshot
-            items = [item for item in _items(view, ids) if item is not None]
+            items = [item for item in find_items(view, ids) if item is not None]
             return Known(items, snapshot.codes(positions), snapshot.vectors(positions))
 
     def nearest(
@@ -333,17 +329,7 @@ class CodeFolder:
         self.close()
 
     def _require_length(self, codes: Codes) -> None:
-        if codes.bits != self.bits:
-            raise ModelMismatch(
-                f"index '{self.path}' holds codes of {self.bits} bits (model "
-                f"{self.model}); these have {codes.bits}. Encode with the index's own "
-                "model, or make a new index."
-            )
-
-
-def _items(view: View, ids: Sequence[str]) -> list[Item | None]:
-    found = items_by_id(view, ids)
-    return [found.get(id) for id in ids]
+        check_length(self.name, self.bits, self.model, codes)
 
 
 def _positions(view: View, ids: Sequence[str]) -> NDArray[np.int64]:
@@ -353,12 +339,3 @@ def _positions(view: View, ids: Sequence[str]) -> NDArray[np.int64]:
         raise unknown_ids(view, gone, len(ids))
     wanted = np.array([numbers[id] for id in ids], dtype=np.int64)
     return view.snapshot.positions(wanted)
-
-
-def _require_unique(ids: list[str]) -> None:
-    id, count = Counter(ids).most_common(1)[0] if ids else ("", 0)
-    if count > 1:
-        raise DataError(
-            f"id '{id}' stands {count} times among the items to add. Give each item an "
-            "id of its own."
-        )

@@ -27,11 +27,12 @@ _COMPARED = 200
 _RUNNING = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 
 
-def items_by_id(view: View, ids: Sequence[str]) -> dict[str, Item]:
-    """Return what is known of the items with these ids that are there."""
-    rows = _rows_by_id(view, ids)
-    found = {id: from_row(id, content) for id, (_, content) in rows.items()}
-    return found | {id: Item(id) for id in _running(view, ids) if id not in found}
+def find_items(view: View, ids: Sequence[str]) -> list[Item | None]:
+    """Return what is known of the items with these ids, None for an unknown id."""
+    known = {id: Item(id) for id in _running(view, ids)}
+    for id, (_, content) in _rows_by_id(view, ids).items():
+        known[id] = from_row(id, content)
+    return [known.get(id) for id in ids]
 
 
 def numbers_of(view: View, ids: Sequence[str]) -> dict[str, int]:

@@ -39,15 +39,10 @@ def clear_staging(folder: Path) -> None:
     """Remove from a folder what makers that were killed have left in it."""
     with suppress(OSError):  # such as a folder that may not be listed
         for path in list(folder.iterdir()):
-            if _NAME.fullmatch(path.name):
-                with suppress(OSError, IndexBusy):
-                    _clear(path)
-
-
-def _clear(staging: Path) -> None:
-    if _is_left(staging):
-        with WriterLock(staging):
-            shutil.rmtree(staging, ignore_errors=True)
+            with suppress(OSError, IndexBusy):
+                if _NAME.fullmatch(path.name) and _is_left(path):
+                    with WriterLock(path):
+                        shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_left(staging: Path) -> bool:
