@@ -29,7 +29,7 @@ from fdch.data.pictures.images import PictureArray
 from fdch.data.texts import WordVectors
 from fdch.methods.fdch import FDCH
 from fdch.networks import image as image_networks
-from fdch.networks.precision import Precision, choose_precision
+from fdch.networks.device import Precision, choose_precision
 from fdch.networks.text import sparse_rows
 from fdch.progress import Progress, Update, silent
 from fdch.training.context import Context

@@ -14,8 +14,8 @@ from fdch.export.image_graphs import image_features
 from fdch.export.model import SIDES
 from fdch.methods._base import HashMethod, PairSum
 from fdch.networks import image as image_networks
+from fdch.networks.fusion import PairNetwork
 from fdch.networks.head import FineTunedNetwork, ImageHead
-from fdch.networks.pair import PairNetwork
 from fdch.networks.text import TextNetwork
 from fdch.training.closed_form import LinearMap
 from fdch.training.inputs import READY, Inputs

@@ -20,9 +20,9 @@ from fdch.methods._base import Array, HashMethod
 from fdch.methods._ranges import require_by_names
 from fdch.methods._space import Range, SearchSpace
 from fdch.networks import image as image_networks
+from fdch.networks.device import Precision, choose_precision
 from fdch.networks.head import FineTunedNetwork, ImageHead, fit_standardization
 from fdch.networks.initialization import Initialization
-from fdch.networks.precision import Precision, choose_precision
 from fdch.networks.text import TextNetwork
 from fdch.networks.weights import load_weights, weights_to_arrays
 from fdch.training import batches

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from fdch.errors import DamagedRun, FdchError
 from fdch.networks._base import FeatureNetwork
+from fdch.objectives.quantization import binary
 from fdch.progress import Update
 from fdch.training.context import Context
 from fdch.training.processes import is_first
@@ -258,3 +259,25 @@ def lay_out_like_weights(optimizer: torch.optim.Optimizer) -> None:
         for name, value in values.items():
             if value.shape == weight.shape:
                 values[name] = torch.empty_like(weight).copy_(value)
+
+
+def output_figures(outputs: dict[str, Tensor]) -> dict[str, float]:
+    """Give what tells early whether codes are healthy.
+
+    Mean |output| near 0 means that the network has not started to move; a bit
+    imbalance near 1 means that bits are constant.
+    """
+    figures = {}
+    for name, values in outputs.items():
+        figures[f"mean |{name}|"] = float(values.abs().mean())
+        figures[f"imbalance {name}"] = float(binary(values).mean(dim=0).abs().mean())
+    return figures
+
+
+def network_tensors(**networks: nn.Module) -> dict[str, Tensor]:
+    """Give the weights and buffers of networks by role and name, not copied."""
+    return {
+        f"{role}.{key}": tensor
+        for role, network in networks.items()
+        for key, tensor in network.state_dict(keep_vars=True).items()
+    }
