@@ -9,8 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from fdch.data.readers.arrow_cells import measure_width
-from fdch.data.readers.thrift import INT32, INT64, LIST, STRUCT, Field, read_struct
+from fdch.data.readers.tables.arrow_cells import measure_width
+from fdch.data.readers.tables.thrift import (
+    INT32,
+    INT64,
+    LIST,
+    STRUCT,
+    Field,
+    read_struct,
+)
 from fdch.errors import DataError
 
 MAX_GROUP_BYTES = 2**30  # of a row group, as far as it is held at once

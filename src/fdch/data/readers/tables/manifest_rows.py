@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from fdch.data.readers.columns import KNOWN, NEAR, Layout
-from fdch.data.readers.csv_dialects import (
+from fdch.data.readers.tables.csv_dialects import (
     SEPARATORS,
     WESTERN,
     find_encoding,

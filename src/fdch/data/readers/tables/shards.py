@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.readers.columns import Layout
-from fdch.data.readers.manifest_rows import CELL_BYTES, Row, Table
+from fdch.data.readers.tables.manifest_rows import CELL_BYTES, Row, Table
 from fdch.data.rows import shorten
 from fdch.errors import DataError
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from fdch.data.readers.arrow_cells import measure_width
-from fdch.data.readers.arrow_messages import list_packed_sizes
 from fdch.data.readers.columns import Layout, find_image_column
-from fdch.data.readers.manifest_rows import Table
-from fdch.data.readers.parquet import (
+from fdch.data.readers.tables.arrow_cells import measure_width
+from fdch.data.readers.tables.arrow_messages import list_packed_sizes
+from fdch.data.readers.tables.manifest_rows import Table
+from fdch.data.readers.tables.parquet import (
     embeds,
     give_batches,
     pictures_of,

@@ -17,7 +17,7 @@ from xml.parsers import expat
 
 from fdch.data.readers.array_files import require_sound_entry
 from fdch.data.readers.columns import Layout
-from fdch.data.readers.manifest_rows import (
+from fdch.data.readers.tables.manifest_rows import (
     CELL_BYTES,
     Row,
     Table,

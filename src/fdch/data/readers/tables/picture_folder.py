@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.readers.columns import Layout
-from fdch.data.readers.manifest_rows import CELL_BYTES, Row, Table
+from fdch.data.readers.tables.manifest_rows import CELL_BYTES, Row, Table
 
 COLUMNS = ("id", "image", "text", "labels")
 

@@ -15,15 +15,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
-from fdch.data.readers.arrow_cells import (
+from fdch.data.readers.columns import Layout, find_image_column
+from fdch.data.readers.tables.arrow_cells import (
     MAX_ROW_BYTES,
     Budget,
     give_rows,
     measure_width,
 )
-from fdch.data.readers.columns import Layout, find_image_column
-from fdch.data.readers.manifest_rows import Row, Table
-from fdch.data.readers.parquet_pages import Plan, plan_reading
+from fdch.data.readers.tables.manifest_rows import Row, Table
+from fdch.data.readers.tables.parquet_pages import Plan, plan_reading
 from fdch.errors import DataError, MissingExtra
 
 _GROUPS_KEPT = 2  # threads reach into the next one while some finish the last
