@@ -88,7 +88,7 @@ def read_data(ending: str, content: bytes) -> None:
 def read_mat(content: bytes) -> None:
     """Read a MATLAB file as DCMH's, and as a published network."""
     from fdch.data.readers import dcmh_mat
-    from fdch.networks.matconvnet import read_network
+    from fdch.networks.backbones.matconvnet import read_network
 
     path = write("a.mat", content)
     with suppress(FdchError):

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from fdch.bench.floors import Ceilings, count_operations, measure_ceilings, wait_for
 from fdch.bench.timing import take_turns
 from fdch.networks import image as image_networks
+from fdch.networks.backbones.response_norm import response_norm
 from fdch.networks.device import choose_precision, resolve_device
 from fdch.networks.head import FineTunedNetwork, ImageHead
-from fdch.networks.response_norm import response_norm
 from fdch.networks.text import WordLayer, sparse_rows
 from fdch.progress import Progress, Update, silent
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fdch.networks import image as image_networks
-from fdch.networks.cnnf import CONVOLUTIONS, POOLED_SIDE, WIDTHS
+from fdch.networks.backbones.cnnf import CONVOLUTIONS, POOLED_SIDE, WIDTHS
 from fdch.progress import Progress, Update
 
 HIDDEN = 8192

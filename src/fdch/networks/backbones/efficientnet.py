@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fdch.networks._base import FeatureNetwork
-from fdch.networks.fused import can_fuse, frozen_norm
+from fdch.networks.backbones.fused import can_fuse, frozen_norm
 from fdch.networks.initialization import convolution
 
 

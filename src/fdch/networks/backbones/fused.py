@@ -35,7 +35,7 @@ class FusedResponseNorm(torch.autograd.Function):
         ctx: Any, planes: Tensor, offset: float, alpha: float, beta: float
     ) -> Tensor:
         """Divide by (offset + alpha * sum of five channels' squares) ** 0.75."""
-        from fdch.networks.kernels import response_norm_forward
+        from fdch.networks.backbones.kernels import response_norm_forward
 
         planes = planes.contiguous(memory_format=torch.channels_last)
         ctx.save_for_backward(planes)
@@ -51,7 +51,7 @@ class FusedResponseNorm(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         """Compute all scales again: reading them would take longer."""
-        from fdch.networks.kernels import response_norm_backward
+        from fdch.networks.backbones.kernels import response_norm_backward
 
         (planes,) = ctx.saved_tensors
         gradient = gradient.contiguous(memory_format=torch.channels_last)
@@ -108,7 +108,7 @@ class _FrozenNorm(torch.autograd.Function):
         is_activated: bool,
         residual: Tensor | None,
     ) -> Tensor:
-        from fdch.networks.kernels import frozen_norm_forward
+        from fdch.networks.backbones.kernels import frozen_norm_forward
 
         planes = planes.contiguous(memory_format=torch.channels_last)
         ctx.save_for_backward(planes, weight, bias, mean, variance)
@@ -138,7 +138,7 @@ class _FrozenNorm(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        from fdch.networks.kernels import frozen_norm_backward
+        from fdch.networks.backbones.kernels import frozen_norm_backward
 
         planes, weight, bias, mean, variance = ctx.saved_tensors
         gradient = gradient.contiguous(memory_format=torch.channels_last)

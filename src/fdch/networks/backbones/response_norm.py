@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fdch.networks.fused import FusedResponseNorm, can_fuse
+from fdch.networks.backbones.fused import FusedResponseNorm, can_fuse
 
 REACH, ALPHA, BETA, OFFSET = 2, 1e-4, 0.75, 2.0
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fdch.errors import DataError, MissingExtra, MissingFile
-from fdch.networks.efficientnet import ConvolutionNorm, EfficientNetLite
+from fdch.networks.backbones.efficientnet import ConvolutionNorm, EfficientNetLite
 
 
 class Published(NamedTuple):

@@ -13,9 +13,9 @@ from torch.nn import functional
 
 from fdch.errors import DataError
 from fdch.networks._base import FeatureNetwork
+from fdch.networks.backbones.matconvnet import Layer, read_network
+from fdch.networks.backbones.response_norm import response_norm
 from fdch.networks.initialization import convolution, linear
-from fdch.networks.matconvnet import Layer, read_network
-from fdch.networks.response_norm import response_norm
 
 
 class ConvolutionRow(NamedTuple):
