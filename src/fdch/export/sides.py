@@ -19,8 +19,8 @@ from fdch.networks.head import FineTunedNetwork, ImageHead
 from fdch.networks.text import TextNetwork
 from fdch.training.closed_form import LinearMap
 from fdch.training.inputs import READY, Inputs
-from fdch.training.kernel_logistic import KernelHash
-from fdch.training.median_hash import MedianHash
+from fdch.training.shallow.kernel_logistic import KernelHash
+from fdch.training.shallow.median_hash import MedianHash
 
 EXPORTED = (
     ImageHead,

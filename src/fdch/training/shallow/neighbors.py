@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 from sklearn.metrics import pairwise_distances_chunked
 
-from fdch.training.anchors import Rows
+from fdch.training.shallow.anchors import Rows
 
 WORKING_MEMORY = 64  # MiB of distances at a time
 

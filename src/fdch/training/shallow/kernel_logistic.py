@@ -10,7 +10,7 @@ from scipy import linalg
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from fdch.training.anchors import AnchorKernel, Matrix, Rows
+from fdch.training.shallow.anchors import AnchorKernel, Matrix, Rows
 
 MAX_ITERATIONS = 500
 TOLERANCE = 1e-3
