@@ -28,6 +28,7 @@ from fdch.networks.weights import load_weights, weights_to_arrays
 from fdch.training import batches
 from fdch.training.batches import Pairwise, TrainingPairs
 from fdch.training.context import Context
+from fdch.training.devices.processes import take_turns
 from fdch.training.dropout_choice import (
     choose_image_dropout,
     choose_static_dropout,
@@ -35,7 +36,6 @@ from fdch.training.dropout_choice import (
 )
 from fdch.training.inputs import Inputs
 from fdch.training.loop import Schedule, Shape, Stage, train
-from fdch.training.processes import take_turns
 from fdch.training.randomness import derive_seed
 
 AnyStage = TypeVar("AnyStage", bound=Stage)

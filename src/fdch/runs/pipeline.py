@@ -38,7 +38,7 @@ from fdch.runs.run import Run, open_run, save_run
 from fdch.runs.run_files import CHECKPOINTS, is_finished
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context
-from fdch.training.processes import is_first, take_turns
+from fdch.training.devices.processes import is_first, take_turns
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ from fdch.runs.run_files import (
     is_finished,
 )
 from fdch.training.context import PLAIN, Context
+from fdch.training.devices.processes import count_processes
 from fdch.training.inputs import AUTO, READY, STATIC, WORDS, Inputs
-from fdch.training.processes import count_processes
 from fdch.training.saved_inputs import inputs_to_arrays
 
 

@@ -14,11 +14,11 @@ from fdch.networks._base import FeatureNetwork
 from fdch.objectives.quantization import binary
 from fdch.progress import Update
 from fdch.training.context import Context
-from fdch.training.processes import is_first
+from fdch.training.devices.processes import is_first
+from fdch.training.devices.shared_batches import require_same_work
+from fdch.training.devices.steps import Loss, Step
+from fdch.training.devices.word_rows import update_rows
 from fdch.training.randomness import private_randomness
-from fdch.training.shared_batches import require_same_work
-from fdch.training.steps import Loss, Step
-from fdch.training.word_rows import update_rows
 
 Shape = Literal["log", "cosine"]
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from fdch.networks.share import compute_share
-from fdch.training.processes import count_processes
-from fdch.training.shared_batches import average_gradients, own_share
+from fdch.training.devices.processes import count_processes
+from fdch.training.devices.shared_batches import average_gradients, own_share
 
 Loss = Callable[[Tensor], tuple[Tensor, dict[str, Tensor]]]
 WARM_UP_STEPS = 3  # libraries choose kernels and take memory in these

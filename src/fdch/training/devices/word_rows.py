@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
 from fdch.networks.text import WordLayer
-from fdch.training.processes import count_processes
+from fdch.training.devices.processes import count_processes
 
 MIN_WORDS = 2500  # with fewer, one pass over all weights is faster
 ROWS_AT_ONCE = 4096

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fdch.training.shared_batches import own_share
+from fdch.training.devices.shared_batches import own_share
 
 AHEAD = 4  # batches read before their turn, each by a thread of its own
 

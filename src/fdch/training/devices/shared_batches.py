@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from fdch.errors import FdchError
 from fdch.networks.share import Share, current_share
-from fdch.training.processes import current_group
+from fdch.training.devices.processes import current_group
 from fdch.training.randomness import derive_seed
 
 
