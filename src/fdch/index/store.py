@@ -383,12 +383,13 @@ def check_vector_bytes(width: int) -> None:
         )
 
 
-def check_length(name: str, bits: int, model: str, codes: Codes) -> None:
-    """Refuse codes of another length than those of the store of a name."""
-    if codes.bits != bits:
+def check_length(store: CodeStore, codes: Codes) -> None:
+    """Refuse codes of another length than those of a store."""
+    if codes.bits != store.bits:
         raise ModelMismatch(
-            f"index '{name}' holds codes of {bits} bits (model {model}); these have "
-            f"{codes.bits}. Encode with the index's own model, or make a new index."
+            f"index '{store.name}' holds codes of {store.bits} bits (model "
+            f"{store.model}); these have {codes.bits}. Encode with the index's own "
+            "model, or make a new index."
         )
 
 

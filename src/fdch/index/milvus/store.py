@@ -176,7 +176,7 @@ class MilvusStore:
         All are checked before any is sent. They go in batches, each whole; where
         the server fails between two, add the same items again: nothing is doubled.
         """
-        self._require_bits(codes)
+        check_length(self, codes)
         check_vectors(self.name, self.vector_bytes, len(codes), vectors)
         # Nanoseconds rise from call to call and from writer to writer.
         first = max(time.time_ns(), self._last_number + 1)
@@ -365,7 +365,7 @@ class MilvusStore:
         most: int | None,
         choose: Choose | None,
     ) -> list[Answer]:
-        self._require_bits(queries)
+        check_length(self, queries)
         width = self.vector_bytes
         search = Search(
             self._connection,
@@ -397,9 +397,6 @@ class MilvusStore:
         joined = b"".join(as_bytes(row[CODE]) for row in rows)
         packed = np.frombuffer(joined, dtype=np.uint8)
         return Codes(packed.reshape(-1, (self.bits + 7) // 8), self.bits)
-
-    def _require_bits(self, codes: Codes) -> None:
-        check_length(self.name, self.bits, self.model, codes)
 
     def _fetch_all(
         self, ids: Sequence[str], fields: list[str], at_a_time: int = LOOKUP_IDS

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 from fdch.errors import FdchError, IndexFolderError
 from fdch.index.search.rows import MAX_BITS
@@ -35,8 +34,8 @@ def create_folder(
     bits: int,
     model: str | WriteModel,
     facts: Mapping[str, object],
-    vector_bytes: int = 0,
-    types: Mapping[str, ColumnType] = MappingProxyType({}),
+    vector_bytes: int,
+    types: Mapping[str, ColumnType],
 ) -> None:
     """Make an empty index folder, whole or not at all.
 

@@ -109,7 +109,7 @@ class CodeFolder:
         self, items: Sequence[Item], codes: Codes, vectors: Vectors | None = None
     ) -> Added:
         """Add items, all or none; an item with a known id replaces that one."""
-        self._require_length(codes)
+        check_length(self, codes)
         check_vectors(self.name, self.vector_bytes, len(codes), vectors)
         rows = [to_row(item) for item in items]
         check_items(items, codes)
@@ -126,7 +126,7 @@ class CodeFolder:
 
     def add_numbered(self, codes: Codes, vectors: Vectors | None = None) -> range:
         """Add codes whose ids are running numbers, millions a second; give these."""
-        self._require_length(codes)
+        check_length(self, codes)
         check_vectors(self.name, self.vector_bytes, len(codes), vectors)
         with self._access.changing() as change:
             numbers = change.append_codes(row_words(codes), vectors)
@@ -167,7 +167,7 @@ class CodeFolder:
         words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query the k nearest items that fulfil all conditions."""
-        self._require_length(queries)
+        check_length(self, queries)
         with self._access.reading() as view:
             gallery = self._allowed.gallery(view, where)
             found = nearest(gallery, queries, k)
@@ -184,7 +184,7 @@ class CodeFolder:
         words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query all items no farther than the radius."""
-        self._require_length(queries)
+        check_length(self, queries)
         with self._access.reading() as view:
             gallery = self._allowed.gallery(view, where)
             found = within(gallery, queries, radius, most=most)
@@ -247,7 +247,7 @@ class CodeFolder:
     ) -> Facets:
         """Count values of items that fulfil conditions, within a radius of a code."""
         if near is not None:
-            self._require_length(near[0])
+            check_length(self, near[0])
         with self._access.reading() as view:
             return self._facets.count(view, self._allowed, where, most, near)
 
@@ -327,9 +327,6 @@ class CodeFolder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _require_length(self, codes: Codes) -> None:
-        check_length(self.name, self.bits, self.model, codes)
 
 
 def _positions(view: View, ids: Sequence[str]) -> NDArray[np.int64]:
