@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from fdch.bench.floors import count_operations, measure_ceilings, wait_for
+from fdch.bench.learning.floors import count_operations, measure_ceilings, wait_for
 from fdch.bench.timing import spread, take_turns
 from fdch.data.pictures.images import PictureArray
 from fdch.methods._base import HashMethod

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from fdch import methods
+from fdch.bench.learning.workload import Workload
 from fdch.bench.timing import seconds
-from fdch.bench.workload import Workload
 from fdch.data.pairs import PairedSet
 from fdch.errors import FdchError
 from fdch.machine import forget_peak_memory, peak_memory

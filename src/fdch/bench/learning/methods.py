@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fdch import methods
-from fdch.bench.workload import Workload
+from fdch.bench.learning.workload import Workload
 from fdch.errors import SettingError
 from fdch.files import write_whole
 from fdch.methods._deep import DeepMethod
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 IN_FULL = ("lssh",)  # its lassos make it the slowest: it encodes all pairs
 SAMPLE = 8192
-MEASURE = (sys.executable, "-m", "fdch.bench.method_cost")
+MEASURE = (sys.executable, "-m", "fdch.bench.learning.method_cost")
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,16 @@ from typing import Any
 
 import torch
 
-from fdch.bench.device_time import BusyClock
-from fdch.bench.floors import ADAM_BYTES, Ceilings, count_stages, measure_ceilings
-from fdch.bench.plain_loop import plain_stage_one, plain_stage_two
+from fdch.bench.learning.device_time import BusyClock
+from fdch.bench.learning.floors import (
+    ADAM_BYTES,
+    Ceilings,
+    count_stages,
+    measure_ceilings,
+)
+from fdch.bench.learning.plain_loop import plain_stage_one, plain_stage_two
+from fdch.bench.learning.workload import Workload
 from fdch.bench.timing import ratio, spread
-from fdch.bench.workload import Workload
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import WordVectors

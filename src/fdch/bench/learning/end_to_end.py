@@ -12,18 +12,23 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from fdch.bench.device_time import BusyClock
-from fdch.bench.floors import ADAM_BYTES, Ceilings, count_stages, measure_ceilings
-from fdch.bench.public_loop import TASK, run_public_loop, store_pictures
-from fdch.bench.timing import ratio
-from fdch.bench.training import (
+from fdch.bench.learning.device_time import BusyClock
+from fdch.bench.learning.floors import (
+    ADAM_BYTES,
+    Ceilings,
+    count_stages,
+    measure_ceilings,
+)
+from fdch.bench.learning.public_loop import TASK, run_public_loop, store_pictures
+from fdch.bench.learning.training import (
     STAGES,
     EpochClock,
     compare_with_floor,
     describe_device,
     measure_rates,
 )
-from fdch.bench.workload import Workload
+from fdch.bench.learning.workload import Workload
+from fdch.bench.timing import ratio
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureArray
 from fdch.data.texts import WordVectors

@@ -8,7 +8,12 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from fdch.bench.floors import Ceilings, count_operations, measure_ceilings, wait_for
+from fdch.bench.learning.floors import (
+    Ceilings,
+    count_operations,
+    measure_ceilings,
+    wait_for,
+)
 from fdch.bench.timing import take_turns
 from fdch.networks import image as image_networks
 from fdch.networks.backbones.response_norm import response_norm

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from fdch.bench.training import STAGES, EpochClock, describe_device
-from fdch.bench.workload import Workload
+from fdch.bench.learning.training import STAGES, EpochClock, describe_device
+from fdch.bench.learning.workload import Workload
 from fdch.data.pairs import PairedSet
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods.fdch import FDCH
