@@ -24,7 +24,7 @@ from fdch.index.milvus.collection import INDEX_TYPE, LOOKUP_IDS, STRONG, Collect
 from fdch.index.milvus.column_look import MilvusLook
 from fdch.index.milvus.connection import TIMEOUT_SECONDS, Connection
 from fdch.index.milvus.contents import contents, count_facets
-from fdch.index.milvus.expressions import CELLS, expression
+from fdch.index.milvus.expressions import CELLS, expression, has_column
 from fdch.index.milvus.making import drop_index, make_index, require_free
 from fdch.index.milvus.model import load_model, passing_folder
 from fdch.index.milvus.schema import (
@@ -124,7 +124,7 @@ class MilvusStore:
             described = connection.call("describe_collection", address.collection)
             store = cls(connection, read_description(address, described["description"]))
             store._collection.load()
-            store._collection.count(STRONG)
+            store._collection.count(consistency=STRONG)
             stack.pop_all()
         return store
 
@@ -388,7 +388,8 @@ class MilvusStore:
     def _require_columns(self, where: Sequence[Condition]) -> None:
         """Refuse, as a folder does, a column that no item has."""
         named = {one.column for one in where} - {LABEL}
-        known = {name for name in named if self._collection.has_column(name)}
+        having = self._collection.having
+        known = {name for name in named if having(has_column(name), ["id"], 1)}
         if named - known:
             others = columns_of(self._collection.some([CELLS], SHOWN))
             require_columns(where, sorted(known | others))
