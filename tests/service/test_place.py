@@ -9,9 +9,9 @@ import httpx
 import pytest
 from tests.service.running import READ, TOKENS, WRITE, running, wait_until
 
+from fdch.index.storage.files.layout import CATALOGUE
+from fdch.index.storage.files.locking import is_locked
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import CATALOGUE
-from fdch.index.storage.locking import is_locked
 from fdch.service import current, service
 from fdch.service.current import identify
 from fdch.service.http.limits import ServiceLimits

@@ -13,7 +13,7 @@ from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
 
 from fdch import Index
 from fdch.errors import IndexBusy, IndexFolderError, ServiceError
-from fdch.index.storage.layout import PICTURES
+from fdch.index.storage.files.layout import PICTURES
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.messages import ItemRequest
 from fdch.service.pictures import ItemPictures

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT
 from fdch.errors import SettingError
-from fdch.index.storage.word_table import split_words
+from fdch.index.storage.catalogue.word_table import split_words
 from fdch.index.store import CodeStore, WordQuery
 from fdch.retrieval.params import SearchParams
 

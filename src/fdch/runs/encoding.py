@@ -24,7 +24,7 @@ from fdch.evaluation.calibration_fitting import (
     fit_calibration,
 )
 from fdch.evaluation.ordering import QueryOrder, join_orders
-from fdch.index.storage.word_table import split_words, stem_word
+from fdch.index.storage.catalogue.word_table import split_words, stem_word
 from fdch.index.store import choose_kinds
 from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
 from fdch.progress import Progress, Update, silent

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from fdch.errors import FdchError, IndexFolderError
 from fdch.export.model import ExportedModel
-from fdch.index.storage.layout import CATALOGUE, PICTURES
+from fdch.index.storage.files.layout import CATALOGUE, PICTURES
 from fdch.retrieval.index import Index
 from fdch.retrieval.searcher import Searcher
 from fdch.service.about import About, Cached

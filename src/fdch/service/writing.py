@@ -11,7 +11,7 @@ from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureFiles
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenPicture, FdchError
-from fdch.index.storage.layout import write_durably
+from fdch.index.storage.files.layout import write_durably
 from fdch.index.store import Item, Kind
 from fdch.retrieval.index import Index
 from fdch.service.http.problems import Problem, disk_problem

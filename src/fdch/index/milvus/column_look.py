@@ -12,7 +12,7 @@ from fdch.index.milvus.expressions import (
     misfit_expression,
 )
 from fdch.index.milvus.schema import read_item
-from fdch.index.storage.items import spelled
+from fdch.index.storage.catalogue.items import spelled
 from fdch.index.store import LABEL, Cell, ColumnType, Condition
 
 SAMPLED = 200  # rows with cells of up to 64 KiB each

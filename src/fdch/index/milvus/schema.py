@@ -23,7 +23,7 @@ from fdch.index.milvus.expressions import (
     column_of,
     label_bounds,
 )
-from fdch.index.storage.items import from_row, to_row
+from fdch.index.storage.catalogue.items import from_row, to_row
 from fdch.index.store import ColumnType, Item, Kind, Vectors, check_items
 
 FORMAT = 1

@@ -40,7 +40,7 @@ from fdch.index.milvus.schema import (
 )
 from fdch.index.milvus.searching import MAX_HITS, Search, answer, as_bytes
 from fdch.index.search.rows import MAX_BITS
-from fdch.index.storage.filters import require_columns
+from fdch.index.storage.catalogue.filters import require_columns
 from fdch.index.store import (
     LABEL,
     Added,

@@ -15,15 +15,15 @@ from fdch.index.search.gallery import Found, Gallery
 from fdch.index.search.lookup import nearest, within
 from fdch.index.search.rows import row_words
 from fdch.index.storage.access import Access
-from fdch.index.storage.checking import file_problems
-from fdch.index.storage.column_look import MAX_TYPES, find_new_types, kept_types
-from fdch.index.storage.compaction import compact
-from fdch.index.storage.contents import contents, describe, number_columns
-from fdch.index.storage.creating import WriteModel, create_folder
-from fdch.index.storage.duplicates import near_groups
-from fdch.index.storage.facets import FacetCounter
-from fdch.index.storage.filters import Allowed
-from fdch.index.storage.identities import (
+from fdch.index.storage.catalogue.column_look import (
+    MAX_TYPES,
+    find_new_types,
+    kept_types,
+)
+from fdch.index.storage.catalogue.contents import contents, describe, number_columns
+from fdch.index.storage.catalogue.facets import FacetCounter
+from fdch.index.storage.catalogue.filters import Allowed
+from fdch.index.storage.catalogue.identities import (
     answers_of,
     find_items,
     ids_of,
@@ -31,12 +31,16 @@ from fdch.index.storage.identities import (
     numbers_of,
     unknown_ids,
 )
-from fdch.index.storage.items import to_row
-from fdch.index.storage.layout import MODEL
+from fdch.index.storage.catalogue.items import to_row
+from fdch.index.storage.catalogue.word_table import has_words
+from fdch.index.storage.catalogue.words import WordSearch
+from fdch.index.storage.creating import WriteModel, create_folder
+from fdch.index.storage.duplicates import near_groups
+from fdch.index.storage.files.layout import MODEL
+from fdch.index.storage.maintenance.checking import file_problems
+from fdch.index.storage.maintenance.compaction import compact
+from fdch.index.storage.maintenance.verification import Verification, verify_folder
 from fdch.index.storage.snapshot import View
-from fdch.index.storage.verification import Verification, verify_folder
-from fdch.index.storage.word_table import has_words
-from fdch.index.storage.words import WordSearch
 from fdch.index.store import (
     Added,
     Answer,

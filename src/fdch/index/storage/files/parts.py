@@ -16,8 +16,7 @@ from fdch.index.search.buckets import Buckets
 from fdch.index.search.gallery import Part
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
-from fdch.index.storage.checking import file_problems, sidecar_rows
-from fdch.index.storage.layout import (
+from fdch.index.storage.files.layout import (
     DIGEST_BYTES,
     digest,
     open_plainly,
@@ -25,8 +24,9 @@ from fdch.index.storage.layout import (
     sync,
     sync_folder,
 )
-from fdch.index.storage.records import BUCKETS, GROUPING, PartRecord
-from fdch.index.storage.segments import Place
+from fdch.index.storage.files.records import BUCKETS, GROUPING, PartRecord
+from fdch.index.storage.files.segments import Place
+from fdch.index.storage.maintenance.checking import file_problems, sidecar_rows
 from fdch.index.store import Vectors
 
 _log = logging.getLogger(__name__)

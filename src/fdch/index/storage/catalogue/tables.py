@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.items import Row, Value, read_row
-from fdch.index.storage.layout import CATALOGUE, REPAIR, digest
-from fdch.index.storage.log import (
+from fdch.index.storage.catalogue.items import Row, Value, read_row
+from fdch.index.storage.catalogue.word_table import WORDS_TABLE, drop_words, put_words
+from fdch.index.storage.files.layout import CATALOGUE, REPAIR, digest
+from fdch.index.storage.files.log import (
     COMMIT,
     INDEX,
     ITEM,
@@ -26,7 +27,7 @@ from fdch.index.storage.log import (
     Record,
     payload_digest,
 )
-from fdch.index.storage.records import (
+from fdch.index.storage.files.records import (
     Commit,
     PartRecord,
     decode_about,
@@ -35,7 +36,6 @@ from fdch.index.storage.records import (
     read_part,
     read_removal,
 )
-from fdch.index.storage.word_table import WORDS_TABLE, drop_words, put_words
 from fdch.index.store import LABEL
 
 SCHEMA = (

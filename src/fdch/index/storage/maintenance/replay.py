@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.acknowledged import read_acknowledged
-from fdch.index.storage.layout import CATALOGUE
-from fdch.index.storage.log import (
+from fdch.index.storage.catalogue.tables import State, is_intact_item, is_proven
+from fdch.index.storage.files.acknowledged import read_acknowledged
+from fdch.index.storage.files.layout import CATALOGUE
+from fdch.index.storage.files.log import (
     COMMIT,
     HEADER_BYTES,
     INDEX,
@@ -27,7 +28,7 @@ from fdch.index.storage.log import (
     read_header,
     read_records,
 )
-from fdch.index.storage.records import (
+from fdch.index.storage.files.records import (
     About,
     Commit,
     PartRecord,
@@ -38,7 +39,6 @@ from fdch.index.storage.records import (
     read_range,
     read_removal,
 )
-from fdch.index.storage.tables import State, is_intact_item, is_proven
 
 _NOWHERE = Position(0, 0, b"")
 _READERS = {REMOVAL: read_removal, RANGE: read_range, PART: read_part}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
 from fdch.index.search.rows import row_length, row_type
-from fdch.index.storage.layout import (
+from fdch.index.storage.files.layout import (
     CHUNK_BYTES,
     FORMAT,
     REPAIR,

@@ -19,9 +19,15 @@ from fdch.index.search.buckets import Buckets
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
 from fdch.index.storage.access import Access, acknowledged_by
-from fdch.index.storage.acknowledged import acknowledge
-from fdch.index.storage.checking import part_problems
-from fdch.index.storage.layout import (
+from fdch.index.storage.catalogue.tables import (
+    Applier,
+    State,
+    is_intact_item,
+    kept_records,
+)
+from fdch.index.storage.catalogue.word_table import shrink_words
+from fdch.index.storage.files.acknowledged import acknowledge
+from fdch.index.storage.files.layout import (
     CATALOGUE,
     DIGEST_BYTES,
     MAX_PART_ROWS,
@@ -31,9 +37,9 @@ from fdch.index.storage.layout import (
     part_file,
     part_files,
 )
-from fdch.index.storage.log import PART, LogHeader, write_log
-from fdch.index.storage.parts import OpenPart, write_sidecar
-from fdch.index.storage.records import (
+from fdch.index.storage.files.log import PART, LogHeader, write_log
+from fdch.index.storage.files.parts import OpenPart, write_sidecar
+from fdch.index.storage.files.records import (
     BUCKETS,
     GROUPING,
     MAX_SPAN,
@@ -44,10 +50,9 @@ from fdch.index.storage.records import (
     log_entries,
     pack_numbers,
 )
-from fdch.index.storage.segments import NUMBERS, ROWS, Place, Segment
+from fdch.index.storage.files.segments import NUMBERS, ROWS, Place, Segment
+from fdch.index.storage.maintenance.checking import part_problems
 from fdch.index.storage.snapshot import Snapshot, View
-from fdch.index.storage.tables import Applier, State, is_intact_item, kept_records
-from fdch.index.storage.word_table import shrink_words
 from fdch.progress import Progress, Update, silent
 
 VECTOR_BYTES_AT_A_TIME = 2**26

@@ -10,7 +10,13 @@ from fdch.index.column_types import (
     read_truth,
     truth_spellings,
 )
-from fdch.index.storage.items import MAX_EXACT, Value, as_number, as_whole, spellings
+from fdch.index.storage.catalogue.items import (
+    MAX_EXACT,
+    Value,
+    as_number,
+    as_whole,
+    spellings,
+)
 from fdch.index.store import ColumnType
 
 Clause = tuple[str, tuple[Value, ...]]  # of a query, with what to fill in

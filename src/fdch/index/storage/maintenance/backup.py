@@ -7,14 +7,14 @@ from pathlib import Path
 
 from fdch.errors import DamagedIndex, IndexBusy
 from fdch.index.storage.access import Access, acknowledged_by
-from fdch.index.storage.acknowledged import begin
-from fdch.index.storage.checking import flush_files, sidecar_rows
 from fdch.index.storage.creating import stage
-from fdch.index.storage.layout import CODES, LOG, MODEL, PICTURES, VECTORS
-from fdch.index.storage.log import HEADER_BYTES, LogHeader
-from fdch.index.storage.recovery import rebuild_catalogue
+from fdch.index.storage.files.acknowledged import begin
+from fdch.index.storage.files.layout import CODES, LOG, MODEL, PICTURES, VECTORS
+from fdch.index.storage.files.log import HEADER_BYTES, LogHeader
+from fdch.index.storage.maintenance.checking import flush_files, sidecar_rows
+from fdch.index.storage.maintenance.recovery import rebuild_catalogue
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.storage.snapshot import View
-from fdch.index.storage.verification import verify_folder
 
 _TRIES = 5
 

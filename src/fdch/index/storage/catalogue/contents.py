@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.column_look import ColumnLook
-from fdch.index.storage.layout import CATALOGUE, REPAIR
+from fdch.index.storage.catalogue.column_look import ColumnLook
+from fdch.index.storage.files.layout import CATALOGUE, REPAIR
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Contents
 

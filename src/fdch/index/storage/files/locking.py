@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from fdch.errors import IndexBusy, IndexFolderError
-from fdch.index.storage.layout import LOCK, file_number, open_plainly
+from fdch.index.storage.files.layout import LOCK, file_number, open_plainly
 
 _MAX_BYTES = 1024
 _TRIES = 5

@@ -10,16 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.acknowledged import Acknowledged, read_acknowledged
-from fdch.index.storage.catalogue import Catalogue, check_problem
-from fdch.index.storage.checking import (
-    Problem,
-    file_problems,
-    part_problems,
-    sidecar_rows,
-)
-from fdch.index.storage.items import cell_rows, from_row, read_row
-from fdch.index.storage.layout import (
+from fdch.index.storage.catalogue.catalogue import Catalogue, check_problem
+from fdch.index.storage.catalogue.items import cell_rows, from_row, read_row
+from fdch.index.storage.catalogue.tables import State, is_intact_item, is_proven
+from fdch.index.storage.catalogue.word_table import holds_same_words
+from fdch.index.storage.files.acknowledged import Acknowledged, read_acknowledged
+from fdch.index.storage.files.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
     LOCK,
@@ -31,12 +27,16 @@ from fdch.index.storage.layout import (
     require_index,
     translate_os_errors,
 )
-from fdch.index.storage.locking import WriterLock
-from fdch.index.storage.log import Entry
-from fdch.index.storage.records import About, PartRecord
-from fdch.index.storage.replay import Replay, replay_log
-from fdch.index.storage.tables import State, is_intact_item, is_proven
-from fdch.index.storage.word_table import holds_same_words
+from fdch.index.storage.files.locking import WriterLock
+from fdch.index.storage.files.log import Entry
+from fdch.index.storage.files.records import About, PartRecord
+from fdch.index.storage.maintenance.checking import (
+    Problem,
+    file_problems,
+    part_problems,
+    sidecar_rows,
+)
+from fdch.index.storage.maintenance.replay import Replay, replay_log
 from fdch.index.store import Item
 from fdch.progress import Progress, Update, silent
 

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fdch.errors import IndexBusy
-from fdch.index.storage.layout import LOCK
-from fdch.index.storage.locking import WriterLock
+from fdch.index.storage.files.layout import LOCK
+from fdch.index.storage.files.locking import WriterLock
 
 _PREFIX = ".fdch-index-"
 _NAME = re.compile(re.escape(_PREFIX) + "[0-9a-f]{32}")

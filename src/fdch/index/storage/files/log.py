@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from fdch.errors import DamagedIndex, IndexFolderError
-from fdch.index.storage.layout import (
+from fdch.index.storage.files.layout import (
     DIGEST_BYTES,
     FORMAT,
     LOG,

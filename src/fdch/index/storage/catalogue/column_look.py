@@ -14,7 +14,7 @@ from fdch.index.column_types import (
     type_of,
 )
 from fdch.index.condition_notes import MAX_VALUES
-from fdch.index.storage.clauses import (
+from fdch.index.storage.catalogue.clauses import (
     FITTING,
     IS_DATE,
     IS_NUMBER,
@@ -23,8 +23,8 @@ from fdch.index.storage.clauses import (
     TEXT,
     beginning,
 )
-from fdch.index.storage.items import Row, Value
-from fdch.index.storage.records import About
+from fdch.index.storage.catalogue.items import Row, Value
+from fdch.index.storage.files.records import About
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, ColumnFacts, ColumnType
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex, DataError
 from fdch.index.search.gallery import Found
-from fdch.index.storage.items import from_row
-from fdch.index.storage.layout import CATALOGUE, REPAIR
+from fdch.index.storage.catalogue.items import from_row
+from fdch.index.storage.catalogue.tables import is_intact_item
+from fdch.index.storage.files.layout import CATALOGUE, REPAIR
 from fdch.index.storage.snapshot import View
-from fdch.index.storage.tables import is_intact_item
 from fdch.index.store import Answer, Choose, Item, is_whole
 
 _LISTED = 10

@@ -18,7 +18,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
-from fdch.index.storage.layout import (
+from fdch.index.storage.catalogue.tables import SCHEMA, State
+from fdch.index.storage.files.layout import (
     BUSY,
     CATALOGUE,
     CHECK,
@@ -33,8 +34,12 @@ from fdch.index.storage.layout import (
     sync_folder,
     write_durably,
 )
-from fdch.index.storage.locking import drop_inherited, hold_open, let_go, note_open
-from fdch.index.storage.tables import SCHEMA, State
+from fdch.index.storage.files.locking import (
+    drop_inherited,
+    hold_open,
+    let_go,
+    note_open,
+)
 
 _log = logging.getLogger(__name__)
 

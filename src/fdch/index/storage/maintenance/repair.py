@@ -18,15 +18,9 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError, IndexFolderError
 from fdch.index.search.rows import row_words
-from fdch.index.storage.acknowledged import Acknowledged, begin, read_acknowledged
-from fdch.index.storage.checking import (
-    Problem,
-    file_problems,
-    segment_problems,
-    sidecar_rows,
-)
-from fdch.index.storage.items import from_row
-from fdch.index.storage.layout import (
+from fdch.index.storage.catalogue.items import from_row
+from fdch.index.storage.files.acknowledged import Acknowledged, begin, read_acknowledged
+from fdch.index.storage.files.layout import (
     ACKNOWLEDGED,
     ASIDE,
     CATALOGUE,
@@ -41,10 +35,10 @@ from fdch.index.storage.layout import (
     sync_folder,
     translate_os_errors,
 )
-from fdch.index.storage.locking import WriterLock
-from fdch.index.storage.log import RANGE, LogHeader, write_log
-from fdch.index.storage.parts import map_sidecar
-from fdch.index.storage.records import (
+from fdch.index.storage.files.locking import WriterLock
+from fdch.index.storage.files.log import RANGE, LogHeader, write_log
+from fdch.index.storage.files.parts import map_sidecar
+from fdch.index.storage.files.records import (
     GROUPING,
     About,
     Checks,
@@ -55,10 +49,22 @@ from fdch.index.storage.records import (
     read_range,
     unpack_numbers,
 )
-from fdch.index.storage.recovery import rebuild_catalogue
-from fdch.index.storage.replay import Copies, replay_copies, replay_log
-from fdch.index.storage.segments import HEADER_BYTES, NUMBERS, ROWS, Place, Segment
-from fdch.index.storage.verification import (
+from fdch.index.storage.files.segments import (
+    HEADER_BYTES,
+    NUMBERS,
+    ROWS,
+    Place,
+    Segment,
+)
+from fdch.index.storage.maintenance.checking import (
+    Problem,
+    file_problems,
+    segment_problems,
+    sidecar_rows,
+)
+from fdch.index.storage.maintenance.recovery import rebuild_catalogue
+from fdch.index.storage.maintenance.replay import Copies, replay_copies, replay_log
+from fdch.index.storage.maintenance.verification import (
     catalogue_problems,
     log_problems,
     verify_folder,

@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from fdch.index.storage.layout import (
+from fdch.index.storage.files.layout import (
     ACKNOWLEDGED,
     digest,
     open_plainly,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from fdch.errors import DamagedIndex, DataError
-from fdch.index.storage.word_table import split_words
+from fdch.index.storage.catalogue.word_table import split_words
 from fdch.index.store import LABEL, Cell, Item, Kind
 
 MAX_ID_CHARACTERS = 1024

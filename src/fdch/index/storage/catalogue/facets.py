@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.index.search.gallery import Gallery
 from fdch.index.search.lookup import within
-from fdch.index.storage.contents import number_columns
-from fdch.index.storage.filters import NUMBERS_AT_A_TIME, Allowed, require_columns
+from fdch.index.storage.catalogue.contents import number_columns
+from fdch.index.storage.catalogue.filters import (
+    NUMBERS_AT_A_TIME,
+    Allowed,
+    require_columns,
+)
 from fdch.index.storage.snapshot import Snapshot, View
 from fdch.index.store import LABEL, Cell, Condition, Facets
 

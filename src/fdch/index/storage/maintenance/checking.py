@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.layout import (
+from fdch.index.storage.files.layout import (
     CODES,
     DIGEST_BYTES,
     REPAIR,
@@ -16,8 +16,8 @@ from fdch.index.storage.layout import (
     part_file,
     sync_folder,
 )
-from fdch.index.storage.records import FileRow, PartRecord
-from fdch.index.storage.segments import Place, Segment
+from fdch.index.storage.files.records import FileRow, PartRecord
+from fdch.index.storage.files.segments import Place, Segment
 
 MISSING = "it is missing"
 

@@ -13,13 +13,13 @@ from fdch.errors import DataError, suggestion
 from fdch.index.column_types import check_condition
 from fdch.index.condition_notes import note_missing, note_range, note_together
 from fdch.index.search.gallery import Gallery
-from fdch.index.storage.clauses import Clause, alike, beginning, ordered
-from fdch.index.storage.column_look import (
+from fdch.index.storage.catalogue.clauses import Clause, alike, beginning, ordered
+from fdch.index.storage.catalogue.column_look import (
     ColumnLook,
     find_missing_types,
     kept_types,
 )
-from fdch.index.storage.contents import number_columns
+from fdch.index.storage.catalogue.contents import number_columns
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, ColumnType, Condition
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
 from fdch.index.search.rows import MAX_BITS
-from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR, VECTORS
-from fdch.index.storage.log import (
+from fdch.index.storage.files.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR, VECTORS
+from fdch.index.storage.files.log import (
     COMMIT,
     INDEX,
     ITEM,
@@ -25,7 +25,7 @@ from fdch.index.storage.log import (
     REMOVAL,
     Entry,
 )
-from fdch.index.storage.segments import NUMBERS, ROWS, Place
+from fdch.index.storage.files.segments import NUMBERS, ROWS, Place
 from fdch.index.store import MAX_VECTOR_BYTES, ColumnType
 
 MAX_SPAN = 2**32

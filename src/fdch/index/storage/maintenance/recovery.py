@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
-from fdch.index.storage.acknowledged import Acknowledged, read_acknowledged
-from fdch.index.storage.catalogue import (
+from fdch.index.storage.catalogue.catalogue import (
     Catalogue,
     check_problem,
     create_catalogue,
     read_state,
     write_check,
 )
-from fdch.index.storage.layout import (
+from fdch.index.storage.catalogue.tables import State, apply_all
+from fdch.index.storage.files.acknowledged import Acknowledged, read_acknowledged
+from fdch.index.storage.files.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
     CHECK,
@@ -31,8 +32,8 @@ from fdch.index.storage.layout import (
     WAL,
     sync_folder,
 )
-from fdch.index.storage.locking import WriterLock
-from fdch.index.storage.log import (
+from fdch.index.storage.files.locking import WriterLock
+from fdch.index.storage.files.log import (
     HEADER_BYTES,
     Position,
     cut_log,
@@ -41,7 +42,6 @@ from fdch.index.storage.log import (
     read_header,
     read_records,
 )
-from fdch.index.storage.tables import State, apply_all
 
 _TRIES = 20
 _PAUSE_SECONDS = 0.05
