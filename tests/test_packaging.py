@@ -29,7 +29,7 @@ PROMISED = {
     "static": "wordllama tokenizers",
     "transformers": "fdch.networks.model_folder transformers",
     "fast": "fdch.evaluation.numba_engine fdch.index.search.scan_kernels",
-    "parquet": "fdch.data.readers.parquet pyarrow.parquet",
+    "parquet": "fdch.data.readers.tables.parquet pyarrow.parquet",
     "mat": "fdch.data.readers.mat_files h5py",
     "heif": "pillow_heif",
     "ray": "ray",

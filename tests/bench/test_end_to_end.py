@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from fdch.bench.end_to_end import PictureSizes, end_to_end_benchmark
-from fdch.bench.public_loop import PlainCNNF, store_pictures
+from fdch.bench.learning.end_to_end import PictureSizes, end_to_end_benchmark
+from fdch.bench.learning.public_loop import PlainCNNF, store_pictures
 from fdch.networks.image import load
 
 

@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from fdch.bench.device_time import join_spans
-from fdch.bench.floors import Ceilings, count_operations, count_weights
+from fdch.bench.learning.device_time import join_spans
+from fdch.bench.learning.floors import Ceilings, count_operations, count_weights
 
 
 def test_the_floor_is_the_larger_of_two_times():

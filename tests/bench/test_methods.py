@@ -5,9 +5,9 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from fdch.bench import methods as benchmark
-from fdch.bench.method_cost import measure_cost
-from fdch.bench.methods import (
+from fdch.bench.learning import methods as benchmark
+from fdch.bench.learning.method_cost import measure_cost
+from fdch.bench.learning.methods import (
     Sizes,
     draw_scaling,
     exponent,
@@ -15,7 +15,7 @@ from fdch.bench.methods import (
     shallow_methods,
     write_scaling_plot,
 )
-from fdch.bench.workload import Workload
+from fdch.bench.learning.workload import Workload
 from fdch.errors import SettingError
 from fdch.progress import Update
 
@@ -63,7 +63,7 @@ def test_parts_of_a_long_encoding_are_added_up(monkeypatch):
         return draw(self, pairs, part)
 
     monkeypatch.setattr(Workload, "draw", noted)
-    monkeypatch.setattr("fdch.bench.method_cost.ROWS_AT_A_TIME", 32)
+    monkeypatch.setattr("fdch.bench.learning.method_cost.ROWS_AT_A_TIME", 32)
     measure_cost("cmfh", 8, 60, SMALL, encode=70, sample=20)
     assert drawn == [(60, 0), (32, 1), (32, 2), (6, 3)]
 

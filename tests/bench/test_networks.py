@@ -1,6 +1,6 @@
 import pytest
 
-from fdch.bench.networks import networks_benchmark
+from fdch.bench.learning.networks import networks_benchmark
 from fdch.progress import Update
 
 

@@ -1,7 +1,7 @@
 """The cost of an epoch against the number of pairs."""
 
-from fdch.bench.scaling import ScalingSizes, repeat_pairs, scaling_benchmark
-from fdch.bench.workload import Workload
+from fdch.bench.learning.scaling import ScalingSizes, repeat_pairs, scaling_benchmark
+from fdch.bench.learning.workload import Workload
 
 TINY = ScalingSizes(image_width=24, words=40, bits=8)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fdch.bench.training import (
+from fdch.bench.learning.training import (
     COMPARED_EPOCHS,
     TrainingSizes,
     training_benchmark,

@@ -44,7 +44,7 @@ def test_what_cannot_be_measured_is_listed(fdch, monkeypatch):
     failed = {"failed": "too large", "scaling": {"exponent": None}}
     found = {"pairs": 9, "bits": 8, "encode_pairs": 5, "image_width": 4, "words": 3}
     monkeypatch.setattr(
-        "fdch.bench.methods.methods_benchmark",
+        "fdch.bench.learning.methods.methods_benchmark",
         lambda *_: {**found, "methods": {"imh": failed}},
     )
     assert "imh: too large" in fdch("bench", "methods").stdout

@@ -12,7 +12,7 @@ from fdch.data.pairs import PairedSet
 from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.pictures.images import PictureFiles, Pictures
 from fdch.data.pictures.places import PlacedPictures, load_pictures
-from fdch.data.readers import parquet_pages
+from fdch.data.readers.tables import parquet_pages
 from fdch.errors import BrokenPicture, BrokenRow, DataError, MissingFile
 
 COLORS = {"beach/1": "red", "beach/2": "green", "city/3": "blue"}

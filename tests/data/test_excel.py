@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from fdch.data.pairs import PairedSet
-from fdch.data.readers import excel
+from fdch.data.readers.tables import excel
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fdch.data.pairs import PairedSet
-from fdch.data.readers import arrow_cells
+from fdch.data.readers.tables import arrow_cells
 from fdch.errors import DataError
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.runs.code_files import read_encoded

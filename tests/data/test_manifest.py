@@ -313,7 +313,7 @@ def test_a_cell_of_a_mebibyte_is_read_and_the_limit_put_back(folder):
 
 
 def test_an_endless_json_line_is_refused(folder, monkeypatch):
-    monkeypatch.setattr("fdch.data.readers.manifest_rows._LINE_BYTES", 1000)
+    monkeypatch.setattr("fdch.data.readers.tables.manifest_rows._LINE_BYTES", 1000)
     path = text_file(folder, '{"text": "' + "x" * 2000, "pairs.jsonl")
     with pytest.raises(DataError, match="line 1: more than 1,000 bytes"):
         PairedSet.read(path)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fdch.data.pairs import PairedSet
-from fdch.data.readers.manifest_rows import CELL_BYTES
+from fdch.data.readers.tables.manifest_rows import CELL_BYTES
 from fdch.errors import BrokenRow, DataError
 
 

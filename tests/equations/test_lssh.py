@@ -10,7 +10,7 @@ from fdch.errors import SettingError
 from fdch.evaluation import code_health
 from fdch.methods.lssh import LSSH, Preparation, SparseFactors
 from fdch.training.context import Context
-from fdch.training.sparse_coding import sparse_codes
+from fdch.training.shallow.sparse_coding import sparse_codes
 
 MU, GAMMA, RHO = 0.3, 1.7, 0.25
 N, P, WORDS, ATOMS, BITS = 11, 5, 7, 9, 3

@@ -14,7 +14,7 @@ from fdch.methods.scm_orth import SCMOrth, orthogonal_directions
 from fdch.methods.scm_seq import SCMSeq, sequential_directions
 from fdch.progress import Update
 from fdch.training.closed_form import cca_directions, signs
-from fdch.training.semantic_correlation import (
+from fdch.training.shallow.semantic_correlation import (
     Directions,
     Views,
     fill_with_cca,

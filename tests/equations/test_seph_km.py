@@ -6,15 +6,15 @@ import torch
 
 from fdch.errors import DataError, LabelError, SettingError
 from fdch.methods.seph_km import SePHkm, log_odds
-from fdch.training.affinities import (
+from fdch.training.closed_form import signs
+from fdch.training.shallow.affinities import (
     SCHEDULES,
     DescentSchedule,
     LabelAffinities,
     descend,
     descent_bytes,
 )
-from fdch.training.closed_form import signs
-from fdch.training.kernel_logistic import fit_logistic, logistic_loss
+from fdch.training.shallow.kernel_logistic import fit_logistic, logistic_loss
 
 N, BITS, CLASSES, PENALTY = 11, 3, 4, 0.3
 

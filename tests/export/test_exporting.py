@@ -34,7 +34,7 @@ from fdch.export.graph import Graph
 from fdch.export.image_graphs import image_features
 from fdch.export.model import ExportedModel
 from fdch.export.writing import export_run
-from fdch.networks.cnnf import CNNF
+from fdch.networks.backbones.cnnf import CNNF
 from fdch.networks.image import load
 from fdch.runs.encoding import real_outputs
 from fdch.runs.pipeline import TrainingTask, train_run

@@ -88,7 +88,7 @@ def read_data(ending: str, content: bytes) -> None:
 def read_mat(content: bytes) -> None:
     """Read a MATLAB file as DCMH's, and as a published network."""
     from fdch.data.readers import dcmh_mat
-    from fdch.networks.matconvnet import read_network
+    from fdch.networks.backbones.matconvnet import read_network
 
     path = write("a.mat", content)
     with suppress(FdchError):
@@ -180,7 +180,7 @@ def read_settings(content: bytes) -> None:
 
 def read_dataset(content: bytes) -> None:
     """Read the list of files of a saved dataset."""
-    from fdch.data.readers.arrow import ABOUT, STATE, list_dataset_files
+    from fdch.data.readers.tables.arrow import ABOUT, STATE, list_dataset_files
 
     inside = folder() / "dataset"
     inside.mkdir(exist_ok=True)
@@ -202,7 +202,7 @@ def read_tags(content: bytes) -> None:
 @cache
 def index_folder() -> tuple[Path, bytes]:
     """An index whose log is replaced, and the log that it had."""
-    from fdch.index.storage.layout import LOG
+    from fdch.index.storage.files.layout import LOG
 
     inside = folder() / "index"
     samples.make_index(inside)
@@ -212,9 +212,9 @@ def index_folder() -> tuple[Path, bytes]:
 def open_index(path: Path) -> None:
     """Read all of an index, after its catalogue was made again from its log."""
     from fdch.codes import Codes
+    from fdch.index.storage.files.layout import translate_os_errors
     from fdch.index.storage.folder import CodeFolder
-    from fdch.index.storage.layout import translate_os_errors
-    from fdch.index.storage.recovery import rebuild_catalogue
+    from fdch.index.storage.maintenance.recovery import rebuild_catalogue
     from fdch.index.store import Condition
 
     with translate_os_errors(path):  # as its callers do
@@ -229,7 +229,7 @@ def open_index(path: Path) -> None:
 
 def read_log(content: bytes) -> None:
     """Open an index with these bytes as its log."""
-    from fdch.index.storage.layout import LOG
+    from fdch.index.storage.files.layout import LOG
 
     path, _ = index_folder()
     (path / LOG).write_bytes(content)
@@ -238,8 +238,8 @@ def read_log(content: bytes) -> None:
 
 def log_records() -> list[bytes]:
     """The payloads of a log, each after the number of its record."""
-    from fdch.index.storage.layout import LOG
-    from fdch.index.storage.log import read_header, read_records
+    from fdch.index.storage.files.layout import LOG
+    from fdch.index.storage.files.log import read_header, read_records
 
     path, whole = index_folder()
     (path / LOG).write_bytes(whole)
@@ -250,8 +250,8 @@ def log_records() -> list[bytes]:
 
 def read_record(content: bytes) -> None:
     """Open an index with these bytes in one record of its log, whose checks hold."""
-    from fdch.index.storage.layout import LOG
-    from fdch.index.storage.log import encode_records, read_header, read_records
+    from fdch.index.storage.files.layout import LOG
+    from fdch.index.storage.files.log import encode_records, read_header, read_records
 
     path, whole = index_folder()
     (path / LOG).write_bytes(whole)

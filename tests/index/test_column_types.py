@@ -20,10 +20,10 @@ from fdch.index.column_types import (
     type_of,
 )
 from fdch.index.conditions import parse_condition
-from fdch.index.storage.clauses import IS_DATE
+from fdch.index.storage.catalogue.clauses import IS_DATE
+from fdch.index.storage.files.records import About
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.records import About
-from fdch.index.storage.repair import repair_folder
+from fdch.index.storage.maintenance.repair import repair_folder
 from fdch.index.store import Item
 
 

@@ -8,8 +8,8 @@ from torch import nn
 from torch.nn import functional
 
 from fdch.errors import DataError, MissingFile
-from fdch.networks import matconvnet
-from fdch.networks.cnnf import CNNF, WIDTHS, load_weights, pool
+from fdch.networks.backbones import matconvnet
+from fdch.networks.backbones.cnnf import CNNF, WIDTHS, load_weights, pool
 from fdch.networks.initialization import initialize
 
 NARROW = (4, 6, 5, 5, 6, 12, 10)

@@ -11,12 +11,12 @@ from torch import nn
 from fdch.data.cache import NothingKept, ResultCache
 from fdch.data.pictures.images import PictureArray
 from fdch.networks import features
+from fdch.networks.backbones.response_norm import response_norm
 from fdch.networks.features import FeatureExtractor
 from fdch.networks.fusion import FusionNetwork
 from fdch.networks.head import FineTunedNetwork, ImageHead
 from fdch.networks.image import load
 from fdch.networks.image_network import REGISTERED, ImageNetwork
-from fdch.networks.response_norm import response_norm
 from fdch.networks.text import TextNetwork, sparse_rows
 
 TOLERANCE = 5e-3

@@ -11,15 +11,15 @@ from torch import nn
 from torch.nn import functional
 
 from fdch.errors import DataError, MissingExtra, MissingFile
-from fdch.networks import efficientnet_weights
-from fdch.networks.efficientnet import (
+from fdch.networks.backbones import efficientnet_weights
+from fdch.networks.backbones.efficientnet import (
     ConvolutionNorm,
     EfficientNetLite0,
     EfficientNetLite1,
     EfficientNetLite2,
     same_padding,
 )
-from fdch.networks.efficientnet_weights import (
+from fdch.networks.backbones.efficientnet_weights import (
     PUBLISHED,
     load_weights,
     packaged_weights,

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fdch.networks.fused import can_fuse, frozen_norm
+from fdch.networks.backbones.fused import can_fuse, frozen_norm
+from fdch.networks.backbones.response_norm import response_norm
 from fdch.networks.image import load
-from fdch.networks.response_norm import response_norm
 
 # a step of bfloat16 is 2**-8 of a value
 TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 1e-2}
@@ -94,7 +94,9 @@ def test_gradients_of_a_whole_network_equal_those_of_torchs_layers(monkeypatch):
     results = []
     for is_fused in (True, False):
         if not is_fused:
-            monkeypatch.setattr("fdch.networks.efficientnet.can_fuse", lambda _: False)
+            monkeypatch.setattr(
+                "fdch.networks.backbones.efficientnet.can_fuse", lambda _: False
+            )
         outputs = network(pixels)
         loss = outputs.square().sum()
         gradients = torch.autograd.grad(loss, list(network.parameters()))

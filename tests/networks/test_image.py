@@ -12,7 +12,7 @@ from fdch import networks
 from fdch.errors import DataError, MissingExtra, SettingError
 from fdch.networks import image
 from fdch.networks._base import FeatureNetwork
-from fdch.networks.efficientnet_weights import packaged_weights
+from fdch.networks.backbones.efficientnet_weights import packaged_weights
 from fdch.networks.image import describe, load, load_frozen, names
 
 

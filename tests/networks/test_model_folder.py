@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from fdch.errors import DataError, MissingExtra, MissingFile, SettingError
 from fdch.networks.image import describe, load, load_frozen
-from fdch.networks.text_encoders import find_text_encoder
+from fdch.networks.towers import find_text_encoder
 
 pytest.importorskip("transformers", reason="the extra transformers is not installed")
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from fdch.networks.device import choose_precision
 from fdch.networks.head import FineTunedNetwork, ImageHead
 from fdch.networks.image import load
-from fdch.networks.precision import choose_precision
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from fdch.networks.response_norm import response_norm
+from fdch.networks.backbones.response_norm import response_norm
 
 
 def planes(channels=7, **settings):

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from torch.nn import functional
 
-from fdch.networks.fusion import FusionNetwork
+from fdch.networks.fusion import FusionNetwork, PairNetwork
 from fdch.networks.head import ImageHead, fit_standardization
-from fdch.networks.pair import PairNetwork
 from fdch.networks.text import (
     STATIC_SCALE,
     TextNetwork,

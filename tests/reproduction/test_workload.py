@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fdch import evaluate, methods
-from fdch.bench.workload import WORDS_PER_TEXT, Workload
+from fdch.bench.learning.workload import WORDS_PER_TEXT, Workload
 
 SMALL = Workload(image_width=60, words=80)
 

@@ -10,7 +10,7 @@ from PIL import Image
 from fdch.cli import cli
 from fdch.data.pairs import PairedSet
 from fdch.errors import MissingFile
-from fdch.index.storage.layout import PICTURES
+from fdch.index.storage.files.layout import PICTURES
 from fdch.index.store import Item
 from fdch.methods.dch import DCH
 from fdch.retrieval.index import Index

@@ -13,7 +13,7 @@ from fdch.codes import Codes
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError, IndexFolderError
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
 from fdch.methods.dch import DCH
 from fdch.retrieval import rebuilding

@@ -18,7 +18,7 @@ from fdch.errors import (
     SettingError,
 )
 from fdch.methods.fdch import FDCH
-from fdch.networks.efficientnet_weights import PUBLISHED
+from fdch.networks.backbones.efficientnet_weights import PUBLISHED
 from fdch.runs.preparation import require_free_folder, require_ready, require_sides
 from fdch.runs.run_files import CHECKPOINTS, DESCRIPTION, STATE
 from fdch.training.context import Context

@@ -9,13 +9,13 @@ import httpx
 import pytest
 from tests.service.running import READ, TOKENS, WRITE, running, wait_until
 
+from fdch.index.storage.files.layout import CATALOGUE
+from fdch.index.storage.files.locking import is_locked
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import CATALOGUE
-from fdch.index.storage.locking import is_locked
 from fdch.service import current, service
+from fdch.service.current import identify
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.tokens import Right, Tokens
-from fdch.service.place import identify
 
 
 def test_a_service_without_its_index_is_not_ready(own_index, monkeypatch, caplog):

@@ -132,7 +132,7 @@ def dying(at):
     code = """
 import os, signal, sys
 from fdch.cli import main
-from fdch.index.storage.layout import PARTIAL
+from fdch.index.storage.files.layout import PARTIAL
 from fdch.retrieval.index import Index
 from fdch.service.pictures import ItemPictures
 

@@ -8,8 +8,8 @@ from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
 from tests.service.test_stopping import Process, dying
 
 from fdch.errors import ServiceError
-from fdch.index.storage.layout import PICTURES
-from fdch.service.unfinished import FILE, Unfinished
+from fdch.index.storage.files.layout import PICTURES
+from fdch.service.writing import FILE, Unfinished
 
 BLUE, GREEN = picture_bytes("blue"), picture_bytes("green")
 

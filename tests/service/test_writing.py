@@ -13,12 +13,11 @@ from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
 
 from fdch import Index
 from fdch.errors import IndexBusy, IndexFolderError, ServiceError
-from fdch.index.storage.layout import PICTURES
+from fdch.index.storage.files.layout import PICTURES
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.messages import ItemRequest
 from fdch.service.pictures import ItemPictures
-from fdch.service.unfinished import Unfinished
-from fdch.service.writing import Change, Put, Removal, Writer, Written
+from fdch.service.writing import Change, Put, Removal, Unfinished, Writer, Written
 
 ODD_IDS = [
     "plain",

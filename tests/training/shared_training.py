@@ -18,8 +18,8 @@ import torch
 from fdch.cli import main
 from fdch.errors import FdchError
 from fdch.training.checkpoints import Checkpoints
-from fdch.training.processes import is_first, join_processes, take_turns
-from fdch.training.shared_batches import require_same_work
+from fdch.training.devices.processes import is_first, join_processes, take_turns
+from fdch.training.devices.shared_batches import require_same_work
 from fdch.training.two_stage import ModalityStage
 
 CPU = torch.device("cpu")

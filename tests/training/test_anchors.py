@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from fdch.training.anchors import (
+from fdch.training.shallow.anchors import (
     AnchorKernel,
     kmeans_centroids,
     mean_squared_distance,

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, hstack
 from torch import nn
 
-from fdch.networks.fusion import FusionNetwork
+from fdch.networks.fusion import FusionNetwork, PairNetwork
 from fdch.networks.head import ImageHead
-from fdch.networks.pair import PairNetwork
 from fdch.networks.text import TextNetwork
 from fdch.training import batches
 from fdch.training.batches import ResidentWords, TrainingPairs

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.training.closed_form import LinearMap
-from fdch.training.median_hash import MedianHash
+from fdch.training.shallow.median_hash import MedianHash
 
 
 def normal(seed, *shape):

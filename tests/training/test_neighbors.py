@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from fdch.training import neighbors as graphs
-from fdch.training.neighbors import neighbor_laplacian
+from fdch.training.shallow import neighbors as graphs
+from fdch.training.shallow.neighbors import neighbor_laplacian
 
 
 def slow_laplacian(X, neighbors):

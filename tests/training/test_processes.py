@@ -16,8 +16,8 @@ from fdch.methods.cmfh import CMFH
 from fdch.progress import Update
 from fdch.runs.pipeline import TrainingTask, train_run
 from fdch.runs.preparation import require_ready
-from fdch.training import processes, steps
 from fdch.training.context import Context
+from fdch.training.devices import processes, steps
 
 PROGRAM = Path(__file__).with_name("shared_training.py")
 SMALL = {"image_hidden": "16", "text_hidden": "24"}

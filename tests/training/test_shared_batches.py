@@ -11,12 +11,12 @@ from fdch.networks.head import ImageHead
 from fdch.networks.share import Share, compute_share
 from fdch.networks.text import TextNetwork
 from fdch.objectives.quantization import quantization_loss
-from fdch.training import processes
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
+from fdch.training.devices import processes
+from fdch.training.devices.shared_batches import gather_rows, own_share, share_bounds
 from fdch.training.joint import JointStage
 from fdch.training.loop import Schedule, train
-from fdch.training.shared_batches import gather_rows, own_share, share_bounds
 
 ITEMS, WIDTH, WORDS, BITS = 23, 6, 40, 4
 BACKENDS = [

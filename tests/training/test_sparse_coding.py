@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdch.training.sparse_coding import (
+from fdch.training.shallow.sparse_coding import (
     ROWS_AT_A_TIME,
     bounded_dictionary,
     sparse_codes,

@@ -10,12 +10,13 @@ from fdch.networks.image import load
 from fdch.networks.share import Share
 from fdch.networks.text import TextNetwork
 from fdch.objectives.reduction import WeightedSum
-from fdch.training import batches, streams
+from fdch.training import batches
 from fdch.training.alternating import AlternatingStage, AlternatingWeights
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
+from fdch.training.devices import streams
+from fdch.training.devices.streams import PixelStream
 from fdch.training.loop import Schedule, train
-from fdch.training.streams import PixelStream
 
 CPU = torch.device("cpu")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.device)]

@@ -6,9 +6,8 @@ import torch
 
 from fdch.codes import binarize
 from fdch.evaluation import score
-from fdch.networks.fusion import FusionNetwork
+from fdch.networks.fusion import FusionNetwork, PairNetwork
 from fdch.networks.head import ImageHead, fit_standardization
-from fdch.networks.pair import PairNetwork
 from fdch.networks.text import TextNetwork
 from fdch.objectives.classification import fit_label_map
 from fdch.objectives.quantization import binary
@@ -16,8 +15,7 @@ from fdch.objectives.reduction import WeightedSum
 from fdch.training.batches import TrainingPairs
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
-from fdch.training.loop import Schedule, train
-from fdch.training.stages import output_figures
+from fdch.training.loop import Schedule, output_figures, train
 from fdch.training.two_stage import (
     FusionStage,
     FusionWeights,

@@ -6,11 +6,11 @@ import torch
 from scipy.sparse import csr_array
 
 from fdch.networks.text import TextNetwork, WordLayer, sparse_rows
-from fdch.training import word_rows
 from fdch.training.context import Context
+from fdch.training.devices import word_rows
+from fdch.training.devices.word_rows import update_rows
 from fdch.training.loop import Schedule, Sweep
 from fdch.training.loop import train as run_stage
-from fdch.training.word_rows import update_rows
 
 WORDS, OUTPUTS, STEPS = 40, 3, 30
 

@@ -8,13 +8,13 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from fdch.bench.floors import count_operations, measure_ceilings, wait_for
+from fdch.bench.learning.floors import count_operations, measure_ceilings, wait_for
 from fdch.bench.timing import spread, take_turns
 from fdch.data.pictures.images import PictureArray
 from fdch.methods._base import HashMethod
 from fdch.networks import image as image_networks
+from fdch.networks.device import choose_precision
 from fdch.networks.head import FineTunedNetwork, ImageHead
-from fdch.networks.precision import choose_precision
 from fdch.training.context import Context
 from fdch.training.inputs import READY
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fdch.bench.search_quality import unseen_rows
 from fdch.data.word_weights import FREQUENT
 from fdch.errors import DataError
-from fdch.index.storage.word_table import split_words, stem_word
+from fdch.index.storage.catalogue.word_table import split_words, stem_word
 from fdch.retrieval.fusion import plan_fusion
 from fdch.retrieval.index import Index
 from fdch.retrieval.params import Match, SearchParams

@@ -57,7 +57,7 @@ def command(
     """
     file = read_settings(settings_file, given) if settings_file else None
     task = build_task(file=file, **given)
-    from fdch.training.processes import is_first, join_processes
+    from fdch.training.devices.processes import is_first, join_processes
 
     with join_processes(device) as own_device:
         try:

@@ -68,11 +68,6 @@ def find_usable(pairs: PairedSet) -> NDArray[np.bool_]:
     return both & pairs.labels.any(axis=1) if pairs.labels.any() else both
 
 
-def count_usable(pairs: PairedSet) -> int:
-    """Count the pairs that can be drawn."""
-    return int(find_usable(pairs).sum())
-
-
 def _units(
     pairs: PairedSet, complete: NDArray[np.bool_], groups: Grouping | None
 ) -> Units:

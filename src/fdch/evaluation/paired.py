@@ -46,7 +46,7 @@ class PairedDifference:
 
 
 def paired_difference(
-    scores: NDArray[np.floating], reference: NDArray[np.floating], seed: int = 0
+    scores: NDArray[np.floating], reference: NDArray[np.floating]
 ) -> tuple[float, float, float, float]:
     """Compare two lists of scores of the same queries.
 
@@ -63,8 +63,8 @@ def paired_difference(
             "give those of the same queries."
         )
     differences = scores.astype(np.float64) - reference
-    low, high = bootstrap_intervals(differences[:, None], seed=seed)[0].tolist()
-    return float(differences.mean()), low, high, sign_flip_p(differences, seed=seed)
+    low, high = bootstrap_intervals(differences[:, None])[0].tolist()
+    return float(differences.mean()), low, high, sign_flip_p(differences)
 
 
 def paired_differences(

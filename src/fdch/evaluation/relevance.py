@@ -75,9 +75,5 @@ def key_type(bits: int, grades: int) -> np.dtype[np.uint16] | np.dtype[np.uint32
 
 def largest_grade(queries: Packed, database: Packed) -> int:
     """Give a number of labels that no query shares more of with any item."""
-    most = (int(_label_numbers(part).max()) for part in (queries, database))
-    return max(1, min(most))
-
-
-def _label_numbers(items: Packed) -> NDArray[np.int64]:
-    return np.bitwise_count(items.labels).sum(axis=0, dtype=np.int64)
+    held = [np.bitwise_count(part.labels) for part in (queries, database)]
+    return max(1, min(int(each.sum(axis=0, dtype=np.int64).max()) for each in held))

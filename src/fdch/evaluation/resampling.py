@@ -59,7 +59,7 @@ def bootstrap_intervals(
 
 
 def mean_intervals(
-    scores: Mapping[Name, NDArray[np.floating]], seed: int = 0
+    scores: Mapping[Name, NDArray[np.floating]],
 ) -> dict[Name, tuple[float, float]]:
     """Give the bootstrap interval of the mean of each of several lists of scores.
 
@@ -75,7 +75,7 @@ def mean_intervals(
     for number, names in alike.items():
         if number:
             columns = np.stack([scores[name] for name in names], axis=1)
-            ends = bootstrap_intervals(columns, seed=seed).tolist()
+            ends = bootstrap_intervals(columns).tolist()
             found |= {
                 name: (low, high) for name, (low, high) in zip(names, ends, strict=True)
             }

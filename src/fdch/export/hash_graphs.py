@@ -12,8 +12,8 @@ from fdch.networks.fusion import FusionNetwork
 from fdch.networks.head import TINY, ImageHead, Standardization
 from fdch.networks.text import STATIC_SCALE, TextNetwork
 from fdch.training.closed_form import LinearMap
-from fdch.training.kernel_logistic import KernelHash
-from fdch.training.median_hash import MedianHash
+from fdch.training.shallow.kernel_logistic import KernelHash
+from fdch.training.shallow.median_hash import MedianHash
 
 Function = ImageHead | TextNetwork | LinearMap | MedianHash | KernelHash
 

@@ -8,10 +8,14 @@ from numpy.typing import NDArray
 from fdch.errors import SettingError
 from fdch.export.graph import Graph
 from fdch.networks._base import FeatureNetwork
-from fdch.networks.cnnf import CNNF, CONVOLUTIONS
-from fdch.networks.efficientnet import Block, ConvolutionNorm, EfficientNetLite
-from fdch.networks.response_norm import ALPHA, BETA, OFFSET, REACH
-from fdch.networks.small import CHANNELS_PER_GROUP, ROWS, SmallNetwork
+from fdch.networks.backbones.cnnf import CNNF, CONVOLUTIONS
+from fdch.networks.backbones.efficientnet import (
+    Block,
+    ConvolutionNorm,
+    EfficientNetLite,
+)
+from fdch.networks.backbones.response_norm import ALPHA, BETA, OFFSET, REACH
+from fdch.networks.backbones.small import CHANNELS_PER_GROUP, ROWS, SmallNetwork
 
 
 def image_features(graph: Graph, network: FeatureNetwork, pixels: str) -> str:

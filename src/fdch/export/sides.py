@@ -14,13 +14,13 @@ from fdch.export.image_graphs import image_features
 from fdch.export.model import SIDES
 from fdch.methods._base import HashMethod, PairSum
 from fdch.networks import image as image_networks
+from fdch.networks.fusion import PairNetwork
 from fdch.networks.head import FineTunedNetwork, ImageHead
-from fdch.networks.pair import PairNetwork
 from fdch.networks.text import TextNetwork
 from fdch.training.closed_form import LinearMap
 from fdch.training.inputs import READY, Inputs
-from fdch.training.kernel_logistic import KernelHash
-from fdch.training.median_hash import MedianHash
+from fdch.training.shallow.kernel_logistic import KernelHash
+from fdch.training.shallow.median_hash import MedianHash
 
 EXPORTED = (
     ImageHead,

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple, cast, get_args
 
 from fdch.errors import DataError, SettingError, suggestion
-from fdch.index.storage.items import Value, as_number, spelled
+from fdch.index.storage.catalogue.items import Value, as_number, spelled
 from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Condition
 
 TYPES: tuple[ColumnType, ...] = get_args(ColumnType)

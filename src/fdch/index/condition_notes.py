@@ -11,7 +11,7 @@ from fdch.index.column_types import (
     strip_quotes,
 )
 from fdch.index.conditions import write_condition
-from fdch.index.storage.items import as_number
+from fdch.index.storage.catalogue.items import as_number
 from fdch.index.store import ColumnType, Condition
 
 MAX_VALUES = 1000  # that are compared with one that no item has

@@ -37,9 +37,7 @@ def create_store(
     if is_server(name):
         from fdch.index.milvus import MilvusStore
 
-        return MilvusStore.create(
-            str(name), bits, model, facts, vector_bytes, types=types
-        )
+        return MilvusStore.create(str(name), bits, model, facts, vector_bytes, types)
     from fdch.index.storage.folder import CodeFolder
 
     return CodeFolder.create(Path(name), bits, model, facts, vector_bytes, types)

@@ -5,6 +5,7 @@ with what is shown and filtered by. It sees codes and never a method.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -159,7 +160,7 @@ class WordQuery:
     """Words that texts are matched with, beside the code of the same query.
 
     Args:
-        words: As `index/storage/words.py` splits texts.
+        words: As `index/storage/catalogue/words.py` splits texts.
         weight: Bits by which an item is nearer whose text matches all of them.
         radius: The largest Hamming distance of an item that matches; None for any.
     """
@@ -380,6 +381,31 @@ def check_vector_bytes(width: int) -> None:
             f"an item's vector has 1 to {MAX_VECTOR_BYTES} bytes, 0 for none; got "
             f"{width}."
         )
+
+
+def check_length(store: CodeStore, codes: Codes) -> None:
+    """Refuse codes of another length than those of a store."""
+    if codes.bits != store.bits:
+        raise ModelMismatch(
+            f"index '{store.name}' holds codes of {store.bits} bits (model "
+            f"{store.model}); these have {codes.bits}. Encode with the index's own "
+            "model, or make a new index."
+        )
+
+
+def check_items(items: Sequence[Item], codes: Codes) -> None:
+    """Refuse items to add that have not one code each, and an id of their own."""
+    if len(items) != len(codes):
+        raise DataError(
+            f"{len(items)} items were given {len(codes)} codes. Give one code to each "
+            "item."
+        )
+    for id, count in Counter(item.id for item in items).most_common(1):
+        if count > 1:
+            raise DataError(
+                f"id '{id}' stands {count} times among the items to add. Give each "
+                "item an id of its own."
+            )
 
 
 def check_vectors(name: str, width: int, items: int, vectors: Vectors | None) -> None:

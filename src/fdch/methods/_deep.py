@@ -20,14 +20,15 @@ from fdch.methods._base import Array, HashMethod
 from fdch.methods._ranges import require_by_names
 from fdch.methods._space import Range, SearchSpace
 from fdch.networks import image as image_networks
+from fdch.networks.device import Precision, choose_precision
 from fdch.networks.head import FineTunedNetwork, ImageHead, fit_standardization
 from fdch.networks.initialization import Initialization
-from fdch.networks.precision import Precision, choose_precision
 from fdch.networks.text import TextNetwork
 from fdch.networks.weights import load_weights, weights_to_arrays
 from fdch.training import batches
 from fdch.training.batches import Pairwise, TrainingPairs
 from fdch.training.context import Context
+from fdch.training.devices.processes import take_turns
 from fdch.training.dropout_choice import (
     choose_image_dropout,
     choose_static_dropout,
@@ -35,7 +36,6 @@ from fdch.training.dropout_choice import (
 )
 from fdch.training.inputs import Inputs
 from fdch.training.loop import Schedule, Shape, Stage, train
-from fdch.training.processes import take_turns
 from fdch.training.randomness import derive_seed
 
 AnyStage = TypeVar("AnyStage", bound=Stage)

@@ -24,8 +24,7 @@ from fdch.methods._deep import DeepMethod
 from fdch.methods._settings import identifying
 from fdch.methods._space import Range, SearchSpace
 from fdch.methods.dcmh import RELEASED
-from fdch.networks.fusion import FusionNetwork
-from fdch.networks.pair import PairNetwork
+from fdch.networks.fusion import FusionNetwork, PairNetwork
 from fdch.objectives.reduction import Reduction, WeightedSum
 from fdch.training import batches
 from fdch.training.batches import TrainingPairs

@@ -19,12 +19,12 @@ from fdch.methods._ranges import require_not_negative, require_positive
 from fdch.methods._shallow import SIDES, ShallowMethod
 from fdch.methods._space import Range, SearchSpace
 from fdch.progress import Update
-from fdch.training.anchors import Rows
 from fdch.training.closed_form import LinearMap, Matrix, Ridge, centred
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
-from fdch.training.median_hash import MedianHash
-from fdch.training.neighbors import neighbor_laplacian
+from fdch.training.shallow.anchors import Rows
+from fdch.training.shallow.median_hash import MedianHash
+from fdch.training.shallow.neighbors import neighbor_laplacian
 
 MATRICES_AT_ONCE = 3  # of n × n numbers, while eigenvectors are found
 

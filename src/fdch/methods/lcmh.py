@@ -25,7 +25,6 @@ from fdch.methods._ranges import require_not_negative
 from fdch.methods._shallow import SIDES
 from fdch.methods._space import Choice, Range, SearchSpace
 from fdch.progress import Update
-from fdch.training.anchors import Rows, kmeans_centroids, squared_distances
 from fdch.training.closed_form import (
     LinearMap,
     Matrix,
@@ -35,8 +34,9 @@ from fdch.training.closed_form import (
 )
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
-from fdch.training.median_hash import MedianHash
 from fdch.training.randomness import derive_seed
+from fdch.training.shallow.anchors import Rows, kmeans_centroids, squared_distances
+from fdch.training.shallow.median_hash import MedianHash
 
 CONSTANT = 1e-10  # share of the mean variance, below which a projection is constant
 RIDGE = 1e-6  # of the whitening, a share of the mean variance

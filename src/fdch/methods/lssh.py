@@ -26,7 +26,7 @@ from fdch.training.closed_form import Matrix
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
 from fdch.training.randomness import derive_seed
-from fdch.training.sparse_coding import bounded_dictionary, sparse_codes
+from fdch.training.shallow.sparse_coding import bounded_dictionary, sparse_codes
 
 
 @dataclass

@@ -21,7 +21,7 @@ from fdch.progress import Update
 from fdch.training.closed_form import factored_svd
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
-from fdch.training.semantic_correlation import (
+from fdch.training.shallow.semantic_correlation import (
     Directions,
     Views,
     fill_with_cca,

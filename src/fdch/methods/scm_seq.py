@@ -16,7 +16,7 @@ from fdch.methods.scm_orth import SCMOrth
 from fdch.progress import Progress, Update, silent
 from fdch.training.closed_form import Matrix, signs, top_singular_pair
 from fdch.training.context import Context
-from fdch.training.semantic_correlation import (
+from fdch.training.shallow.semantic_correlation import (
     Directions,
     Views,
     fill_with_cca,

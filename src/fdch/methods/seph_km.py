@@ -23,18 +23,18 @@ from fdch.methods._ranges import require_not_negative, require_positive
 from fdch.methods._shallow import SIDES, ShallowMethod
 from fdch.methods._space import Choice, Range, SearchSpace
 from fdch.progress import Update
-from fdch.training.affinities import (
+from fdch.training.closed_form import signs
+from fdch.training.context import Context
+from fdch.training.inputs import Inputs
+from fdch.training.randomness import derive_seed
+from fdch.training.shallow.affinities import (
     SCHEDULES,
     LabelAffinities,
     descend,
     descent_bytes,
 )
-from fdch.training.anchors import AnchorKernel, Matrix, Rows
-from fdch.training.closed_form import signs
-from fdch.training.context import Context
-from fdch.training.inputs import Inputs
-from fdch.training.kernel_logistic import KernelHash, fit_logistic
-from fdch.training.randomness import derive_seed
+from fdch.training.shallow.anchors import AnchorKernel, Matrix, Rows
+from fdch.training.shallow.kernel_logistic import KernelHash, fit_logistic
 
 GIGABYTE = 10**9
 

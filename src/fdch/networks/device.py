@@ -1,10 +1,13 @@
-"""Where networks run."""
+"""Where networks run, and in which arithmetic."""
+
+from typing import Literal
 
 import torch
 
 from fdch.errors import SettingError
 
 KINDS = ("auto", "cpu", "cuda")
+Precision = Literal["auto", "float32", "bfloat16"]
 
 
 def resolve_device(name: str = "auto") -> torch.device:
@@ -41,3 +44,20 @@ def _reason(name: str, problem: Exception) -> str:
     if kind not in KINDS:
         return f"there is no such kind; known are {', '.join(KINDS)}"
     return str(problem).splitlines()[0].rstrip(".")
+
+
+def choose_precision(precision: Precision, device: torch.device) -> Precision:
+    """Choose "float32" or "bfloat16" where that is left open.
+
+    >>> choose_precision("auto", torch.device("cpu"))
+    'float32'
+    """
+    if precision != "auto":
+        return precision
+    return "bfloat16" if device.type == "cuda" else "float32"
+
+
+def compute_in(precision: Precision, device: torch.device) -> torch.autocast:
+    """Let layers compute in a precision inside a block; weights stay float32."""
+    is_short = choose_precision(precision, device) == "bfloat16"
+    return torch.autocast(device.type, torch.bfloat16, enabled=is_short)

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fdch.networks.initialization import Initialization, initialize, linear
+from fdch.networks.text import WordBatch
 
 
 class FusionNetwork(nn.Module):
@@ -39,3 +40,23 @@ class FusionNetwork(nn.Module):
         """Fuse both modalities' outputs, (pairs, inputs) each, to (pairs, bits)."""
         Z = torch.tanh(image_outputs + text_outputs)
         return self.output(functional.relu(self.hidden(Z)))
+
+
+class PairNetwork(nn.Module):
+    """The three networks of a pair as one: gives H from its two sides.
+
+    Args:
+        image: Images to the fusion's inputs.
+        text: Texts to the fusion's inputs.
+        fusion: Both sums to one output per bit.
+    """
+
+    def __init__(
+        self, image: nn.Module, text: nn.Module, fusion: FusionNetwork
+    ) -> None:
+        super().__init__()
+        self.image, self.text, self.fusion = image, text, fusion
+
+    def forward(self, images: Tensor, texts: WordBatch) -> Tensor:
+        """Turn pairs into outputs, (pairs, bits)."""
+        return self.fusion(self.image(images), self.text(texts))

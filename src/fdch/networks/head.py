@@ -10,9 +10,9 @@ from torch.nn import functional
 
 from fdch.networks._base import FeatureNetwork
 from fdch.networks.augmentation import Augmentation
+from fdch.networks.device import Precision, compute_in
 from fdch.networks.dropout import Dropout
 from fdch.networks.initialization import Initialization, initialize, linear
-from fdch.networks.precision import Precision, compute_in
 
 # a deviation this much smaller than the largest is rounding, not signal
 NEGLIGIBLE = 1e-6

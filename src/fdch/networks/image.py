@@ -17,9 +17,9 @@ from fdch.data.extensions import (
     load_extension,
 )
 from fdch.errors import DataError, SettingError, suggestion
-from fdch.networks import cnnf, efficientnet_weights, small
 from fdch.networks._base import FeatureNetwork
-from fdch.networks.efficientnet import (
+from fdch.networks.backbones import cnnf, efficientnet_weights, small
+from fdch.networks.backbones.efficientnet import (
     EfficientNetLite,
     EfficientNetLite0,
     EfficientNetLite1,

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fdch.data.extensions import FOLDER
-from fdch.data.text_encoders import TextEncoder
-from fdch.errors import DataError
+from fdch.data.extensions import FOLDER, TEXT_ENCODERS, find_extensions, load_extension
+from fdch.data.text_encoders import REGISTERED, TextEncoder
+from fdch.errors import DataError, SettingError, suggestion
 from fdch.networks._base import FeatureNetwork
 from fdch.networks.device import resolve_device
 from fdch.networks.image_network import ImageNetwork, ModuleNetwork, refuse_weights
@@ -129,3 +130,24 @@ class TextTower:
             return states[:, 0]
         mask = tokens["attention_mask"][:, :, None]
         return (states * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+
+
+def find_text_encoder(name: str, others: tuple[str, ...] = ()) -> TextEncoder:
+    """Look a text encoder up by its name.
+
+    Args:
+        name: Of an encoder, or "transformers:DIR".
+        others: What else the setting may be, for the message.
+    """
+    if name in REGISTERED:
+        return REGISTERED[name]
+    if name.startswith(FOLDER):
+        return describe_text_tower(name)
+    found = load_extension(TEXT_ENCODERS, name, TextEncoder)
+    if found is None:
+        known = sorted({*others, *REGISTERED, *find_extensions(TEXT_ENCODERS)})
+        raise SettingError(
+            f"unknown text_features '{name}'{suggestion(name, known) or '.'} "
+            f"Known are: {', '.join(known)}; or write {FOLDER}DIR for a model folder."
+        )
+    return replace(found, name=name)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT
 from fdch.errors import SettingError
-from fdch.index.storage.word_table import split_words
+from fdch.index.storage.catalogue.word_table import split_words
 from fdch.index.store import CodeStore, WordQuery
 from fdch.retrieval.params import SearchParams
 
@@ -64,15 +64,16 @@ def plan_fusion(
 
     Words alone cannot be had of a store without them: that is an error.
     """
-    wrong = find_obstacle(store, texts)
-    if wrong and params.match == "words":
+    if params.match == "codes":
+        return None
+    by_words = params.match == "words"
+    if wrong := find_obstacle(store, texts):
+        if not by_words:
+            return None
         raise SettingError(
             f"words cannot be matched: {wrong}. Leave out match, or search with "
             "match='codes'."
         )
-    if wrong or params.match == "codes":
-        return None
-    by_words = params.match == "words"
     weight = _ALONE if by_words else MATCH_WEIGHT * store.bits
     words = [WordQuery(split_words(str(t)), weight, params.radius) for t in texts]
     return Fusion(words, store.bits, by_words)

@@ -37,8 +37,8 @@ from fdch.training.context import PLAIN, Context
 
 if TYPE_CHECKING:
     from fdch.index.storage.folder import CodeFolder
-    from fdch.index.storage.repair import Repair
-    from fdch.index.storage.verification import Verification
+    from fdch.index.storage.maintenance.repair import Repair
+    from fdch.index.storage.maintenance.verification import Verification
 
 PICTURES_AT_A_TIME = 128
 ROWS_AT_A_TIME = 8192
@@ -118,7 +118,7 @@ class Index:
     @staticmethod
     def repair(name: str | Path) -> "Repair":
         """Keep all that is intact of a damaged index folder, which nobody has open."""
-        from fdch.index.storage.repair import repair_folder
+        from fdch.index.storage.maintenance.repair import repair_folder
         from fdch.retrieval.rebuilding import model_encoder
 
         folder = require_folder(name)

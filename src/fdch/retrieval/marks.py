@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fdch.data.words import fold_case
-from fdch.index.storage.word_table import split_words, stem_word
+from fdch.index.storage.catalogue.word_table import split_words, stem_word
 from fdch.retrieval.results import Match
 
 MAX_CHARACTERS = 20_000  # of a text that are looked at

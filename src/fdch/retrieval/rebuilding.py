@@ -13,8 +13,8 @@ from fdch.data.pictures.images import PictureFiles
 from fdch.data.texts import Sentences
 from fdch.errors import DataError, FdchError, IndexFolderError
 from fdch.index.opening import require_folder
+from fdch.index.storage.files.layout import PICTURES, write_durably
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import PICTURES, write_durably
 from fdch.index.store import Item
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent

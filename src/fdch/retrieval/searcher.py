@@ -140,9 +140,12 @@ class Searcher(SearchMethods[Text, Picture]):
             return []
         if params.radius is not None or needs is not None:  # which codes tell
             return []
-        if find_obstacle(self.index.store, texts):
-            return []
-        return [at for at, text in enumerate(texts) if not vocabulary.reads(text)]
+        unread = [
+            at
+            for at, text in enumerate(texts)
+            if isinstance(text, str) and not vocabulary.reads(text)
+        ]
+        return unread if unread and not find_obstacle(self.index.store, texts) else []
 
     def _search_words(
         self, texts: Sequence[str], places: Sequence[int], params: SearchParams

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from scipy.sparse import csr_array
 from fdch.codes import Codes, binarize
 from fdch.data.fitting import count_words
 from fdch.data.pairs import PairedSet
-from fdch.data.texts import Sentences
+from fdch.data.texts import Sentences, Texts
 from fdch.errors import DataError
 from fdch.evaluation import Coded, CodedPairs
 from fdch.evaluation.calibration import Calibration
@@ -23,13 +24,15 @@ from fdch.evaluation.calibration_fitting import (
     fit_calibration,
 )
 from fdch.evaluation.ordering import QueryOrder, join_orders
+from fdch.index.storage.catalogue.word_table import split_words, stem_word
 from fdch.index.store import choose_kinds
 from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
 from fdch.progress import Progress, Update, silent
 from fdch.runs.engines import Engine, cut_into_parts
-from fdch.runs.held_words import hold_words
 from fdch.training.context import PLAIN, Context
 from fdch.training.ordering import Ordering
+
+WORD_HASHES = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,3 +273,17 @@ def lacks_known_words(method: HashMethod, pairs: PairedSet) -> NDArray[np.bool_]
     """
     words = abs(method.inputs.texts(pairs.texts)).sum(axis=1)
     return pairs.texts.present & (words == 0)
+
+
+def hold_words(texts: Texts) -> csr_array | None:
+    """Say which words texts hold, as an index finds them, (texts, hashes of words)."""
+    if not isinstance(texts, Sentences):
+        return None
+    columns = [
+        np.unique([crc32(stem_word(w).encode()) % WORD_HASHES for w in split_words(t)])
+        for t in texts.values
+    ]
+    starts = np.cumsum([0, *map(len, columns)])
+    places = np.concatenate([np.empty(0, np.int64), *columns]).astype(np.int64)
+    shape = (len(columns), WORD_HASHES)
+    return csr_array((np.ones(len(places), np.float32), places, starts), shape)

@@ -14,7 +14,7 @@ from fdch import methods
 from fdch.data.duplicates import Grouping
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.readers.columns import AS_NAMED, Layout
-from fdch.data.split_drawing import count_usable
+from fdch.data.split_drawing import find_usable
 from fdch.data.splits import Parts, Split, SplitSizes
 from fdch.errors import RunError, SettingError
 from fdch.evaluation import Protocol, Scores, score_galleries
@@ -38,7 +38,7 @@ from fdch.runs.run import Run, open_run, save_run
 from fdch.runs.run_files import CHECKPOINTS, is_finished
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context
-from fdch.training.processes import is_first, take_turns
+from fdch.training.devices.processes import is_first, take_turns
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class TrainingTask:
             return data, Split.read(self.split, data.pairs)
         sizes = self.sizes
         if self.use_all:
-            sizes = SplitSizes.without_queries(count_usable(data.pairs))
+            sizes = SplitSizes.without_queries(int(find_usable(data.pairs).sum()))
         return data, Split.draw(data.pairs, self.seed, sizes, groups=self.groups)
 
 

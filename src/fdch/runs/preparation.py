@@ -29,7 +29,7 @@ from fdch.evaluation.histograms import MAX_BITS
 from fdch.methods._base import HashMethod
 from fdch.methods._deep import DeepMethod
 from fdch.networks import image as image_networks
-from fdch.networks.text_encoders import find_text_encoder
+from fdch.networks.towers import find_text_encoder
 from fdch.runs.engines import EngineName
 from fdch.runs.run_files import (
     CALIBRATION,
@@ -41,8 +41,8 @@ from fdch.runs.run_files import (
     is_finished,
 )
 from fdch.training.context import PLAIN, Context
+from fdch.training.devices.processes import count_processes
 from fdch.training.inputs import AUTO, READY, STATIC, WORDS, Inputs
-from fdch.training.processes import count_processes
 from fdch.training.saved_inputs import inputs_to_arrays
 
 

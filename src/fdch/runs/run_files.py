@@ -24,7 +24,7 @@ from fdch import __version__
 from fdch.errors import DamagedRun, DataError, MissingRun, NewerRun
 from fdch.evaluation.calibration import Calibration
 from fdch.files import checksum, load_json
-from fdch.index.storage.layout import CATALOGUE, MODEL
+from fdch.index.storage.files.layout import CATALOGUE, MODEL
 
 FORMAT = 1
 DESCRIPTION = "run.json"

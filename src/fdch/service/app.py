@@ -16,10 +16,9 @@ from fdch.errors import FdchError
 from fdch.service import documents, replies
 from fdch.service.http.problems import Problem, to_problem, unexpected
 from fdch.service.http.uploads import invalid
-from fdch.service.routes.indexes import add_indexes
 from fdch.service.routes.items import add_items
 from fdch.service.routes.search import add_searches
-from fdch.service.routes.state import add_facts, add_pages
+from fdch.service.routes.state import add_facts, add_indexes, add_pages
 from fdch.service.service import Service
 
 OTHER = "other"
@@ -69,8 +68,10 @@ def _add_errors(app: FastAPI) -> None:
     ) -> Response:
         problem = replies.adapt_error(error)
         if error.status_code == 405:
-            methods = _methods_at(app.routes, request.scope)
-            problem.headers = {"allow": ", ".join(methods)}
+            routes = _routes_at(app.routes, request.scope)
+            methods = {each for route in routes for each in route.methods or ()}
+            methods |= {"HEAD"} if "GET" in methods else set()
+            problem.headers = {"allow": ", ".join(sorted(methods))}
         return problem.response()
 
 
@@ -80,12 +81,6 @@ def route_at(routes: Iterable[BaseRoute], scope: Scope) -> str:
     if known is None:
         known = next(_routes_at(routes, scope), None)
     return str(getattr(known, "path", OTHER))
-
-
-def _methods_at(routes: Iterable[BaseRoute], scope: Scope) -> list[str]:
-    """Give all methods that an address takes."""
-    found = {each for one in _routes_at(routes, scope) for each in one.methods or ()}
-    return sorted(found | {"HEAD"} if "GET" in found else found)
 
 
 def _routes_at(routes: Iterable[BaseRoute], scope: Scope) -> Iterator[Route]:

@@ -3,28 +3,67 @@
 import asyncio
 import gc
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
 from fdch.errors import FdchError, IndexFolderError
 from fdch.export.model import ExportedModel
-from fdch.index.storage.layout import PICTURES
+from fdch.index.storage.files.layout import CATALOGUE, PICTURES
 from fdch.retrieval.index import Index
 from fdch.retrieval.searcher import Searcher
 from fdch.service.about import About, Cached
 from fdch.service.examples import find_examples
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.pictures import ItemPictures
-from fdch.service.place import Place
-from fdch.service.unfinished import Unfinished
-from fdch.service.writing import Writer
+from fdch.service.writing import Unfinished, Writer
 
 WAIT_SECONDS = 5.0
 _PAUSE_SECONDS = 0.05
 _T = TypeVar("_T")
 OpenEncoder = Callable[[Index], ExportedModel | None]
 _log = logging.getLogger("fdch.service")
+
+
+class Place:
+    """Where an index was opened: a folder, a link to one, or neither (Milvus)."""
+
+    def __init__(self, index: Index) -> None:
+        path = getattr(index.store, "path", None)
+        self.folder = path.absolute() if isinstance(path, Path) else None
+        self._identity = identify(self.folder)
+        given = getattr(index.store, "opened_as", None)
+        is_link = isinstance(given, Path) and given.is_symlink()
+        self._link = given if is_link else None
+
+    @property
+    def name(self) -> Path | None:
+        """What to open to get the index that is here now; None where it has no path."""
+        return self._link or self.folder
+
+    def is_there(self) -> bool:
+        """Say whether the folder that was opened is where it was."""
+        return identify(self.folder) == self._identity
+
+    def is_current(self) -> bool:
+        """Say whether opening it again would give the same index."""
+        is_same = self._link is None or self._link.resolve() == self.folder
+        return is_same and self.is_there()
+
+
+def identify(folder: Path | None) -> list[tuple[int, int]]:
+    """Give the file system's numbers of a folder and its catalogue, if there are any.
+
+    They change when the folder is removed, or replaced by another.
+    """
+    if folder is None:
+        return []
+    try:
+        found = map(os.stat, (folder, folder / CATALOGUE))
+        return [(each.st_dev, each.st_ino) for each in found]
+    except OSError:
+        return []
 
 
 class CurrentIndex:

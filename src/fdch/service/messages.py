@@ -117,18 +117,8 @@ class SearchOptions(Body):
     @property
     def params(self) -> SearchParams:
         """How to search."""
-        return SearchParams(
-            self.k,
-            self.radius,
-            self.where,
-            self.rerank,
-            self.min_probability,
-            offset=self.offset,
-            group=self.group,
-            sort=self.sort,
-            facets=self.facets,
-            match=self.match,
-        )
+        names = SearchOptions.model_fields
+        return SearchParams(**{name: getattr(self, name) for name in names})
 
 
 class Feedback(Body):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fdch.data.pictures.decoding import PictureLimits, picture_format, shrink
 from fdch.errors import BrokenPicture
-from fdch.index.storage.layout import PARTIAL, sync_folder, write_durably
+from fdch.index.storage.files.layout import PARTIAL, sync_folder, write_durably
 from fdch.index.store import Item
 from fdch.service.http.problems import Problem, too_busy
 

@@ -1,5 +1,7 @@
 """Changes of the index, made by one thread, neighbours in one commit."""
 
+import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,12 +11,15 @@ from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureFiles
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenPicture, FdchError
+from fdch.index.storage.files.layout import write_durably
 from fdch.index.store import Item, Kind
 from fdch.retrieval.index import Index
 from fdch.service.http.problems import Problem, disk_problem
 from fdch.service.messages import ItemRequest
 from fdch.service.pictures import ItemPictures
-from fdch.service.unfinished import Unfinished
+
+FILE = "unfinished.json"
+_log = logging.getLogger("fdch.service")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +52,40 @@ class Written:
 
 
 Change = Put | Removal
+
+
+class Unfinished:
+    """A record of the pictures that a change touches, on disk until it is made.
+
+    A picture is written before the index knows it, and deleted after the index has
+    forgotten it. A service killed in between leaves a file that belongs to no item;
+    the next one finds it here. Without a folder of pictures no record is kept.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._path = None if folder is None else folder / FILE
+
+    def begin(self, owners: Mapping[str, str]) -> None:
+        """Put a change on record: ids of the items by the names of their pictures."""
+        if self._path is not None:
+            self._path.parent.mkdir(exist_ok=True)
+            write_durably(self._path, json.dumps(owners).encode())
+
+    def owners(self) -> dict[str, str]:
+        """Give the pictures and ids of a change that was cut off."""
+        if self._path is None or not self._path.exists():
+            return {}
+        try:
+            found = json.loads(self._path.read_bytes())
+            return {str(file): str(owner) for file, owner in found.items()}
+        except (OSError, ValueError, AttributeError, RecursionError) as problem:
+            _log.warning("'%s' cannot be read: %s", self._path, problem)
+            return {}
+
+    def end(self) -> None:
+        """Drop the record; if a power cut brings it back, that does no harm."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
 
 
 class Writer:

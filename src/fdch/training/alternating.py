@@ -16,9 +16,8 @@ from fdch.objectives.pairwise import half_products, pairwise_loss, shares_label
 from fdch.objectives.quantization import binary, quantization_loss
 from fdch.objectives.reduction import WeightedSum
 from fdch.training.batches import TrainingPairs
-from fdch.training.loop import Sweep
-from fdch.training.shared_batches import gather_rows
-from fdch.training.stages import network_tensors, output_figures
+from fdch.training.devices.shared_batches import gather_rows
+from fdch.training.loop import Sweep, network_tensors, output_figures
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from fdch.networks.share import current_share
 from fdch.networks.text import WordBatch, sparse_rows, static_width
-from fdch.training.streams import PixelStream
+from fdch.training.devices.streams import PixelStream
 
 # pixels go through a whole image network, whose activations are large
 FEATURES_AT_ONCE = 1024

@@ -193,7 +193,7 @@ def encode_vocabulary(
     words: tuple[str, ...], encoder: str, context: Context
 ) -> EncodedVocabulary:
     """Join known words with a text encoder, by its name."""
-    from fdch.networks.text_encoders import find_text_encoder
+    from fdch.networks.towers import find_text_encoder
 
     found = find_text_encoder(encoder, (AUTO, WORDS, STATIC))
     return EncodedVocabulary(words, found, context.device, context.progress)

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from fdch.training.batches import TrainingPairs
-from fdch.training.loop import Sweep
-from fdch.training.shared_batches import gather_rows
-from fdch.training.stages import network_tensors, output_figures
+from fdch.training.devices.shared_batches import gather_rows
+from fdch.training.loop import Sweep, network_tensors, output_figures
 
 
 class JointOutputs(NamedTuple):

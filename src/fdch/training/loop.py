@@ -11,13 +11,14 @@ from torch import Tensor, nn
 
 from fdch.errors import DamagedRun, FdchError
 from fdch.networks._base import FeatureNetwork
+from fdch.objectives.quantization import binary
 from fdch.progress import Update
 from fdch.training.context import Context
-from fdch.training.processes import is_first
+from fdch.training.devices.processes import is_first
+from fdch.training.devices.shared_batches import require_same_work
+from fdch.training.devices.steps import Loss, Step
+from fdch.training.devices.word_rows import update_rows
 from fdch.training.randomness import private_randomness
-from fdch.training.shared_batches import require_same_work
-from fdch.training.steps import Loss, Step
-from fdch.training.word_rows import update_rows
 
 Shape = Literal["log", "cosine"]
 
@@ -90,10 +91,6 @@ class Schedule:
         return optimizer
 
 
-def _deliver_all(batches: Sequence[Tensor]) -> Iterable[Tensor]:
-    return batches
-
-
 @dataclass(frozen=True)
 class Sweep:
     """One pass over the pairs that teaches some networks by one loss.
@@ -106,7 +103,7 @@ class Sweep:
 
     networks: Sequence[nn.Module]
     loss: Loss
-    deliver: Callable[[Sequence[Tensor]], Iterable[Tensor]] = _deliver_all
+    deliver: Callable[[Sequence[Tensor]], Iterable[Tensor]] = lambda each: each
 
 
 class Stage(Protocol):
@@ -262,3 +259,25 @@ def lay_out_like_weights(optimizer: torch.optim.Optimizer) -> None:
         for name, value in values.items():
             if value.shape == weight.shape:
                 values[name] = torch.empty_like(weight).copy_(value)
+
+
+def output_figures(outputs: dict[str, Tensor]) -> dict[str, float]:
+    """Give what tells early whether codes are healthy.
+
+    Mean |output| near 0 means that the network has not started to move; a bit
+    imbalance near 1 means that bits are constant.
+    """
+    figures = {}
+    for name, values in outputs.items():
+        figures[f"mean |{name}|"] = float(values.abs().mean())
+        figures[f"imbalance {name}"] = float(binary(values).mean(dim=0).abs().mean())
+    return figures
+
+
+def network_tensors(**networks: nn.Module) -> dict[str, Tensor]:
+    """Give the weights and buffers of networks by role and name, not copied."""
+    return {
+        f"{role}.{key}": tensor
+        for role, network in networks.items()
+        for key, tensor in network.state_dict(keep_vars=True).items()
+    }

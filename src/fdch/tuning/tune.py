@@ -127,7 +127,6 @@ def tune_settings(
     *,
     context: Context = PLAIN,
     announce: Callable[[PairedSet, Split], None] = lambda pairs, split: None,
-    clock: Clock = time.monotonic,
 ) -> tuple[Tuning, PairedSet]:
     """Read data and search settings on its training part.
 
@@ -146,7 +145,7 @@ def tune_settings(
     part = training_part(data.pairs, split)
     if takes_features(method, part):
         part = extract(part, context)
-    return tune(task, part, training.out, minutes, context, clock), data.pairs
+    return tune(task, part, training.out, minutes, context), data.pairs
 
 
 def tune(

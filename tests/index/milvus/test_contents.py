@@ -11,8 +11,8 @@ from fdch.codes import binarize
 from fdch.errors import IndexFolderError
 from fdch.index.milvus import MilvusStore, collection, contents
 from fdch.index.milvus.contents import count_items
+from fdch.index.storage.catalogue.items import as_number, spelled
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.items import as_number, spelled
 from fdch.index.store import Contents, Item
 
 BITS = 16

@@ -10,7 +10,7 @@ from tests.index.store_samples import random_vectors
 from fdch.codes import Codes, binarize, hamming_distances
 from fdch.errors import DataError, IndexFolderError, ModelMismatch, SettingError
 from fdch.index.milvus import MilvusStore
-from fdch.index.storage.items import as_number, spelled
+from fdch.index.storage.catalogue.items import as_number, spelled
 from fdch.index.store import Added, Condition, Item
 
 MODEL = "a" * 32

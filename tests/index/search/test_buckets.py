@@ -21,7 +21,6 @@ from fdch.index.search.groups import group_rows
 from fdch.index.search.lookup import within
 from fdch.index.search.rows import flat
 from fdch.index.search.scan import load_kernels
-from fdch.progress import silent
 
 LONG = 10**12  # nanoseconds
 
@@ -54,7 +53,7 @@ def bucketed_parts(draw):
     rows, grouping = row_words(codes), None
     stored = rows
     if draw(st.booleans()):
-        grouping = group_rows(rows, bits, rows[: draw(st.integers(1, 5))], 1, silent)
+        grouping = group_rows(rows, bits, rows[: draw(st.integers(1, 5))], 1)
         stored = rows[grouping.order]
     dead = rng.random(size) < 0.3 if draw(st.booleans()) else None
     buckets = Buckets.build(stored, bits)
@@ -91,7 +90,7 @@ def test_every_way_is_right_for_many_rows(radius, grouped):
     codes = draw_codes(np.random.default_rng(0), 100_000, 64, 0.1)
     rows, grouping = row_words(codes), None
     if grouped:
-        grouping = group_rows(rows, 64, rows[:60], 1, silent)
+        grouping = group_rows(rows, 64, rows[:60], 1)
     stored = rows if grouping is None else rows[grouping.order]
     dead = np.random.default_rng(1).random(len(rows)) < 0.5
     part = Part(stored, 0, dead, grouping, Buckets.build(stored, 64))

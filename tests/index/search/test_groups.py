@@ -18,7 +18,6 @@ from fdch.index.search.groups import (
 )
 from fdch.index.search.lookup import nearest, within
 from fdch.index.search.scan import load_kernels
-from fdch.progress import silent
 
 
 def draw_codes(rng, number, bits, centres, flips):
@@ -51,7 +50,7 @@ def grouped(draw):
         rows = row_words(draw_codes(rng, size, bits, 5, flips))
         dead = rng.random(size) < 0.3 if draw(st.booleans()) else None
         chosen = rng.integers(0, size, draw(st.integers(1, 9)))
-        grouping = group_rows(rows, bits, rows[chosen], 1, silent)
+        grouping = group_rows(rows, bits, rows[chosen], 1)
         plain.append(Part(rows, first, dead))
         blocks.append(Part(rows[grouping.order], first, dead, grouping))
         first += size + 1
@@ -86,7 +85,7 @@ def test_thousands_of_ties_are_cut_by_number(flips):
     codes = draw_codes(rng, 50_000, 64, 3, flips)
     rows = row_words(codes)
     centres = _find_centres(rows[:2000], 64, 4, rng)
-    grouping = group_rows(rows, 64, centres, 2, silent)
+    grouping = group_rows(rows, 64, centres, 2)
     plain = Gallery(64, (Part(rows, 0),))
     blocks = Gallery(64, (Part(rows[grouping.order], 0, None, grouping),))
     for k in (1, 10, 300):
@@ -139,7 +138,7 @@ class TestKept:
     @pytest.fixture
     def grouping(self):
         rows = np.arange(100, dtype=np.uint64)
-        return group_rows(rows, 64, rows[:3], 1, silent)
+        return group_rows(rows, 64, rows[:3], 1)
 
     def test_arrays_round_trip(self, grouping):
         again = Grouping.from_arrays(grouping.arrays(), 64, 100)

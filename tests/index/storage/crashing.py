@@ -19,7 +19,7 @@ from tests.index.store_samples import copying
 
 from fdch.codes import Codes
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.repair import repair_folder
+from fdch.index.storage.maintenance.repair import repair_folder
 from fdch.index.store import Item
 
 BITS = 32

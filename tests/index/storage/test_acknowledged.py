@@ -1,12 +1,12 @@
 import pytest
 
-from fdch.index.storage.acknowledged import (
+from fdch.index.storage.files.acknowledged import (
     Acknowledged,
     acknowledge,
     begin,
     read_acknowledged,
 )
-from fdch.index.storage.layout import ACKNOWLEDGED
+from fdch.index.storage.files.layout import ACKNOWLEDGED
 
 UID = bytes(range(16))
 

@@ -12,10 +12,10 @@ from tests.index.store_samples import (
 )
 
 from fdch.errors import DamagedIndex, IndexFolderError
-from fdch.index.storage.backup import backup_folder
+from fdch.index.storage.files.layout import LOG
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import LOG
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.backup import backup_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
 
 

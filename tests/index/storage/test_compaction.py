@@ -7,7 +7,7 @@ from tests.index.store_samples import random_codes, sample_items
 
 from fdch.codes import Codes, hamming_distances
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
 
 MANY = 40_000

@@ -4,9 +4,8 @@ import pytest
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import LOG
-from fdch.index.storage.log import (
+from fdch.index.storage.files.layout import LOG
+from fdch.index.storage.files.log import (
     INDEX,
     ITEM,
     PART,
@@ -17,9 +16,10 @@ from fdch.index.storage.log import (
     read_header,
     read_records,
 )
-from fdch.index.storage.records import item_entry
-from fdch.index.storage.recovery import rebuild_catalogue
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.files.records import item_entry
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.maintenance.recovery import rebuild_catalogue
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Condition
 
 ID = "item 7"

@@ -24,10 +24,10 @@ from tests.index.storage.processes import ENVIRONMENT
 from tests.index.store_samples import copying
 
 from fdch.errors import DamagedIndex
+from fdch.index.storage.files.layout import CATALOGUE, LOCK, LOG, part_files
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import CATALOGUE, LOCK, LOG, part_files
-from fdch.index.storage.repair import repair_folder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.repair import repair_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 
 KILLS_PER_INDEX = 20
 

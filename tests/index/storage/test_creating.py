@@ -7,9 +7,9 @@ from tests.index.storage.killing import kill_at
 from tests.index.store_samples import copying
 
 from fdch.errors import IndexFolderError
+from fdch.index.storage.files.layout import LOCK
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import LOCK
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 
 FACTS = {"method": "scm"}
 DRAFT = ".fdch-index-"

@@ -13,8 +13,8 @@ import pytest
 from tests.index.storage.unprivileged import as_nobody
 
 from fdch.errors import IndexFolderError
+from fdch.index.storage.files.layout import make_folders
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import make_folders
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def test_a_parent_that_may_not_be_written_is_told():
 
 def test_every_new_folder_is_in_one_that_was_synced(tmp_path, monkeypatch):
     synced: list[Path] = []
-    monkeypatch.setattr("fdch.index.storage.layout.sync_folder", synced.append)
+    monkeypatch.setattr("fdch.index.storage.files.layout.sync_folder", synced.append)
     make_folders(tmp_path / "new" / "deep")
     assert (tmp_path / "new" / "deep").is_dir()
     assert synced == [tmp_path, tmp_path / "new"]

@@ -10,10 +10,17 @@ import pytest
 from tests.index.store_samples import random_codes, random_vectors, sample_items
 
 from fdch.errors import DamagedIndex, FdchError
+from fdch.index.storage.files.layout import (
+    ACKNOWLEDGED,
+    CATALOGUE,
+    CHECK,
+    LOCK,
+    LOG,
+    WAL,
+)
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import ACKNOWLEDGED, CATALOGUE, CHECK, LOCK, LOG, WAL
-from fdch.index.storage.repair import repair_folder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.repair import repair_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Condition, Item
 
 BITS = 64

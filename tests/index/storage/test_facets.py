@@ -11,7 +11,7 @@ from tests.index.store_samples import random_codes, sample_items
 
 from fdch.codes import hamming_distances
 from fdch.errors import DataError
-from fdch.index.storage import facets
+from fdch.index.storage.catalogue import facets
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import LABEL, Condition
 

@@ -13,10 +13,10 @@ from fdch.index.column_types import (
     read_date,
     read_truth,
 )
-from fdch.index.storage import filters
-from fdch.index.storage.filters import Allowed, require_columns
+from fdch.index.storage.catalogue import filters
+from fdch.index.storage.catalogue.filters import Allowed, require_columns
+from fdch.index.storage.catalogue.items import as_number, spelled
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.items import as_number, spelled
 from fdch.index.store import LABEL, Condition, Item
 
 COMPARE = {

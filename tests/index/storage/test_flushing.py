@@ -7,10 +7,10 @@ import os
 import pytest
 from tests.index.store_samples import random_codes, sample_items
 
-from fdch.index.storage.acknowledged import read_acknowledged
+from fdch.index.storage.files.acknowledged import read_acknowledged
+from fdch.index.storage.files.layout import CHECK
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import CHECK
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 
 FULLY = 51  # what macOS calls F_FULLFSYNC
 

@@ -286,8 +286,9 @@ def test_codes_of_any_length_come_back(tmp_path, bits):
 
 
 def test_a_long_reader_makes_no_writer_wait(tmp_path, monkeypatch):
-    monkeypatch.setattr("fdch.index.storage.catalogue._CHECKPOINT_BYTES", 1 << 12)
-    monkeypatch.setattr("fdch.index.storage.catalogue._WAIT_SECONDS", 1000.0)
+    module = "fdch.index.storage.catalogue.catalogue"
+    monkeypatch.setattr(f"{module}._CHECKPOINT_BYTES", 1 << 12)
+    monkeypatch.setattr(f"{module}._WAIT_SECONDS", 1000.0)
     log = tmp_path / "index" / "catalogue.sqlite-wal"
     with (
         CodeFolder.create(tmp_path / "index", 32, "model") as writer,

@@ -10,7 +10,7 @@ from tests.index.storage.processes import ENVIRONMENT
 from tests.index.store_samples import random_codes
 
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -22,7 +22,7 @@ from tests.index.store_samples import random_codes
 from fdch.errors import IndexFolderError
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 path = Path(sys.argv[1])
 folder = CodeFolder.open(path, writable=True)
 def add(folder, name):
@@ -162,7 +162,7 @@ assert verify_folder(path).is_clean
 
 def test_what_a_child_inherits_is_not_even_freed_at_its_end(path):
     lines = """
-from fdch.index.storage.locking import note_open
+from fdch.index.storage.files.locking import note_open
 class Held:
     def __del__(self, print=os.write, pid=os.getpid, parent=os.getpid()):
         print(1, b"the parent's\\n" if pid() == parent else b"the child's\\n")

@@ -6,11 +6,12 @@ import pytest
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DamagedIndex, IndexBusy
-from fdch.index.storage import access, catalogue, checking, log, records, recovery
-from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import CATALOGUE, CHECK, LOG, WAL
-from fdch.index.storage.locking import WriterLock
-from fdch.index.storage.log import (
+from fdch.index.storage import access
+from fdch.index.storage.catalogue import catalogue
+from fdch.index.storage.files import log, records
+from fdch.index.storage.files.layout import CATALOGUE, CHECK, LOG, WAL
+from fdch.index.storage.files.locking import WriterLock
+from fdch.index.storage.files.log import (
     PART,
     REMOVAL,
     Entry,
@@ -18,8 +19,10 @@ from fdch.index.storage.log import (
     read_header,
     read_records,
 )
-from fdch.index.storage.repair import repair_folder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.maintenance import checking, recovery
+from fdch.index.storage.maintenance.repair import repair_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Condition, Item
 
 RED = [Condition("colour", "=", ("red",))]
@@ -143,7 +146,7 @@ def test_parts_that_are_compacted_during_a_check_are_no_damage(path, monkeypatch
             writer.compact()
             return found
 
-        monkeypatch.setattr("fdch.index.storage.checking._sound", set())
+        monkeypatch.setattr("fdch.index.storage.maintenance.checking._sound", set())
         monkeypatch.setattr(access, "join_parts", compact_first)
         with CodeFolder.open(path) as reader:
             assert len(reader) == 599

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.errors import DamagedIndex, DataError
-from fdch.index.storage.items import as_number, from_row, read_row, to_row
+from fdch.index.storage.catalogue.items import as_number, from_row, read_row, to_row
 from fdch.index.store import Item
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))

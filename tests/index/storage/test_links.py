@@ -4,12 +4,12 @@ import pytest
 from tests.index.store_samples import random_codes
 
 from fdch.errors import IndexFolderError
-from fdch.index.storage.acknowledged import Acknowledged, acknowledge
+from fdch.index.storage.files.acknowledged import Acknowledged, acknowledge
+from fdch.index.storage.files.layout import write_durably
+from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import write_durably
-from fdch.index.storage.locking import WriterLock
-from fdch.index.storage.repair import repair_folder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.repair import repair_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
 
 ROWS = "codes/00000000.rows"

@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 
 from fdch.errors import DamagedIndex, IndexFolderError
-from fdch.index.storage.layout import LOG
-from fdch.index.storage.log import (
+from fdch.index.storage.files.layout import LOG
+from fdch.index.storage.files.log import (
     COMMIT,
     HEADER_BYTES,
     ITEM,
@@ -72,7 +72,7 @@ def test_every_flip_of_the_header_is_found(folder):
 
 def test_a_later_format_is_refused_by_name(folder, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("fdch.index.storage.log.FORMAT", 99)
+        patch.setattr("fdch.index.storage.files.log.FORMAT", 99)
         (folder / LOG).write_bytes(HEADER.pack())
     with pytest.raises(IndexFolderError, match="format 99, written by a later version"):
         read_header(folder)

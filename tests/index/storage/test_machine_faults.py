@@ -7,10 +7,10 @@ import pytest
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import IndexFolderError
+from fdch.index.storage.files.layout import is_damage
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import is_damage
-from fdch.index.storage.repair import repair_folder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.repair import repair_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 
 
 @pytest.fixture
@@ -43,7 +43,8 @@ def test_a_fault_is_no_damage(path, monkeypatch, act, problem, told):
 
     before = files(path)
     name = "verification" if act is verify_folder else "repair"
-    monkeypatch.setattr(f"fdch.index.storage.{name}.catalogue_problems", fail)
+    module = f"fdch.index.storage.maintenance.{name}"
+    monkeypatch.setattr(f"{module}.catalogue_problems", fail)
     with pytest.raises(told):
         act(path)
     assert files(path) == before

@@ -12,13 +12,26 @@ from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DamagedIndex
 from fdch.index.storage import access
-from fdch.index.storage.backup import backup_folder
+from fdch.index.storage.files.layout import (
+    ACKNOWLEDGED,
+    CATALOGUE,
+    CHECK,
+    CODES,
+    LOG,
+    WAL,
+)
+from fdch.index.storage.files.log import (
+    PART,
+    Entry,
+    LogHeader,
+    read_header,
+    read_records,
+)
+from fdch.index.storage.files.log import write_log as write_records
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import ACKNOWLEDGED, CATALOGUE, CHECK, CODES, LOG, WAL
-from fdch.index.storage.log import PART, Entry, LogHeader, read_header, read_records
-from fdch.index.storage.log import write_log as write_records
-from fdch.index.storage.repair import repair_folder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.backup import backup_folder
+from fdch.index.storage.maintenance.repair import repair_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Condition, Item
 
 

@@ -8,10 +8,10 @@ import pytest
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DamagedIndex, IndexFolderError
-from fdch.index.storage import recovery
+from fdch.index.storage.files.layout import CATALOGUE, CHECK, LOG, WAL
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import CATALOGUE, CHECK, LOG, WAL
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance import recovery
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Condition, Item
 
 

@@ -7,10 +7,10 @@ from tests.index.store_samples import random_codes, sample_items
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex
+from fdch.index.storage.files.layout import ACKNOWLEDGED, CATALOGUE, CHECK, LOG, WAL
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import ACKNOWLEDGED, CATALOGUE, CHECK, LOG, WAL
-from fdch.index.storage.repair import repair_folder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.repair import repair_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
 
 COUNT = 2500  # several chunks of codes

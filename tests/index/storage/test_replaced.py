@@ -8,9 +8,9 @@ import pytest
 from tests.index.store_samples import random_codes
 
 from fdch.errors import IndexFolderError
-from fdch.index.storage.catalogue import Catalogue
+from fdch.index.storage.catalogue.catalogue import Catalogue
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
 
 CODES = random_codes(50)

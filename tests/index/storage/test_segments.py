@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.layout import CODES
-from fdch.index.storage.segments import HEADER_BYTES, Segment
+from fdch.index.storage.files.layout import CODES
+from fdch.index.storage.files.segments import HEADER_BYTES, Segment
 
 UID = bytes(range(16))
 

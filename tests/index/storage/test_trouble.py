@@ -14,10 +14,10 @@ from tests.index.storage.unprivileged import as_nobody
 from tests.index.store_samples import copying, random_codes, sample_items
 
 from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
+from fdch.index.storage.files.layout import ACKNOWLEDGED, CATALOGUE, LOG, WAL
+from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import ACKNOWLEDGED, CATALOGUE, LOG, WAL
-from fdch.index.storage.locking import WriterLock
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
 
 WRITES = ("pwrite", "fsync", "fdatasync", "truncate", "replace", "rename")

@@ -11,11 +11,11 @@ from tests.index.storage.unprivileged import as_nobody, followed_by_nobody
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DamagedIndex, IndexBusy
-from fdch.index.storage.catalogue import Catalogue
+from fdch.index.storage.catalogue.catalogue import Catalogue
+from fdch.index.storage.files.layout import WAL
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import WAL
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.storage.snapshot import load_snapshot
-from fdch.index.storage.verification import verify_folder
 from fdch.index.store import Item
 
 

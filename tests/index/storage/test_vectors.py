@@ -9,11 +9,11 @@ from tests.index.store_samples import random_codes, random_vectors, sample_items
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex, ModelMismatch, SettingError
-from fdch.index.storage import compaction
+from fdch.index.storage.files.layout import part_files
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.layout import part_files
-from fdch.index.storage.repair import repair_folder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance import compaction
+from fdch.index.storage.maintenance.repair import repair_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Condition, Item
 
 COUNT, WIDTH = 500, 24

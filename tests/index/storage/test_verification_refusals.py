@@ -4,8 +4,8 @@ import pytest
 
 from fdch.errors import IndexFolderError, MissingIndex
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.repair import repair_folder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.repair import repair_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 
 
 @pytest.mark.parametrize("look", [verify_folder, repair_folder])

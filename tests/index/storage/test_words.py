@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from fdch.codes import binarize, hamming_distances
 from fdch.data.words import cut_words
 from fdch.index.conditions import parse_condition
+from fdch.index.storage.catalogue.word_table import CUT, split_words, stem_word
+from fdch.index.storage.catalogue.words import MAX_WORDS
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.repair import repair_folder
-from fdch.index.storage.word_table import CUT, split_words, stem_word
-from fdch.index.storage.words import MAX_WORDS
+from fdch.index.storage.maintenance.repair import repair_folder
 from fdch.index.store import Item, WordQuery
 
 BITS = 16

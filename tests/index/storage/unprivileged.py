@@ -13,7 +13,7 @@ from tests.index.store_samples import random_codes
 
 from fdch.errors import FdchError
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
 
 NOBODY = 65534

@@ -50,8 +50,8 @@ def command(
     is measured in a process of its own; its memory counts Python, its libraries
     and the data.
     """
-    from fdch.bench import methods as benchmark
-    from fdch.bench.workload import Workload
+    from fdch.bench.learning import methods as benchmark
+    from fdch.bench.learning.workload import Workload
 
     if plot is not None:
         plot = require_place(plot)

@@ -27,7 +27,7 @@ def command(repeats: int, device: str, as_json: bool) -> None:
     floor is what the device needs at least: operations over its rate for large matrix
     products, or inputs and outputs over its bandwidth.
     """
-    from fdch.bench.networks import networks_benchmark
+    from fdch.bench.learning.networks import networks_benchmark
 
     with ProgressPrinter() as progress:
         result = networks_benchmark(repeats, device, progress)

@@ -43,7 +43,7 @@ def command(pairs: str, device: str, as_json: bool, **sizes: Any) -> None:
     FDCH on synthetic features and words, which repeat beyond 5,000 pairs. Memory counts
     Python, its libraries and the data.
     """
-    from fdch.bench.scaling import ScalingSizes, scaling_benchmark
+    from fdch.bench.learning.scaling import ScalingSizes, scaling_benchmark
 
     numbers = options.split_numbers(pairs, "--pairs")
     with ProgressPrinter() as progress:

@@ -60,13 +60,16 @@ def command(
     """
     with ProgressPrinter() as progress:
         if network is not None:
-            from fdch.bench.end_to_end import PictureSizes, end_to_end_benchmark
+            from fdch.bench.learning.end_to_end import (
+                PictureSizes,
+                end_to_end_benchmark,
+            )
 
             sizes.pop("image_width")
             given = PictureSizes(network, precision=precision, **sizes)
             result = end_to_end_benchmark(given, device, progress)
         else:
-            from fdch.bench.training import TrainingSizes, training_benchmark
+            from fdch.bench.learning.training import TrainingSizes, training_benchmark
 
             result = training_benchmark(TrainingSizes(**sizes), device, progress)
     report(result, as_json, _table(result) if network is None else _pictures(result))

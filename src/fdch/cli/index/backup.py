@@ -19,7 +19,7 @@ def command(index: str, dest: Path, as_json: bool) -> None:
     every byte of it is verified; then it is an index of its own.
     """
     from fdch.index.opening import require_folder
-    from fdch.index.storage.backup import backup_folder
+    from fdch.index.storage.maintenance.backup import backup_folder
 
     items = backup_folder(require_folder(index), dest)
     document = {"index": index, "backup": str(dest), "items": items}

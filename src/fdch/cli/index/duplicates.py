@@ -40,12 +40,8 @@ def command(index: str, radius: int, as_json: bool) -> None:
         {"index": index, "radius": radius, "groups": groups},
         as_json,
         *(
-            f"{len(group):6,}  {', '.join(show_some(group, _show_name))}"
+            f"{len(group):6,}  {', '.join(show_some(group, lambda id: plain(id, 60)))}"
             for group in groups[:SHOWN]
         ),
         f"{count(len(groups), 'group')} of {held} within {count(radius, 'bit')}",
     )
-
-
-def _show_name(name: str) -> str:
-    return plain(name, 60)

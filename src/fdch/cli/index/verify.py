@@ -16,7 +16,7 @@ def command(index: str, as_json: bool) -> None:
     then restores what it can.
     """
     from fdch.index.opening import require_folder
-    from fdch.index.storage.verification import verify_folder
+    from fdch.index.storage.maintenance.verification import verify_folder
 
     folder = require_folder(index)
     with ProgressPrinter() as progress:

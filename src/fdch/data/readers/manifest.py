@@ -16,14 +16,12 @@ from fdch.data.pairs import Broken, PairedSet, Skipped, repeated
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.pictures.images import PictureFiles, PictureLimits, Pictures
 from fdch.data.pictures.places import Place, PlacedPictures
-from fdch.data.readers.arrow import open_arrow
 from fdch.data.readers.columns import (
     KNOWN,
     Assignment,
     Layout,
     assign_columns,
 )
-from fdch.data.readers.excel import open_excel
 from fdch.data.readers.label_cells import split_labels
 from fdch.data.readers.manifest_cells import (
     Pair,
@@ -32,10 +30,12 @@ from fdch.data.readers.manifest_cells import (
     name_of,
     pair,
 )
-from fdch.data.readers.manifest_rows import Table, open_csv, open_json_lines
-from fdch.data.readers.parquet import open_parquet
-from fdch.data.readers.picture_folder import open_folder
-from fdch.data.readers.shards import open_shard
+from fdch.data.readers.tables.arrow import open_arrow
+from fdch.data.readers.tables.excel import open_excel
+from fdch.data.readers.tables.manifest_rows import Table, open_csv, open_json_lines
+from fdch.data.readers.tables.parquet import open_parquet
+from fdch.data.readers.tables.picture_folder import open_folder
+from fdch.data.readers.tables.shards import open_shard
 from fdch.data.rows import MAX_LABELS, MAX_ROWS, list_names, objects, shorten
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError, LabelError, suggestion

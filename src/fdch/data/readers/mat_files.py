@@ -158,12 +158,8 @@ def _dataset(path: Path, file: Any, name: str) -> Variable:
             f"'{path}': '{name}' declares {declared:,} bytes in pieces of {chunk:,} "
             f"and holds {stored:,}; it is damaged or made to exhaust memory."
         )
-    is_marked = "MATLAB_class" in data.attrs
-    if not is_marked and _is_row_by_row(data.shape):
-        return Variable(name, data.shape, data)
+    is_marked, shape = "MATLAB_class" in data.attrs, data.shape
+    # pictures as Python writes them: pairs x height x width x 3
+    if not is_marked and len(shape) == 4 and shape[3] == 3 and shape[1] != 3:
+        return Variable(name, shape, data)
     return Variable(name, data.shape[::-1], data, True, is_marked)
-
-
-def _is_row_by_row(shape: tuple[int, ...]) -> bool:
-    """Tell pictures as Python writes them: pairs x height x width x 3."""
-    return len(shape) == 4 and shape[3] == 3 and shape[1] != 3

@@ -7,8 +7,8 @@ from pathlib import Path
 from fdch.data.pairs import Broken, PairedSet, require_broken
 from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.readers import features, manifest
-from fdch.data.readers.arrow import list_dataset_files
 from fdch.data.readers.columns import AS_NAMED, Layout
+from fdch.data.readers.tables.arrow import list_dataset_files
 from fdch.errors import DataError, MissingFile, suggestion
 
 # each module has read(argument, *, broken, limits) -> PairedSet

@@ -11,13 +11,7 @@ SCHEME = "milvus"
 PORT = 19530
 MODEL_SUFFIX = "_model"
 MAX_NAME = 200
-# A word of ours to Milvus' own name of the level.
-CONSISTENCY = {
-    "session": "Session",
-    "strong": "Strong",
-    "bounded": "Bounded",
-    "eventually": "Eventually",
-}
+CONSISTENCY = ("session", "strong", "bounded", "eventually")
 OPTIONS = ("consistency", "tls", "shards")
 TOKEN_VARIABLE = "FDCH_MILVUS_TOKEN"
 
@@ -33,7 +27,7 @@ class Address:
     host: str
     port: int
     collection: str
-    consistency: str = "session"  # what a search must have seen: a key of CONSISTENCY
+    consistency: str = "session"  # what a search must have seen, of CONSISTENCY
     tls: bool = False
     shards: int = 1  # streams among which a new collection divides its writes
 
@@ -44,6 +38,11 @@ class Address:
     def server(self) -> str:
         """Host and port."""
         return f"{self.host}:{self.port}"
+
+    @property
+    def level(self) -> str:
+        """Milvus' own name of the consistency."""
+        return self.consistency.capitalize()
 
     @property
     def model_collection(self) -> str:
@@ -72,7 +71,7 @@ class Address:
             host,
             port,
             _collection(parts.path),
-            _choice(options, "consistency", tuple(CONSISTENCY)),
+            _choice(options, "consistency", CONSISTENCY),
             _choice(options, "tls", ("0", "1")) == "1",
             int(_choice(options, "shards", ("1", "2", "4", "8", "16"))),
         )

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fdch.errors import IndexFolderError
-from fdch.index.milvus.address import CONSISTENCY
 from fdch.index.milvus.connection import Connection
-from fdch.index.milvus.expressions import NUMBER, has_column, id_expression
+from fdch.index.milvus.expressions import NUMBER, id_expression
 from fdch.index.milvus.schema import CODE, Row, make_schema, row_bytes
 from fdch.index.milvus.searching import MAX_HITS, METRIC, batches
 
@@ -49,7 +48,7 @@ class Collection:
         if ids:
             # Milvus 2.3 tells a client the time of its inserts, not of its deletes,
             # so "Session" alone does not wait for them.
-            self.count(STRONG)
+            self.count(consistency=STRONG)
 
     def fetch(
         self, ids: Sequence[str], fields: list[str], size: int = LOOKUP_IDS
@@ -61,23 +60,17 @@ class Collection:
             found |= {row["id"]: row for row in rows}
         return found
 
-    def count(self, consistency: str | None = None) -> int:
-        """Count the rows; "Strong" waits for all that anyone has written."""
-        (row,) = self._query("", ["count(*)"], consistency_level=consistency)
-        return int(row["count(*)"])
+    def count(self, filter: str = "", consistency: str | None = None) -> int:
+        """Count the rows that fulfil an expression, or all.
 
-    def has_column(self, column: str) -> bool:
-        """Return whether any row has a column."""
-        return bool(self._query(has_column(column), ["id"], limit=1))
+        "Strong" waits for all that anyone has written.
+        """
+        (row,) = self._query(filter, ["count(*)"], consistency_level=consistency)
+        return int(row["count(*)"])
 
     def having(self, filter: str, fields: list[str], count: int) -> list[Row]:
         """Return some rows that fulfil an expression."""
         return self._query(filter, fields, limit=count)
-
-    def count_having(self, filter: str) -> int:
-        """Count the rows that fulfil an expression."""
-        (row,) = self._query(filter, ["count(*)"])
-        return int(row["count(*)"])
 
     def some(self, fields: list[str], count: int) -> list[Row]:
         """Return some rows, as the server comes upon them."""
@@ -114,8 +107,8 @@ class Collection:
         consistency_level: str | None = None,
         **options: Any,
     ) -> list[Row]:
-        level = CONSISTENCY[self.connection.address.consistency]
-        options["consistency_level"] = consistency_level or level
+        level = consistency_level or self.connection.address.level
+        options["consistency_level"] = level
         rows = self.call("query", filter=filter, output_fields=fields, **options)
         return list(rows)
 

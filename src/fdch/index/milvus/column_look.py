@@ -12,7 +12,7 @@ from fdch.index.milvus.expressions import (
     misfit_expression,
 )
 from fdch.index.milvus.schema import read_item
-from fdch.index.storage.items import spelled
+from fdch.index.storage.catalogue.items import spelled
 from fdch.index.store import LABEL, Cell, ColumnType, Condition
 
 SAMPLED = 200  # rows with cells of up to 64 KiB each
@@ -52,7 +52,7 @@ class MilvusLook:
     def misfits(self) -> tuple[int, str]:
         """Count the cells that do not fit; return one of them."""
         filter = misfit_expression(self.column, self.type)
-        count = self.collection.count_having(filter)
+        count = self.collection.count(filter)
         for row in self.collection.having(filter, [LABELS, CELLS, "about"], 1):
             return count, spelled(read_item({**row, "text": ""}).columns[self.column])
         return 0, ""

@@ -10,8 +10,8 @@ from fdch.index.column_types import ColumnCounter
 from fdch.index.milvus.collection import Collection
 from fdch.index.milvus.expressions import CELLS, LABELS, expression
 from fdch.index.milvus.schema import read_item
-from fdch.index.storage.facets import other_conditions
-from fdch.index.storage.items import Value, cell_rows
+from fdch.index.storage.catalogue.facets import other_conditions
+from fdch.index.storage.catalogue.items import Value, cell_rows
 from fdch.index.store import (
     LABEL,
     Cell,

@@ -14,8 +14,8 @@ from fdch.index.column_types import (
     truth_spellings,
     type_of,
 )
-from fdch.index.storage.clauses import text_after
-from fdch.index.storage.items import as_number, spelled, spellings
+from fdch.index.storage.catalogue.clauses import text_after
+from fdch.index.storage.catalogue.items import as_number, spelled, spellings
 from fdch.index.store import LABEL, Cell, ColumnType, Condition
 
 CELLS = "cells"

@@ -24,8 +24,8 @@ from fdch.index.milvus.collection import index_on, load_collection
 from fdch.index.milvus.connection import Connection
 from fdch.index.milvus.expressions import literal
 from fdch.index.milvus.searching import batches
-from fdch.index.storage.layout import MODEL
-from fdch.index.storage.staging import clear_staging, staging_folder
+from fdch.index.storage.files.layout import MODEL
+from fdch.index.storage.files.staging import clear_staging, staging_folder
 
 MARK = "fdch model, format 1"
 PIECE_BYTES = 48_000  # 64,000 letters; Milvus takes 65,535

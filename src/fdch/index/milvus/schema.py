@@ -5,7 +5,6 @@ The collection's description is a JSON document that marks it as made by fdch.
 
 import base64
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
@@ -24,8 +23,8 @@ from fdch.index.milvus.expressions import (
     column_of,
     label_bounds,
 )
-from fdch.index.storage.items import from_row, to_row
-from fdch.index.store import ColumnType, Item, Kind, Vectors
+from fdch.index.storage.catalogue.items import from_row, to_row
+from fdch.index.store import ColumnType, Item, Kind, Vectors, check_items
 
 FORMAT = 1
 CODE = "code"
@@ -115,17 +114,7 @@ def make_rows(
     items: Sequence[Item], codes: Codes, first: int, vectors: Vectors | None = None
 ) -> list[Row]:
     """Write items as rows, numbered in order of insertion."""
-    if len(items) != len(codes):
-        raise DataError(
-            f"{len(items)} items were given {len(codes)} codes. Give one code to each "
-            "item."
-        )
-    for name, count in Counter(item.id for item in items).most_common(1):
-        if count > 1:
-            raise DataError(
-                f"id '{name}' stands {count} times among the items to add. Give each "
-                "item an id of its own."
-            )
+    check_items(items, codes)
     rows = [
         make_row(item, first + row, codes.packed[row].tobytes())
         for row, item in enumerate(items)

@@ -14,7 +14,6 @@ import numpy as np
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex, SettingError
-from fdch.index.milvus.address import CONSISTENCY
 from fdch.index.milvus.connection import Connection
 from fdch.index.milvus.expressions import NUMBER
 from fdch.index.milvus.schema import CODE, VECTOR, read_vectors
@@ -129,7 +128,7 @@ class Search:
             filter=" and ".join(f"({part})" for part in parts),
             output_fields=[NUMBER, CODE, *([VECTOR] if self.vector_bytes else [])],
             search_params={"metric_type": METRIC, "params": bounds},
-            consistency_level=CONSISTENCY[self.connection.address.consistency],
+            consistency_level=self.connection.address.level,
         )
         return [sorted(_hit(hit) for hit in reply) for reply in replies]
 

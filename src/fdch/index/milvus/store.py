@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fdch.codes import Codes
-from fdch.errors import DataError, FdchError, ModelMismatch, SettingError, StoreAway
+from fdch.errors import DataError, FdchError, SettingError, StoreAway
 from fdch.index.column_types import read_types
 from fdch.index.condition_notes import note_missing, note_range
 from fdch.index.milvus.address import Address
@@ -24,7 +24,7 @@ from fdch.index.milvus.collection import INDEX_TYPE, LOOKUP_IDS, STRONG, Collect
 from fdch.index.milvus.column_look import MilvusLook
 from fdch.index.milvus.connection import TIMEOUT_SECONDS, Connection
 from fdch.index.milvus.contents import contents, count_facets
-from fdch.index.milvus.expressions import CELLS, expression
+from fdch.index.milvus.expressions import CELLS, expression, has_column
 from fdch.index.milvus.making import drop_index, make_index, require_free
 from fdch.index.milvus.model import load_model, passing_folder
 from fdch.index.milvus.schema import (
@@ -40,7 +40,7 @@ from fdch.index.milvus.schema import (
 )
 from fdch.index.milvus.searching import MAX_HITS, Search, answer, as_bytes
 from fdch.index.search.rows import MAX_BITS
-from fdch.index.storage.filters import require_columns
+from fdch.index.storage.catalogue.filters import require_columns
 from fdch.index.store import (
     LABEL,
     Added,
@@ -55,6 +55,7 @@ from fdch.index.store import (
     Operator,
     Vectors,
     WordQuery,
+    check_length,
     check_vector_bytes,
     check_vectors,
 )
@@ -91,21 +92,16 @@ class MilvusStore:
         model: "str | WriteModel",
         facts: Mapping[str, object] | None = None,
         vector_bytes: int = 0,
-        *,
-        patience: float = TIMEOUT_SECONDS,
         types: Mapping[str, ColumnType] | None = None,
     ) -> Self:
-        """Make an empty collection and that of its model; see `create_store`.
-
-        Calls are tried again for `patience` seconds.
-        """
+        """Make an empty collection and that of its model; see `create_store`."""
         if not 1 <= bits <= MAX_BITS:
             raise SettingError(
                 f"codes of {bits} bits; an index on Milvus takes 1 to {MAX_BITS}."
             )
         check_vector_bytes(vector_bytes)
         with ExitStack() as stack:
-            connection = Connection(Address.parse(url), patience)
+            connection = Connection(Address.parse(url))
             stack.callback(connection.close)
             described = make_index(
                 connection, bits, model, facts or {}, vector_bytes, types
@@ -115,13 +111,12 @@ class MilvusStore:
 
     @classmethod
     def open(
-        cls,
-        url: str,
-        writable: bool = True,
-        *,
-        patience: float = TIMEOUT_SECONDS,
+        cls, url: str, writable: bool = True, *, patience: float = TIMEOUT_SECONDS
     ) -> Self:
-        """Open a collection made by `create`; any client may write to it."""
+        """Open a collection made by `create`; any client may write to it.
+
+        Calls are tried again for `patience` seconds.
+        """
         address = Address.parse(url)
         with ExitStack() as stack:
             connection = Connection(address, patience)
@@ -129,7 +124,7 @@ class MilvusStore:
             described = connection.call("describe_collection", address.collection)
             store = cls(connection, read_description(address, described["description"]))
             store._collection.load()
-            store._collection.count(STRONG)
+            store._collection.count(consistency=STRONG)
             stack.pop_all()
         return store
 
@@ -181,7 +176,7 @@ class MilvusStore:
         All are checked before any is sent. They go in batches, each whole; where
         the server fails between two, add the same items again: nothing is doubled.
         """
-        self._require_bits(codes)
+        check_length(self, codes)
         check_vectors(self.name, self.vector_bytes, len(codes), vectors)
         # Nanoseconds rise from call to call and from writer to writer.
         first = max(time.time_ns(), self._last_number + 1)
@@ -370,7 +365,7 @@ class MilvusStore:
         most: int | None,
         choose: Choose | None,
     ) -> list[Answer]:
-        self._require_bits(queries)
+        check_length(self, queries)
         width = self.vector_bytes
         search = Search(
             self._connection,
@@ -393,7 +388,8 @@ class MilvusStore:
     def _require_columns(self, where: Sequence[Condition]) -> None:
         """Refuse, as a folder does, a column that no item has."""
         named = {one.column for one in where} - {LABEL}
-        known = {name for name in named if self._collection.has_column(name)}
+        having = self._collection.having
+        known = {name for name in named if having(has_column(name), ["id"], 1)}
         if named - known:
             others = columns_of(self._collection.some([CELLS], SHOWN))
             require_columns(where, sorted(known | others))
@@ -402,14 +398,6 @@ class MilvusStore:
         joined = b"".join(as_bytes(row[CODE]) for row in rows)
         packed = np.frombuffer(joined, dtype=np.uint8)
         return Codes(packed.reshape(-1, (self.bits + 7) // 8), self.bits)
-
-    def _require_bits(self, codes: Codes) -> None:
-        if codes.bits != self.bits:
-            raise ModelMismatch(
-                f"index {self._connection.address} holds codes of {self.bits} bits "
-                f"(model {self.model}); these have {codes.bits}. Encode with the "
-                "index's own model, or make a new index."
-            )
 
     def _fetch_all(
         self, ids: Sequence[str], fields: list[str], at_a_time: int = LOOKUP_IDS

@@ -30,7 +30,6 @@ from fdch.index.search.rows import (
     row_shape,
 )
 from fdch.index.search.scan import Keys, load_kernels, search_with_room
-from fdch.progress import Progress, Update, silent
 
 MIN_ROWS = 1 << 14  # below, a scan takes microseconds
 MIN_WIDTH = 12  # bits of a table
@@ -97,9 +96,7 @@ class Buckets:
         return cls(arrays["starts"], arrays["places"], arrays["cuts"])
 
     @classmethod
-    def build(
-        cls, rows: Rows, bits: int, *, progress: Progress = silent
-    ) -> "Buckets | None":
+    def build(cls, rows: Rows, bits: int) -> "Buckets | None":
         """Sort rows, as they are stored and at most 2^32, into buckets.
 
         There are none where rows are few, codes are short, or numba is not installed.
@@ -113,7 +110,6 @@ class Buckets:
             kernels.sort_rows(
                 flat(rows), row_shape(bits), cut, width, starts[table], places[table]
             )
-            progress(Update("sorting into buckets", table + 1, len(cuts), "table"))
         return cls(starts, places, cuts)
 
 

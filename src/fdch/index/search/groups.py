@@ -31,7 +31,6 @@ from fdch.index.search.rows import (
 from fdch.index.search.scan import Keys, load_kernels, search_with_room
 from fdch.index.search.threads import ranges, share
 from fdch.machine import usable_cores
-from fdch.progress import Progress, Update, silent
 
 MIN_ROWS = 1 << 15  # below, a scan takes microseconds
 ROWS_PER_GROUP = 1024
@@ -104,33 +103,26 @@ class Grouping:
 
     @classmethod
     def build(
-        cls,
-        rows: Rows,
-        bits: int,
-        *,
-        seed: int = 0,
-        threads: int | None = None,
-        progress: Progress = silent,
+        cls, rows: Rows, bits: int, *, threads: int | None = None
     ) -> "Grouping | None":
         """Group rows, fewer than 2^31 in order of their numbers, if it saves time.
 
         It does not where the codes are too few, have no clusters to speak of, or
-        numba is not installed. The seed is that of the sample that centres are
-        found on.
+        numba is not installed.
         """
         if len(rows) < MIN_ROWS or load_kernels("group") is None:
             return None
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(0)
         groups = min(MAX_GROUPS, len(rows) // ROWS_PER_GROUP)
         chosen = rng.choice(len(rows), min(len(rows), groups * SAMPLE_PER_GROUP), False)
         sample = rows[np.sort(chosen)]
         centres = _find_centres(sample, bits, groups, rng)
-        trial = group_rows(sample, bits, centres, 1, silent)
+        trial = group_rows(sample, bits, centres, 1)
         wanted = max(1, round(TRIAL_ANSWERS * len(sample) / len(rows)))
         queries = sample[rng.choice(len(sample), TRIAL_QUERIES)]
         if compared_share(trial, sample, bits, wanted, queries) > MAX_COMPARED:
             return None
-        grouping = group_rows(rows, bits, centres, threads or usable_cores(), progress)
+        grouping = group_rows(rows, bits, centres, threads or usable_cores())
         queries = rows[rng.choice(len(rows), TRIAL_QUERIES)]
         compared = compared_share(grouping, rows, bits, TRIAL_ANSWERS, queries)
         return grouping if compared <= MAX_COMPARED else None
@@ -160,23 +152,15 @@ def _find_centres(
     return centres
 
 
-def group_rows(
-    rows: Rows, bits: int, centres: Rows, threads: int, progress: Progress
-) -> Grouping:
+def group_rows(rows: Rows, bits: int, centres: Rows, threads: int) -> Grouping:
     """Sort rows by group, ring and number."""
     kernels = load_kernels("group")
     words, rings, count = row_shape(bits), bits + 1, len(rows)
     cells = np.empty(count, dtype=np.uint32)
     line, middle = flat(rows), flat(centres)
     pieces = ranges(0, count, -(-count // ROWS_PER_TASK))
-    done: list[int] = []
-
-    def assign(start: int, stop: int) -> None:
-        kernels.assign(line, words, middle, start, stop, rings, cells)
-        done.append(stop - start)
-        progress(Update("grouping codes", sum(done), count, "code"))
-
-    share([partial(assign, *piece) for piece in pieces], threads)
+    assign = partial(kernels.assign, line, words, middle)
+    share([partial(assign, *piece, rings, cells) for piece in pieces], threads)
     begins = np.empty(len(centres) * rings + 1, dtype=np.int64)
     order, places = np.empty((2, count), dtype=np.uint32)
     kernels.sort_cells(cells, begins, order, places)

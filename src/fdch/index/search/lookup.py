@@ -37,7 +37,6 @@ from fdch.index.search.scan import (
     nearest_in_part,
 )
 from fdch.machine import usable_cores
-from fdch.progress import silent
 
 NO_KEYS: Keys = frozen(np.empty(0, dtype=np.int64))
 NO_DISTANCES: NDArray[np.uint16] = frozen(np.empty(0, dtype=np.uint16))
@@ -121,7 +120,7 @@ def warm(bits: int) -> None:
     codes = Codes(np.zeros((2, (bits + 7) // 8), dtype=np.uint8), bits)
     parts = [Part(rows, 0), Part(rows, 2, dead)]
     if is_compiled(load_engine()):
-        grouping = group_rows(rows, bits, rows[:1], 1, silent)
+        grouping = group_rows(rows, bits, rows[:1], 1)
         # One table with one bucket.
         buckets = Buckets(
             np.array([[0, 2]], dtype=np.uint32),

@@ -9,19 +9,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from fdch.errors import FdchError, IndexFolderError
-from fdch.index.storage.acknowledged import Acknowledged, acknowledge
-from fdch.index.storage.catalogue import Catalogue, check_problem
+from fdch.index.storage.catalogue.catalogue import Catalogue, check_problem
+from fdch.index.storage.catalogue.tables import State, kept_records, read_parts
 from fdch.index.storage.changes import Change
-from fdch.index.storage.checking import (
-    MISSING,
-    Problem,
-    Scrub,
-    are_sound,
-    file_problems,
-    part_problems,
-    sidecar_rows,
-)
-from fdch.index.storage.layout import (
+from fdch.index.storage.files.acknowledged import Acknowledged, acknowledge
+from fdch.index.storage.files.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
     CHECK,
@@ -33,13 +25,21 @@ from fdch.index.storage.layout import (
     require_index,
     translate_os_errors,
 )
-from fdch.index.storage.locking import WriterLock, is_locked
-from fdch.index.storage.log import PART, append_records
-from fdch.index.storage.parts import CHECKED_BYTES
-from fdch.index.storage.records import About, PartRecord, join_parts
-from fdch.index.storage.recovery import make_current, recover
+from fdch.index.storage.files.locking import WriterLock, is_locked
+from fdch.index.storage.files.log import PART, append_records
+from fdch.index.storage.files.parts import CHECKED_BYTES
+from fdch.index.storage.files.records import About, PartRecord, join_parts
+from fdch.index.storage.maintenance.checking import (
+    MISSING,
+    Problem,
+    Scrub,
+    are_sound,
+    file_problems,
+    part_problems,
+    sidecar_rows,
+)
+from fdch.index.storage.maintenance.recovery import make_current, recover
 from fdch.index.storage.snapshot import Snapshot, View, load_snapshot
-from fdch.index.storage.tables import State, kept_records, read_parts
 
 _log = logging.getLogger(__name__)
 _TRIES = 20

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from fdch.errors import DataError
 from fdch.index.search.rows import Rows
-from fdch.index.storage.items import Row
-from fdch.index.storage.layout import DIGEST_BYTES, MAX_PART_ROWS, VECTORS
-from fdch.index.storage.log import PART, Entry, encode_records
-from fdch.index.storage.records import (
+from fdch.index.storage.catalogue.items import Row
+from fdch.index.storage.catalogue.tables import Applier, State, kept_records
+from fdch.index.storage.files.layout import DIGEST_BYTES, MAX_PART_ROWS, VECTORS
+from fdch.index.storage.files.log import PART, Entry, encode_records
+from fdch.index.storage.files.records import (
     About,
     Checks,
     PartRecord,
@@ -18,7 +19,6 @@ from fdch.index.storage.records import (
     removal_entries,
 )
 from fdch.index.storage.snapshot import View
-from fdch.index.storage.tables import Applier, State, kept_records
 from fdch.index.store import ColumnType, Vectors
 
 MAX_CODES = 2**47

@@ -6,13 +6,11 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 from fdch.errors import FdchError, IndexFolderError
 from fdch.index.search.rows import MAX_BITS
-from fdch.index.storage.acknowledged import Acknowledged, begin
-from fdch.index.storage.checking import flush_files
-from fdch.index.storage.layout import (
+from fdch.index.storage.files.acknowledged import Acknowledged, begin
+from fdch.index.storage.files.layout import (
     CODES,
     LOG,
     MODEL,
@@ -21,10 +19,11 @@ from fdch.index.storage.layout import (
     sync_folder,
     translate_os_errors,
 )
-from fdch.index.storage.log import LogHeader, write_log
-from fdch.index.storage.records import About, Commit, FileRow
-from fdch.index.storage.recovery import rebuild_catalogue
-from fdch.index.storage.staging import clear_staging, staging_folder
+from fdch.index.storage.files.log import LogHeader, write_log
+from fdch.index.storage.files.records import About, Commit, FileRow
+from fdch.index.storage.files.staging import clear_staging, staging_folder
+from fdch.index.storage.maintenance.checking import flush_files
+from fdch.index.storage.maintenance.recovery import rebuild_catalogue
 from fdch.index.store import ColumnType, check_vector_bytes
 
 WriteModel = Callable[[Path], str]  # makes the folder and the files in it
@@ -35,8 +34,8 @@ def create_folder(
     bits: int,
     model: str | WriteModel,
     facts: Mapping[str, object],
-    vector_bytes: int = 0,
-    types: Mapping[str, ColumnType] = MappingProxyType({}),
+    vector_bytes: int,
+    types: Mapping[str, ColumnType],
 ) -> None:
     """Make an empty index folder, whole or not at all.
 

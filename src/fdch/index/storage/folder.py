@@ -1,7 +1,6 @@
 """An index folder: codes under ids, durable, for many readers and one writer."""
 
 import weakref
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -10,34 +9,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
-from fdch.errors import DamagedIndex, DataError, ModelMismatch
+from fdch.errors import DamagedIndex, DataError
 from fdch.index.column_types import read_types
 from fdch.index.search.gallery import Found, Gallery
 from fdch.index.search.lookup import nearest, within
 from fdch.index.search.rows import row_words
 from fdch.index.storage.access import Access
-from fdch.index.storage.checking import file_problems
-from fdch.index.storage.column_look import MAX_TYPES, find_new_types, kept_types
-from fdch.index.storage.compaction import compact
-from fdch.index.storage.contents import contents, describe, number_columns
-from fdch.index.storage.creating import WriteModel, create_folder
-from fdch.index.storage.duplicates import near_groups
-from fdch.index.storage.facets import FacetCounter
-from fdch.index.storage.filters import Allowed
-from fdch.index.storage.identities import (
+from fdch.index.storage.catalogue.column_look import (
+    MAX_TYPES,
+    find_new_types,
+    kept_types,
+)
+from fdch.index.storage.catalogue.contents import contents, describe, number_columns
+from fdch.index.storage.catalogue.facets import FacetCounter
+from fdch.index.storage.catalogue.filters import Allowed
+from fdch.index.storage.catalogue.identities import (
     answers_of,
+    find_items,
     ids_of,
-    items_by_id,
     items_of,
     numbers_of,
     unknown_ids,
 )
-from fdch.index.storage.items import to_row
-from fdch.index.storage.layout import MODEL
+from fdch.index.storage.catalogue.items import to_row
+from fdch.index.storage.catalogue.word_table import has_words
+from fdch.index.storage.catalogue.words import WordSearch
+from fdch.index.storage.creating import WriteModel, create_folder
+from fdch.index.storage.duplicates import near_groups
+from fdch.index.storage.files.layout import MODEL
+from fdch.index.storage.maintenance.checking import file_problems
+from fdch.index.storage.maintenance.compaction import compact
+from fdch.index.storage.maintenance.verification import Verification, verify_folder
 from fdch.index.storage.snapshot import View
-from fdch.index.storage.verification import Verification, verify_folder
-from fdch.index.storage.word_table import has_words
-from fdch.index.storage.words import WordSearch
 from fdch.index.store import (
     Added,
     Answer,
@@ -50,6 +53,8 @@ from fdch.index.store import (
     Known,
     Vectors,
     WordQuery,
+    check_items,
+    check_length,
     check_vectors,
 )
 from fdch.progress import Progress, silent
@@ -108,15 +113,10 @@ class CodeFolder:
         self, items: Sequence[Item], codes: Codes, vectors: Vectors | None = None
     ) -> Added:
         """Add items, all or none; an item with a known id replaces that one."""
-        self._require_length(codes)
+        check_length(self, codes)
         check_vectors(self.name, self.vector_bytes, len(codes), vectors)
-        if len(items) != len(codes):
-            raise DataError(
-                f"{len(items)} items were given {len(codes)} codes. Give one code to "
-                "each item."
-            )
         rows = [to_row(item) for item in items]
-        _require_unique([row.id for row in rows])
+        check_items(items, codes)
         if not rows:
             return Added(0, 0)
         with self._access.changing() as change:
@@ -130,7 +130,7 @@ class CodeFolder:
 
     def add_numbered(self, codes: Codes, vectors: Vectors | None = None) -> range:
         """Add codes whose ids are running numbers, millions a second; give these."""
-        self._require_length(codes)
+        check_length(self, codes)
         check_vectors(self.name, self.vector_bytes, len(codes), vectors)
         with self._access.changing() as change:
             numbers = change.append_codes(row_words(codes), vectors)
@@ -148,7 +148,7 @@ class CodeFolder:
     def items(self, ids: Sequence[str]) -> list[Item | None]:
         """Give what is known of items, None for an unknown id."""
         with self._access.reading() as view:
-            return _items(view, ids)
+            return find_items(view, ids)
 
     def codes(self, ids: Sequence[str]) -> Codes:
         """Give the codes of items; refuse ids that are not there."""
@@ -159,7 +159,7 @@ class CodeFolder:
         """Give items, codes and vectors as of one commit; refuse ids not there."""
         with self._access.reading() as view:
             positions, snapshot = _positions(view, ids), view.snapshot
-            items = [item for item in _items(view, ids) if item is not None]
+            items = [item for item in find_items(view, ids) if item is not None]
             return Known(items, snapshot.codes(positions), snapshot.vectors(positions))
 
     def nearest(
@@ -171,7 +171,7 @@ class CodeFolder:
         words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query the k nearest items that fulfil all conditions."""
-        self._require_length(queries)
+        check_length(self, queries)
         with self._access.reading() as view:
             gallery = self._allowed.gallery(view, where)
             found = nearest(gallery, queries, k)
@@ -188,7 +188,7 @@ class CodeFolder:
         words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query all items no farther than the radius."""
-        self._require_length(queries)
+        check_length(self, queries)
         with self._access.reading() as view:
             gallery = self._allowed.gallery(view, where)
             found = within(gallery, queries, radius, most=most)
@@ -251,7 +251,7 @@ class CodeFolder:
     ) -> Facets:
         """Count values of items that fulfil conditions, within a radius of a code."""
         if near is not None:
-            self._require_length(near[0])
+            check_length(self, near[0])
         with self._access.reading() as view:
             return self._facets.count(view, self._allowed, where, most, near)
 
@@ -332,19 +332,6 @@ class CodeFolder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _require_length(self, codes: Codes) -> None:
-        if codes.bits != self.bits:
-            raise ModelMismatch(
-                f"index '{self.path}' holds codes of {self.bits} bits (model "
-                f"{self.model}); these have {codes.bits}. Encode with the index's own "
-                "model, or make a new index."
-            )
-
-
-def _items(view: View, ids: Sequence[str]) -> list[Item | None]:
-    found = items_by_id(view, ids)
-    return [found.get(id) for id in ids]
-
 
 def _positions(view: View, ids: Sequence[str]) -> NDArray[np.int64]:
     numbers = numbers_of(view, ids)
@@ -353,12 +340,3 @@ def _positions(view: View, ids: Sequence[str]) -> NDArray[np.int64]:
         raise unknown_ids(view, gone, len(ids))
     wanted = np.array([numbers[id] for id in ids], dtype=np.int64)
     return view.snapshot.positions(wanted)
-
-
-def _require_unique(ids: list[str]) -> None:
-    id, count = Counter(ids).most_common(1)[0] if ids else ("", 0)
-    if count > 1:
-        raise DataError(
-            f"id '{id}' stands {count} times among the items to add. Give each item an "
-            "id of its own."
-        )

@@ -17,12 +17,12 @@ from fdch.codes import Codes
 from fdch.errors import DamagedIndex
 from fdch.index.search.gallery import Gallery
 from fdch.index.search.rows import row_codes, row_length, row_type
-from fdch.index.storage.layout import CATALOGUE, REPAIR
-from fdch.index.storage.log import RANGE, REMOVAL
-from fdch.index.storage.parts import NOWHERE, OpenPart, open_part
-from fdch.index.storage.records import read_range, read_removal
-from fdch.index.storage.segments import Place
-from fdch.index.storage.tables import State, kept_records, read_parts
+from fdch.index.storage.catalogue.tables import State, kept_records, read_parts
+from fdch.index.storage.files.layout import CATALOGUE, REPAIR
+from fdch.index.storage.files.log import RANGE, REMOVAL
+from fdch.index.storage.files.parts import NOWHERE, OpenPart, open_part
+from fdch.index.storage.files.records import read_range, read_removal
+from fdch.index.storage.files.segments import Place
 from fdch.index.store import Vectors
 
 _DRAWS = 4

@@ -1,4 +1,4 @@
-"""Routes that describe the index and the service, and the pages for people."""
+"""Routes that describe indexes and the service, and the pages for people."""
 
 import logging
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from fdch.service import docs_page, documents, replies
 from fdch.service.examples import GENERAL, add_examples
 from fdch.service.http.problems import Problem
 from fdch.service.http.tokens import MAY_READ
-from fdch.service.messages import IndexReply, ReloadReply, StateReply
+from fdch.service.messages import IndexesReply, IndexReply, ReloadReply, StateReply
 from fdch.service.metrics import MEDIA_TYPE
 from fdch.service.service import Service
 
@@ -122,3 +122,35 @@ def add_pages(app: FastAPI, service: Service) -> None:
     @get("/docs.css")
     async def docs_style() -> Response:
         return Response(docs_page.STYLE, media_type="text/css")
+
+
+def add_indexes(app: FastAPI, service: Service) -> None:
+    """Add the list of indexes, and what is said of those that are not in it."""
+
+    @app.get(
+        "/v1/indexes",
+        summary="List the indexes; the first is the one that needs no name",
+        response_model=IndexesReply,
+        tags=["index"],
+    )
+    async def indexes() -> Response:
+        listed = [
+            {
+                "name": each.name,
+                "items": await each.read(lambda each=each: len(each.index)),  # type: ignore[misc]
+                "bits": each.index.bits,
+                "is_ready": each.is_ready,
+                "address": each.address,
+            }
+            for each in service.group
+        ]
+        return replies.ok({"indexes": listed})
+
+    methods = ["GET", "POST", "PUT", "DELETE"]
+    path = "/v1/indexes/{name}/{rest:path}"
+
+    @app.api_route(path, methods=methods, include_in_schema=False)
+    async def unknown(name: str, rest: str) -> Response:
+        names = ", ".join(each.name for each in service.group)
+        message = "there is no index of this name."
+        raise Problem(404, "unknown_index", message, f"Use one of {names}.")

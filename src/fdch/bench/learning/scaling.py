@@ -1,0 +1,104 @@
+"""What an epoch of FDCH costs against the number of training pairs."""
+
+import gc
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from fdch.bench.learning.training import STAGES, EpochClock, describe_device
+from fdch.bench.learning.workload import Workload
+from fdch.data.pairs import PairedSet
+from fdch.machine import forget_peak_memory, peak_memory
+from fdch.methods.fdch import FDCH
+from fdch.progress import Progress, Update, silent
+from fdch.training.batches import EXACT_UP_TO, Pairwise
+from fdch.training.context import Context
+
+DRAWN = 5000  # pairs of which larger sets are repetitions
+
+
+@dataclass(frozen=True)
+class ScalingSizes:
+    """What to train on and for how long; the first epoch is not counted."""
+
+    image_width: int = 1280
+    words: int = 1386
+    bits: int = 64
+    epochs: int = 2
+    pairwise: Pairwise = "auto"
+
+
+def scaling_benchmark(
+    numbers: Sequence[int],
+    sizes: ScalingSizes,
+    device: str = "auto",
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Train FDCH on more and more pairs."""
+    place = Context(device=device).torch_device()
+    drawn = Workload(sizes.image_width, sizes.words).draw(min(DRAWN, max(numbers)))
+    method = FDCH(
+        bits=sizes.bits,
+        pairwise=sizes.pairwise,
+        stage_one_epochs=sizes.epochs,
+        stage_two_epochs=sizes.epochs,
+        image_dropout=0.5,
+        word_dropout=0.5,
+    )
+    costs = []
+    for done, pairs in enumerate(numbers, start=1):
+        costs.append(_measure(method, repeat_pairs(drawn, pairs), device, place))
+        progress(Update("scaling benchmark", done, len(numbers), "size"))
+    return {
+        "benchmark": "scaling",
+        "method": method.name,
+        **asdict(sizes),
+        "batch_size": method.batch_size,
+        **describe_device(place),
+        "costs": costs,
+    }
+
+
+def repeat_pairs(drawn: PairedSet, pairs: int) -> PairedSet:
+    """Make a set of any size by taking its rows again and again."""
+    rows = np.arange(pairs) % len(drawn)
+    return replace(
+        drawn,
+        ids=np.array([str(row) for row in range(pairs)], dtype=object),
+        images=drawn.images[rows],
+        texts=drawn.texts[rows],
+        labels=drawn.labels[rows],
+    )
+
+
+def _measure(
+    method: FDCH, pairs: PairedSet, device: str, place: torch.device
+) -> dict[str, Any]:
+    gc.collect()
+    forget_peak_memory()
+    has_memory = place.type == "cuda"
+    if has_memory:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(place)
+    clock = EpochClock()
+    method.fit(pairs, context=Context(clock, device))
+    usual = {stage: statistics.median(clock.seconds[stage][1:]) for stage in STAGES}
+    is_large = len(pairs) > EXACT_UP_TO
+    return {
+        "pairs": len(pairs),
+        "pairwise": (
+            ("sampled" if is_large else "exact")
+            if method.pairwise == "auto"
+            else method.pairwise
+        ),
+        "epoch_seconds": usual,
+        "both_stages_seconds": sum(usual.values()),
+        "peak_memory_bytes": peak_memory(),
+        "peak_device_memory_bytes": (
+            torch.cuda.max_memory_allocated(place) if has_memory else None
+        ),
+    }

@@ -1,0 +1,1 @@
+"""Files opened as tables of rows: text, Excel, Parquet, Arrow, tar, folders."""

@@ -1,0 +1,249 @@
+"""Parquet manifests, whose pictures may be paths or lie in the file themselves.
+
+Embedded pictures are a column of binary values, or of structures with the
+field `bytes`, as the `datasets` library writes them. They are read when they are
+needed, a row group at a time.
+"""
+
+import json
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol
+
+from fdch.data.readers.columns import Layout, find_image_column
+from fdch.data.readers.tables.arrow_cells import (
+    MAX_ROW_BYTES,
+    Budget,
+    give_rows,
+    measure_width,
+)
+from fdch.data.readers.tables.manifest_rows import Row, Table
+from fdch.data.readers.tables.parquet_pages import Plan, plan_reading
+from fdch.errors import DataError, MissingExtra
+
+_GROUPS_KEPT = 2  # threads reach into the next one while some finish the last
+
+
+def open_parquet(path: Path, layout: Layout) -> Table:
+    """Read a Parquet file, a few rows at a time."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("reading Parquet", "parquet") from None
+    damage = (pyarrow.ArrowException, OSError, ValueError, ArithmeticError)
+    try:
+        with parquet.ParquetFile(path) as file:
+            plan = plan_reading(path, file)
+            schema = file.schema_arrow
+            columns = tuple(schema.names)
+            name = find_image_column(columns, layout)
+            pictures = None
+            if name is not None and embeds(schema, name):
+                pictures = PictureColumn(path, name, file, plan, damage)
+            names = read_class_names(schema)
+    except DataError:
+        raise
+    except damage as error:
+        raise DataError(
+            f"'{path}' is not a whole Parquet file: {error}. Write or copy it again."
+        ) from None
+    batches = _read_batches(path, plan)
+    return Table(columns, give_batches(path, batches, pictures, names, damage))
+
+
+def give_batches(
+    path: Path,
+    batches: Iterable[Any],
+    pictures: "PictureSource | None",
+    names: Mapping[str, Sequence[str]],
+    damage: tuple[type[Exception], ...],
+) -> Iterator[Row]:
+    """Give the rows of batches, numbered; DataError says where damage begins."""
+    number, budget = 0, Budget(path)
+    try:
+        for batch in batches:
+            for row in give_cells(batch, pictures, number, names, budget):
+                number += 1
+                yield row
+    except DataError:
+        raise
+    except damage as error:
+        raise DataError(f"'{path}' is damaged after row {number}: {error}.") from None
+
+
+def _read_batches(path: Path, plan: Plan) -> Iterator[Any]:
+    """Read some rows at a time, checked; no batch is of two row groups."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path, read_dictionary=plan.dictionaries) as file:
+        for group in range(len(plan.groups)):
+            for batch in file.iter_batches(plan.rows, row_groups=[group]):
+                batch.validate(full=True)
+                yield batch
+
+
+class PictureSource(Protocol):
+    """A column of pictures in a file."""
+
+    path: Path
+    name: str
+
+    def read(self, row: int) -> bytes:
+        """Read the picture of a row, counted from 0."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EmbeddedPicture:
+    """Where a picture lies in a table."""
+
+    column: "PictureSource"
+    row: int
+    size: int
+
+    @property
+    def name(self) -> str:
+        """What an error calls it."""
+        return f"the picture in row {self.row + 1} of '{self.column.path}'"
+
+    def read(self) -> bytes:
+        """Read its file."""
+        return self.column.read(self.row)
+
+
+class PictureColumn:
+    """The pictures in a Parquet file; threads may share it."""
+
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        file: Any,
+        plan: Plan,
+        damage: tuple[type[Exception], ...],
+    ) -> None:
+        self.path, self.name, self._damage = path, name, damage
+        self._dictionaries = plan.dictionaries
+        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+        self._starts = [0, *accumulate(group.num_rows for group in groups)]
+        width = measure_width(file.schema_arrow.field(name).type)
+        for number, sizes in enumerate(plan.groups):
+            own = [s for key, s in sizes.items() if f"{key}.".startswith(f"{name}.")]
+            size = sum(s.total + s.repeats * s.values * s.largest for s in own)
+            size += groups[number].num_rows * width
+            if size > plan.most:
+                raise DataError(
+                    f"'{path}': row group {number} has {size:,} bytes of pictures; at "
+                    f"most {plan.most:,} are read at once. Write it with smaller ones, "
+                    "such as row_group_size=500."
+                )
+        self._kept: OrderedDict[int, Any] = OrderedDict()
+        self._lock = Lock()
+
+    def read(self, row: int) -> bytes:
+        """Read the picture of a row, counted from 0."""
+        group = bisect_right(self._starts, row) - 1
+        try:
+            with self._lock:
+                if group not in self._kept:
+                    self._kept[group] = self._load(group)
+                    while len(self._kept) > _GROUPS_KEPT:
+                        self._kept.popitem(last=False)
+                contents = self._kept[group]
+            content: bytes = contents[row - self._starts[group]].as_py()
+        except self._damage as error:
+            raise OSError(str(error)) from error
+        return content
+
+    def _load(self, group: int) -> Any:
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(self.path, read_dictionary=self._dictionaries) as file:
+            table = file.read_row_group(group, columns=[self.name])
+        table.validate(full=True)
+        return pictures_of(table.column(self.name).combine_chunks())
+
+
+def embeds(schema: Any, name: str) -> bool:
+    """Tell whether a column holds pictures themselves and not their paths."""
+    from pyarrow import types
+
+    kind = schema.field(name).type
+    if types.is_struct(kind):
+        names = [kind.field(i).name for i in range(kind.num_fields)]
+        kind = kind.field("bytes").type if "bytes" in names else kind
+    return bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+
+def pictures_of(column: Any) -> Any:
+    """Give the pictures' bytes, of structures their field."""
+    from pyarrow import compute, types
+
+    is_structure = types.is_struct(column.type)
+    return compute.struct_field(column, "bytes") if is_structure else column
+
+
+def give_cells(
+    batch: Any,
+    pictures: PictureSource | None,
+    first: int,
+    names: Mapping[str, Sequence[str]],
+    budget: Budget,
+) -> Iterator[Row]:
+    """Give the cells of rows; of pictures in the file, where they lie."""
+    sizes: Sequence[int | None] = ()
+    if pictures is not None:
+        sizes = measure_pictures(pictures_of(batch.column(pictures.name)))
+        batch = batch.drop_columns([pictures.name])
+    rows = give_rows(batch, budget) if batch.num_columns else ({} for _ in sizes)
+    for row, cells in enumerate(rows):
+        where = f"row {first + row + 1}"
+        if isinstance(cells, int):
+            trouble = f"it has {cells:,} bytes; the limit is {MAX_ROW_BYTES:,}."
+            yield Row(where, {}, trouble)
+            continue
+        if pictures is not None and (size := sizes[row]) is not None:
+            cells[pictures.name] = EmbeddedPicture(pictures, first + row, size)
+        for name, own in names.items():
+            cells[name] = _name_classes(cells.get(name), own)
+        yield Row(where, cells)
+
+
+def measure_pictures(column: Any) -> list[int | None]:
+    """Give the bytes of each picture; None where there is none."""
+    from pyarrow import compute, types
+
+    if not types.is_dictionary(column.type):
+        sizes: list[int | None] = compute.binary_length(column).to_pylist()
+        return sizes
+    known = compute.binary_length(column.dictionary).to_pylist()
+    indices = column.indices.to_pylist()
+    return [None if index is None else known[index] for index in indices]
+
+
+def read_class_names(schema: Any) -> dict[str, list[str]]:
+    """Give the names of classes that the `datasets` library writes as numbers."""
+    found: dict[str, list[str]] = {}
+    try:
+        document = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        features = document.get("info", {}).get("features", {})
+        for column, kind in features.items():
+            inner = kind[0] if isinstance(kind, list) else kind.get("feature", kind)
+            if inner.get("_type") == "ClassLabel" and column in schema.names:
+                found[column] = [str(name) for name in inner["names"]]
+    except (ValueError, AttributeError, KeyError, TypeError, IndexError):
+        return {}  # numbers stay numbers
+    return found
+
+
+def _name_classes(value: Any, names: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_name_classes(each, names) for each in value]
+    if isinstance(value, int) and value < len(names):
+        return names[value] if value >= 0 else None  # -1 stands for none
+    return value

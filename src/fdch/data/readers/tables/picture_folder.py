@@ -1,0 +1,67 @@
+"""A folder of pictures: its subfolders are labels, a .txt beside a picture its text."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from fdch.data.pictures.decoding import ENDINGS
+from fdch.data.readers.columns import Layout
+from fdch.data.readers.tables.manifest_rows import CELL_BYTES, Row, Table
+
+COLUMNS = ("id", "image", "text", "labels")
+
+
+def open_folder(folder: Path, layout: Layout) -> Table:
+    """Read the pictures in a folder and below it, in the order of their names.
+
+    An id is the path from the folder. Hidden files and linked folders are left out,
+    with a note of how many they are.
+    """
+    notes: list[str] = []
+    return Table(COLUMNS, _rows(folder.absolute(), notes), notes)
+
+
+def _rows(folder: Path, notes: list[str]) -> Iterator[Row]:
+    number, left_out = 0, Counter[str]()
+
+    def count_unreadable(problem: OSError) -> None:
+        left_out["folders that cannot be read"] += 1
+
+    for place, folders, files in os.walk(folder, onerror=count_unreadable):
+        left_out["hidden files and folders"] += sum(
+            name.startswith(".") for name in (*folders, *files)
+        )
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        left_out["linked folders"] += sum(Path(place, n).is_symlink() for n in folders)
+        shown = sorted(name for name in files if not name.startswith("."))
+        pictures = [n for n in shown if Path(n).suffix.lower() in ENDINGS]
+        texts = {Path(name).with_suffix(".txt").name for name in pictures}
+        left_out["files that are no pictures"] += len(
+            {*shown}.difference(pictures, texts)
+        )
+        labels = list(Path(place).relative_to(folder).parts)
+        for name in pictures:
+            path = Path(place, name)
+            number += 1
+            inside = path.relative_to(folder).as_posix()
+            cells = {"id": inside, "image": str(path), "labels": labels}
+            text, trouble = _read_text(path.with_suffix(".txt"))
+            yield Row(f"picture {number}", cells | {"text": text}, trouble)
+    counts = [f"{many:,} {what}" for what, many in left_out.items() if many]
+    if counts:
+        notes.append(f"left out: {', '.join(counts)}.")
+
+
+def _read_text(path: Path) -> tuple[str | None, str]:
+    """Read a text, if there is one; give also what is wrong with it."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(CELL_BYTES + 1)
+        return content.decode("utf-8-sig"), ""
+    except FileNotFoundError:
+        return None, ""
+    except OSError as problem:
+        return None, f"'{path}' cannot be read ({problem.strerror or problem})."
+    except UnicodeDecodeError:
+        return None, f"'{path}' is not UTF-8 text; save it as UTF-8."

@@ -1,0 +1,1 @@
+"""What SQLite keeps of items, derived from the log: ids, columns, words."""

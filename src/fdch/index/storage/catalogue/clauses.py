@@ -1,0 +1,140 @@
+"""A condition as parts of a query on the table of cells, by the column's type."""
+
+import json
+import sqlite3
+from datetime import datetime, timedelta
+
+from fdch.index.column_types import (
+    compare_dates,
+    read_date,
+    read_truth,
+    truth_spellings,
+)
+from fdch.index.storage.catalogue.items import (
+    MAX_EXACT,
+    Value,
+    as_number,
+    as_whole,
+    spellings,
+)
+from fdch.index.store import ColumnType
+
+Clause = tuple[str, tuple[Value, ...]]  # of a query, with what to fill in
+TEXT = "CASE spelled WHEN '' THEN CAST(value AS TEXT) ELSE spelled END"
+# SQLite sorts every number before every text, so '' divides the two
+IS_NUMBER, IS_TEXT = "value < ''", "value >= ''"
+# as `column_types.read_date` reads them, without a year alone, which is a number
+IS_DATE = (
+    "value >= '0002' AND value < '9999' AND CASE length(value) "
+    "WHEN 7 THEN date(value || '-01') IS NOT NULL "
+    "WHEN 10 THEN date(value, '+0 days') = value "  # February 30 becomes March 1
+    "ELSE date(substr(value, 1, 10), '+0 days') = substr(value, 1, 10) "
+    "AND (substr(value, 11) GLOB '[T ][01][0-9]:*' "
+    "OR substr(value, 11) GLOB '[T ]2[0-3]:*') "
+    "AND substr(value, 12) NOT GLOB '*[^0-9:.Z+-]*' "
+    "AND julianday(value) IS NOT NULL END"
+)
+_TRUTHS = [*truth_spellings(True), *truth_spellings(False)]
+IS_TRUTH = f"value IN ({', '.join(repr(each) for each in _TRUTHS)})"
+FITTING = {"number": IS_NUMBER, "date": IS_DATE, "boolean": IS_TRUTH, "text": "1"}
+MISFIT = {name: f"NOT ({clause})" for name, clause in FITTING.items()}
+MISFIT["number"] = IS_TEXT  # the same, found without looking at numbers
+_SLACK = timedelta(days=2)  # a zone moves a time by less
+
+
+def alike(
+    connection: sqlite3.Connection, column: int, text: str, type: ColumnType
+) -> list[Clause]:
+    """Give parts of a query that together find the cells equal to a value."""
+    if type == "boolean" and (truth := read_truth(text)) is not None:
+        return [("value = ?", (each,)) for each in truth_spellings(truth)]
+    if type == "date" and read_date(text) is not None:
+        return _in_time(connection, column, "=", text)
+    number = as_number(text)
+    if number is None:
+        return [("value = ?", (each,)) for each in spellings(text)]
+    if isinstance(number, int) or abs(number) < MAX_EXACT:
+        return [("value = ?", (number,))]
+    # beyond 64 bits several whole numbers are one value here; spellings part them
+    query = 'SELECT DISTINCT spelled FROM cells WHERE "column" = ? AND value = ?'
+    wanted, rows = as_whole(text), connection.execute(query, (column, number))
+    return [
+        ("value = ? AND spelled = ?", (number, each))
+        for (each,) in rows.fetchall()
+        if as_whole(each) == wanted
+    ]
+
+
+def ordered(
+    connection: sqlite3.Connection,
+    column: int,
+    operator: str,
+    text: str,
+    type: ColumnType,
+) -> list[Clause]:
+    """Give parts of a query that together find the cells before or after a value.
+
+    Cells that do not fit the column's type are neither.
+    """
+    if type == "date":
+        return _in_time(connection, column, operator, text)
+    number = as_number(text)
+    texts = (f"value {operator} ? AND {IS_TEXT}", (text,))
+    if number is None:
+        return [texts, (f"{IS_NUMBER} AND {TEXT} {operator} ?", (text,))]
+    numbers = (f"value {operator} ? AND {IS_NUMBER}", (number,))
+    return [numbers] if type == "number" else [texts, numbers]
+
+
+def beginning(text: str) -> list[Clause]:
+    """Give parts of a query that together find the cells that begin with a text."""
+    if not text:
+        return [("value IS NOT NULL", ())]
+    size = len(text)
+    between, bounds = f"value >= ? AND {IS_TEXT}", (text,)
+    if (after := text_after(text)) is not None:
+        between, bounds = f"{between} AND value < ?", (text, after)  # type: ignore[assignment]
+    return [
+        (between, bounds),
+        (f"{IS_NUMBER} AND substr({TEXT}, 1, ?) = ?", (size, text)),
+    ]
+
+
+def text_after(text: str) -> str | None:
+    """Give the least text behind all that begin with this one; None without one."""
+    point = ord(text[-1]) + 1
+    if point > 0x10FFFF:
+        return text_after(text[:-1]) if len(text) > 1 else None
+    return text[:-1] + chr(0xE000 if 0xD800 <= point < 0xE000 else point)
+
+
+def _in_time(
+    connection: sqlite3.Connection, column: int, operator: str, text: str
+) -> list[Clause]:
+    """Compare dates: those days away as texts, those nearby by their zones too."""
+    asked = read_date(text)
+    assert asked is not None
+    bounds = {"<": [asked.start], ">=": [asked.start], "=": [asked.start, asked.end]}
+    edges = bounds.get(operator, [asked.end])
+    low, high = _day(edges[0] - _SLACK), _day(edges[-1] + _SLACK)
+    near = (
+        "SELECT DISTINCT value FROM cells "
+        'WHERE "column" = ? AND value >= ? AND value < ?'
+    )
+    listed = [
+        value
+        for (value,) in connection.execute(near, (column, low, high))
+        if (cell := read_date(value)) and compare_dates(cell, operator, asked)
+    ]
+    found: list[Clause] = [
+        ("value IN (SELECT value FROM json_each(?))", (json.dumps(listed),))
+    ]
+    if operator in ("<", "<="):
+        found.append((f"{IS_TEXT} AND value < ? AND {IS_DATE}", (low,)))
+    elif operator in (">", ">="):
+        found.append((f"value >= ? AND {IS_DATE}", (high,)))
+    return found
+
+
+def _day(moment: datetime) -> str:
+    return moment.date().isoformat()

@@ -1,0 +1,174 @@
+"""From the user's ids to numbers of items and back.
+
+Every row that is read is compared with its own checksum.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.errors import DamagedIndex, DataError
+from fdch.index.search.gallery import Found
+from fdch.index.storage.catalogue.items import from_row
+from fdch.index.storage.catalogue.tables import is_intact_item
+from fdch.index.storage.files.layout import CATALOGUE, REPAIR
+from fdch.index.storage.snapshot import View
+from fdch.index.store import Answer, Choose, Item, is_whole
+
+_LISTED = 10
+_NEAR = 3
+_BESIDE = 5
+_DRAWN = 1000
+_COMPARED = 200
+_RUNNING = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
+
+
+def find_items(view: View, ids: Sequence[str]) -> list[Item | None]:
+    """Return what is known of the items with these ids, None for an unknown id."""
+    known = {id: Item(id) for id in _running(view, ids)}
+    for id, (_, content) in _rows_by_id(view, ids).items():
+        known[id] = from_row(id, content)
+    return [known.get(id) for id in ids]
+
+
+def numbers_of(view: View, ids: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of the items with these ids that are there."""
+    rows = _rows_by_id(view, ids)
+    return _running(view, ids) | {id: number for id, (number, _) in rows.items()}
+
+
+def ids_of(view: View, numbers: NDArray[np.int64]) -> list[str]:
+    """Return the ids of items that are there."""
+    is_running = view.snapshot.is_running(numbers)
+    found = {number: id for number, id, _ in _rows_at(view, numbers[~is_running])}
+    return [found.get(number) or str(number) for number in numbers.tolist()]
+
+
+def items_of(view: View, numbers: NDArray[np.int64]) -> list[Item]:
+    """Return what is known of items that are there."""
+    is_running = view.snapshot.is_running(numbers)
+    rows = _rows_at(view, numbers[~is_running])
+    found = {number: from_row(id, content) for number, id, content in rows}
+    return [found.get(number) or Item(str(number)) for number in numbers.tolist()]
+
+
+def answers_of(
+    view: View, found: list[Found], choose: Choose | None = None
+) -> list[Answer]:
+    """Return items and codes of what was found, looked up once for all queries."""
+    if choose is not None:
+        found = [_choose(view, choose, *each) for each in enumerate(found)]
+    ends = np.cumsum([len(one.numbers) for one in found])
+    positions = np.concatenate([np.empty(0, np.int64), *(one.numbers for one in found)])
+    items = items_of(view, view.snapshot.numbers(positions))
+    codes, vectors = view.snapshot.codes(positions), view.snapshot.vectors(positions)
+    answers = []
+    for one, end in zip(found, ends, strict=True):
+        at = slice(end - len(one.numbers), end)
+        own = tuple(items[at])
+        ids = tuple(item.id for item in own)
+        some = None if vectors is None else vectors[at]
+        known = (ids, one.distances, codes[at], one.scanned, own, some, one.shares)
+        answers.append(Answer(*known))
+    return answers
+
+
+def _choose(view: View, choose: Choose, query: int, found: Found) -> Found:
+    """Let the caller choose among candidates before anything is read of items."""
+    codes = view.snapshot.codes(found.numbers)
+    vectors = view.snapshot.vectors(found.numbers)
+    places = choose(query, found.distances, codes, vectors, found.shares)
+    shares = None if found.shares is None else found.shares[places]
+    numbers, distances = found.numbers[places], found.distances[places]
+    return Found(numbers, distances, found.scanned, shares)
+
+
+def _running(view: View, ids: Iterable[str]) -> dict[str, int]:
+    """Return the numbers of the items whose ids are running numbers."""
+    snapshot = view.snapshot
+    if not len(snapshot.ranges):
+        return {}
+    wanted = [id for id in dict.fromkeys(ids) if _RUNNING.fullmatch(id)]
+    numbers = np.array([int(id) for id in wanted], dtype=np.int64)
+    there = snapshot.is_running(numbers) & (snapshot.positions(numbers) >= 0)
+    return {wanted[i]: int(numbers[i]) for i in np.flatnonzero(there)}
+
+
+def _rows_by_id(view: View, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """Return number and content of the items with these ids that have a row."""
+    wanted = [id for id in dict.fromkeys(ids) if is_whole(id) and "\0" not in id]
+    rows = _rows_where(view, "id", wanted)
+    return {id: (number, content) for number, id, content in rows}
+
+
+def _rows_at(view: View, numbers: NDArray[np.int64]) -> list[tuple[int, str, str]]:
+    """Read the rows of items that are there."""
+    wanted = np.unique(numbers).tolist()
+    found = list(_rows_where(view, "number", wanted))
+    if len(found) != len(wanted):
+        raise DamagedIndex(
+            f"'{view.snapshot.place.folder / CATALOGUE}' lacks "
+            f"{len(wanted) - len(found)} items that have a code. {REPAIR}"
+        )
+    return found
+
+
+def _rows_where(
+    view: View, column: str, values: Sequence[str] | Sequence[int]
+) -> Iterator[tuple[int, str, str]]:
+    """Read number, id and content of rows, each compared with its checksum."""
+    query = (
+        "SELECT number, id, content, digest FROM items "
+        f"WHERE {column} IN (SELECT value FROM json_each(?))"
+    )
+    place = view.snapshot.place
+    for row in view.connection.execute(query, (json.dumps(values),)) if values else ():
+        if not is_intact_item(place.uid, *row):
+            raise DamagedIndex(
+                f"'{place.folder / CATALOGUE}': what is known of item "
+                f"{str(row[1])[:80]!r} is damaged. {REPAIR}"
+            )
+        yield row[:3]
+
+
+def unknown_ids(view: View, gone: Sequence[str], asked: int) -> DataError:
+    """Make the error of ids that are not there, with some that are."""
+    folder = view.snapshot.place.folder
+    said = f"index '{folder}' has no item '{gone[0]}'"
+    if asked > 1:
+        more = ", ..." if len(gone) > _LISTED else ""
+        said = (
+            f"{len(gone)} of {asked} ids are not in index '{folder}': "
+            f"{_quote(gone[:_LISTED])}{more}"
+        )
+    if not view.items:
+        return DataError(f"{said}: it is empty. Fill it with 'fdch index add'.")
+    drawn = ids_of(view, view.snapshot.draw(_DRAWN, 0))
+    others = {id[:_COMPARED].casefold(): id for id in [*_beside(view, gone[0]), *drawn]}
+    wanted = gone[0][:_COMPARED].casefold()
+    if near := difflib.get_close_matches(wanted, others, n=_NEAR):
+        listed = _quote([others[each] for each in near])
+        return DataError(f"{said}. Near '{gone[0]}' are {listed}.")
+    counted = "1 item" if view.items == 1 else f"{view.items:,} items"
+    return DataError(
+        f"{said}, nor any like it. It has {counted}, such as {_quote(drawn[:_NEAR])}; "
+        "searching by words shows the ids of what is found."
+    )
+
+
+def _quote(ids: Sequence[str]) -> str:
+    return ", ".join(f"'{id}'" for id in ids)
+
+
+def _beside(view: View, id: str) -> list[str]:
+    """Give the ids that come just before and just after in the order of ids."""
+    if not is_whole(id):
+        return []
+    before = "SELECT id FROM items WHERE id < ? ORDER BY id DESC LIMIT ?"
+    after = "SELECT id FROM items WHERE id > ? ORDER BY id LIMIT ?"
+    rows = [view.connection.execute(query, (id, _BESIDE)) for query in (before, after)]
+    return [name for found in rows for (name,) in found]

@@ -1,0 +1,1 @@
+"""What lies on disk: log, rows, locks, and their checksums."""

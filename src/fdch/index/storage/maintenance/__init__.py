@@ -1,0 +1,1 @@
+"""Checks, recovery, repair, compaction and copies of an index folder."""

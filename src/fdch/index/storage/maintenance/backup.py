@@ -1,0 +1,107 @@
+"""A copy of an index as of one commit, while others read and write it."""
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from fdch.errors import DamagedIndex, IndexBusy
+from fdch.index.storage.access import Access, acknowledged_by
+from fdch.index.storage.creating import stage
+from fdch.index.storage.files.acknowledged import begin
+from fdch.index.storage.files.layout import CODES, LOG, MODEL, PICTURES, VECTORS
+from fdch.index.storage.files.log import HEADER_BYTES, LogHeader
+from fdch.index.storage.maintenance.checking import flush_files, sidecar_rows
+from fdch.index.storage.maintenance.recovery import rebuild_catalogue
+from fdch.index.storage.maintenance.verification import verify_folder
+from fdch.index.storage.snapshot import View
+
+_TRIES = 5
+
+
+def backup_folder(folder: Path, target: Path) -> int:
+    """Copy an index to a folder that is not there yet, whole or not at all.
+
+    Rows and log are copied up to one commit; the catalogue is made again from the
+    log, and every byte of the copy is then verified. Returns the number of items.
+    """
+    access = Access(folder, writable=False)
+    try:
+        with stage(target) as staging:
+            return _copy(access, staging)
+    finally:
+        access.close()
+
+
+def _copy(access: Access, staging: Path) -> int:
+    folder, missing = access.place.folder, set[str]()
+    for _ in range(_TRIES):
+        # open before the state is read: a compaction puts another in its place
+        with (folder / LOG).open("rb") as log, access.reading() as view:
+            state = view.snapshot.state
+            header = LogHeader(access.place.uid, state.first).pack()
+            if log.read(HEADER_BYTES) == header:
+                gone = _copy_parts(view, staging)
+                if gone is None:
+                    _copy_bytes(log.fileno(), staging / LOG, state.offset)
+                    break
+                missing.add(gone)
+    else:
+        if len(missing) == 1:  # a compaction would name its files differently
+            raise DamagedIndex(
+                f"index '{folder}' was not copied: '{missing.pop()}' is missing. Run "
+                "'fdch index repair'."
+            )
+        raise IndexBusy(f"index '{folder}' is being compacted. Try again.")
+    _copy_files(folder, staging)
+    begin(staging, acknowledged_by(state))
+    flush_files(staging, staging)
+    rebuild_catalogue(staging)
+    for problem in verify_folder(staging, is_locked=True).problems:
+        raise DamagedIndex(
+            f"index '{folder}' was not copied: {problem}. Run 'fdch index repair'."
+        )
+    return state.items
+
+
+def _copy_files(folder: Path, staging: Path) -> None:
+    """Copy the model and uploaded pictures; one that was removed since is left out."""
+    for name in (MODEL, PICTURES):
+        for path in sorted((folder / name).rglob("*")):
+            target = staging / path.relative_to(folder)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_file() and not path.is_symlink():
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(path, target)
+
+
+def _copy_parts(view: View, staging: Path) -> str | None:
+    """Copy codes and vectors; return the file that is missing, or compacted."""
+    place = view.snapshot.place
+    for inside in (CODES, VECTORS) if place.vector_bytes else (CODES,):
+        shutil.rmtree(staging / inside, ignore_errors=True)
+        (staging / inside).mkdir()
+    try:
+        for record in (part.record for part in view.snapshot.parts):
+            for segment in place.segments(record.part, record.has_gaps):
+                name = segment.path.relative_to(place.folder)
+                with segment.path.open("rb") as file:
+                    size = segment.size(record.rows)
+                    _copy_bytes(file.fileno(), staging / name, size)
+            for path, *_ in sidecar_rows(record):
+                shutil.copyfile(place.folder / path, staging / path)
+    except FileNotFoundError as problem:
+        return Path(problem.filename).name
+    return None
+
+
+def _copy_bytes(source: int, target: Path, size: int) -> None:
+    """Copy so many bytes of an open file."""
+    with target.open("wb") as file:
+        done = 0
+        while done < size:
+            some = os.pread(source, min(2**22, size - done), done)
+            if not some:
+                raise DamagedIndex(f"'{target.name}' is shorter than it was written.")
+            file.write(some)
+            done += len(some)

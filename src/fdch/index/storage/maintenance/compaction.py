@@ -1,0 +1,235 @@
+"""Compaction: parts and log written again without what was removed.
+
+New parts are written beside the old ones, then a new log that names them. The rename
+of the log is the switch. Readers that still use the old files keep them until they
+let go.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.errors import DamagedIndex
+from fdch.index.search.buckets import Buckets
+from fdch.index.search.groups import Grouping
+from fdch.index.search.rows import Rows
+from fdch.index.storage.access import Access, acknowledged_by
+from fdch.index.storage.catalogue.tables import (
+    Applier,
+    State,
+    is_intact_item,
+    kept_records,
+)
+from fdch.index.storage.catalogue.word_table import shrink_words
+from fdch.index.storage.files.acknowledged import acknowledge
+from fdch.index.storage.files.layout import (
+    CATALOGUE,
+    DIGEST_BYTES,
+    MAX_PART_ROWS,
+    REPAIR,
+    VECTORS,
+    hash_file,
+    part_file,
+    part_files,
+)
+from fdch.index.storage.files.log import PART, LogHeader, write_log
+from fdch.index.storage.files.parts import OpenPart, write_sidecar
+from fdch.index.storage.files.records import (
+    BUCKETS,
+    GROUPING,
+    MAX_SPAN,
+    About,
+    Checks,
+    PartRecord,
+    join_parts,
+    log_entries,
+    pack_numbers,
+)
+from fdch.index.storage.files.segments import NUMBERS, ROWS, Place, Segment
+from fdch.index.storage.maintenance.checking import part_problems
+from fdch.index.storage.snapshot import Snapshot, View
+from fdch.progress import Progress, Update, silent
+
+VECTOR_BYTES_AT_A_TIME = 2**26
+Piece = tuple[OpenPart, NDArray[np.int64]]  # rows of a part, by their offsets
+
+
+def compact(access: Access, progress: Progress = silent) -> None:
+    """Rewrite parts that hold removed rows, or that can be joined, and the log."""
+    with access.alone():
+        with access.writing() as view:
+            old = _parts_to_rewrite(view.snapshot.parts)
+            kept = _keep_parts(view, old)
+            made = _write_parts(view.snapshot, old, progress)
+            access.is_log_ahead = True
+            state = _replace_log(view, [*kept, *made])
+            acknowledge(access.place.folder, acknowledged_by(state))
+        gone = tuple(f"{part.record.part:08d}." for part in old)
+        for file in part_files(access.place.folder):
+            if file.name.startswith(gone):
+                with suppress(OSError):  # the next writer removes it
+                    file.unlink()
+        access.catalogue.vacuum()
+        access.checkpoint()
+
+
+def _parts_to_rewrite(parts: Sequence[OpenPart]) -> list[OpenPart]:
+    """Choose the parts with removed rows, and small neighbours to be joined."""
+    return [
+        part
+        for part in parts
+        if part.dead is not None
+        or not part.is_compacted
+        or (part.record.rows < MAX_PART_ROWS // 2 and len(parts) > 1)
+    ]
+
+
+def _keep_parts(view: View, old: Sequence[OpenPart]) -> list[PartRecord]:
+    """Return the parts that stay; refuse to copy damage under a new checksum."""
+    place = view.snapshot.place
+    known = join_parts(kept_records(view.connection, place.uid, PART))
+    for record in (part.record for part in old):
+        for problem in part_problems(place, known.pop(record.part, record)):
+            raise DamagedIndex(f"'{place.folder}': {problem}. {REPAIR}")
+    return list(known.values())
+
+
+def _write_parts(
+    snapshot: Snapshot, old: Sequence[OpenPart], progress: Progress
+) -> list[PartRecord]:
+    """Write the rows that stay of old parts into new ones."""
+    number, done, made = snapshot.state.next_part, 0, []
+    total = sum(part.record.rows for part in old)
+    for run in _runs(snapshot.parts, old):
+        for pieces in _batches(run):
+            made.append(_write_part(snapshot.place, number, pieces))
+            number += 1
+            done += made[-1].rows
+            progress(Update("compacting", done, total, "code"))
+    return made
+
+
+def _runs(
+    parts: Sequence[OpenPart], chosen: Sequence[OpenPart]
+) -> Iterator[list[OpenPart]]:
+    """Return neighbours among the chosen parts; others keep them apart."""
+    for is_chosen, run in groupby(parts, key=lambda part: part in chosen):
+        if is_chosen:
+            yield list(run)
+
+
+def _batches(run: Sequence[OpenPart]) -> Iterator[list[Piece]]:
+    """Return the rows that stay, as many at a time as a part may hold."""
+    held: list[Piece] = []
+    first, room = 0, MAX_PART_ROWS
+    for part in run:
+        offsets = part.living()
+        while len(offsets):
+            some = part.item_numbers(offsets[:room])
+            if held:
+                some = some[: np.searchsorted(some, first + MAX_SPAN)]
+            else:
+                first = int(some[0])
+            if len(some):
+                held.append((part, offsets[: len(some)]))
+            offsets = offsets[len(some) :]
+            room -= len(some)
+            if not room or len(offsets):
+                yield held
+                held, room = [], MAX_PART_ROWS
+    if held:
+        yield held
+
+
+def _write_part(place: Place, number: int, pieces: Sequence[Piece]) -> PartRecord:
+    rows = np.concatenate([part.rows[offsets] for part, offsets in pieces])
+    numbers = np.concatenate([part.item_numbers(offsets) for part, offsets in pieces])
+    first, span = int(numbers[0]), int(numbers[-1] - numbers[0]) + 1
+    digests, packed = {ROWS: place.rows(number).create(rows)}, b""
+    if place.vector_bytes:
+        digests[VECTORS] = _write_vectors(place.vectors(number), pieces)
+    if span != len(rows):
+        segment = place.numbers(number)
+        relative = (numbers - first).astype(np.uint32)
+        digests[NUMBERS], packed = segment.create(relative), pack_numbers(relative)
+    checks = {kind: Checks(0, each) for kind, each in digests.items()}
+    sidecars = _write_sidecars(place, number, rows)
+    return PartRecord(number, first, len(rows), span, sidecars, checks, packed)
+
+
+def _write_vectors(segment: Segment, pieces: Sequence[Piece]) -> bytes:
+    """Write vectors, as many at a time as fit into memory; return their checksums."""
+    digests, done = segment.create(), 0
+    step = max(1, VECTOR_BYTES_AT_A_TIME // segment.row_bytes)
+    for part, offsets in pieces:
+        assert part.vectors is not None
+        for start in range(0, len(offsets), step):
+            some = part.vectors[offsets[start : start + step]]
+            first, added = segment.append(done, some, digests[-DIGEST_BYTES:])
+            digests = digests[: first * DIGEST_BYTES] + added
+            done += len(some)
+    return digests
+
+
+def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int, str]]:
+    """Write what makes searching a part faster, where it pays."""
+    arrays: dict[str, dict[str, NDArray[Any]]] = {}
+    grouping = Grouping.build(rows, place.bits)
+    if grouping is not None:
+        rows = rows[grouping.order]
+        arrays[GROUPING] = {"rows": rows, **grouping.arrays()}
+    buckets = Buckets.build(rows, place.bits)
+    if buckets is not None:
+        arrays[BUCKETS] = buckets.arrays()
+    written = {}
+    for kind, each in arrays.items():
+        write_sidecar(place, part, kind, each)
+        size, content = hash_file(part_file(place.folder, part, kind))
+        written[kind] = (size, content.hex())
+    return written
+
+
+def _replace_log(view: View, parts: Sequence[PartRecord]) -> State:
+    """Write a log of what is there now, and let the catalogue follow it."""
+    connection, snapshot = view.connection, view.snapshot
+    before = snapshot.state
+    next_part = max([before.next_part, *(part.part + 1 for part in parts)])
+    entries = log_entries(
+        about=About.read(before.about),
+        parts=parts,
+        ranges=[range(first, last + 1) for first, last in snapshot.ranges.tolist()],
+        removed=[],
+        items=_living_items(view),
+        counts=replace(before.counts, commit=before.commit + 1, next_part=next_part),
+    )
+    header = LogHeader(before.uid, before.sequence)
+    end, kept = write_log(snapshot.place.folder, header, entries)
+    connection.execute("DELETE FROM records")
+    connection.execute("DELETE FROM parts")
+    shrink_words(connection)
+    applier = Applier(connection, replace(before, first=header.first))
+    for record in kept:
+        applier.apply(*record)
+    return applier.finish(end)
+
+
+def _living_items(view: View) -> Iterator[tuple[int, str, str]]:
+    """Return every item that has a row, each proven by its checksum."""
+    snapshot = view.snapshot
+    living = snapshot.living()
+    expected = living[~snapshot.is_running(living)]
+    count = 0
+    for row in view.connection.execute("SELECT * FROM items ORDER BY number"):
+        is_next = count < len(expected) and row[0] == expected[count]
+        if not is_next or not is_intact_item(snapshot.place.uid, *row):
+            break
+        count += 1
+        yield row[:3]
+    if count != len(expected):
+        path = snapshot.place.folder / CATALOGUE
+        raise DamagedIndex(f"'{path}' has lost an item or a checksum. {REPAIR}")

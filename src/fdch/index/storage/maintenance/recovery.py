@@ -1,0 +1,187 @@
+"""Bringing the catalogue to the end of the log when an index is opened.
+
+Equal: go on. Behind, after a kill or a power cut: replay the tail. Anything else:
+make the catalogue again from the whole log. What follows the last commit in the log
+is a change that was never finished, and is cut off.
+"""
+
+import os
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
+from fdch.index.storage.catalogue.catalogue import (
+    Catalogue,
+    check_problem,
+    create_catalogue,
+    read_state,
+    write_check,
+)
+from fdch.index.storage.catalogue.tables import State, apply_all
+from fdch.index.storage.files.acknowledged import Acknowledged, read_acknowledged
+from fdch.index.storage.files.layout import (
+    ACKNOWLEDGED,
+    CATALOGUE,
+    CHECK,
+    DIGEST_BYTES,
+    LOG,
+    PARTIAL,
+    REPAIR,
+    WAL,
+    sync_folder,
+)
+from fdch.index.storage.files.locking import WriterLock
+from fdch.index.storage.files.log import (
+    HEADER_BYTES,
+    Position,
+    cut_log,
+    last_commit,
+    parse_header,
+    read_header,
+    read_records,
+)
+
+_TRIES = 20
+_PAUSE_SECONDS = 0.05
+
+
+class _Standing(NamedTuple):
+    """How far the catalogue follows the log, as seen at one moment."""
+
+    state: State | None  # of the catalogue; None where it has none that can be read
+    is_usable: bool = False  # it was made from this log, and has a checksum
+    is_chained: bool = False  # the log holds its last commit
+    is_complete: bool = False  # it has every commit that was acknowledged
+    is_current: bool = False  # nothing is to be done
+
+
+def _compare(folder: Path) -> _Standing:
+    """Compare the catalogue with the end of the log."""
+    # one open file: a compaction may put another log in its place meanwhile
+    with (folder / LOG).open("rb") as log:
+        header = parse_header(folder, log.read(HEADER_BYTES))
+        seen, state = _require_acknowledged(folder), read_state(folder)
+        if state is None:
+            return _Standing(None)
+        is_of_log = (state.uid, state.first) == (header.uid, header.first)
+        log.seek(max(0, state.offset - DIGEST_BYTES))
+        is_chained = log.read(DIGEST_BYTES) == state.chain
+        is_at_end = os.fstat(log.fileno()).st_size == state.offset
+    is_usable = is_of_log and (folder / CHECK).exists()
+    is_complete = state.sequence >= seen.sequence
+    is_current = is_usable and is_chained and is_at_end and is_complete
+    return _Standing(state, is_usable, is_chained, is_complete, is_current)
+
+
+def recover(folder: Path) -> None:
+    """Bring the catalogue to the end of the log. The caller has the writer's lock."""
+    found = _compare(folder)
+    if found.is_current:
+        return
+    state = found.state
+    if state is None or not found.is_usable:
+        rebuild_catalogue(folder)
+    elif not found.is_chained:
+        raise DamagedIndex(
+            f"'{folder / LOG}' does not hold commit {state.commit}, which was "
+            f"acknowledged. {REPAIR}"
+        )
+    elif check_problem(folder, state.uid):
+        rebuild_catalogue(folder)  # what is written must get no checksum over damage
+    else:
+        _replay_tail(folder, state)
+
+
+def make_current(folder: Path) -> None:
+    """Let a reader see the last commit, where no writer takes care of it."""
+    for left in reversed(range(_TRIES)):
+        found = _compare(folder)
+        if found.is_current:
+            return
+        if not os.access(folder, os.W_OK | os.X_OK):
+            if found.is_complete:
+                return
+            raise IndexFolderError(
+                f"index '{folder}' was not closed properly, and is read-only here. "
+                "Open it once where it can be written, or copy it there."
+            )
+        try:
+            with WriterLock(folder):
+                return recover(folder)
+        except IndexBusy:
+            if found.is_complete:
+                return  # a writer is at work, and sees to the rest
+            if not left:
+                raise
+            time.sleep(_PAUSE_SECONDS)  # it is about to commit, or makes the catalogue
+
+
+def _replay_tail(folder: Path, state: State) -> None:
+    end = _require_end(folder, state.uid, state.position)
+    cut_log(folder, end.offset)
+    with closing(Catalogue(folder, writable=True)) as catalogue:
+        with catalogue.writing() as connection:
+            tail = read_records(folder, state.uid, state.position, end.offset)
+            apply_all(connection, state, tail)
+        catalogue.checkpoint(state.uid)
+
+
+def rebuild_catalogue(folder: Path) -> None:
+    """Make the catalogue again from the whole log. The caller has the writer's lock.
+
+    If the log is damaged, the catalogue stays as it is.
+    """
+    header = read_header(folder)
+    end = _require_end(folder, header.uid, header.start)
+    partial = folder / (CATALOGUE + PARTIAL)
+    _remove_database(partial)
+    try:
+        with create_catalogue(partial) as connection:
+            records = read_records(folder, header.uid, header.start, end.offset)
+            empty = State(header.uid, "", header.first, *header.start)
+            state = apply_all(connection, empty, records)
+        if not state.about:
+            raise DamagedIndex(f"'{folder / LOG}' does not say what it is. {REPAIR}")
+        cut_log(folder, end.offset)
+        sync_folder(partial)  # the file itself
+        (folder / CHECK).unlink(missing_ok=True)
+        sync_folder(folder)
+        # a write-ahead log of the old one must never be applied to the new one
+        for name in (WAL, CATALOGUE + "-shm"):
+            (folder / name).unlink(missing_ok=True)
+        os.replace(partial, folder / CATALOGUE)
+        sync_folder(folder)
+        write_check(folder, header.uid)
+    except BaseException:
+        with suppress(OSError):
+            _remove_database(partial)
+        raise
+
+
+def _remove_database(path: Path) -> None:
+    """Remove a SQLite file with what SQLite keeps beside it."""
+    for end in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+def _require_acknowledged(folder: Path) -> Acknowledged:
+    """Read the last commit that was acknowledged."""
+    seen, wrong = read_acknowledged(folder)
+    if seen is None:
+        raise DamagedIndex(f"'{folder / ACKNOWLEDGED}': {'; '.join(wrong)}. {REPAIR}")
+    return seen
+
+
+def _require_end(folder: Path, uid: bytes, start: Position) -> Position:
+    """Find the end of the last commit; refuse one before what was acknowledged."""
+    seen, end = _require_acknowledged(folder), last_commit(folder, uid, start)
+    if seen.uid != uid:
+        raise DamagedIndex(f"'{folder / ACKNOWLEDGED}' is of another index. {REPAIR}")
+    if end.sequence < seen.sequence:
+        raise DamagedIndex(
+            f"'{folder / LOG}' is damaged at byte {end.offset}; commits up to "
+            f"{seen.commit} were acknowledged. {REPAIR}"
+        )
+    return end

@@ -1,0 +1,1 @@
+"""Image networks below the hash layer, and the fused layers that they run on."""

@@ -1,0 +1,1 @@
+"""How training uses its devices: steps, streams, several processes."""

@@ -1,0 +1,1 @@
+"""Anchors, graphs, kernels and dictionaries: tools of methods without networks."""
