@@ -7,8 +7,11 @@ import sys
 
 import pytest
 
-from fdch.runs.run_files import STATE
+from fdch.runs.model_card import CARD
+from fdch.runs.run_files import CHECKPOINTS, STATE
+from fdch.training.checkpoints import Checkpoints
 
+RUNS = ("whole", "killed")
 # Trains in forks of itself, each killed at a call that writes, or that tells progress.
 TRAIN = """
 import os, signal, sys
@@ -68,6 +71,23 @@ def test_killed_training_goes_on_to_the_same_result(
     ended = [line for line in result.stdout.splitlines() if line.startswith("ended")]
     assert ended[-1] == "ended 0", result.stderr
     assert ended.count("ended -9") == len(ended) - 1 >= 2, result.stderr
-    states = [(tmp_path / run / STATE).read_bytes() for run in ("whole", "killed")]
+    files = [{path.name for path in (tmp_path / run).iterdir()} for run in RUNS]
+    assert files[0] == files[1]
+    states = [(tmp_path / run / STATE).read_bytes() for run in RUNS]
     assert states[0] == states[1]
-    assert not (tmp_path / "killed" / "checkpoints").exists()
+
+
+def test_a_run_killed_at_its_very_end_is_ended_by_resuming(
+    fdch, manifest, photo_rows, tiny, tmp_path, monkeypatch
+):
+    data, run = manifest(tmp_path / "pairs.csv", photo_rows), tmp_path / "run"
+    words = ("train", data, "--bits", 16, *tiny, "--out", run)
+    monkeypatch.setattr(Checkpoints, "due", lambda *_: True)
+    with monkeypatch.context() as killed:
+        killed.setattr("fdch.runs.pipeline._end_training", lambda *_: None)
+        assert fdch(*words).exit_code == 0
+    assert (run / CHECKPOINTS).exists()
+    assert not (run / CARD).exists()
+    assert "was already finished" in fdch(*words, "--resume").stderr
+    assert not (run / CHECKPOINTS).exists()
+    assert (run / CARD).exists()
