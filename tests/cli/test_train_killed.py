@@ -88,6 +88,8 @@ def test_a_run_killed_at_its_very_end_is_ended_by_resuming(
         assert fdch(*words).exit_code == 0
     assert (run / CHECKPOINTS).exists()
     assert not (run / CARD).exists()
+    (run / "split.json.17.partial").touch()  # of an earlier kill
     assert "was already finished" in fdch(*words, "--resume").stderr
     assert not (run / CHECKPOINTS).exists()
+    assert not list(run.glob("*.partial"))
     assert (run / CARD).exists()

@@ -193,8 +193,10 @@ def save_training(
 
 
 def _end_training(run: Run, checkpoints: Checkpoints | None) -> None:
-    """Write the card of a saved run, and delete its checkpoints."""
+    """Write the card of a saved run; delete its checkpoints and what kills left."""
     write_card(run)
+    for left in run.folder.glob("*.partial"):
+        left.unlink(missing_ok=True)
     if checkpoints is not None:
         checkpoints.clear()
 

@@ -36,6 +36,7 @@ from fdch.retrieval.index import Index
 OWNERS = ("ann", "bob", "cid", "dan")
 MAX_GROWTH = 1.2  # of memory, from the second quarter of the time to the last
 OTHERS = 3  # small indexes that take turns
+RELOADING_SECONDS = 60.0
 MIN_JUDGED = 8  # samples
 _COLOURS = ("red", "green", "blue", "black", "white", "orange")
 _OTHER = "/v1/indexes/other"
@@ -209,6 +210,11 @@ def _reload(port: int, turn: int) -> list[str]:
         "old token": request("GET", f"{_OTHER}/index", token=_token(turn - 1)),
     }
     got = {name: send(port, content) for name, content in sent.items()}
+    # on a busy machine it may take too long; the index before is then still closing
+    end = time.monotonic() + RELOADING_SECONDS
+    while got["reload"].status in (409, 503) and time.monotonic() < end:
+        time.sleep(1)
+        got = {name: send(port, content) for name, content in sent.items()}
     statuses = {name: reply.status for name, reply in got.items()}
     if statuses != {"reload": 200, "new token": 200, "old token": 401}:
         return [f"turn {turn}: {statuses}"]
