@@ -27,9 +27,13 @@ from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 
-# A machine may be busy: no example is too slow.
-hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
-hypothesis.settings.register_profile("thorough", deadline=None, max_examples=100)
+# A machine may be busy, and loops not yet compiled: no example is too slow.
+PATIENT = {
+    "deadline": None,
+    "suppress_health_check": [hypothesis.HealthCheck.too_slow],
+}
+hypothesis.settings.register_profile("quick", max_examples=20, **PATIENT)
+hypothesis.settings.register_profile("thorough", max_examples=100, **PATIENT)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -53,6 +53,7 @@ SLOW = (
     ("bench", "networks"),
     ("bench", "serve"),
     ("bench", "hostile"),
+    ("bench", "soak"),
 )
 ENDLESS = (("serve",),)  # tests/service runs it
 QUICKER = {

@@ -1,5 +1,7 @@
 """The rate limit: so many at once, then so many a minute, to each key."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +28,16 @@ def test_a_bucket_empties_and_refills():
     clock.now = 10.0
     assert limit.wait("a") == 0.0
     assert limit.wait("a") > 0
+
+
+@pytest.mark.parametrize("jump", [-3600, 365 * 24 * 3600])
+def test_a_clock_that_is_set_changes_no_rate(monkeypatch, jump):
+    limit = RateLimit(1)
+    assert limit.wait("a") == 0.0
+    now = time.time() + jump
+    monkeypatch.setattr("time.time", lambda: now)
+    monkeypatch.setattr("time.time_ns", lambda: int(now * 10**9))
+    assert 0 < limit.wait("a") <= 60
 
 
 def test_keys_do_not_share():

@@ -1,5 +1,7 @@
 """Tokens: read from a file under checks, told apart, never told."""
 
+import os
+
 import httpx
 import pytest
 from tests.service.running import running, wait_until
@@ -85,6 +87,17 @@ def test_a_changed_file_is_read_again(tmp_path):
     assert tokens.holder(f"{READ}2") is not None
     assert tokens.can_write
     assert not tokens.refresh()
+
+
+@pytest.mark.parametrize("jump", [-3600, 365 * 24 * 3600])
+def test_a_file_that_a_clock_dates_back_or_ahead_is_read_again(tmp_path, jump):
+    path = write(tmp_path / "tokens", f"read {READ}1")
+    tokens, written = Tokens.read(path), path.stat().st_mtime
+    write(path, f"read {READ}2")
+    os.utime(path, (written + jump, written + jump))
+    assert tokens.refresh()
+    assert tokens.holder(f"{READ}1") is None
+    assert tokens.holder(f"{READ}2") is not None
 
 
 def test_a_wrong_file_leaves_the_tokens_as_they_are(tmp_path):

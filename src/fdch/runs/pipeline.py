@@ -188,10 +188,17 @@ def save_training(
     whole = restore_pictures(method, data.pairs, context)
     seen = data.seen_images(split, method)
     run = save_run(folder, method.name, whole, split, facts, calibration, seen)
-    write_card(run)
-    if context.checkpoints is not None:
-        context.checkpoints.clear()
+    _end_training(run, context.checkpoints)
     return run
+
+
+def _end_training(run: Run, checkpoints: Checkpoints | None) -> None:
+    """Write the card of a saved run; delete its checkpoints and what kills left."""
+    write_card(run)
+    for left in run.folder.glob("*.partial"):
+        left.unlink(missing_ok=True)
+    if checkpoints is not None:
+        checkpoints.clear()
 
 
 def share_stage_one(method: HashMethod, folder: Path, context: Context) -> None:
@@ -235,6 +242,9 @@ def _open_finished(method: HashMethod, task: TrainingTask, context: Context) -> 
     wanted = {"data": data.pairs.fingerprint, "split": split.fingerprint}
     there = {"data": known["fingerprint"], "split": run.facts.get("split")}
     _require_same(run, there, wanted)
+    checkpoints = Checkpoints(task.out / CHECKPOINTS, "")
+    if checkpoints.folder.exists():  # killed when all was saved
+        _end_training(run, checkpoints)
     return run
 
 

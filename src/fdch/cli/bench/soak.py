@@ -1,0 +1,91 @@
+"""`fdch bench soak`: the service under mixed load for a long time."""
+
+from typing import Any
+
+import click
+
+from fdch.cli.bench._figures import show_mebibytes
+from fdch.cli.serve import require_packages
+from fdch.cli.shared import options
+from fdch.cli.shared.groups import Failure
+from fdch.cli.shared.output import count, lay_out, report
+from fdch.cli.shared.progress_lines import ProgressPrinter
+
+_SHOWN = 3
+PROBLEMS = {
+    "wrong": "wrong answers",
+    "failed": "failed requests",
+    "lost": "items that are not as acknowledged",
+    "damage": "damage",
+}
+
+
+@options.command("soak", "fdch bench soak --minutes 0.1 --items 1000")
+@click.option(
+    "--minutes", default=60.0, type=options.duration("minutes"), help="How long."
+)
+@options.count("--rate", default=20, help="Requests a second, of all clients.")
+@options.count("--items", default=20_000, help="Items in the index at first.")
+@options.seed("Of the load.")
+@options.json
+def command(minutes: float, rate: int, items: int, seed: int, as_json: bool) -> None:
+    """Watch the service under mixed load for an hour.
+
+    'fdch serve' runs in its own process. Four clients search by text, picture and
+    item, count values, put texts and pictures, remove, and send hostile requests;
+    each knows its own items and compares every answer about them with a search of
+    its own. Every minute the tokens change and a second index is replaced. At the
+    end the index is compared with all that was acknowledged, and verified. The exit
+    code is 1 if an answer is wrong, a request fails, an item is lost or damaged, or
+    memory grows by more than a fifth after the first quarter.
+    """
+    require_packages()
+    from fdch.bench.soak.campaign import soak_benchmark
+
+    with ProgressPrinter() as progress:
+        result = soak_benchmark(minutes, rate, items, seed, progress)
+    report(result, as_json, table(result))
+    require_sound(result)
+
+
+def table(result: dict[str, Any]) -> str:
+    """Lay the result out for a terminal."""
+    rows = [
+        (
+            str(number),
+            str(each["requests"]),
+            *(f"{value:.0f}" for value in each["milliseconds"].values()),
+            *show_mebibytes(each["memory_bytes"]),
+            str(each["open_files"]),
+            str(each["threads"]),
+            f"{each['processor_seconds']:.1f}",
+            str(each["failed"]),
+        )
+        for number, each in enumerate(result["samples"], 1)
+    ]
+    header = ("sample", "requests", "p50 ms", "p99 ms", "max ms", "MiB", "files")
+    acts, memory = result["acts"], result["memory"]
+    slope = memory["bytes_a_sample"] * len(rows) / result["minutes"] * 60
+    notes = (
+        ", ".join(f"{number:,} {name}" for name, number in acts.items()),
+        f"memory: {slope / 2**20:+.1f} MiB an hour after the first quarter, "
+        f"{memory['growth']:.3f} times as much in the last quarter as in the second",
+        f"items: {result['items'][0]:,} at first, {result['items'][1]:,} at the end",
+        ", ".join(f"{len(result[key]):,} {what}" for key, what in PROBLEMS.items()),
+    )
+    return lay_out((*header, "threads", "cpu s", "failed"), rows, notes)
+
+
+def require_sound(result: dict[str, Any]) -> None:
+    """Fail if anything was wrong, failed, lost or damaged, or memory grew."""
+    problems = [
+        f"{count(len(result[key]), what, what)}: {'; '.join(result[key][:_SHOWN])}"
+        for key, what in PROBLEMS.items()
+        if result[key]
+    ]
+    if not result["memory"]["is_bounded"]:
+        problems.append("memory grew")
+    if result["exit_code"]:
+        problems.append(f"the service ended with exit code {result['exit_code']}")
+    if problems:
+        raise Failure(f"the service did not last; {'. '.join(problems)}.")
