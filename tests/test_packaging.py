@@ -148,7 +148,7 @@ def test_locked_lists_have_what_is_installed_from_them():
 
 def test_only_fdch_is_installed_without_hashes():
     """By `make venv`, of which this is all it would run, and into the image."""
-    make = ["make", "--dry-run", "--directory", ROOT, "venv", "VENV=none"]
+    make = ["make", "--dry-run", "--directory", str(ROOT), "venv", "VENV=none"]
     shown = subprocess.run(make, capture_output=True, text=True, check=True).stdout
     for text in (shown, (ROOT / "deploy" / "Dockerfile").read_text()):
         joined = text.replace("\\\n", " ")
