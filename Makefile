@@ -3,14 +3,22 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+INSTALL = $(BIN)/python -m pip install --quiet
+LOCKED = $(INSTALL) --require-hashes --requirement
+TORCH_INDEX := https://download.pytorch.org/whl/cpu
 
 .PHONY: venv demo test check docs dist sbom clean
 
 venv: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+# torch without CUDA, which is far smaller; with CUDA=1, or where the index of those
+# builds cannot be reached, torch with CUDA
+$(READY): pyproject.toml $(wildcard requirements/*.txt)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(if $(CUDA),false,$(LOCKED) requirements/torch-cpu.txt --no-deps --extra-index-url $(TORCH_INDEX)) \
+		|| $(LOCKED) requirements/torch-cuda.txt
+	$(LOCKED) requirements/dev.txt
+	$(INSTALL) --no-deps --no-build-isolation --editable .
 	touch $(READY)
 
 demo: $(READY)

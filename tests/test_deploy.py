@@ -99,13 +99,6 @@ def test_the_image_copies_what_there_is():
                 assert (DEPLOY.parent / name).exists(), name
 
 
-def test_extras_of_the_image_are_ours():
-    text = (DEPLOY.parent / "pyproject.toml").read_text()
-    [wanted] = re.findall(r"'\.\[(.*?)\]'", (DEPLOY / "Dockerfile").read_text())
-    for extra in wanted.split(","):
-        assert re.search(rf"^{extra} = \[", text, flags=re.M), extra
-
-
 def test_the_unit_runs_a_command_of_fdch_as_nobody():
     found = unit()
     program, *words = shlex.split(found["Service"]["ExecStart"])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -88,15 +89,73 @@ def test_every_extra_is_tried_or_a_set_of_tools():
     assert PROMISED.keys() | TOOLS == EXTRAS.keys()
 
 
+def read_pins():
+    """Versions by name, as constraints.txt has them."""
+    lines = (ROOT / "constraints.txt").read_text().split()
+    pins = {plain(name): version for name, version in (x.split("==") for x in lines)}
+    assert len(pins) == len(lines)
+    return pins
+
+
+def read_lock(name):
+    """Packages of a list in requirements/, each of which has hashes."""
+    text = (ROOT / "requirements" / name).read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and line[0] != "#"]
+    for line in lines:
+        wanted, *hashes = line.split("--hash=sha256:")
+        assert hashes and all(len(each.strip()) == 64 for each in hashes), wanted
+        yield Requirement(wanted.strip())
+
+
+def names_of(extras):
+    """Packages that extras name, and the base install, by extras of extras too."""
+    waiting = [*PROJECT["dependencies"], *(f"fdch[{extra}]" for extra in extras)]
+    names = set()
+    while waiting:
+        each = Requirement(waiting.pop())
+        if each.name == "fdch":
+            waiting += [line for extra in each.extras for line in EXTRAS[extra]]
+        else:
+            names.add(plain(each.name))
+    return names
+
+
 def test_every_requirement_is_pinned_once():
-    pinned = [
-        plain(line.split("==")[0])
-        for line in (ROOT / "constraints.txt").read_text().split()
-    ]
-    assert len(pinned) == len(set(pinned))
-    direct = [*PROJECT["dependencies"], *(line for e in EXTRAS.values() for line in e)]
-    names = {plain(each.name) for each in map(Requirement, direct)} - {"fdch"}
-    assert names <= set(pinned)
+    assert names_of(EXTRAS) <= read_pins().keys()
+
+
+@pytest.mark.parametrize("name", ["dev", "service", "torch-cpu", "torch-cuda"])
+def test_locked_packages_have_the_pinned_versions(name):
+    pins = read_pins()
+    for each in read_lock(f"{name}.txt"):
+        [version] = each.specifier
+        assert version.operator == "=="
+        pinned = pins[plain(each.name)]
+        assert version.version in (pinned, f"{pinned}+cpu"), each.name
+
+
+def test_locked_lists_have_what_is_installed_from_them():
+    script = (ROOT / "scripts" / "lock_packages").read_text()
+    for words in script.split("--output-file requirements/")[:2]:
+        extras = re.findall(r"--extra (\w+)", words)
+        name = "dev.txt" if extras == ["dev"] else "service.txt"
+        locked = {plain(each.name) for each in read_lock(name)}
+        needed = names_of(extras) | {"hatchling"}  # which builds fdch itself
+        assert needed - locked == {"torch"}, name
+    for name in ("torch-cpu.txt", "torch-cuda.txt"):
+        assert "torch" in {plain(each.name) for each in read_lock(name)}
+
+
+def test_only_fdch_is_installed_without_hashes():
+    """By `make venv`, of which this is all it would run, and into the image."""
+    make = ["make", "--dry-run", "--directory", str(ROOT), "venv", "VENV=none"]
+    shown = subprocess.run(make, capture_output=True, text=True, check=True).stdout
+    for text in (shown, (ROOT / "deploy" / "Dockerfile").read_text()):
+        joined = text.replace("\\\n", " ")
+        commands = re.findall(r"pip install (.*?) *(?:&&|\|\||$)", joined, re.M)
+        [own] = [each for each in commands if "--require-hashes" not in each]
+        assert "--no-deps --no-build-isolation" in own and own.endswith(" .")
+        assert len(commands) >= 3
 
 
 def test_the_citation_names_the_version():

@@ -209,12 +209,17 @@ def test_a_workbook_without_its_parts_is_refused(tmp_path):
         PairedSet.read(path)
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Bytes of a workbook, written once: they hold the time, and so does their size."""
+    path = tmp_path_factory.mktemp("book") / "p.xlsx"
+    return path, written(path, [("text", "labels"), ("a", "x")]).read_bytes()
+
+
 @given(st.data())
-def test_flipped_bytes_give_pairs_or_one_error(tmp_path_factory, data):
-    path = written(
-        tmp_path_factory.mktemp("book") / "p.xlsx", [("text", "labels"), ("a", "x")]
-    )
-    content = bytearray(path.read_bytes())
+def test_flipped_bytes_give_pairs_or_one_error(small, data):
+    path, whole = small
+    content = bytearray(whole)
     for _ in range(data.draw(st.integers(1, 5))):
         place = data.draw(st.integers(0, len(content) - 1))
         content[place] = data.draw(st.integers(0, 255))

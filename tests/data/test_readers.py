@@ -108,3 +108,19 @@ def test_data_is_named_so_that_it_is_found_from_any_folder(tmp_path, monkeypatch
     assert locate("dcmh-mat:a.mat") == f"dcmh-mat:{tmp_path / 'a.mat'}"
     assert locate("scenes") == "scenes"
     assert locate("/data/pairs.csv") == "/data/pairs.csv"
+
+
+def test_a_limit_takes_the_same_pairs_each_time_in_their_order():
+    whole = PairedSet.read("scenes:60")
+    some, fewer = (PairedSet.read("scenes:60", limit=n) for n in (20, 10))
+    rows = [whole.ids.tolist().index(name) for name in some.ids]
+    assert rows == sorted(rows) != list(range(20))
+    assert some.fingerprint == whole[rows].fingerprint
+    assert some.fingerprint == PairedSet.read("scenes:60", limit=20).fingerprint
+    assert set(fewer.ids) < set(some.ids)
+    assert some.name == "scenes (20 of 60 pairs)"
+    for limit in (60, 70):
+        same = PairedSet.read("scenes:60", limit=limit)
+        assert (same.fingerprint, same.name) == (whole.fingerprint, whole.name)
+    with pytest.raises(SettingError, match="a limit is 1 pair or more; got 0"):
+        PairedSet.read("scenes:60", limit=0)

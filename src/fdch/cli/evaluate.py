@@ -56,6 +56,8 @@ def command(
     RUN/scores.json and RUN/model-card.md. With DATA, split that data with the
     run's seed; pairs seen in training are not used as queries.
     """
+    if data is None and more["layout"].limit is not None:
+        raise click.UsageError("--limit is for DATA; a run's own data keeps its limit.")
     if report is not None:
         report = require_place(report, ".html", ".htm", inputs=[data or ""])
     from fdch.runs.method_scores import evaluate_run

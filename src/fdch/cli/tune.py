@@ -123,6 +123,7 @@ def _next_command(task: "TrainingTask") -> str:
     if task.layout.columns:
         given["--columns"] = ",".join(map("=".join, task.layout.columns.items()))
     given["--pictures"] = task.layout.pictures
+    given["--limit"] = task.layout.limit
     given["--broken"] = None if task.broken == "refuse" else task.broken
     words = ["fdch", "train", task.source]
     for name, value in (given | {"--out": "RUN"}).items():

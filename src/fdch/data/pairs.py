@@ -93,6 +93,7 @@ class PairedSet:
         limits: PictureLimits | None = None,
         columns: Mapping[str, str] | None = None,
         pictures: str | Path | None = None,
+        limit: int | None = None,
     ) -> "PairedSet":
         """Read a manifest, a feature file or a known data set.
 
@@ -107,6 +108,8 @@ class PairedSet:
             columns: A manifest's own names for id, image, text or labels, such as
                 {"text": "title"}.
             pictures: The folder that the pictures of a manifest have moved to.
+            limit: How many pairs to keep, drawn at random, the same ones each time;
+                None for all.
         """
         from fdch.data.readers import sources as readers
         from fdch.data.readers.columns import Layout
@@ -116,7 +119,7 @@ class PairedSet:
             source,
             broken=broken,
             limits=limits or PictureLimits(),
-            layout=Layout(columns or {}, folder),
+            layout=Layout(columns or {}, folder, limit),
         )
 
     @classmethod

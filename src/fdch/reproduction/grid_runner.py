@@ -68,10 +68,12 @@ class GridRunner:
 
     def task(self, cell: Cell) -> dict[str, Any]:
         """Say everything that a cell's scores depend on."""
+        limit = self.study.layout.limit
         return {
             "method": cell.method,
             "settings": identifying(self.study.method(cell)),
             "data": self.pairs.fingerprint,
+            **({} if limit is None else {"limit": limit}),
             "split": self.split(cell.seed).fingerprint,
             "version": __version__,
             "format": CELL_FORMAT,

@@ -161,12 +161,13 @@ def read_own_pairs(
     known = training_facts(run)
     own = Layout.from_json(known)
     columns, moved = layout.columns or own.columns, layout.pictures or own.pictures
+    layout = Layout(columns, moved, own.limit)
     broken = broken or known.get("broken", "refuse")
     # runs of before the location was kept have the name alone
     sources = [known.get("location", known["source"]), known["source"]]
     for source in dict.fromkeys(map(str, sources)):
         with suppress(MissingFile):
-            pairs = read_pairs(source, broken, context, layout=Layout(columns, moved))
+            pairs = read_pairs(source, broken, context, layout=layout)
             break
     else:
         raise MissingFile(

@@ -61,7 +61,11 @@ class TrainingData:
         self.source, self.broken, self.context = source, broken, context
         self.layout = layout
         pairs = PairedSet.read(
-            source, broken=broken, columns=layout.columns, pictures=layout.pictures
+            source,
+            broken=broken,
+            columns=layout.columns,
+            pictures=layout.pictures,
+            limit=layout.limit,
         )
         require_sides(pairs, needs_labels)
         self.pairs = pairs.without_broken_pictures(broken, context.progress)
@@ -135,7 +139,11 @@ def read_pairs(
     With Ray the workers find that out, one part at a time.
     """
     pairs = PairedSet.read(
-        source, broken=broken, columns=layout.columns, pictures=layout.pictures
+        source,
+        broken=broken,
+        columns=layout.columns,
+        pictures=layout.pictures,
+        limit=layout.limit,
     )
     if engine == "ray":
         return pairs
@@ -143,12 +151,13 @@ def read_pairs(
 
 
 def complete_layout(facts: Mapping[str, Any], source: str, layout: Layout) -> Layout:
-    """Add to a layout what a run remembers of the same data."""
+    """Add to a layout what a run remembers of the same data, but no limit."""
     known = facts.get("data")
     if not isinstance(known, dict) or known.get("location") != locate(source):
         return layout
     own = Layout.from_json(known)
-    return Layout(layout.columns or own.columns, layout.pictures or own.pictures)
+    columns, pictures = layout.columns or own.columns, layout.pictures or own.pictures
+    return Layout(columns, pictures, layout.limit)
 
 
 def takes_features(method: HashMethod, pairs: PairedSet) -> bool:

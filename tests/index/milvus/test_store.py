@@ -282,6 +282,18 @@ def test_more_hits_than_a_page_are_all_given(store):
 
 
 @pytest.mark.slow
+def test_the_next_search_after_removals_has_all_other_items(store):
+    """The case of milvus #42951, which had 27 results where 2,052 were left."""
+    codes, query = random_codes(6455), random_codes(1, seed=5)
+    store.add(named(6455), codes)
+    left = [i for i in expected(codes, query) if i % 3 == 0]
+    gone = [f"item {i}" for i in range(6455) if i % 3]
+    assert store.remove(gone) == []
+    (found,) = store.nearest(query, 6455)
+    assert found.ids == tuple(f"item {i}" for i in left)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [8, 24, 64, 100, 320, 384, 512])
 def test_all_lengths_work(milvus_url, bits):
     store = MilvusStore.create(milvus_url, bits, MODEL)

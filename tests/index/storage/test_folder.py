@@ -80,6 +80,19 @@ def test_removed_items_are_gone_and_unknown_ids_told(filled):
         filled.codes(["item 5", "item 3"])
 
 
+def test_the_next_search_after_removals_has_all_other_items_in_order(folder):
+    """As docs/exactness.md shows, where milvus #42951 had 27 results of 2,052."""
+    signs = np.random.default_rng(0).choice([-1, 1], (6455, 6))  # ties everywhere
+    codes = Codes.from_signs(np.pad(signs, ((0, 0), (0, 26)), constant_values=1))
+    folder.add([Item(str(number)) for number in range(6455)], codes)
+    (before,) = folder.nearest(codes[:1], 6455)
+    gone = {str(number) for number in range(6455) if number % 3}
+    assert folder.remove(sorted(gone)) == []
+    (after,) = folder.nearest(codes[:1], 6455)
+    assert after.ids == tuple(name for name in before.ids if name not in gone)
+    assert len(after.ids) == 2152
+
+
 def test_reopening_finds_the_same(filled, tmp_path):
     filled.remove(["item 0"])
     before = filled.nearest(random_codes(3, seed=5), 10)

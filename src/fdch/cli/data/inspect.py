@@ -48,7 +48,11 @@ def command(
 
     with ProgressPrinter() as progress:
         pairs = PairedSet.read(
-            data, broken=broken, columns=layout.columns, pictures=layout.pictures
+            data,
+            broken=broken,
+            columns=layout.columns,
+            pictures=layout.pictures,
+            limit=layout.limit,
         )
         pairs = pairs.without_broken_pictures(broken, progress)
     for text in pairs.notes:

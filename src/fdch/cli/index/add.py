@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import click
+
 from fdch.cli.index._added import describe_added, explain_interruption, report_added
 from fdch.cli.shared import options
 from fdch.cli.shared.progress_lines import show_progress
@@ -45,6 +47,9 @@ def command(
     ):
         with explain_interruption(opened):
             if holds_codes(Path(data)):
+                if layout.limit is not None:
+                    message = "a file of codes is added whole; leave out --limit."
+                    raise click.UsageError(message)
                 opened.set_types(dict(types))
                 added = opened.add_encoded(data)
             else:

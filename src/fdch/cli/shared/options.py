@@ -242,15 +242,16 @@ def parse_columns(text: str | None) -> dict[str, str]:
 
 
 def layout(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add options for how a manifest is laid out, given on as `layout`."""
+    """Add options for what is read of data, and how, given on as `layout`."""
 
     @functools.wraps(command)
     def run_with_layout(
-        columns: str | None, pictures: Path | None, **options: Any
+        columns: str | None, pictures: Path | None, limit: int | None, **options: Any
     ) -> Any:
         from fdch.data.readers.columns import Layout
 
-        return command(layout=Layout(parse_columns(columns), pictures), **options)
+        chosen = Layout(parse_columns(columns), pictures, limit)
+        return command(layout=chosen, **options)
 
     return _layout(run_with_layout)
 
@@ -265,6 +266,11 @@ _layout = combine(
         "--pictures",
         metavar="DIR",
         help="Find pictures that moved in this folder, by the ends of their paths.",
+    ),
+    count(
+        "--limit",
+        metavar="N",
+        help="Read only N pairs of DATA, drawn at random; the same ones each time.",
     ),
 )
 refuse_broken = broken(

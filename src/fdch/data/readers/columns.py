@@ -7,7 +7,7 @@ from typing import Any
 
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.rows import list_names
-from fdch.errors import DataError, suggestion
+from fdch.errors import DataError, SettingError, suggestion
 
 KNOWN = ("id", "image", "text", "labels")
 # other names that columns have, the likelier first
@@ -29,16 +29,18 @@ NEAR = {
 
 @dataclass(frozen=True)
 class Layout:
-    """How a user's tables are laid out, where that is not found by itself.
+    """What to read of a user's data, and how, where that is not found by itself.
 
     Args:
         columns: Their names for the columns that are known here, such as
             {"text": "title"}.
         pictures: The folder that pictures have moved to.
+        limit: How many pairs to keep; None for all.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     pictures: Path | None = None
+    limit: int | None = None
 
     def __post_init__(self) -> None:
         strange = [name for name in self.columns if name not in KNOWN]
@@ -54,20 +56,28 @@ class Layout:
             raise DataError(
                 f"column '{twice[0]}' cannot be read as two things; name another."
             )
+        if self.limit is not None and self.limit < 1:
+            raise SettingError(f"a limit is 1 pair or more; got {self.limit}.")
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values, for a run to remember."""
         folder = None if self.pictures is None else str(self.pictures.absolute())
-        return {"columns": dict(self.columns), "pictures": folder}
+        return {
+            "columns": dict(self.columns),
+            "pictures": folder,
+            "limit": self.limit,
+        }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Layout":
         """Take what a run remembers; older runs remember nothing."""
         columns, folder = document.get("columns"), document.get("pictures")
+        limit = document.get("limit")
         named = columns if isinstance(columns, dict) else {}
         return cls(
             {str(name): str(own) for name, own in named.items()},
             Path(folder) if isinstance(folder, str) else None,
+            limit if isinstance(limit, int) else None,
         )
 
 

@@ -2,7 +2,10 @@
 
 import importlib
 import re
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from fdch.data.pairs import Broken, PairedSet, require_broken
 from fdch.data.pictures.decoding import PictureLimits
@@ -37,6 +40,25 @@ def read(
 ) -> PairedSet:
     """Read a manifest, a feature file or a known data set, by its name."""
     require_broken(broken)
+    pairs = _read_all(source, broken, limits, layout)
+    return pairs if layout.limit is None else _draw(pairs, layout.limit)
+
+
+def _draw(pairs: PairedSet, limit: int) -> PairedSet:
+    """Keep so many pairs: the same ones each time, at random, in their order.
+
+    A smaller limit keeps some of those that a larger one keeps.
+    """
+    if limit >= len(pairs):
+        return pairs
+    rows = np.sort(np.random.default_rng(0).permutation(len(pairs))[:limit])
+    name = f"{pairs.name} ({limit:,} of {len(pairs):,} pairs)"
+    return replace(pairs[rows], name=name)
+
+
+def _read_all(
+    source: str | Path, broken: Broken, limits: PictureLimits, layout: Layout
+) -> PairedSet:
     if layout.pictures is not None and not layout.pictures.is_dir():
         raise MissingFile(
             f"there is no folder '{layout.pictures}' to look for pictures in; check "
@@ -67,7 +89,7 @@ def read(
 
 
 def _refuse_layout(source: str, layout: Layout) -> None:
-    if layout != AS_NAMED:
+    if layout.columns or layout.pictures:
         raise DataError(
             f"'{source}' is no manifest, so that --columns and --pictures mean nothing "
             "for it. Leave them out."
