@@ -15,7 +15,7 @@ venv: $(READY)
 # builds cannot be reached, torch with CUDA
 $(READY): pyproject.toml $(wildcard requirements/*.txt)
 	$(PYTHON) -m venv $(VENV)
-	$(if $(CUDA),false,$(LOCKED) requirements/torch-cpu.txt --no-deps --extra-index-url $(TORCH_INDEX)) \
+	$(if $(CUDA),false,$(LOCKED) requirements/torch-cpu.txt --no-deps --retries 1 --timeout 15 --extra-index-url $(TORCH_INDEX)) \
 		|| $(LOCKED) requirements/torch-cuda.txt
 	$(LOCKED) requirements/dev.txt
 	$(INSTALL) --no-deps --no-build-isolation --editable .
