@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.index.store_samples import random_codes, sample_items
 
+from fdch.index.storage.files.staging import clear_staging, staging_folder
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.staging import clear_staging, staging_folder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 
 HOUR, YEAR = 3600, 365 * 24 * 3600
 CODES = random_codes(200)

@@ -27,7 +27,7 @@ from fdch.client.client import Client
 from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.verification import verify_folder
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, Update, silent
