@@ -20,6 +20,7 @@ from fdch.cli import doctor
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+CHANGES = (ROOT / "CHANGELOG.md").read_text("utf-8")
 LIST = runpy.run_path(str(ROOT / "scripts" / "list_packages.py"))
 plain = LIST["normalize"]
 TOOLS = {"all", "bench", "docs", "dev"}  # nothing of fdch itself is loaded by them
@@ -158,10 +159,16 @@ def test_only_fdch_is_installed_without_hashes():
         assert len(commands) >= 3
 
 
+def test_the_changelog_is_cut_at_this_version():
+    headings = re.findall(r"^## (\S+)", CHANGES, re.M)
+    assert headings[:2] == ["Unreleased", __version__]
+
+
 def test_the_citation_names_the_version():
     yaml = pytest.importorskip("yaml")
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert cited["version"] == __version__
+    assert f"\n## {__version__} ({cited['date-released']})\n" in CHANGES
     assert cited["license"] == PROJECT["license"]
     paper = cited["preferred-citation"]["title"]
     assert f'"{paper}"' in (ROOT / "README.md").read_text("utf-8")

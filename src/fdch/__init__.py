@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fdch.runs.method_scores import evaluate
     from fdch.runs.run import Run, open_run
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 __all__ = [
     "FDCH",
     "Client",
