@@ -11,6 +11,7 @@ from fdch.index.storage.catalogue import cell_table
 from fdch.index.storage.catalogue.cell_table import (
     CELLS_TABLE,
     COUNT,
+    Cell,
     drop_cells,
     put_cells,
     read_cells,
@@ -42,7 +43,8 @@ def make_table():
 
 @given(items, st.integers(1, 3))
 def test_cells_are_those_put_in_and_not_taken_out(items, step):
-    connection, batch, kept, gone = make_table(), [], [], []
+    connection = make_table()
+    batch, kept, gone = list[Cell](), list[Cell](), list[Cell]()
     for at, (with_others, cells, goes) in enumerate(items):
         if not with_others:
             put_cells(connection, batch)
