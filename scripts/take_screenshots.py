@@ -24,6 +24,9 @@ from playwright.sync_api import Browser, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 READY_SECONDS = 180
+ALL_SHOWN = """() => [...document.images].every((each) =>
+    !each.classList.contains("is-coming")
+    || each.getBoundingClientRect().top > innerHeight)"""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ SHOTS = {
     "index": Shot(
         "/?view=index",
         "figure .groups",
-        size=(1280, 1830),
+        size=(1280, 1900),
         hover=".groups li:nth-child(2) a",
     ),
     "start": Shot("/", ".examples img"),
@@ -125,6 +128,7 @@ def take(browser: Browser, url: str, shot: Shot) -> bytes:
     page.goto(url + shot.address)
     page.locator(shot.sign).first.wait_for()
     page.wait_for_load_state("networkidle")
+    page.wait_for_function(ALL_SHOWN)
     if shot.hover:
         page.locator(shot.hover).hover()
     content = page.screenshot()

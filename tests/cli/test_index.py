@@ -372,3 +372,18 @@ def test_types_of_columns_are_shown_and_chosen(fdch, on_scenes, tmp_path):
     wrong = fdch("index", "add", index, "scenes:60", "--type", "scene=words")
     assert wrong.exit_code == 2
     assert "a column has no type 'words'" in wrong.stderr
+
+
+def test_a_type_for_a_column_that_no_item_has_is_refused(fdch, on_scenes, tmp_path):
+    index = tmp_path / "index"
+    make = ("index", "create", index, "--run", on_scenes.run)
+    wrong = fdch(*make, "scenes:60", "--type", "scenes=text")
+    assert wrong.exit_code == 1
+    assert "'scenes', which no item has; did you mean 'scene'?" in wrong.stderr
+    assert not index.exists()
+    # an empty index may know the types of columns that are still to come
+    assert fdch(*make, "--type", "price=number").exit_code == 0
+    wrong = fdch("index", "add", index, "scenes:60", "--type", "cost=number")
+    assert "'cost', which no item has." in wrong.stderr
+    assert "Columns are: 'price', 'scene', " in wrong.stderr
+    assert json.loads(fdch("index", "info", index, "--json").stdout)["items"] == 0

@@ -71,6 +71,18 @@ def test_half_a_character_is_refused(text):
         parse_condition(text)
 
 
+def test_many_spaces_say_nothing():
+    spaces = " " * 3000
+    assert parse_condition(f"{spaces}price{spaces}<={spaces}20") == Condition(
+        "price", "<=", ("20",)
+    )
+    listed = parse_condition(f"{spaces}label{spaces}in{spaces}dog,{spaces[:9]}cat")
+    assert listed == Condition("label", "in", ("dog", "cat"))
+    for text in (f"price{spaces}20", f"a{spaces};{spaces}b", spaces):
+        with pytest.raises(SettingError, match="is not a condition"):
+            parse_condition(text)
+
+
 def test_endless_conditions_are_refused():
     with pytest.raises(SettingError, match="10,000 is the most"):
         parse_condition("a=" + "x" * 10_000)

@@ -11,7 +11,7 @@ from fdch.index.opening import create_store
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
 from fdch.service import overview as overviews
-from fdch.service.overview import group_codes, map_codes, overview
+from fdch.service.overview import colour_items, group_codes, map_codes, overview
 
 BITS = 16
 
@@ -57,6 +57,28 @@ def test_groups_are_found_with_their_labels_largest_first(store, monkeypatch):
     assert told["groups"][0]["text"].startswith("text ")
     assert told["groups"][0]["has_picture"] is False
     assert {point[2] for point in told["points"]} == {0, 1}
+
+
+def test_points_have_names_and_the_colour_of_their_rarest_label(store):
+    items, codes = two_groups()
+    store.add([*items[:-1], Item("bare")], codes)
+    told = overview(store)
+    assert told["labels"] == ["all", "day", "night"]
+    assert len(told["points"]) == len(told["names"]) == 60
+    by_name = dict(zip(told["names"], told["points"], strict=True))
+    for item in items[:-1]:
+        assert told["labels"][by_name[item.text][3]] == item.labels[0]
+    assert by_name["bare"][3] == -1
+
+
+def test_a_few_frequent_labels_colour_points():
+    items = [
+        Item(str(row), labels=tuple(f"label {at}" for at in range(row + 1)))
+        for row in range(20)
+    ]
+    labels, colours = colour_items([*items, None])
+    assert labels == [f"label {at}" for at in range(8)]
+    assert colours == [*range(8), *[7] * 12, -1]
 
 
 def test_all_is_told_as_plain_values_that_add_up(store):

@@ -237,6 +237,19 @@ def read_types(given: Mapping[str, object]) -> dict[str, ColumnType]:
     return cast("dict[str, ColumnType]", dict(given))
 
 
+def require_typed_columns(types: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse the type of a column that no item has; name the nearest known one."""
+    names = [name for name in known if name != LABEL]
+    for name in types:
+        if name not in names:
+            hint = suggestion(name, names) or "."
+            listed = ", ".join(f"'{each}'" for each in names[:20]) or "none"
+            raise DataError(
+                f"a type is given for column '{name}', which no item has{hint} "
+                f"Columns are: {listed}{', ...' if len(names) > 20 else ''}."
+            )
+
+
 def sort_key(type: ColumnType, cell: Cell) -> tuple[int, object] | None:
     """Give what a cell is sorted by; None for one that is empty or does not fit."""
     value = next(_values([cell]), None)

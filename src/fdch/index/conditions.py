@@ -14,8 +14,8 @@ from fdch.index.store import Condition, Operator, is_whole
 
 MAX_LETTERS = 10_000
 _OPERATORS = r"!=|<=|>=|\^=|=|<|>"
-_WRITTEN = re.compile(rf"\s*(.*?)\s*({_OPERATORS})(.*)", re.DOTALL)
-_LISTED = re.compile(r"\s*(.*?)\s+in\s+(.*)", re.DOTALL)
+_OPERATOR = re.compile(_OPERATORS)
+_IN = re.compile(r"(?<=\s)in\s+")
 _TEXT = r'"(?:[^"\\]|\\.)*+"'
 _QUOTED = re.compile(_TEXT, re.DOTALL)
 _NAMED = re.compile(rf'\s*({_TEXT})\s*({_OPERATORS}|in(?=[\s"[]))(.*)', re.DOTALL)
@@ -45,15 +45,16 @@ _WORDED = re.compile(
     + r")\s+(\S.*)",
     re.DOTALL | re.IGNORECASE,
 )
-_ODD = re.compile(rf"\s*(.*?)\s*([{_SIGN}][{_SIGN}\s]*)(.*)", re.DOTALL)
+_ODD = re.compile(rf"[{_SIGN}][{_SIGN}\s]*")
 _BETWEEN = re.compile(
     r"\s*(\S+)\s+(?:is\s+)?between\s+(\S+)\s+and\s+(\S+)\s*", re.IGNORECASE
 )
 _NONE_OF = re.compile(r"\s*(\S+)\s+not\s+in\s+(\S.*)", re.DOTALL | re.IGNORECASE)
 _JOINED = re.compile(
-    rf"(.*?)(\s(?:and|or)\s|&&|\|\||;)\s*(\w[^\s=<>!]*\s*(?:{_OPERATORS}).+)",
+    rf"(.*?)(\s(?:and|or)\s|&&|\|\||;)\s*(\w[^\s=<>!;&|]*\s*(?:{_OPERATORS}).+)",
     re.DOTALL | re.IGNORECASE,
 )
+_RANGES = ("<", "<=", ">", ">=")
 _QUOTES = "“”„‟«»‘’‚‹›＂"
 
 
@@ -110,13 +111,18 @@ def _parts(text: str) -> tuple[str, str, str]:
     named = _NAMED.fullmatch(text)
     if named:
         return _unquoted(text, named[1]), named[2], named[3]
-    listed, written = _LISTED.fullmatch(text), _WRITTEN.fullmatch(text)
+    listed, written = _IN.search(text), _OPERATOR.search(text)
     # whichever operator comes first is the condition's
-    if listed and (written is None or listed.start(2) < written.start(2)):
-        return listed[1], "in", listed[2]
+    if listed and (written is None or listed.end() < written.start()):
+        return text[: listed.start()].strip(), "in", text[listed.end() :]
     if written is None:
         raise _wrong(text)
-    return written[1], written[2], written[3]
+    return _around(text, written)
+
+
+def _around(text: str, found: re.Match[str]) -> tuple[str, str, str]:
+    """Part a text at an operator: what is before it, the operator, what follows."""
+    return text[: found.start()].strip(), found[0], text[found.end() :]
 
 
 def _value(text: str, given: str) -> str:
@@ -172,21 +178,21 @@ def _refuse_odd(text: str, column: str, operator: str, rest: str) -> None:
         first, other = f"{column}{operator}{joined[1].strip()}", joined[3].strip()
         word = joined[2].strip().lower()
         raise _wrong(text, _several(first, other, is_any=word in ("or", "||")))
-    is_chain = operator in ("<", "<=", ">", ">=") and _WRITTEN.fullmatch(rest)
-    if is_chain and is_chain[1] and is_chain[2] in ("<", "<=", ">", ">="):
+    chain = _OPERATOR.search(rest) if operator in _RANGES else None
+    if chain and chain[0] in _RANGES and (middle := rest[: chain.start()].strip()):
         back = operator.translate(str.maketrans("<>", "><"))
-        middle = is_chain[1].strip()
-        last = f"{middle}{is_chain[2]}{is_chain[3].strip()}"
+        last = f"{middle}{chain[0]}{rest[chain.end() :].strip()}"
         raise _wrong(text, f"'{middle}{back}{column}' and '{last}', two conditions")
 
 
 def _several(first: str, other: str, *, is_any: bool) -> str:
     """Write conditions that were given as one."""
-    left, right = _WRITTEN.fullmatch(first), _WRITTEN.fullmatch(other)
-    if not is_any or left is None or right is None:
+    found = [_OPERATOR.search(each) for each in (first, other)]
+    if not is_any or found[0] is None or found[1] is None:
         return f"'{first}' and '{other}', two conditions"
-    if left[1] == right[1] and left[2] == right[2] == "=":
-        return f"'{left[1]} in {left[3].strip()},{right[3].strip()}'"
+    left, right = _around(first, found[0]), _around(other, found[1])
+    if left[0] == right[0] and left[1] == right[1] == "=":
+        return f"'{left[0]} in {left[2].strip()},{right[2].strip()}'"
     return ""
 
 
@@ -199,11 +205,11 @@ def _meant(text: str) -> str:
         parts = [part.strip() for part in found[2].strip("()").split(",")]
         return " and ".join(f"'{found[1]}!={part}'" for part in parts if part)
     plain = text.translate(_SIGNS)
-    if found := _ODD.fullmatch(plain):
-        column, value = found[1].strip(), found[3].strip()
-        operator = _MEANT.get("".join(found[2].split()))
+    if found := _ODD.search(plain):
+        column, signs, value = _around(plain, found)
+        operator = _MEANT.get("".join(signs.split()))
         if operator and column and value:
-            return f"'{column}{operator}{value}'"
+            return f"'{column}{operator}{value.strip()}'"
     if found := _WORDED.fullmatch(plain):
         operator = _WORDS[" ".join(found[2].lower().split())]
         space, value = " " if operator == "in" else "", found[3].strip()

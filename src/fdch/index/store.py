@@ -186,6 +186,7 @@ class Answer:
         vectors: Of the items found; None where the store has none.
         shares: Of the query's words that each matches, 0 to 1; None where no words
             were matched.
+        words: Of the query, those that count: a word of most texts does not.
     """
 
     ids: tuple[str, ...]
@@ -195,6 +196,7 @@ class Answer:
     items: tuple[Item | None, ...] | None = None
     vectors: Vectors | None = None
     shares: NDArray[np.float64] | None = None
+    words: tuple[str, ...] = ()
 
     def take(self, places: NDArray[np.intp]) -> "Answer":
         """Return some of the items found, in another order."""
@@ -207,6 +209,7 @@ class Answer:
             None if items is None else tuple(items[place] for place in places),
             None if vectors is None else vectors[places],
             None if self.shares is None else self.shares[places],
+            self.words,
         )
 
 

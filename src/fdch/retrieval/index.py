@@ -14,7 +14,7 @@ from fdch.codes import Codes
 from fdch.data.pairs import Broken, PairedSet, require_broken, require_pairs
 from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.evaluation.calibration import Calibration
-from fdch.index.column_types import find_types
+from fdch.index.column_types import find_types, require_typed_columns
 from fdch.index.opening import create_store, open_store, require_folder, store_info
 from fdch.index.store import (
     CodeStore,
@@ -175,6 +175,7 @@ class Index:
         """
         require_broken(broken)
         require_pairs(pairs)
+        require_typed_columns(types or (), {**self.store.types(), **pairs.columns})
         self.set_types({**self._find_types(pairs), **(types or {})})
         parts = cut_into_parts(pairs, PICTURES_AT_A_TIME, ROWS_AT_A_TIME)
         engine = engine or LocalEngine(self.method, self.context)

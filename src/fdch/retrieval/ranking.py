@@ -270,15 +270,10 @@ class Ranking:
             is_cut = not pool.is_all
             ranked, notes = self.sorting.sort(ranked, answer.scanned, is_cut)
         page = ranked[params.offset : params.last]
-        shown = tuple(self._mark(row, each) for each in page)
+        shown = tuple(
+            replace(each, matched=mark_words(each.text, answer.words)) for each in page
+        )
         return Results(query, shown, answer.scanned, 0.0, notes)
-
-    def _mark(self, row: int, result: Result) -> Result:
-        """Say where words of the query stand in the text of a result."""
-        if self.fusion is None:
-            return result
-        words = self.fusion.words[row].words
-        return replace(result, matched=mark_words(result.text, words))
 
     def _score(self, row: int) -> str:
         """Say which distances the probabilities of a query's results depend on."""

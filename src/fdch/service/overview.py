@@ -21,7 +21,12 @@ TRIES = 3
 POINTS = 600
 LABELS_SHOWN = 4
 TEXT_SHOWN = 200
-_LISTS = "balance chance distances distances_alike distances_unlike groups points"
+COLOURS = 8
+NAME_SHOWN = 80
+_LISTS = (
+    "balance chance distances distances_alike distances_unlike groups points "
+    "names labels"
+)
 _COMMON = 0.3  # of a group's items have a label that is said to mark it
 
 
@@ -33,8 +38,8 @@ def overview(store: CodeStore, seed: int = 0) -> dict[str, Any]:
         random pairs at each distance, `distances_alike` of those that share a label,
         `distances_unlike` of those that do not, and `chance` of fair coins;
         `groups` of near codes, largest first; `points`, the codes on a plane, each
-        [x, y, group]; `distinct` codes among the `sampled`, and how many share the
-        `largest` bucket.
+        [x, y, group, label], with their `names` and the `labels` that colour them;
+        `distinct` codes among the `sampled`, and how many share the `largest` bucket.
     """
     known: dict[str, Any] = {"items": len(store), "bits": store.bits, "sampled": 0}
     sample = getattr(store, "sample", None)
@@ -105,16 +110,47 @@ def _groups(
     owners, centres = group_codes(codes, GROUPS, rng)
     plane = map_codes(codes)
     shown = np.sort(rng.permutation(len(codes))[:POINTS])
+    items = store.items([ids[row] for row in shown])
+    labels, colours = colour_items(items)
     return {
         "groups": [
             _group(store, ids, np.flatnonzero(owners == group), centre)
             for group, centre in enumerate(centres)
         ],
         "points": [
-            [round(float(x), 3), round(float(y), 3), int(owner)]
-            for (x, y), owner in zip(plane[shown], owners[shown], strict=True)
+            [round(float(x), 3), round(float(y), 3), int(owner), colour]
+            for (x, y), owner, colour in zip(
+                plane[shown], owners[shown], colours, strict=True
+            )
         ],
+        "names": [
+            _name(ids[row], item) for row, item in zip(shown, items, strict=True)
+        ],
+        "labels": labels,
     }
+
+
+def colour_items(items: Sequence[Item | None]) -> tuple[list[str], list[int]]:
+    """Choose the labels that colour items, and one of them for each item.
+
+    Returns:
+        The most frequent labels; and for each item the place of the rarest of these
+        that it has, -1 for none.
+    """
+    counts = Counter(label for item in items if item for label in item.labels)
+    labels = [label for label, _ in counts.most_common(COLOURS)]
+    places = {label: place for place, label in enumerate(labels)}
+    return labels, [
+        max((places.get(label, -1) for label in item.labels), default=-1)
+        if item
+        else -1
+        for item in items
+    ]
+
+
+def _name(id: str, item: Item | None) -> str:
+    name = (item and (item.text or ", ".join(item.labels))) or id
+    return name if len(name) <= NAME_SHOWN else f"{name[: NAME_SHOWN - 1]}…"
 
 
 def _group(

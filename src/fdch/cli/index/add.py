@@ -35,6 +35,7 @@ def command(
     only, is joined with the other half if the index has it. What was added is
     on disk after every 128 rows, or 8,192 of ready features or codes.
     """
+    from fdch.index.column_types import require_typed_columns
     from fdch.retrieval.index import Index
     from fdch.runs.code_files import holds_codes
     from fdch.runs.engines import open_engine
@@ -50,6 +51,7 @@ def command(
                 if layout.limit is not None:
                     message = "a file of codes is added whole; leave out --limit."
                     raise click.UsageError(message)
+                require_typed_columns(dict(types), opened.store.types())
                 opened.set_types(dict(types))
                 added = opened.add_encoded(data)
             else:

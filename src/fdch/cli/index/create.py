@@ -38,7 +38,7 @@ def command(
     run, so that the index alone is enough to search. Without DATA the index is
     empty; 'fdch index add' fills it.
     """
-    from fdch.index.column_types import find_types
+    from fdch.index.column_types import find_types, require_typed_columns
     from fdch.index.opening import require_free
     from fdch.retrieval.adding import AddedPairs
     from fdch.retrieval.index import Index
@@ -53,6 +53,7 @@ def command(
         if data is not None:
             layout = complete_layout(opened.facts, data, layout)
             pairs = read_pairs(data, broken, context, engine, layout)
+            require_typed_columns(dict(types), pairs.columns)
         chosen = {**({} if pairs is None else find_types(pairs.columns)), **dict(types)}
         with (
             open_engine(engine, opened, broken, context) as encoder,

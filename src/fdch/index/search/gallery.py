@@ -166,3 +166,4 @@ class Found:
     distances: NDArray[np.uint16]
     scanned: int  # codes compared or ruled out by bounds
     shares: NDArray[np.float64] | None = None  # of the query's words, where given
+    words: tuple[str, ...] = ()  # of the query, that count

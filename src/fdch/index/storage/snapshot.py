@@ -53,16 +53,20 @@ class Snapshot:
 
     def positions(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Find items by number: their positions, -1 for those not there."""
+        if len(self.parts) == 1:  # as most indexes have
+            return self._positions_in(0, numbers)
         positions = np.full(len(numbers), NOWHERE, dtype=np.int64)
         firsts = [part.record.first for part in self.parts]
         for at, here in _groups(np.searchsorted(firsts, numbers, side="right") - 1):
-            part = self.parts[at]
-            offsets = part.offsets(numbers[here])
-            alive = offsets >= 0
-            if part.dead is not None:
-                alive[alive] = ~part.dead[offsets[alive]]
-            positions[here[alive]] = self.starts[at] + offsets[alive]
+            positions[here] = self._positions_in(at, numbers[here])
         return positions
+
+    def _positions_in(self, at: int, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        part, start = self.parts[at], self.starts[at]
+        found = part.offsets(numbers)
+        if part.dead is not None:
+            found[part.dead[found]] = NOWHERE  # and what is nowhere stays there
+        return np.where(found >= 0, start + found, NOWHERE) if start else found
 
     def living(self) -> NDArray[np.int64]:
         """Give the numbers of all items, rising."""

@@ -64,21 +64,21 @@ export function legend(series) {
     build("li", {}, build("span", { class: `swatch is-${each.look}`, "aria-hidden": "true" }), each.name))));
 }
 
-// Codes on a plane; choosing a group marks its points.
-export function mapChart(points, sentence) {
+// Codes on a plane, each in the colour of a label; its name is shown under the pointer.
+export function mapChart(points, names, sentence) {
   const side = 420;
   const at = (value) => 12 + ((value + 1) / 2) * (side - 24);
-  const dots = points.map(([x, y, group]) => draw("circle", {
-    class: "dot", "data-group": group, cx: at(x).toFixed(1), cy: at(-y).toFixed(1), r: 3.4,
-  }));
+  const dots = points.map(([x, y, group, label], place) => draw("circle", {
+    class: `dot is-label-${label}`, "data-group": group, "data-label": label, cx: at(x).toFixed(1), cy: at(-y).toFixed(1), r: 3.4,
+  }, draw("title", {}, names[place])));
   return draw("svg", { class: "chart is-map", viewBox: `0 0 ${side} ${side}`, role: "img", "aria-label": sentence }, dots);
 }
 
-export function mark(chart, group) {
-  for (const dot of chart.querySelectorAll(".dot")) {
-    dot.classList.toggle("is-marked", dot.dataset.group === String(group));
-  }
-  chart.classList.toggle("has-mark", group !== null);
+// Marks the points of a "group" or a "label"; null for none.
+export function mark(chart, kind, value) {
+  const isMarked = (dot) => value !== null && dot.dataset[kind] === String(value);
+  for (const dot of chart.querySelectorAll(".dot")) dot.classList.toggle("is-marked", isMarked(dot));
+  chart.classList.toggle("has-mark", value !== null);
   // marked points are drawn over the others
   for (const dot of chart.querySelectorAll(".dot.is-marked")) chart.append(dot);
 }

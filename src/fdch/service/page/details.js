@@ -1,8 +1,9 @@
 // One item, large, in a dialog.
 
 import { build, find, icon } from "/static/build.js";
+import { cell } from "/static/columns.js";
 import { fold, measure } from "/static/folding.js";
-import { pictureOf, probability, title } from "/static/results.js";
+import { markButtons, pictureOf, probability, title } from "/static/results.js";
 import * as service from "/static/service.js";
 import * as words from "/static/words.js";
 
@@ -27,7 +28,7 @@ export function listen() {
   });
 }
 
-// actions: close(), step(by), like(id), label(name); place: which of how many, or null
+// actions: close(), step(by), like(id), label(name), mark(id, name, way), markOf(id); place: which of how many, or null
 export function open(item, bits, place, actions) {
   close = actions.close;
   step = actions.step;
@@ -72,6 +73,7 @@ function content(item, bits, place, actions) {
       table(item, bits),
       build("div", { class: "row" },
         build("button", { type: "button", class: "main", "data-keep": "like", onclick: () => actions.like(item.id) }, "More like this"),
+        markButtons(item.id, name, actions),
         item.image && pictureLink(item))),
   ];
 }
@@ -95,12 +97,12 @@ function explained(item) {
 function table(item, bits) {
   const rows = Object.entries(item.columns ?? {}).filter(([, cell]) => cell !== null);
   const known = [
-    ...rows.map(([name, cell]) => [words.column(name), words.value(cell)]),
+    ...rows.map(([name, value]) => [words.column(name), cell(value)]),
     ["Id", item.id],
     Number.isInteger(item.distance) && ["Distance", `${item.distance}${bits ? ` of ${bits} bits` : " bits"}`],
   ].filter(Boolean);
-  return build("dl", {}, known.map(([name, cell]) => build("div", {},
-    build("dt", { dir: "auto" }, name), build("dd", {}, fold(build("p", { dir: "auto" }, cell), CELL_LINES)))));
+  return build("dl", {}, known.map(([name, shown]) => build("div", {},
+    build("dt", { dir: "auto" }, name), build("dd", {}, fold(build("p", { dir: "auto" }, shown), CELL_LINES)))));
 }
 
 function arrow(keep, name, path, disabled, act) {

@@ -20,7 +20,9 @@ export function draw() {
     type: "button", class: "cross", "aria-label": item ? "Stop looking for items like this" : "Remove the picture",
     onclick: item ? clear : dropPicture,
   }, "×")] : []));
-  field.placeholder = !shown ? "Describe what you are looking for" : item ? "Or type words instead" : "Add words";
+  const short = matchMedia("(max-width: 34rem)").matches;
+  const asks = short ? "Search with words" : "Describe what you are looking for";
+  field.placeholder = !shown ? asks : item ? "Or type words instead" : "Add words";
 }
 
 function pictureFace() {

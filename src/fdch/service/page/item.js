@@ -4,6 +4,7 @@ import * as asking from "/static/asking.js";
 import { find } from "/static/build.js";
 import * as details from "/static/details.js";
 import * as known from "/static/known.js";
+import * as marking from "/static/marking.js";
 import * as service from "/static/service.js";
 
 let leaving = ""; // the item whose dialog is being closed
@@ -27,7 +28,7 @@ export async function draw() {
   }
   if (asking.asked.item !== wanted) return;
   details.open(item, known.index?.bits, at < 0 ? null : { at, of: list.length }, {
-    like: asking.like, label: asking.addLabel,
+    like: asking.like, label: asking.addLabel, mark: marking.mark, markOf: marking.markOf,
     close: () => close(wanted),
     step: (by) => list[at + by] && asking.go({ item: list[at + by].id }, { replace: true }),
   });

@@ -36,6 +36,9 @@ function drawBar() {
   const isChanged = ["like", "unlike"].some((way) => marked(way).join("\n") !== asked[way].join("\n"));
   const bar = find("marks");
   bar.hidden = !isChanged && (!marks.size || onlyItem(asked) !== "");
+  for (const each of document.querySelectorAll(".mark-it")) {
+    each.setAttribute("aria-pressed", String(markOf(each.dataset.id) === each.dataset.way));
+  }
   bar.replaceChildren(...(isChanged ? [button("Refine the search", search, "main")] : []),
     ...[...marks].map(([id, way]) => chip(id, way)));
 }
@@ -66,11 +69,6 @@ function remove(id) {
   const isUsed = [...asking.asked.like, ...asking.asked.unlike].includes(id);
   marks.delete(id);
   if (isUsed) search();
-  else {
-    drawBar();
-    for (const each of document.querySelectorAll("#grid .card")) {
-      if (each.dataset.id === id) each.querySelectorAll(".mark-it").forEach((one) => one.setAttribute("aria-pressed", "false"));
-    }
-  }
+  else drawBar();
   find("heading").focus({ preventScroll: true }); // the chip that had the focus is gone
 }

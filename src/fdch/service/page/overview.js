@@ -1,5 +1,6 @@
 // The second view: what the index holds, and how its codes lie.
 
+import * as adding from "/static/adding.js";
 import { build } from "/static/build.js";
 import { balanceChart, distanceChart, figure, legend, mapChart, mark } from "/static/charts.js";
 import { pictureOf } from "/static/results.js";
@@ -17,9 +18,9 @@ export function failed(shown) {
   return [heading(), shown];
 }
 
-// actions: like(id), likeAddress(id)
+// actions: like(id), likeAddress(id), added()
 export function content(index, known, actions) {
-  const parts = [heading(), lead(index, known), tiles(index, known)];
+  const parts = [heading(), lead(index, known), tiles(index, known), adding.form(index, actions)].filter(Boolean);
   if (known.items === 0) return parts;
   if (!known.sampled) {
     return [...parts, build("p", { class: "lead" }, "This kind of store cannot give a sample of its codes, so there is no more to show.")];
@@ -92,18 +93,40 @@ function distances(known) {
 function groups(known, actions) {
   const largest = known.groups[0]?.size ?? 1;
   const sentence = `${words.counted(known.groups.length, "group")} of near codes; the largest holds ${words.percent(largest / known.sampled)} of the items.`;
-  const chart = mapChart(known.points, `The codes laid on a plane: near codes lie together. ${sentence}`);
+  const chart = mapChart(known.points, known.names, `The codes laid on a plane: near codes lie together. ${sentence}`);
   const list = build("ul", { class: "groups" }, known.groups.map((group, place) => groupRow(group, place, known, chart, actions)));
   return figure("How the codes group",
-    "Each dot is an item, near ones have like codes. Point at a group to see where it lies; open it to see its items.",
-    sentence, build("div", { class: "map" }, chart, list), ["Group", "Items", "Labels in common"],
+    "Each dot is an item, near ones have like codes. Choose a label or point at a group to see where it lies; open a group to see its items.",
+    sentence, build("div", { class: "map" }, build("div", {}, chart, labelLegend(known, chart)), list), ["Group", "Items", "Labels in common"],
     known.groups.map((group, place) => [String(place + 1), words.percent(group.size / known.sampled), group.labels.map(words.value).join(", ")]));
+}
+
+// Which colour stands for which label; one that is chosen stays marked.
+function labelLegend(known, chart) {
+  if (!known.labels.length) return null;
+  let chosen = null;
+  const off = () => mark(chart, "label", chosen);
+  const buttons = known.labels.map((label, place) => {
+    const on = () => mark(chart, "label", place);
+    return build("button", {
+      type: "button", class: "chip", dir: "auto", "aria-pressed": "false", onfocus: on, onblur: off, onmouseenter: on, onmouseleave: off,
+      onclick: () => {
+        chosen = chosen === place ? null : place;
+        buttons.forEach((each, at) => each.setAttribute("aria-pressed", String(at === chosen)));
+        off();
+      },
+    }, build("span", { class: `colour is-label-${place}`, "aria-hidden": "true" }), build("span", { class: "what" }, words.value(label)));
+  });
+  const hasOthers = known.points.some((point) => point[3] < 0);
+  return [build("ul", { class: "legend is-labels", "aria-label": "Colours" }, buttons.map((each) => build("li", {}, each)),
+    hasOthers && build("li", { class: "quiet" }, build("span", { class: "colour", "aria-hidden": "true" }), "others")),
+  build("p", { class: "quiet explained" }, "An item with several of these labels has the colour of the rarest.")];
 }
 
 function groupRow(group, place, known, chart, actions) {
   const name = group.labels.map(words.value).join(", ") || "nothing in common";
-  const on = () => mark(chart, place);
-  const off = () => mark(chart, null);
+  const on = () => mark(chart, "group", place);
+  const off = () => mark(chart, "group", null);
   const face = group.has_picture
     ? pictureOf({ id: group.id }, "", 96)
     : build("span", { class: "quote" }, (group.text ?? group.id).slice(0, 40));

@@ -1,6 +1,7 @@
 // Results as a grid of cards, and the arrow keys among them.
 
 import { build, find, icon } from "/static/build.js";
+import { cells } from "/static/columns.js";
 import { marked } from "/static/marks.js";
 import { show, thumbnail } from "/static/service.js";
 import * as words from "/static/words.js";
@@ -37,6 +38,7 @@ function card(result, bits, actions) {
     link,
     build("div", { class: "body" },
       result.image && result.text && build("p", { class: "text", dir: "auto", title: words.short(result.text, 1000) }, marked(result.text, result.matched)),
+      cells(result),
       probability(result),
       labels(result, actions),
       build("div", { class: "row" },
@@ -50,14 +52,10 @@ function card(result, bits, actions) {
 }
 
 // One of the two is pressed, or none.
-function markButtons(id, name, actions) {
+export function markButtons(id, name, actions) {
   const buttons = [["like", "Like"], ["unlike", "Dislike"]].map(([way, text]) => build("button", {
     type: "button", class: `icon mark-it is-${way}`, title: text, "aria-label": `${text}: ${words.short(name)}`,
-    "aria-pressed": String(actions.markOf(id) === way),
-    onclick: () => {
-      actions.mark(id, name, way);
-      buttons.forEach((each) => each.setAttribute("aria-pressed", String(each.title === text && actions.markOf(id) === way)));
-    },
+    "data-id": id, "data-way": way, "aria-pressed": String(actions.markOf(id) === way), onclick: () => actions.mark(id, name, way),
   }, icon("M7 11v9H4v-9zM7 11l3.500-7.500c1.500 0 2.500 1 2.500 2.500v3.500h4.700a2 2 0 0 1 2 2.300l-1 6.400a2 2 0 0 1-2 1.800H7")));
   return build("span", { class: "mark-both" }, buttons);
 }

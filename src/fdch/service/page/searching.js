@@ -4,6 +4,7 @@ import * as address from "/static/address.js";
 import * as answers from "/static/answers.js";
 import * as asking from "/static/asking.js";
 import { find } from "/static/build.js";
+import * as columns from "/static/columns.js";
 import * as item from "/static/item.js";
 import * as known from "/static/known.js";
 import * as marking from "/static/marking.js";
@@ -82,8 +83,17 @@ function show(key, reply, best, from) {
 
 function drawSide(isSliding) {
   marking.draw();
+  columns.draw(known.index, drawCells);
   sorting.draw(known.index, asking.asked.sort, asking.setSort);
   side.draw(known.index, asking.asked, isSliding, known.found?.reply.facets, { where: asking.setWhere, least: asking.setLeast });
+}
+
+function drawCells() {
+  const found = new Map(known.found?.reply.results.map((result) => [result.id, result]));
+  for (const card of find("grid").children) {
+    const result = found.get(card.dataset.id);
+    if (result) card.querySelector(".cells").replaceWith(columns.cells(result));
+  }
 }
 
 function search(wanted, signal) {

@@ -49,6 +49,15 @@ export function item(id, signal) {
   return call(`${BASE}/items/${encodeURIComponent(id)}`, {}, signal);
 }
 
+// Writes an item; needs a write token.
+export function put(id, item, picture) {
+  const form = new FormData();
+  form.append("item", JSON.stringify(item));
+  if (picture) form.append("image", picture, picture.name);
+  const sent = picture ? { method: "PUT", body: form } : { ...json(item), method: "PUT" };
+  return call(`${BASE}/items/${encodeURIComponent(id)}`, sent);
+}
+
 export function index(signal) {
   return call(`${BASE}/index`, {}, signal);
 }

@@ -9,6 +9,11 @@ import * as words from "/static/words.js";
 const OF_PICTURES = ["not_a_picture", "broken_picture", "too_large"];
 const WRONG_TOKEN = "The token is not known.";
 
+// Whether the page is used with fingers: nothing is dropped or pasted then.
+function isTouch() {
+  return matchMedia("(pointer: coarse)").matches;
+}
+
 export function state(heading, body, buttons = [], kind = "") {
   return build("div", { class: `state ${kind}` },
     build("h2", { tabindex: "-1" }, heading),
@@ -84,7 +89,7 @@ export function nothing(asked, best, actions) {
 
 export function lostPicture(actions) {
   return state("This search was made with a picture",
-    "Links carry words and filters, but no pictures. Drop the picture here, paste it, or choose it again.",
+    `Links carry words and filters, but no pictures. ${isTouch() ? "Choose it again." : "Drop the picture here, paste it, or choose it again."}`,
     [button("Choose the picture", actions.choose, "main"),
       actions.drop && button("Search with the words alone", actions.drop), button("Start afresh", actions.clear)].filter(Boolean));
 }
@@ -99,8 +104,8 @@ export function start(index, examples, actions) {
     build("h1", { id: "start-heading", tabindex: "-1" }, "Find pictures with words, and words with pictures"),
     build("p", { class: "lead" }, `Type above what you are looking for, or bring a picture. ${words.counted(index.items, "item")} to search.`),
     build("button", { type: "button", class: "dropzone", onclick: actions.choose },
-      build("b", {}, "Drop a picture anywhere on this page"),
-      build("span", {}, "or paste one, or click to choose a file")),
+      build("b", {}, isTouch() ? "Search with a picture" : "Drop a picture anywhere on this page"),
+      build("span", {}, isTouch() ? "Take a photo, or choose one that you have" : "or paste one, or click to choose a file")),
     examples.length > 0 && build("h2", { class: "small-heading" }, "Or begin with one of these"),
     examples.length > 0 && build("ul", { class: "examples" }, examples.map((each) => example(each, actions))),
   ].filter(Boolean);

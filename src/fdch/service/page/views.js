@@ -42,12 +42,20 @@ export async function drawIndex() {
   try {
     await Promise.all([known.learnIndex(), known.learnOverview()]);
     if (asking.asked.view !== "index") return;
-    view.replaceChildren(...indexView.content(known.index, known.overview, asking));
+    view.replaceChildren(...indexView.content(known.index, known.overview, { ...asking, added }));
     place.restore();
     answers.say("The index is shown.");
   } catch (problem) {
     trouble.showInIndex(problem);
   }
+}
+
+// The index has grown; gives by how much.
+async function added() {
+  known.forgetResults();
+  known.forgetIndex();
+  await known.learnIndex();
+  return known.index.items;
 }
 
 function start() {

@@ -1,5 +1,6 @@
 """What the catalogue says of one column: values, ends, cells that do not fit."""
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from fdch.index.column_types import (
     type_of,
 )
 from fdch.index.condition_notes import MAX_VALUES
+from fdch.index.storage.catalogue.cell_table import COUNT, join_numbers
 from fdch.index.storage.catalogue.clauses import (
     FITTING,
     IS_DATE,
@@ -85,7 +87,7 @@ class ColumnLook:
     def misfits(self) -> tuple[int, str]:
         """Count the cells that do not fit the column's type; return one of them."""
         if self.column not in self.known:
-            select = f"SELECT count(*), min({TEXT})"
+            select = f"SELECT {COUNT}, min({TEXT})"
             [(count, example)] = self._rows(select, MISFIT[self.type], 1)
             self.known[self.column] = (count, example or "")
         return self.known[self.column]
@@ -97,18 +99,27 @@ class ColumnLook:
             return None
         fit = FITTING[self.type]
         shown = self._rows(f"SELECT DISTINCT {TEXT}", fit, _SHOWN)
-        wrong = self.connection.execute(
-            f"SELECT id, {TEXT} FROM cells JOIN items USING (number) "
-            f'WHERE "column" = ? AND {MISFIT[self.type]} LIMIT ?',
-            (self.column, MAX_LISTED),
-        )
         there = sum(counts.values())
         return ColumnFacts(
             self.type,
             count_types(counts, max(0, items - there)),
             [value for (value,) in shown],
-            wrong.fetchall(),
+            self._misfit_cells(),
         )
+
+    def _misfit_cells(self) -> list[tuple[str, str]]:
+        """Return some cells that do not fit the column's type, with their ids."""
+        rows = self._rows(f"SELECT {TEXT}, numbers", MISFIT[self.type], MAX_LISTED)
+        found = [(n, text) for text, some in rows for n in join_numbers([some])]
+        found = found[:MAX_LISTED]
+        ids = dict(
+            self.connection.execute(
+                "SELECT number, id FROM items WHERE number IN "
+                "(SELECT value FROM json_each(?))",
+                (json.dumps([int(number) for number, _ in found]),),
+            )
+        )
+        return [(ids[number], text) for number, text in found if number in ids]
 
     def counts(self) -> dict[ColumnType, int]:
         """Count cells by their own types."""
@@ -120,15 +131,15 @@ class ColumnLook:
         }
         found = {}
         for type, clause in parts.items():
-            [(found[type],)] = self._rows("SELECT count(*)", clause, 1)
+            [(found[type],)] = self._rows(f"SELECT {COUNT}", clause, 1)
         found["text"] -= found["date"] + found["boolean"]
         return {type: count for type, count in found.items() if count}
 
     def sampled_type(self) -> ColumnType | None:
         """Find the type by some of the cells."""
-        [(numbers,)] = self._rows("SELECT count(*)", IS_NUMBER, 1)
+        [(numbers,)] = self._rows(f"SELECT {COUNT}", IS_NUMBER, 1)
         counts: dict[ColumnType, int] = {"number": numbers}
-        [(texts,)] = self._rows("SELECT count(*)", IS_TEXT, 1)
+        [(texts,)] = self._rows(f"SELECT {COUNT}", IS_TEXT, 1)
         some = [value for (value,) in self._rows("SELECT value", IS_TEXT, _SAMPLED)]
         for value in some:
             type = type_of(value)

@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from fdch.errors import DamagedIndex
+from fdch.index.storage.catalogue.cell_table import COUNT
 from fdch.index.storage.catalogue.column_look import ColumnLook
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Contents
 
 _FACETS = (
-    "SELECT CASE WHEN spelled = '' THEN value ELSE spelled END, count(*) "
+    f"SELECT CASE WHEN spelled = '' THEN value ELSE spelled END, {COUNT} AS total "
     'FROM cells WHERE "column" = ? '
-    "GROUP BY value ORDER BY count(*) DESC, value LIMIT ?"
+    "GROUP BY value ORDER BY total DESC, value LIMIT ?"
 )
 _DISTINCT = (
     'SELECT count(*) FROM (SELECT 1 FROM cells WHERE "column" = ? GROUP BY value)'

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.index.search.gallery import Gallery
 from fdch.index.search.lookup import within
+from fdch.index.storage.catalogue.cell_table import NUMBER_BYTES, join_numbers
 from fdch.index.storage.catalogue.contents import number_columns
 from fdch.index.storage.catalogue.filters import (
-    NUMBERS_AT_A_TIME,
     Allowed,
     require_columns,
 )
@@ -21,10 +21,10 @@ from fdch.index.store import LABEL, Cell, Condition, Facets
 
 MAX_VALUES = 10_000  # of a column that is counted
 MAX_BYTES = 256 * 2**20
+MAX_ITEMS = 2**25
 _QUERY = (
-    "SELECT CASE WHEN spelled = '' THEN value ELSE spelled END, count(*), "
-    'group_concat(CAST(number AS INTEGER)) FROM cells WHERE "column" = ? '
-    "GROUP BY value LIMIT ?"
+    "SELECT value, CASE WHEN spelled = '' THEN value ELSE spelled END, numbers "
+    'FROM cells WHERE "column" = ? ORDER BY value'
 )
 Flags = NDArray[np.bool_]
 
@@ -67,15 +67,16 @@ class FacetCounter:
         """Count the items that fulfil conditions, within a radius of a code."""
         names, snapshot = number_columns(view), view.snapshot
         require_columns(where, names)
-        if view.items > NUMBERS_AT_A_TIME:
-            why = f"values are counted in up to {NUMBERS_AT_A_TIME:,} items."
+        if view.items > MAX_ITEMS:
+            why = f"values are counted in up to {MAX_ITEMS:,} items."
             return Facets(view.items, {}, dict.fromkeys(names, why))
-        is_near = None
+        fulfils = {each: _fulfils(allowed, view, each) for each in where}
+        is_near = []
         if near is not None:
             [found] = within(snapshot.gallery, *near)
-            is_near = _flags(snapshot, found.numbers)
+            is_near = [_flags(snapshot, found.numbers)]
         flags = {
-            asked: _let_in(allowed, view, asked, is_near)
+            asked: _all_of([*is_near, *(fulfils[each] for each in asked)])
             for asked in {
                 tuple(where),
                 *(other_conditions(where, name) for name in names),
@@ -103,14 +104,7 @@ class FacetCounter:
                 self._known, self._commit = {}, commit
             if number in self._known:
                 return self._known[number]
-        rows = view.connection.execute(_QUERY, (number, MAX_VALUES + 1)).fetchall()
-        column = None
-        if len(rows) <= MAX_VALUES:
-            listed = ",".join(numbers for *_, numbers in rows)
-            numbers = np.fromstring(listed, dtype=np.int64, sep=",")
-            ends = np.cumsum([count for _, count, _ in rows], dtype=np.int64)
-            positions = view.snapshot.positions(numbers)
-            column = Column([value for value, *_ in rows], ends, positions)
+        column = _read_column(view, number)
         with self._guard:
             held = sum(map(_bytes, self._known.values())) + _bytes(column)
             if commit == self._commit and held <= MAX_BYTES:
@@ -118,23 +112,37 @@ class FacetCounter:
         return column
 
 
+def _read_column(view: View, number: int) -> Column | None:
+    lists, values, ends, end = list[bytes](), list[Cell](), list[int](), 0
+    before: object = None
+    for value, shown, numbers in view.connection.execute(_QUERY, (number,)):
+        if value != before:
+            if len(values) == MAX_VALUES:
+                return None
+            before = value
+            values.append(shown)
+            ends.append(end)
+        lists.append(numbers)
+        end += len(numbers) // NUMBER_BYTES
+        ends[-1] = end
+    positions = view.snapshot.positions(join_numbers(lists))
+    return Column(values, np.array(ends, dtype=np.int64), positions)
+
+
 def other_conditions(where: Sequence[Condition], column: str) -> tuple[Condition, ...]:
     """Return the conditions that rule out values of a column; labels rule out all."""
     return tuple(each for each in where if column == LABEL or each.column != column)
 
 
-def _let_in(
-    allowed: Allowed,
-    view: View,
-    where: tuple[Condition, ...],
-    is_near: Flags | None,
-) -> Flags | None:
-    """Tell which rows conditions and a radius let in; None for all."""
-    if not where:
-        return is_near
-    gallery = allowed.gallery(view, where)
-    flags = _flags(view.snapshot, _positions(gallery))
-    return flags if is_near is None else flags & is_near
+def _fulfils(allowed: Allowed, view: View, condition: Condition) -> Flags:
+    """Tell which rows fulfil a condition."""
+    gallery = allowed.gallery(view, (condition,))
+    return _flags(view.snapshot, _positions(gallery))
+
+
+def _all_of(flags: Sequence[Flags]) -> Flags | None:
+    """Tell which rows all let in; None for all rows."""
+    return np.logical_and.reduce(flags) if flags else None
 
 
 def _positions(gallery: Gallery) -> NDArray[np.int64]:

@@ -72,8 +72,8 @@ def answers_of(
         own = tuple(items[at])
         ids = tuple(item.id for item in own)
         some = None if vectors is None else vectors[at]
-        known = (ids, one.distances, codes[at], one.scanned, own, some, one.shares)
-        answers.append(Answer(*known))
+        known = (ids, one.distances, codes[at], one.scanned, own, some)
+        answers.append(Answer(*known, one.shares, one.words))
     return answers
 
 
@@ -84,7 +84,7 @@ def _choose(view: View, choose: Choose, query: int, found: Found) -> Found:
     places = choose(query, found.distances, codes, vectors, found.shares)
     shares = None if found.shares is None else found.shares[places]
     numbers, distances = found.numbers[places], found.distances[places]
-    return Found(numbers, distances, found.scanned, shares)
+    return Found(numbers, distances, found.scanned, shares, found.words)
 
 
 def _running(view: View, ids: Iterable[str]) -> dict[str, int]:

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.catalogue.items import Row, Value, read_row
+from fdch.index.storage.catalogue.cell_table import (
+    CELLS_TABLE,
+    Cell,
+    drop_cells,
+    put_cells,
+)
+from fdch.index.storage.catalogue.items import Row, read_row
 from fdch.index.storage.catalogue.word_table import WORDS_TABLE, drop_words, put_words
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR, digest
 from fdch.index.storage.files.log import (
@@ -52,9 +58,7 @@ SCHEMA = (
     "CREATE TABLE items (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
     "content TEXT NOT NULL, digest BLOB NOT NULL)",
     'CREATE TABLE columns ("column" INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)',
-    'CREATE TABLE cells ("column" INTEGER NOT NULL, value NOT NULL, '
-    "number INTEGER NOT NULL, spelled TEXT NOT NULL, "
-    'PRIMARY KEY ("column", value, number, spelled)) WITHOUT ROWID',
+    CELLS_TABLE,
     WORDS_TABLE,
 )
 _KEPT = (REMOVAL, RANGE, PART)  # which the table of records has, too
@@ -114,7 +118,7 @@ class Applier:
         self._execute, self._execute_many = connection.execute, connection.executemany
         self.state = state
         self._pending: list[tuple[int, str, str, bytes]] = []
-        self._cells: list[tuple[int, Value, int, str]] = []
+        self._cells: list[Cell] = []
         self._words: list[tuple[int, str]] = []
         self._columns: dict[str, int] = {}
 
@@ -182,9 +186,7 @@ class Applier:
         if not self._pending:
             return
         self._execute_many("INSERT INTO items VALUES (?, ?, ?, ?)", self._pending)
-        # sorted, each page of the table is touched once
-        self._cells.sort(key=lambda cell: (cell[0], isinstance(cell[1], str), cell[1]))
-        self._execute_many("INSERT INTO cells VALUES (?, ?, ?, ?)", self._cells)
+        put_cells(self._connection, self._cells)
         put_words(self._connection, self._words)
         self._pending, self._cells, self._words = [], [], []
 
@@ -208,15 +210,12 @@ class Applier:
             f"SELECT number, id, content FROM items WHERE {inside}", (listed,)
         ).fetchall()
         stored = [(number, read_row(id, content)) for number, id, content in rows]
-        self._execute_many(
-            'DELETE FROM cells WHERE "column" = ? AND value = ? AND number = ? '
-            "AND spelled = ?",
-            (
-                (columns[name], value, number, spelled)
-                for number, row in stored
-                for name, value, spelled in row.cells
-            ),
+        cells = (
+            (columns[name], value, number, spelled)
+            for number, row in stored
+            for name, value, spelled in row.cells
         )
+        drop_cells(self._connection, cells)
         drop_words(self._connection, ((number, row.words) for number, row in stored))
         self._execute(f"DELETE FROM items WHERE {inside}", (listed,))
 

@@ -31,6 +31,7 @@ class Matches(NamedTuple):
 
     numbers: Numbers  # rising
     shares: NDArray[np.float64]  # of the query that each matches, above 0, up to 1
+    words: tuple[str, ...]  # those that count
 
 
 class WordSearch:
@@ -55,7 +56,7 @@ class WordSearch:
 
         Nearest first, ties in the order of insertion, as before; each with its share.
         """
-        numbers, shares = self.match(view, query.words)
+        numbers, shares, words = self.match(view, query.words)
         positions = view.snapshot.positions(numbers)
         is_there = positions >= 0
         is_there[is_there] = gallery.holds(positions[is_there])
@@ -77,7 +78,7 @@ class WordSearch:
         is_match = np.isin(both, positions)
         held = np.zeros(len(both))
         held[is_match] = shares[at[is_match]]
-        return Found(both[order], distances[order], found.scanned, held[order])
+        return Found(both[order], distances[order], found.scanned, held[order], words)
 
     def match(self, view: View, words: Sequence[str]) -> Matches:
         """Find the items that hold one of some words, and how much of them."""
@@ -89,7 +90,9 @@ class WordSearch:
         listed, counted = listed[counted > 0], counted[counted > 0]
         numbers, at = np.unique(listed, return_inverse=True)
         shares = np.bincount(at, counted, minlength=len(numbers))
-        return Matches(numbers, np.minimum(shares, 1.0))
+        counting = zip(words[:MAX_WORDS], weights, strict=True)
+        used = tuple(word for word, weight in counting if weight > 0)
+        return Matches(numbers, np.minimum(shares, 1.0), used)
 
     def _numbers(self, view: View, word: str) -> Numbers:
         """Give the numbers of the items that hold a word, rising."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from fdch.errors import DamagedIndex
 from fdch.index.storage.catalogue.catalogue import Catalogue, check_problem
+from fdch.index.storage.catalogue.cell_table import read_cells
 from fdch.index.storage.catalogue.items import cell_rows, from_row, read_row
 from fdch.index.storage.catalogue.tables import State, is_intact_item, is_proven
 from fdch.index.storage.catalogue.word_table import holds_same_words
@@ -176,7 +177,7 @@ def _item_problems(
         what = f"{items} are there, {len(log.items)} in the log"
         yield Problem(CATALOGUE, "items", what)
     found = 0
-    for cell in connection.execute("SELECT * FROM cells"):
+    for cell in read_cells(connection):
         found += hash(cell)
         count -= 1
     if count or expected != found:
