@@ -28,12 +28,11 @@ from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 
 # A machine may be busy, and loops not yet compiled: no example is too slow.
-PATIENT = {
-    "deadline": None,
-    "suppress_health_check": [hypothesis.HealthCheck.too_slow],
-}
-hypothesis.settings.register_profile("quick", max_examples=20, **PATIENT)
-hypothesis.settings.register_profile("thorough", max_examples=100, **PATIENT)
+PATIENT = hypothesis.settings(
+    deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.register_profile("quick", PATIENT, max_examples=20)
+hypothesis.settings.register_profile("thorough", PATIENT, max_examples=100)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -1,15 +1,15 @@
 """The soak sees what a service loses or answers wrongly."""
 
 import random
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from fdch.bench.soak.campaign import judge_memory, soak_benchmark
 from fdch.bench.soak.clients import Known, SoakClient
 from fdch.cli.bench.soak import require_sound, table
 from fdch.cli.shared.groups import Failure
+from fdch.index.store import Item
+from fdch.retrieval.results import Result, Results
 
 SOUND = {
     "minutes": 2.0,
@@ -79,8 +79,8 @@ def test_memory_that_grows_after_the_first_quarter_is_told():
 def test_a_wrong_answer_is_told(found, is_right):
     own = {"a": Known(b"\x00"), "b": Known(b"\x01")}
     client = SoakClient("ann", 1, own, [], [], random.Random(0))
-    results = [SimpleNamespace(id=name, distance=bits) for name, bits in found]
-    client._check(Known(np.uint8(0).tobytes()), SimpleNamespace(results=results))
+    results = tuple(Result(Item(name), bits, None) for name, bits in found)
+    client._check(Known(b"\x00"), Results({}, results, 2, 0.0))
     assert client.wrong == [] if is_right else len(client.wrong) == 1
 
 

@@ -1,0 +1,194 @@
+"""Change the source at random places, one at a time, and see whether tests fail.
+
+pip install cosmic-ray
+python scripts/mutate.py evaluation objectives --sample 60
+
+Mutants are cosmic-ray's, at most one for each place, drawn from a seed. They are made
+in a copy of the tree; tests run in forks of a process that has loaded the libraries.
+"""
+
+import ast
+import compileall
+import contextlib
+import difflib
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+SOURCES = {
+    "evaluation": ("evaluation",),
+    "objectives": ("objectives", "codes.py"),
+    "search": ("index/search",),
+    "storage": ("index/storage",),
+}
+# what a mutant meets after the tests that name its module
+TESTS = {
+    "evaluation": ("evaluation",),
+    "objectives": ("objectives", "test_codes.py", "equations"),
+    "search": ("index/search",),
+    "storage": ("index/storage",),
+}
+# these take long, and look at the same files as others do
+LEFT_OUT = ("test_crashes.py", "test_damage.py", "test_machine_faults.py")
+MAX_SECONDS = 300  # of a processor, for the tests of one mutant
+OPTIONS = [
+    "-x",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:xdist",
+    "--basetemp=basetemp",
+]
+Place = tuple[int, int]
+
+
+class Mutant(NamedTuple):
+    """A change of one place: which occurrence of what an operator of mutation finds."""
+
+    file: Path
+    operator: str
+    occurrence: int
+    line: int
+
+
+def list_files(root: Path) -> list[Path]:
+    """Give the Python files of a folder, or the one that it is."""
+    return [root] if root.is_file() else sorted(root.rglob("*.py"))
+
+
+def list_mutants(file: Path) -> list[list[Mutant]]:
+    """Give the mutants of each place of a file; types are no code."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.plugins import get_operator, operator_names
+
+    names = [name for name in operator_names() if not get_operator(name).arguments()]
+    operators = {name: get_operator(name)() for name in names}
+    text, counts = file.read_text(), Counter[str]()
+    hints = list(_annotations(text))
+    places: dict[Place, list[Mutant]] = {}
+    for node in ast_nodes(get_ast(text)):
+        for name, operator in operators.items():
+            for start, _ in operator.mutation_positions(node):
+                mutant = Mutant(file, name, counts[name], start[0])
+                counts[name] += 1
+                if not any(first <= start < last for first, last in hints):
+                    places.setdefault(start, []).append(mutant)
+    return list(places.values())
+
+
+def _annotations(text: str) -> Iterator[tuple[Place, Place]]:
+    for node in ast.walk(ast.parse(text)):
+        for hint in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if isinstance(hint, ast.expr):
+                end = hint.end_lineno or 0, hint.end_col_offset or 0
+                yield (hint.lineno, hint.col_offset), end
+
+
+@contextlib.contextmanager
+def mutated(mutant: Mutant, stamp: int) -> Iterator[str]:
+    """Change the file for a while; gives the lines that differ."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    before, found = mutant.file.read_text(), mutant.file.stat()
+    after = mutate_code(before, get_operator(mutant.operator)(), mutant.occurrence)
+    mutant.file.write_text(after)
+    os.utime(mutant.file, (stamp, stamp))  # what was compiled is out of date
+    lines = difflib.ndiff(before.splitlines(), after.splitlines())
+    yield "\n".join(line for line in lines if line[0] in "+-")
+    mutant.file.write_text(before)
+    os.utime(mutant.file, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def passes(tests: list[Path], keep_compiled: bool = False) -> bool:
+    """Run tests in a fork up to the first failure; say whether there is none."""
+    child = os.fork()
+    if child == 0:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        signal.alarm(6 * MAX_SECONDS)  # ends what waits for ever
+        resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
+        sys.dont_write_bytecode = not keep_compiled
+        import pytest
+
+        status = 1
+        try:
+            status = int(pytest.main([*OPTIONS, *map(str, tests)])) if tests else 0
+        finally:  # nothing of the parent is undone here
+            os._exit(status)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def attack(group: str, sample: int, draw: random.Random) -> None:
+    """Make some mutants of a group; print what becomes of each."""
+    sources = [
+        file for name in SOURCES[group] for file in list_files("src/fdch" / Path(name))
+    ]
+    tests = [
+        file
+        for name in TESTS[group]
+        for file in list_files("tests" / Path(name))
+        if file.name.startswith("test_") and file.name not in LEFT_OUT
+    ]
+    places = [mutants for file in sources for mutants in list_mutants(file)]
+    chosen = [
+        draw.choice(some) for some in draw.sample(places, min(sample, len(places)))
+    ]
+    outcomes, sound = Counter[str](), set[Path]()
+    for number, mutant in enumerate(chosen, 1):
+        module = ".".join(mutant.file.with_suffix("").parts[1:])
+        naming = [test for test in tests if module in test.read_text()]
+        outcome = "survived"
+        for some in (naming, [test for test in tests if test not in naming]):
+            new = [test for test in some if test not in sound]
+            if new and not passes(new, keep_compiled=True):
+                raise SystemExit(f"tests fail on the tree as it is: {new}")
+            sound.update(new)
+            with mutated(mutant, number) as lines:
+                if not passes(some):
+                    outcome = "killed"
+                    break
+        outcomes[outcome] += 1
+        click.echo(f"{outcome}: {mutant.file}:{mutant.line} {mutant.operator}")
+        if outcome == "survived":
+            click.echo(lines)
+    click.echo(f"{group}: {dict(outcomes)} of {len(places)} places")
+
+
+@click.command()
+@click.argument("groups", nargs=-1, type=click.Choice(list(SOURCES)))
+@click.option("--sample", default=60, help="Mutants of each group.")
+@click.option("--seed", default=0, help="Of the sample.")
+def main(groups: tuple[str, ...], sample: int, seed: int) -> None:
+    """Make mutants of some groups of files, by default of all."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    import numba  # noqa: F401
+    import scipy.stats  # noqa: F401
+    import torch  # noqa: F401
+
+    root = Path(__file__).resolve().parents[1]
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "site", "dist")
+    with tempfile.TemporaryDirectory(prefix="fdch-mutants-") as place:
+        copy = shutil.copytree(root, Path(place) / "tree", ignore=ignored)
+        os.environ["PYTHONPATH"] = str(copy / "src")
+        sys.path[:0] = [str(copy / "src"), str(copy)]
+        os.chdir(copy)
+        compileall.compile_dir("src", quiet=1)
+        for group in groups or tuple(SOURCES):
+            attack(group, sample, random.Random(f"{seed} {group}"))
+
+
+if __name__ == "__main__":
+    main()
