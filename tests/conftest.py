@@ -12,6 +12,7 @@ import tarfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 # Before numpy and torch start: threads only slow the small sums of tests, and
 # tests run side by side.
@@ -28,7 +29,7 @@ from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 
 # A machine may be busy, and loops not yet compiled: no example is too slow.
-PATIENT = {
+PATIENT: dict[str, Any] = {
     "deadline": None,
     "suppress_health_check": [hypothesis.HealthCheck.too_slow],
 }

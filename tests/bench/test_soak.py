@@ -2,6 +2,7 @@
 
 import random
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,7 +81,8 @@ def test_a_wrong_answer_is_told(found, is_right):
     own = {"a": Known(b"\x00"), "b": Known(b"\x01")}
     client = SoakClient("ann", 1, own, [], [], random.Random(0))
     results = [SimpleNamespace(id=name, distance=bits) for name, bits in found]
-    client._check(Known(np.uint8(0).tobytes()), SimpleNamespace(results=results))
+    answer: Any = SimpleNamespace(results=results)
+    client._check(Known(np.uint8(0).tobytes()), answer)
     assert client.wrong == [] if is_right else len(client.wrong) == 1
 
 

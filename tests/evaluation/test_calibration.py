@@ -115,6 +115,7 @@ def test_first_results_hold_in_a_methods_order(training):
     kinds = ["image"] * len(items)
     gaps = []
     for each in (by_codes, ordered):
+        assert each is not None
         held = check_probabilities(each, queries, "text", gallery, kinds)
         assert held is not None and held.true > 0.95
         gaps.append(held.gap)
