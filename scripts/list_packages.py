@@ -98,8 +98,8 @@ def describe_licences(packages: list[Distribution]) -> str:
 def find_licence(package: Distribution) -> str:
     """Give the licence by its expression, its classifiers or its first line."""
     known = package.metadata
-    if known["License-Expression"]:
-        return known["License-Expression"]
+    if expression := known.get("License-Expression"):
+        return str(expression)
     classes = [
         line.rpartition(" :: ")[2]
         for line in known.get_all("Classifier") or ()
@@ -107,7 +107,7 @@ def find_licence(package: Distribution) -> str:
     ]
     if classes:
         return ", ".join(classes)
-    lines = [line.strip() for line in (known["License"] or "").splitlines()]
+    lines = [line.strip() for line in (known.get("License") or "").splitlines()]
     stated = [line for line in lines if line not in ("", "UNKNOWN")]
     first = next(iter(stated), "not stated")
     return first if len(first) <= SHOWN else first[: SHOWN - 1] + "…"
