@@ -102,3 +102,30 @@ def test_signs_of_any_program_are_packed():
 def test_what_is_no_sign_is_refused(signs):
     with pytest.raises(DataError, match=r"-1 or \+1"):
         Codes.from_signs(signs)
+
+
+def test_codes_are_equal_bit_by_bit_and_of_one_length():
+    codes = binarize([[1, 1, 1], [1, -1, 1]])
+    assert codes[:1] != codes[1:]
+    assert codes[:1] != binarize([[1, 1, 1, -1]])  # the same bytes
+    assert codes[:1] == binarize([[2, 3, 4]])
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        np.zeros(2, np.uint8),
+        np.zeros((1, 2, 1), np.uint8),
+        np.zeros((1, 2), np.int8),
+        np.zeros((1, 3), np.uint8),
+    ],
+)
+def test_what_are_no_rows_of_bytes_are_no_codes(packed):
+    with pytest.raises(DataError, match="rows of 2 bytes"):
+        Codes(packed, 16)
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (3,), (1, 2, 3)])
+def test_outputs_that_are_no_matrix_are_refused(shape):
+    with pytest.raises(DataError, match="must be"):
+        binarize(np.ones(shape))

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdch.codes import binarize, hamming_distances
+from fdch.codes import Codes, binarize, hamming_distances
 from fdch.errors import DataError, LabelError, MissingExtra, SettingError
 from fdch.evaluation import histograms as module
 from fdch.evaluation import numpy_engine, relevance
 from fdch.evaluation.histograms import (
     counting_engine,
     distance_histograms,
+    engine_name,
     histogram_blocks,
 )
 from fdch.evaluation.relevance import label_words
@@ -185,10 +186,32 @@ def test_without_numba_numpy_counts(monkeypatch):
     counting_engine.cache_clear()
     try:
         assert counting_engine() is numpy_engine
+        assert engine_name() == "numpy"
         with pytest.raises(MissingExtra, match=r"fdch\[fast\]"):
             counting_engine("numba")
     finally:
         counting_engine.cache_clear()
+
+
+def test_numba_is_named_where_it_counts():
+    expected = "numba" if find_spec("numba") else "numpy"
+    assert engine_name() == expected
+
+
+def test_a_query_is_counted_alone_where_no_two_fit(monkeypatch):
+    monkeypatch.setattr(module, "COUNTS_PER_BLOCK", 1)
+    blocks = list(histogram_blocks(*problem(2)))
+    assert [len(block) for block in blocks] == [1] * 5
+
+
+def test_the_longest_codes_are_counted_and_longer_ones_refused():
+    ones = np.ones((1, 1))
+    longest = Codes(np.zeros((1, 4096), np.uint8), 32_767)
+    counted = distance_histograms(longest, longest, ones, ones)
+    assert counted.items[0, 0] == 1
+    longer = Codes(np.zeros((1, 4096), np.uint8), 32_768)
+    with pytest.raises(DataError, match="32767 is the most"):
+        distance_histograms(longer, longer, ones, ones)
 
 
 def test_an_unknown_engine_is_refused():

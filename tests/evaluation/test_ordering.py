@@ -135,6 +135,13 @@ def test_weights_of_another_method_are_refused(sides):
         place_items(order, queries, items, None, 3)
 
 
+def test_as_many_weights_as_bits_and_numbers_order_items(sides):
+    codes = binarize(np.ones((2, 300)))
+    order = QueryOrder(np.ones((1, 301), np.float32))
+    vectors = np.array([[1], [2]], np.int8)
+    assert order.score(codes, vectors).tolist() == [[301.0, 302.0]]
+
+
 def test_items_are_listed_as_a_search_does(sides, monkeypatch):
     monkeypatch.setattr("fdch.evaluation.ordering.SEARCHED", 7)
     order, queries, items, vectors = sides

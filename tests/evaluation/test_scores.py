@@ -92,6 +92,13 @@ def test_a_document_is_read_back_whole():
     assert json.dumps(again.to_json()) == written
 
 
+def test_how_many_were_ordered_is_read_back():
+    document = scored().to_json()
+    assert Scores.from_json(document).protocol.ordered == 0
+    document["protocol"]["ordered"] = 40
+    assert Scores.from_json(document).protocol.ordered == 40
+
+
 def test_each_direction_asks_its_gallery():
     scores = scored().scores
     asked = {
@@ -232,9 +239,12 @@ def change(document, path, value):
         ("scores.modality.image_to_text.ndcg_at", {"10": 2}, "ndcg_at.10 must be"),
         ("scores.modality.image_to_text.intervals", {"map": [0.1]}, "upper end"),
         ("scores.modality.image_to_text.intervals", {"map": [1, 0]}, "upper end"),
+        ("scores.modality.image_to_text.intervals", {"map": [0, 1, 1]}, "upper end"),
         ("partner.modality.image_to_text.median_rank", 7, "from 1 to 6; got 7"),
         ("partner.modality.image_to_text.recall_at", 3, "recall_at must be"),
         ("partner.pairs", {}, "unknown gallery or direction 'pairs'"),
+        ("partner.modality.both", {}, "partner.modality.both"),
+        ("partner", {"one": {}, "two": {}}, "unknown gallery or direction 'one'"),
         ("lookup.modality.image_to_text.radius", [0, 2], "radius 0, 1, 2"),
         ("lookup.modality.image_to_text.recall", [None] * 9, "recall"),
         ("lookup.modality.image_to_text.average", "median", "micro or macro"),
