@@ -66,7 +66,7 @@ def test_going_back_comes_to_a_picture_again(come, photo):
     page.page.go_back()
     expect(page.heading).to_have_text("Like your picture")
     page.page.go_back()
-    expect(page.page.locator(f'#grid [data-id="{first[0]}"]')).to_be_visible()
+    expect(page.page.locator(f'#grid .card[data-id="{first[0]}"]')).to_be_visible()
     assert page.ids() == first
     page.page.reload()
     assert page.ids() == first
