@@ -13,7 +13,7 @@ from fdch.methods.fdch_plus import FDCHPlus, PairLoss
 from fdch.training import batches, pair_numbers
 from fdch.training.label_numbers import LabelNumbers
 from fdch.training.ordering import Numbers, to_units
-from fdch.training.pair_ordering import PAIR_WEIGHTS
+from fdch.training.pair_ordering import LABEL_WEIGHTS, PAIR_WEIGHTS
 from fdch.training.two_stage import ModalityWeights, Rarity
 
 ROWS = [0, 3, 7]
@@ -124,6 +124,7 @@ def test_candidates_are_ordered_by_codes_labels_and_likeness(factor_pairs, pair_
         pair_numbers=8,
         pair_bits=pair_bits,
         pair_weight=0.7,
+        shared_weight=1.4,
     ).fit(pairs)
     images, texts = pairs.images.values, pairs.texts.matrix
     order, networks = method.ordering, method._networks
@@ -146,7 +147,8 @@ def test_candidates_are_ordered_by_codes_labels_and_likeness(factor_pairs, pair_
             stored = vectors[j, :6] * labels.half_step
             by_labels = (own[i] @ labels.axes) @ stored
             alike = turned[i] @ (vectors[j, 6:] * steps) / np.linalg.norm(turned[i])
-            expected = by_code / order.scales.codes + by_labels / order.scales.labels
+            expected = by_code / order.scales.codes
+            expected += 1.4 * by_labels / order.scales.labels
             expected += 0.7 * max(0.0, alike / order.scales.pairs - 1.5)
             assert found[i, j] == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
@@ -234,51 +236,63 @@ def test_without_numbers_outputs_alone_order(factor_pairs):
     assert order.text_vectors(pairs.texts.matrix).shape == (60, 0)
 
 
-def test_the_largest_weight_that_keeps_the_gain_is_chosen(factor_pairs):
+def test_weights_are_those_that_find_labels_and_partners_best(factor_pairs):
     pairs = factor_pairs(200)
     method = small(label_numbers=6, pair_numbers=8).fit(pairs[:80], pairs[80:])
     order, rest = method.ordering, pairs[80:]
-    images, texts = rest.images.values, rest.texts.matrix
+    shared = rest.labels.astype(int) @ rest.labels.T.astype(int)
 
-    def precision(sides):
-        averages, firsts = [], []
+    def measure(sides):
+        averages, firsts, gains, partners = [], [], [], []
         for side in sides:
             for i, row in enumerate(side):
+                partners.append(sum(value > row[i] for value in row) < 10)
                 ranking = [j for j in np.argsort(-row, kind="stable") if j != i]
-                hits = [bool((rest.labels[i] * rest.labels[j]).any()) for j in ranking]
-                if any(hits):
-                    found = np.cumsum(hits) / np.arange(1, len(hits) + 1)
-                    averages.append(found[hits].mean())
-                    firsts.append(np.mean(hits[:10]))
-        return np.mean(averages), np.mean(firsts)
+                found = [shared[i, j] for j in ranking]
+                hits = [grade > 0 for grade in found]
+                if not any(hits):
+                    continue
+                precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
+                averages.append(precision[hits].mean())
+                firsts.append(np.mean(hits[:10]))
+                reached, best = (
+                    sum((2.0**g - 1) / math.log2(r + 2) for r, g in enumerate(x[:10]))
+                    for x in (found, sorted(found, reverse=True))
+                )
+                gains.append(reached / best)
+        labels = np.mean(averages) + np.mean(firsts) + np.mean(gains)
+        return labels, np.mean(partners)
 
-    parts = order.score_parts(images, texts)
+    parts = order.score_parts(rest.images.values, rest.texts.matrix)
     codes, labels, alike = (x / s for x, s in zip(parts, order.scales, strict=True))
-    scores = {
-        weight: precision(codes + labels + weight * np.maximum(alike - 1.5, 0))
-        for weight in PAIR_WEIGHTS
-    }
-    seen = method.encode_images(rest.images).signs().astype(int)
-    read = method.encode_texts(rest.texts).signs().astype(int)
-    plain = precision([seen @ read.T, read @ seen.T])
+    sums = {each: measure(codes + each * labels)[0] for each in LABEL_WEIGHTS}
+    best = max(LABEL_WEIGHTS, key=lambda each: sums[each])
+    assert sums[best] > min(sums.values()) + 0.01  # there is something to choose
 
-    def keeps(weight):
-        for measure in range(2):
-            best = max(each[measure] for each in scores.values())
-            gain = max(best - plain[measure], 0)
-            if scores[weight][measure] < best - 0.2 * gain - 0.001:
-                return False
-        return True
+    def worth(weight):
+        scores = codes + best * labels + weight * np.maximum(alike - 1.5, 0)
+        by_labels, by_partners = measure(scores)
+        return by_labels + 0.3 * by_partners
 
-    expected = next(filter(keeps, sorted(scores, reverse=True)), 0.125)
-    assert order.pair_weight == expected
+    expected = max(PAIR_WEIGHTS, key=worth)
+    assert order.weights == (best, expected)
     assert method.chosen["pair_weight"] == expected
+    assert method.chosen["shared_weight"] == best
 
 
 def test_few_validation_pairs_choose_no_weight(factor_pairs):
     pairs = factor_pairs(120)
     method = small(label_numbers=6, pair_numbers=8).fit(pairs[:80], pairs[80:])
-    assert method.ordering.pair_weight == 0.5
+    assert method.ordering.weights == (1.0, 0.5)
+
+
+def test_a_weight_that_is_set_is_kept(factor_pairs):
+    pairs = factor_pairs(200)
+    method = small(label_numbers=6, pair_numbers=8, shared_weight=0.9)
+    method.fit(pairs[:80], pairs[80:])
+    assert method.ordering.weights.labels == 0.9
+    assert method.ordering.weights.pairs in PAIR_WEIGHTS
+    assert "shared_weight" not in method.chosen
 
 
 def test_settings_out_of_range_are_refused():

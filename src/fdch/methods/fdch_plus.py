@@ -38,13 +38,15 @@ from fdch.training.inputs import Inputs
 from fdch.training.joint import JointOutputs, JointStage
 from fdch.training.ordering import Numbers, to_units
 from fdch.training.pair_ordering import (
+    LABEL_WEIGHTS,
     MAX_COMPARED,
+    PAIR_WEIGHTS,
+    USUAL_WEIGHTS,
     PairOrdering,
-    choose_pair_weight,
+    Weights,
+    choose_weights,
 )
 from fdch.training.two_stage import ModalityWeights
-
-USUAL_PAIR_WEIGHT = 0.5
 
 
 @dataclass
@@ -64,9 +66,12 @@ class FDCHPlus(FDCH):
         pair_bits: Bits of each of these: 1, 2 or 4.
         pair_width: Outputs of their networks, of which the numbers are made.
         pair_epochs: Epochs of their networks; "auto" for 60, or more on small data.
-        pair_weight: What nearly the same items gain in the order; "auto" chooses the
-            largest of a few that keeps four fifths of what ordering gains in
-            precision on validation pairs, and 0.5 where these are fewer than 100.
+        shared_weight: What shared labels count in the order, beside 1 for codes;
+            "auto" chooses what finds labels best among validation pairs, and 1 where
+            these are fewer than 100.
+        pair_weight: What nearly the same items gain in the order; "auto" chooses
+            likewise by labels and partners found, and 0.5 where these are fewer
+            than 100.
         pair_decay: Decay of the weights of these networks.
         pair_image_dropout: Share of image features dropped in them.
         pair_word_dropout: Share of words dropped in them.
@@ -84,6 +89,7 @@ class FDCHPlus(FDCH):
     pair_bits: int = 1
     pair_width: int = 128
     pair_epochs: int | None = None
+    shared_weight: float | None = None
     pair_weight: float | None = None
     pair_decay: float = 0.1
     pair_image_dropout: float = 0.5
@@ -131,10 +137,13 @@ class FDCHPlus(FDCH):
     @property
     def chosen(self) -> Mapping[str, str | float]:
         """What the last `fit` chose for settings that were left to the data."""
-        found = super().chosen
-        if self.pair_weight is not None or not self.pair_numbers:
-            return found
-        return {**found, "pair_weight": self.ordering.pair_weight}
+        weights = self.ordering.weights
+        found = dict(super().chosen)
+        if self.pair_weight is None and self.pair_numbers:
+            found["pair_weight"] = weights.pairs
+        if self.shared_weight is None and self.label_numbers:
+            found["shared_weight"] = weights.labels
+        return found
 
     @property
     def functions(self) -> Mapping[str, nn.Module]:
@@ -190,13 +199,34 @@ class FDCHPlus(FDCH):
         ordering = PairOrdering.fit(
             self._networks, self._parts, *sides, pairs.labels, self.seed
         )
-        weight = self.pair_weight
-        if weight is None and validation is not None and len(validation):
+        ordering.weights = self._choose_weights(ordering, inputs, validation, context)
+        self._ordering = ordering
+
+    def _choose_weights(
+        self,
+        ordering: PairOrdering,
+        inputs: Inputs,
+        validation: PairedSet | None,
+        context: Context,
+    ) -> Weights:
+        """Choose weights that are left to the data, on validation pairs."""
+        labels, pairs = self.shared_weight, self.pair_weight
+        weights = None
+        if validation is not None and len(validation) and None in (labels, pairs):
             some = _choose_some(validation)
             sides = inputs.images(some.images, context), inputs.texts(some.texts)
-            weight = choose_pair_weight(ordering, *sides, some.labels)
-        ordering.pair_weight = USUAL_PAIR_WEIGHT if weight is None else weight
-        self._ordering = ordering
+            weights = choose_weights(
+                ordering,
+                *sides,
+                some.labels,
+                LABEL_WEIGHTS if labels is None else (labels,),
+                PAIR_WEIGHTS if pairs is None else (pairs,),
+            )
+        usual = weights or USUAL_WEIGHTS
+        return Weights(
+            usual.labels if labels is None else labels,
+            usual.pairs if pairs is None else pairs,
+        )
 
     def _train(
         self, training: TrainingPairs, pairs: PairedSet, context: Context

@@ -1,6 +1,6 @@
 """Orders candidates by codes, by label probabilities and by how alike pairs are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,9 +9,8 @@ from scipy.sparse import csr_array
 from torch import nn
 
 from fdch.codes import Codes
-from fdch.evaluation.histograms import Histograms
-from fdch.evaluation.metrics import average_precision, precision_at
-from fdch.evaluation.ordering import QueryOrder
+from fdch.evaluation.metrics import average_precision, ndcg_at, precision_at
+from fdch.evaluation.ordering import QueryOrder, count_places
 from fdch.training import batches
 from fdch.training.label_numbers import LabelNumbers
 from fdch.training.ordering import Floats, Numbers, Ordering, Vectors, to_units
@@ -19,9 +18,10 @@ from fdch.training.pair_numbers import PairNumbers
 
 # deviations above the mean from which on two items are nearly the same
 NEARLY_SAME = 1.5
-PAIR_WEIGHTS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.125)
-KEPT = 0.8  # of what ordering gains in precision, so much is kept
-TOLERANCE = 0.001  # of precision that is no loss
+# weights to choose from, the usual ones first
+LABEL_WEIGHTS = (1.0, 1.4, 0.7, 2.0, 0.5, 2.8, 0.35, 4.0, 0.25, 0.125, 0.0)
+PAIR_WEIGHTS = (0.5, 0.7, 0.35, 1.0, 0.25, 1.4, 0.18, 2.0, 0.125, 2.8, 0.06, 4.0)
+PARTNER_SHARE = 0.3  # what finding partners counts beside each measure of labels
 MAX_COMPARED = 1024  # pairs that scales and weights are chosen on
 MIN_COMPARED = 100  # pairs with labels below which no weight is chosen
 FIRST = 10
@@ -36,6 +36,16 @@ class Scales(NamedTuple):
 
 
 UNSCALED = Scales(1.0, 1.0, 1.0)
+
+
+class Weights(NamedTuple):
+    """What parts of the score count beside codes, which count 1."""
+
+    labels: float = 1.0
+    pairs: float = 0.5
+
+
+USUAL_WEIGHTS = Weights()
 
 
 class Side(NamedTuple):
@@ -55,7 +65,7 @@ class Side(NamedTuple):
 class PairOrdering(Ordering):
     """Adds up the cosine of codes, the labels shared and, above a threshold, likeness.
 
-    Each is divided by its deviation, so that codes and labels count alike.
+    Each is divided by its deviation, then multiplied by its weight.
 
     Args:
         networks: By role: "image" and "text" for codes, "label_image" and "pair_image"
@@ -64,7 +74,7 @@ class PairOrdering(Ordering):
         pairs: The projection of what pairs have taught; None where there is none.
         prior: Log odds of each label, (classes,).
         scales: What the parts of the score are divided by.
-        pair_weight: What likeness counts.
+        weights: What labels and likeness count.
     """
 
     def __init__(
@@ -74,10 +84,10 @@ class PairOrdering(Ordering):
         pairs: PairNumbers | None,
         prior: NDArray[Any],
         scales: Scales = UNSCALED,
-        pair_weight: float = 1.0,
+        weights: Weights = USUAL_WEIGHTS,
     ) -> None:
         self._networks, self._labels, self._pairs = networks, labels, pairs
-        self._prior, self.scales, self.pair_weight = prior, scales, pair_weight
+        self._prior, self.scales, self.weights = prior, scales, weights
         self.parts = tuple(
             Numbers(part.axes.shape[1], part.bits) if part else Numbers(0, 1)
             for part in (labels, pairs)
@@ -153,14 +163,6 @@ class PairOrdering(Ordering):
         )
         return codes, labels, likeness
 
-    def agree(self, images: NDArray[Any], texts: csr_array) -> Floats:
-        """Give how many bits agree less those that differ, (2, n, n); no ordering."""
-        F, G = (
-            np.where(side.outputs >= 0, np.float32(1), np.float32(-1))
-            for side in (self._see(images), self._read(texts))
-        )
-        return np.stack([F @ G.T, G @ F.T])
-
     def image_vectors(self, images: NDArray[Any]) -> Vectors:
         """Give what is stored of images, (n, width)."""
         return self._store(self._see(images))
@@ -204,7 +206,7 @@ class PairOrdering(Ordering):
         """Give everything but the networks as plain arrays."""
         return {
             "ordering.prior": np.asarray(self._prior),
-            "ordering.scales": np.array([*self.scales, self.pair_weight]),
+            "ordering.scales": np.array([*self.scales, *self.weights]),
             **(self._labels.to_arrays() if self._labels else {}),
             **(self._pairs.to_arrays() if self._pairs else {}),
         }
@@ -214,18 +216,20 @@ class PairOrdering(Ordering):
         cls, networks: Mapping[str, nn.Module], arrays: Mapping[str, NDArray[Any]]
     ) -> Self:
         """Read what `to_arrays` gave."""
-        *scales, weight = arrays["ordering.scales"].tolist()
+        scales = arrays["ordering.scales"].tolist()
         labels = LabelNumbers.from_arrays(arrays) if "label_image" in networks else None
         pairs = PairNumbers.from_arrays(arrays) if "pair_image" in networks else None
         prior = arrays["ordering.prior"]
-        return cls(networks, labels, pairs, prior, Scales(*scales), weight)
+        weights = Weights(*scales[3:])
+        return cls(networks, labels, pairs, prior, Scales(*scales[:3]), weights)
 
     def _order(self, weights: NDArray[Any]) -> QueryOrder:
         """Scale the parts of the score; the last counts above the threshold."""
         counts = [weights.shape[1] - self.width, *(part.count for part in self.parts)]
         codes, labels, pairs = (np.float32(1 / scale) for scale in self.scales)
-        factors = np.repeat([codes, labels, pairs * self.pair_weight], counts)
-        threshold = self.pair_weight * NEARLY_SAME
+        each = [codes, labels * self.weights.labels, pairs * self.weights.pairs]
+        factors = np.repeat(each, counts)
+        threshold = self.weights.pairs * NEARLY_SAME
         return QueryOrder((weights * factors).astype("f4"), counts[-1], threshold)
 
     def _weigh(self, side: Side) -> Floats:
@@ -262,26 +266,33 @@ class PairOrdering(Ordering):
         return Side(run("text"), odds, likeness)
 
 
-def choose_pair_weight(
-    ordering: PairOrdering, images: NDArray[Any], texts: csr_array, Y: NDArray[np.uint8]
-) -> float | None:
-    """Choose the largest weight of likeness that keeps what ordering gains.
+def choose_weights(
+    ordering: PairOrdering,
+    images: NDArray[Any],
+    texts: csr_array,
+    Y: NDArray[np.uint8],
+    label_weights: Sequence[float] = LABEL_WEIGHTS,
+    pair_weights: Sequence[float] = PAIR_WEIGHTS,
+) -> Weights | None:
+    """Choose the weight of labels, then that of likeness.
 
-    The gain is that of average precision, and of precision at 10, over the order of
-    codes by distance alone; a fifth of each may be lost.
+    Labels get the weight that finds items with shared labels best: by average
+    precision, precision at 10 and NDCG at 10, added up. Likeness gets the weight with
+    the largest sum of these and 0.3 times the recall of partners at 10.
 
     Args:
         ordering: With its scales.
         images: Image inputs of pairs that were not trained on.
         texts: Text inputs of the same pairs.
         Y: Their labels, (n, classes).
+        label_weights: To choose from; of equally good ones the first.
+        pair_weights: To choose from, likewise.
 
     Returns:
-        One of `PAIR_WEIGHTS`, or None where fewer than 100 pairs share a label with
-        another.
+        None where fewer than 100 pairs share a label with another.
     """
-    shared = Y.astype(np.float32) @ Y.T.astype(np.float32) > 0
-    np.fill_diagonal(shared, False)
+    shared = (Y.astype(np.float32) @ Y.T.astype(np.float32)).astype(np.intp)
+    np.fill_diagonal(shared, 0)  # partners are measured apart
     if shared.any(axis=1).sum() < MIN_COMPARED:
         return None
     codes, labels, pairs = (
@@ -290,30 +301,37 @@ def choose_pair_weight(
             ordering.score_parts(images, texts), ordering.scales, strict=True
         )
     )
-    rest = np.maximum(pairs - NEARLY_SAME, 0)
-    plain = _precision(ordering.agree(images, texts), shared)
-    found = np.array(
-        [_precision(codes + labels + each * rest, shared) for each in PAIR_WEIGHTS]
-    )
-    best = found.max(axis=0)
-    least = best - (1 - KEPT) * np.maximum(best - plain, 0) - TOLERANCE
-    keeps = (found >= least).all(axis=1)
-    return PAIR_WEIGHTS[keeps.argmax()] if keeps.any() else PAIR_WEIGHTS[-1]
+    found = [measure_order(codes + each * labels, shared) for each in label_weights]
+    label_weight = label_weights[int(np.argmax([each.labels for each in found]))]
+    known, rest = codes + label_weight * labels, np.maximum(pairs - NEARLY_SAME, 0)
+    found = [measure_order(known + each * rest, shared) for each in pair_weights]
+    sums = [each.labels + PARTNER_SHARE * each.partners for each in found]
+    return Weights(label_weight, pair_weights[int(np.argmax(sums))])
 
 
-def _precision(sides: Floats, shared: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Give average precision and precision at 10, own pairs left out, (2,).
+class OrderScores(NamedTuple):
+    """How good an order is, the mean of both directions."""
+
+    labels: float  # average precision, precision at 10 and NDCG at 10, added up
+    partners: float  # share of queries whose other half is among the first 10
+
+
+def measure_order(sides: Floats, shared: NDArray[np.intp]) -> OrderScores:
+    """Measure an order of some pairs; a query's own pair counts for partners alone.
 
     Args:
-        sides: What orders items, (directions, n, n).
-        shared: Whether items share a label, (n, n).
+        sides: What orders items, the largest first, (directions, n, n).
+        shared: How many labels items share, (n, n); 0 for an item and itself.
     """
-    others = ~np.eye(len(shared), dtype=np.bool_)
-    found = []
+    own = np.eye(len(shared), dtype=np.bool_)
+    labels, partners = [], []
     for scores in sides:
-        ranking = np.argsort(-np.where(others, scores, -np.inf), axis=1, kind="stable")
-        relevant = np.take_along_axis(shared, ranking[:, :-1], axis=1).astype(np.int64)
-        counts = Histograms(np.ones_like(relevant), relevant)
+        ranking = np.argsort(-np.where(own, -np.inf, scores), axis=1, kind="stable")
+        places = np.empty(scores.shape, np.uint16)
+        np.put_along_axis(places, ranking, np.arange(len(own), dtype=np.uint16), axis=1)
+        counts = count_places(places, shared, len(own) - 1)  # the last is the own pair
         each = average_precision(counts), precision_at(counts, FIRST)
-        found.append(np.nanmean(each, axis=1))
-    return np.mean(found, axis=0)
+        labels.append(np.nanmean([*each, ndcg_at(counts, FIRST)], axis=1).sum())
+        nearer = (scores > scores[own][:, None]).sum(axis=1)
+        partners.append((nearer < FIRST).mean())
+    return OrderScores(float(np.mean(labels)), float(np.mean(partners)))
