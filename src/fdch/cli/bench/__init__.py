@@ -24,7 +24,6 @@ command = LazyGroup(
         "serve": "Time the service beside FAISS behind FastAPI.",
         "hostile": "Time how the service rejects hostile requests.",
         "soak": "Watch the service under mixed load for an hour.",
-        "startup": "Time how long Python, the import and the help take to start.",
         "networks": "Time our layers beside torch's own.",
     },
 )
