@@ -1,6 +1,5 @@
 """How long counts by value take, under filters and within a radius."""
 
-import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -8,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from fdch.bench.clustered_codes import Source
+from fdch.bench.clustered_codes import Source, filled_folder
 from fdch.bench.timing import seconds, spread
 from fdch.index.conditions import parse_condition
 from fdch.index.search.lookup import warm
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
-from fdch.progress import Progress, Update, silent
+from fdch.progress import Progress, silent
 
 BITS = 64
 LABELS = ("dog", "cat", "bird", "fish", "horse")
@@ -25,7 +24,6 @@ FILTERS = (
     ("label=dog", "price<500"),
     ("day>=2024-03", "shop!=7"),
 )
-_AT_A_TIME = 50_000
 
 
 def facet_benchmark(
@@ -35,22 +33,20 @@ def facet_benchmark(
     warm(BITS)
     source, rng = Source("clustered", BITS, seed), np.random.default_rng(seed)
     days = np.arange("2024-01-01", "2025-01-01", dtype="datetime64[D]").astype(str)
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "index"
-        with CodeFolder.create(path, BITS, "benchmark") as folder:
-            for start in range(0, items, _AT_A_TIME):
-                count = min(_AT_A_TIME, items - start)
-                cells = rng.integers((70, 1000, len(days)), size=(count, 3)).tolist()
-                some = [
-                    Item(
-                        f"{start + row}",
-                        labels=(LABELS[row % len(LABELS)],),
-                        columns={"shop": shop, "price": price, "day": str(days[day])},
-                    )
-                    for row, (shop, price, day) in enumerate(cells)
-                ]
-                folder.add(some, source.draw(count, start + 1))
-                progress(Update("items", start + count, items, "item"))
+
+    def make_items(numbers: range) -> list[Item]:
+        cells = rng.integers((70, 1000, len(days)), size=(len(numbers), 3)).tolist()
+        return [
+            Item(
+                f"{number}",
+                labels=(LABELS[number % len(LABELS)],),
+                columns={"shop": shop, "price": price, "day": str(days[day])},
+            )
+            for number, (shop, price, day) in zip(numbers, cells, strict=True)
+        ]
+
+    fill = partial(source.fill, make=make_items, total=items, progress=progress)
+    with filled_folder(BITS, fill) as path:
         query = source.draw(1, 0)
         return {
             "items": items,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fdch.bench.clustered_codes import Source
+from fdch.bench.clustered_codes import ITEMS_AT_A_TIME, Source
 from fdch.bench.timing import ratio, seconds, spread
 from fdch.index.conditions import parse_condition
 from fdch.index.search.lookup import warm
@@ -20,7 +20,6 @@ from fdch.machine import forget_peak_memory, peak_memory
 from fdch.progress import Progress, Update, silent
 
 CODES_AT_A_TIME = 10_000_000
-ITEMS_AT_A_TIME = 10_000
 MODEL = "benchmark"
 LABELS = ("dog", "cat", "bird", "fish", "horse")
 CONDITIONS = ("shop=7", "label=dog", "price<50", "price>=500", "shop!=7")
@@ -92,13 +91,9 @@ def _whole_items(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str
     """Measure items with a text, a picture's path, a label and two columns."""
     source = Source("clustered", sizes.bits, sizes.seed)
     rng = np.random.default_rng(sizes.seed)
-    taken = 0.0
+    make = partial(_make_items, rng)
     with CodeFolder.create(path, sizes.bits, MODEL) as folder:
-        for start, count in _steps(sizes.items, ITEMS_AT_A_TIME):
-            items = [_item(number, rng) for number in range(start, start + count)]
-            codes = source.draw(count, start + 1)
-            taken += seconds(partial(folder.add, items, codes))
-            progress(Update("items", start + count, sizes.items, "item"))
+        taken = source.fill(folder, make, sizes.items, progress)
         taken += seconds(folder.close)
     queries = source.draw(sizes.repeats, 0)
     first, again = {}, {}
@@ -135,7 +130,7 @@ def _with_vectors(path: Path, sizes: FolderSizes, progress: Progress) -> dict[st
             for width in taken
         }
         for start, count in _steps(sizes.items, ITEMS_AT_A_TIME):
-            items = [_item(number, rng) for number in range(start, start + count)]
+            items = _make_items(rng, range(start, start + count))
             codes = source.draw(count, start + 1)
             for width, folder in folders.items():
                 vectors = rng.integers(-127, 128, (count, width), np.int8)
@@ -153,15 +148,18 @@ def _with_vectors(path: Path, sizes: FolderSizes, progress: Progress) -> dict[st
     }
 
 
-def _item(number: int, rng: np.random.Generator) -> Item:
-    return Item(
-        f"item {number}",
-        text=f"number {number} of many, with some words about it",
-        image=f"pictures/{number}.jpg",
-        labels=(LABELS[number % len(LABELS)],),
-        columns={"shop": int(rng.integers(70)), "price": float(rng.integers(1000))},
-        kind="pair",
-    )
+def _make_items(rng: np.random.Generator, numbers: range) -> list[Item]:
+    return [
+        Item(
+            f"item {number}",
+            text=f"number {number} of many, with some words about it",
+            image=f"pictures/{number}.jpg",
+            labels=(LABELS[number % len(LABELS)],),
+            columns={"shop": int(rng.integers(70)), "price": float(rng.integers(1000))},
+            kind="pair",
+        )
+        for number in numbers
+    ]
 
 
 def _steps(total: int, step: int) -> Iterator[tuple[int, int]]:
