@@ -12,8 +12,7 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from fdch.bench.batch_encoding import encode_many
-from fdch.bench.encoding_speed import encoder_speed
+from fdch.bench.encoding import encode_many, encoder_speed
 from fdch.data.cache import EXPORTS
 from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedIndex, ModelMismatch, RunError

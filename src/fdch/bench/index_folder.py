@@ -1,6 +1,7 @@
-"""What an index folder costs, in time and bytes."""
+"""What an index folder costs, in time and bytes, and counts by value in one."""
 
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fdch.bench.clustered_codes import ITEMS_AT_A_TIME, Source
+from fdch.bench.clustered_codes import ITEMS_AT_A_TIME, Source, filled_folder
 from fdch.bench.timing import ratio, seconds, spread
 from fdch.index.conditions import parse_condition
 from fdch.index.search.lookup import warm
@@ -23,6 +24,14 @@ CODES_AT_A_TIME = 10_000_000
 MODEL = "benchmark"
 LABELS = ("dog", "cat", "bird", "fish", "horse")
 CONDITIONS = ("shop=7", "label=dog", "price<50", "price>=500", "shop!=7")
+FACET_BITS = 64
+FILTERS = (
+    (),
+    ("shop=7",),
+    ("price<500",),
+    ("label=dog", "price<500"),
+    ("day>=2024-03", "shop!=7"),
+)
 
 
 @dataclass(frozen=True)
@@ -169,3 +178,58 @@ def _steps(total: int, step: int) -> Iterator[tuple[int, int]]:
 
 def _bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def facet_benchmark(
+    items: int, repeats: int, seed: int = 0, progress: Progress = silent
+) -> dict[str, Any]:
+    """Count items with a label, a shop (70), a price (1,000) and a day (366)."""
+    warm(FACET_BITS)
+    source, rng = Source("clustered", FACET_BITS, seed), np.random.default_rng(seed)
+    days = np.arange("2024-01-01", "2025-01-01", dtype="datetime64[D]").astype(str)
+
+    def make_items(numbers: range) -> list[Item]:
+        cells = rng.integers((70, 1000, len(days)), size=(len(numbers), 3)).tolist()
+        return [
+            Item(
+                f"{number}",
+                labels=(LABELS[number % len(LABELS)],),
+                columns={"shop": shop, "price": price, "day": str(days[day])},
+            )
+            for number, (shop, price, day) in zip(numbers, cells, strict=True)
+        ]
+
+    fill = partial(source.fill, make=make_items, total=items, progress=progress)
+    with filled_folder(FACET_BITS, fill) as path:
+        query = source.draw(1, 0)
+        return {
+            "items": items,
+            "bits": FACET_BITS,
+            "filters": {
+                " and ".join(written) or "none": _measure_counts(
+                    path, written, query, repeats
+                )
+                for written in FILTERS
+            },
+        }
+
+
+def _measure_counts(
+    path: Path, written: tuple[str, ...], query: Any, repeats: int
+) -> dict[str, Any]:
+    """Time the first count after opening, later ones, and one within a radius."""
+    where = [parse_condition(each) for each in written]
+    with CodeFolder.open(path) as folder:
+        folder.nearest(query, 1)  # and with it the check of files
+        count = partial(folder.facets, where)
+        before = time.process_time()
+        first = seconds(count)
+        busy = time.process_time() - before
+        near = partial(folder.facets, where, near=(query, FACET_BITS // 4))
+        return {
+            "counted": count().items,
+            "first_seconds": first,
+            "first_processor_seconds": busy,
+            "again_seconds": spread([seconds(count) for _ in range(repeats)]),
+            "radius_seconds": spread([seconds(near) for _ in range(repeats)]),
+        }

@@ -1,6 +1,14 @@
-"""The cells of a study, each fitted, scored and recorded in its folder."""
+"""The cells of a study, each fitted, scored and recorded in its folder.
+
+Where methods are tuned first, the results lie beside the cells:
+
+tuned/METHOD-BITS.toml      what `fdch tune` would write, and `fdch train` takes
+tuned/METHOD-BITS.html      its page
+tuned/METHOD-BITS.toml.study/    its trials, so that it can be resumed
+"""
 
 import logging
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +16,7 @@ from typing import Any
 from fdch import __version__, methods
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split
-from fdch.errors import FdchError
+from fdch.errors import FdchError, RunError, SettingError
 from fdch.evaluation import Scores
 from fdch.files import fingerprint
 from fdch.methods._settings import identifying
@@ -21,11 +29,17 @@ from fdch.runs.preparation import TrainingData, require_ready
 from fdch.runs.run_files import CHECKPOINTS, is_finished
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
+from fdch.tuning.held_out import training_part
+from fdch.tuning.proposals import TuningTask, find_space
+from fdch.tuning.records import Records
+from fdch.tuning.tune import page_path, study_folder, tune
+from fdch.tuning.tuning_page import write_tuning_page
 
 # of what a cell keeps; cells of another are run again
 CELL_FORMAT = 2
 
 _log = logging.getLogger(__name__)
+SEED = 0  # of the split whose training part is tuned on, and of the trials
 
 
 class GridRunner:
@@ -169,3 +183,62 @@ class GridRunner:
             if issubclass(methods.load(name), FDCH) and self.is_done(other):
                 return folder / RUN
         return None
+
+    def list_untuned(self, cells: Sequence[Cell]) -> list[Cell]:
+        """List the methods and lengths, by their first seed, still to be tuned."""
+        minutes = self.study.tune_minutes
+        if minutes is None:
+            return []
+        untuned = []
+        for cell in cells_to_tune(cells):
+            task, file = self._tuning_task(cell), self.study.tuned(cell)
+            search = file.search if file else {}
+            allowed = search.get("budget_minutes", 0)
+            is_long = isinstance(allowed, int | float) and allowed >= minutes
+            if task and not (is_long and search.get("task") == task.fingerprint):
+                untuned.append(cell)
+        return untuned
+
+    def tune_job(self, job: Job) -> Iterator[Cell]:
+        """Tune the methods of some cells; one that cannot be tuned has failed."""
+        for cell in job:
+            task = self._tuning_task(cell)
+            try:
+                if task is not None:
+                    self._tune(cell, task)
+            except FdchError as problem:
+                self.fail(cell, f"tuning failed: {problem}")
+            yield cell
+
+    def _tuning_task(self, cell: Cell) -> TuningTask | None:
+        """Say what is searched for a cell; None where there is nothing to tune."""
+        fixed = set(self.study.settings.get(cell.method, {}))
+        method = self.study.method(cell, tuned=False)
+        data, split = self.pairs.fingerprint, self.split(cell.seed).fingerprint
+        try:
+            find_space(method, fixed)
+        except SettingError:
+            return None
+        return TuningTask(method, fixed, data, split)
+
+    def _tune(self, cell: Cell, task: TuningTask) -> None:
+        """Search, or resume a search, and write the result."""
+        study, pairs = self.study, self.data.pairs_for(task.method)
+        assert study.tune_minutes is not None  # otherwise nothing is tuned
+        path = study.tuned_path(cell)
+        try:
+            Records.open(study_folder(path), task.fingerprint, task.defaults)
+        except RunError:  # of another task; its cells are run again, too
+            shutil.rmtree(study_folder(path))
+            path.unlink(missing_ok=True)
+        part = training_part(pairs, self.split(cell.seed))
+        context = Context(device=study.device)
+        found = tune(task, part, path, study.tune_minutes, context)
+        file = found.to_file({"name": pairs.name, "source": study.source})
+        file.save(path)
+        write_tuning_page(page_path(path), found, file)
+
+
+def cells_to_tune(cells: Sequence[Cell]) -> list[Cell]:
+    """Give one cell to each method and length, to be tuned for all its seeds."""
+    return list(dict.fromkeys(Cell(cell.method, cell.bits, SEED) for cell in cells))

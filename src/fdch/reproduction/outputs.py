@@ -14,11 +14,11 @@ from fdch.reproduction.costs import cost_table, health_table, warnings_of
 from fdch.reproduction.curves import panels_of
 from fdch.reproduction.figures import figure_files, figure_on_page, page_colours
 from fdch.reproduction.grid import SECTIONS, Grid, build_grid
+from fdch.reproduction.grid_runner import SEED, cells_to_tune
 from fdch.reproduction.grid_tables import latex_tables, score_rows
 from fdch.reproduction.overview_plot import overview_plot
 from fdch.reproduction.recipe import SOURCE, Published, Recipe, label
 from fdch.reproduction.reproduce import Reproduction
-from fdch.reproduction.tuned import SEED, cells_to_tune
 from fdch.tuning.tuning_page import shown_value
 
 REPORT = "report.html"

@@ -14,9 +14,8 @@ from fdch.methods._base import HashMethod
 from fdch.progress import Update
 from fdch.training.context import Context
 from fdch.tuning.held_out import FOLDS, Fold, Folds, score_held_out
-from fdch.tuning.proposals import is_promising, propose
+from fdch.tuning.proposals import TuningTask, is_promising, propose
 from fdch.tuning.records import SHARES, STEPS, Records, Trial, last_step
-from fdch.tuning.task import TuningTask
 
 TRIALS_PER_SETTING = 25  # more of them find nothing new
 SHARE = 8  # the defaults get an eighth of the budget, and one fold at least

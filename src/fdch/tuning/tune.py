@@ -16,10 +16,10 @@ from fdch.runs.pipeline import TrainingTask
 from fdch.runs.preparation import extract, require_ready, takes_features
 from fdch.training.context import PLAIN, Context
 from fdch.tuning.held_out import Folds, training_part
+from fdch.tuning.proposals import TuningTask, find_space
 from fdch.tuning.records import SURE, Records, Trial, Verdict, choose
 from fdch.tuning.search import Budget, Search
 from fdch.tuning.settings_file import SettingsFile
-from fdch.tuning.task import TuningTask, find_space
 
 Clock = Callable[[], float]
 GIVEN = ("bits", "seed")  # options of their own, not settings to be found

@@ -20,8 +20,7 @@ def command(run: Path, repeats: int, device: str, as_json: bool) -> None:
     pixels, its decoding included; runs on ready features have none. Many decoded
     pictures are encoded beside a plain PyTorch loop of batches in float32.
     """
-    from fdch.bench.batch_encoding import encode_many
-    from fdch.bench.encoding_speed import encoder_speed
+    from fdch.bench.encoding import encode_many, encoder_speed
     from fdch.runs.run import open_run
     from fdch.training.context import Context
 

@@ -22,13 +22,13 @@ from fdch.data.readers.columns import (
     Layout,
     assign_columns,
 )
-from fdch.data.readers.label_cells import split_labels
 from fdch.data.readers.manifest_cells import (
     Pair,
     PictureFolders,
     Unusable,
     name_of,
     pair,
+    split_labels,
 )
 from fdch.data.readers.tables.arrow import open_arrow
 from fdch.data.readers.tables.excel import open_excel

@@ -1,26 +1,80 @@
-"""How fast many pictures are encoded, beside a plain PyTorch loop."""
+"""How fast one text, one picture and many pictures are encoded."""
 
+import io
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import nn
 
 from fdch.bench.learning.floors import count_operations, measure_ceilings, wait_for
-from fdch.bench.timing import spread, take_turns
+from fdch.bench.timing import repeat, spread, take_turns
 from fdch.data.pictures.images import PictureArray
 from fdch.methods._base import HashMethod
 from fdch.networks import image as image_networks
 from fdch.networks.device import choose_precision
 from fdch.networks.head import FineTunedNetwork, ImageHead
-from fdch.training.context import Context
+from fdch.retrieval.encoders import export_queries
+from fdch.retrieval.queries import Encoder, encode_image_queries, encode_text_queries
+from fdch.runs.run import Run
+from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import READY
 
+PHOTO = (480, 640, 3)
+WORDS = 6
+TEXT_CALLS, PICTURE_CALLS = 200, 4  # in a turn, so that it lasts long enough
 PICTURES = {"cuda": 4096}
 USUAL_PICTURES = 32
 PLAIN_BATCH = 32
+
+
+def encoder_speed(
+    run: Run, repeats: int = 5, context: Context = PLAIN
+) -> dict[str, Any]:
+    """Time torch and ONNX Runtime in alternation, one item at a time.
+
+    Returns:
+        For each side milliseconds of an item, and how many times ONNX Runtime is
+        faster. A picture is a photo of usual size, its decoding included.
+    """
+    method, exported = run.method, export_queries(run)
+    found: dict[str, Any] = {"method": run.name, "bits": method.bits}
+    vocabulary = method.inputs.vocabulary
+    if vocabulary is not None:
+        texts = [" ".join(vocabulary.words[:WORDS])]
+
+        def encode_text(encoder: Encoder, call: int) -> None:
+            encode_text_queries(encoder, texts)
+
+        found["text"] = _time(encode_text, exported, method, TEXT_CALLS, repeats)
+    if method.inputs.image_network != READY:
+        pixels = np.random.default_rng(0).integers(0, 256, PHOTO, dtype=np.uint8)
+        content = io.BytesIO()
+        Image.fromarray(pixels).save(content, "JPEG")
+
+        def encode_picture(encoder: Encoder, call: int) -> None:
+            encode_image_queries(encoder, [content.getvalue()], context)
+
+        found["picture"] = _time(
+            encode_picture, exported, method, PICTURE_CALLS, repeats
+        )
+    return found
+
+
+def _time(
+    encode: Any, exported: Encoder, method: Encoder, calls: int, repeats: int
+) -> dict[str, Any]:
+    fast, plain = (repeat(partial(encode, each), calls) for each in (exported, method))
+    turns = take_turns(fast, plain, repeats)
+    return {
+        "onnx_milliseconds": 1000 * turns["ours_seconds"]["median"] / calls,
+        "torch_milliseconds": 1000 * turns["peer_seconds"]["median"] / calls,
+        "ratio": turns["ratio"],
+    }
 
 
 def encode_many(
