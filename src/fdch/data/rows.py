@@ -21,7 +21,6 @@ TOGETHER = 8
 THREAD_PREFIX = "fdch-rows"
 _T = TypeVar("_T")
 _MAX_THREADS = 32
-_AHEAD = 4
 
 
 class Rows(ABC):
@@ -152,6 +151,7 @@ def in_threads(
     count: int,
     workers: int | None = None,
     together: int = 1,
+    ahead: int = 4,
 ) -> Generator[_T]:
     """Give work(0), work(1), ... in order, computed a little ahead in threads.
 
@@ -169,7 +169,7 @@ def in_threads(
     try:
         for start in range(0, count, together):
             waiting.append(pool.submit(work_on, start))
-            if len(waiting) > _AHEAD * threads:
+            if len(waiting) > ahead * threads:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()

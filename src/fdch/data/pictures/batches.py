@@ -1,19 +1,17 @@
 """Pictures decoded by several threads, a batch at a time."""
 
 import math
-from collections import deque
 from collections.abc import Callable, Generator
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pictures.images import Pictures
-from fdch.data.rows import THREAD_PREFIX, TOGETHER, count_threads
+from fdch.data.rows import TOGETHER, count_threads, in_threads
 
 Pixels = NDArray[np.uint8]
-# what threads decode ahead of the batch in use, in turns of TOGETHER rows each
-_TURNS_AHEAD = 2
+_AHEAD = 2  # what each thread decodes ahead, in turns of some rows
 
 
 def decode_batches(
@@ -29,7 +27,7 @@ def decode_batches(
         pictures: Rows that all have a picture.
         size: Rows and columns of the decoded pictures.
         batch: Pictures given at a time.
-        workers: Threads; none takes one for each core.
+        workers: Threads; None for one to each core.
         allocate: Makes the memory of a batch from its shape, such as memory that a
             device reads. It is used again: a batch is overwritten once the second
             batch after it is requested. None gives every batch its own.
@@ -38,50 +36,25 @@ def decode_batches(
         RGB values, shape (up to batch, size, size, 3).
     """
     threads = workers or count_threads()
-    batch = max(1, min(batch, len(pictures)))
-    together = max(1, min(TOGETHER, batch // threads))
-    ahead = 1 + math.ceil(_TURNS_AHEAD * threads * together / batch)
-    memory = _memory((batch, size, size, 3), ahead + 2, allocate)
-    waiting: deque[tuple[Pixels, list[Future[None]]]] = deque()
+    count, batch = len(pictures), max(1, min(batch, len(pictures)))
+    # a divisor of the batch, so that a broken picture costs no batch before its own
+    together = math.gcd(batch, max(1, min(TOGETHER, batch // threads)))
+    # two that the caller may read, and those that threads write to
+    buffers = 2 + math.ceil((_AHEAD * threads + 1) * together / batch)
+    make = allocate or (lambda shape: np.empty(shape, dtype=np.uint8))
+    memory = [
+        make((batch, size, size, 3))
+        for _ in range(min(buffers, math.ceil(count / batch)))
+    ]
 
-    def decode_rows(pixels: Pixels, first: int, start: int) -> None:
-        for place in range(start, min(start + together, len(pixels))):
-            pictures.decode(first + place, size, pixels[place])
+    def find_memory(row: int) -> Pixels:
+        return memory[row // batch % len(memory)]
 
-    pool = ThreadPoolExecutor(threads, thread_name_prefix=THREAD_PREFIX)
-    try:
-        for first in range(0, len(pictures), batch):
-            pixels = next(memory)[: len(pictures) - first]
-            starts = range(0, len(pixels), together)
-            waiting.append(
-                (pixels, [pool.submit(decode_rows, pixels, first, s) for s in starts])
-            )
-            if len(waiting) > ahead:
-                yield _finish(*waiting.popleft())
-        while waiting:
-            yield _finish(*waiting.popleft())
-    finally:
-        pool.shutdown(cancel_futures=True)
+    def decode(row: int) -> None:
+        pictures.decode(row, size, find_memory(row)[row % batch])
 
-
-def _memory(
-    shape: tuple[int, ...],
-    count: int,
-    allocate: Callable[[tuple[int, ...]], Pixels] | None,
-) -> Generator[Pixels]:
-    """Give the memory of batch after batch: new each time, or of `count` in turn."""
-    if allocate is None:
-        while True:
-            yield np.empty(shape, dtype=np.uint8)
-    made: list[Pixels] = []
-    for _ in range(count):
-        made.append(allocate(shape))
-        yield made[-1]
-    while True:
-        yield from made
-
-
-def _finish(pixels: Pixels, decoded: list[Future[None]]) -> Pixels:
-    for rows in decoded:
-        rows.result()
-    return pixels
+    with closing(in_threads(decode, count, threads, together, _AHEAD)) as decoded:
+        for row, _ in enumerate(decoded):
+            if row % batch == batch - 1 or row == count - 1:
+                pixels = find_memory(row)[: row % batch + 1]
+                yield pixels if allocate else pixels.copy()
