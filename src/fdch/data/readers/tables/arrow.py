@@ -124,29 +124,37 @@ def _require_size(path: Path, messages: Iterable[Any]) -> None:
     size = 0
     for message in messages:
         body = memoryview(message.body) if message.body is not None else b""
-        size += sum(list_packed_sizes(memoryview(message.metadata), body))
+        size += sum(_list_packed_sizes(memoryview(message.metadata), body))
         if size > most:
             raise ValueError(f"it unpacks to more than {most:,} bytes")
 
 
-def list_packed_sizes(message: memoryview, body: memoryview | bytes) -> Iterator[int]:
-    """Give the length of each packed buffer once it is unpacked.
+def _list_packed_sizes(message: memoryview, body: memoryview | bytes) -> Iterator[int]:
+    """Give what each packed buffer of a message says that it unpacks to.
 
-    Raises:
-        ValueError: The message is damaged.
+    Messages are FlatBuffers; see "Serialization and interprocess communication" in
+    Arrow's columnar format. ValueError where one is damaged.
     """
     try:
-        root = _Table(message, _number(message, 0, "<I"))
-        kind = root.place(_HEADER_KIND)
-        header = root.table(_HEADER)
+        root = _follow(message, 0)
+        kind, header = (_find_field(message, root, i) for i in (_HEADER_KIND, _HEADER))
         code = 0 if kind is None else message[kind]
         if header is None or code not in (_DICTIONARY, _BATCH):
             return
-        batch = header if code == _BATCH else header.table(_DATA)
-        if batch is None or batch.place(_PACKING) is None:
+        batch = _follow(message, header)
+        if code == _DICTIONARY:
+            data = _find_field(message, batch, _DATA)
+            if data is None:
+                return
+            batch = _follow(message, data)
+        packing, buffers = (
+            _find_field(message, batch, i) for i in (_PACKING, _BUFFERS)
+        )
+        if packing is None or buffers is None:
             return
-        vector = batch.vector(_BUFFERS)
-        for place in range(vector[0], vector[0] + 16 * vector[1], 16):
+        vector = _follow(message, buffers)
+        first, count = vector + 4, _read_number(message, vector, "<I")
+        for place in range(first, first + 16 * count, 16):
             start, length = struct.unpack_from("<qq", message, place)
             if length >= 8:
                 # -1 stands for a buffer that is not packed
@@ -155,38 +163,22 @@ def list_packed_sizes(message: memoryview, body: memoryview | bytes) -> Iterator
         raise ValueError(f"a message is damaged ({error})") from None
 
 
-class _Table:
-    """A table of FlatBuffers: its fields lie where its list of offsets says."""
-
-    def __init__(self, content: memoryview, start: int) -> None:
-        self._content, self._start = content, start
-        self._offsets = start - _number(content, start, "<i")
-
-    def place(self, field: int) -> int | None:
-        """Give where a field lies; None where it is not set."""
-        entry = 4 + 2 * field
-        if self._offsets < 0 or entry >= _number(self._content, self._offsets, "<H"):
-            return None
-        offset = _number(self._content, self._offsets + entry, "<H")
-        return self._start + offset if offset else None
-
-    def table(self, field: int) -> "_Table | None":
-        """Give a field that is a table."""
-        place = self.place(field)
-        if place is None:
-            return None
-        return _Table(self._content, place + _number(self._content, place, "<I"))
-
-    def vector(self, field: int) -> tuple[int, int]:
-        """Give where the items of a vector begin, and how many there are."""
-        place = self.place(field)
-        if place is None:
-            return 0, 0
-        start = place + _number(self._content, place, "<I")
-        return start + 4, _number(self._content, start, "<I")
+def _find_field(content: memoryview, table: int, field: int) -> int | None:
+    """Give where a field of a table lies; None where it is not set."""
+    offsets = table - _read_number(content, table, "<i")
+    entry = 4 + 2 * field
+    if offsets < 0 or entry >= _read_number(content, offsets, "<H"):
+        return None
+    offset = _read_number(content, offsets + entry, "<H")
+    return table + offset if offset else None
 
 
-def _number(content: memoryview, place: int, kind: str) -> int:
+def _follow(content: memoryview, place: int) -> int:
+    """Give where the table or vector lies that is named at a place."""
+    return place + _read_number(content, place, "<I")
+
+
+def _read_number(content: memoryview, place: int, kind: str) -> int:
     if place < 0:
         raise IndexError("a negative place")
     return int(struct.unpack_from(kind, content, place)[0])
