@@ -13,9 +13,9 @@ from fdch.data.readers.tables.arrow_cells import measure_width
 from fdch.data.readers.tables.manifest_rows import Table
 from fdch.data.readers.tables.parquet import (
     embeds,
-    give_batches,
+    list_damage,
     pictures_of,
-    read_class_names,
+    read_rows,
 )
 from fdch.errors import DataError, MissingExtra
 from fdch.files import load_json
@@ -60,24 +60,21 @@ def list_dataset_files(folder: Path) -> list[Path] | None:
 def open_arrow(path: Path, layout: Layout) -> Table:
     """Read an Arrow file, as a stream or with an index."""
     try:
-        import pyarrow
+        import pyarrow  # noqa: F401
     except ImportError:
         raise MissingExtra("reading Arrow files", "parquet") from None
-    damage = (pyarrow.ArrowException, OSError, ValueError, ArithmeticError)
     try:
         table = _map(path)
-        names = read_class_names(table.schema)
-        columns = tuple(table.schema.names)
-        image = find_image_column(columns, layout)
+        image = find_image_column(table.schema.names, layout)
         pictures = None
         if image is not None and embeds(table.schema, image):
             pictures = MappedColumn(path, image, pictures_of(table.column(image)))
-    except damage as error:
+    except list_damage() as error:
         raise DataError(
             f"'{path}' is not a whole Arrow file: {error}. Save it again."
         ) from None
-    batches = table.to_batches(_ROWS)
-    return Table(columns, give_batches(path, batches, pictures, names, damage))
+    rows = read_rows(path, table.schema, table.to_batches(_ROWS), pictures)
+    return Table(tuple(table.schema.names), rows)
 
 
 class MappedColumn:
