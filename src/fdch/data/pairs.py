@@ -115,11 +115,9 @@ class PairedSet:
         from fdch.data.readers.columns import Layout
 
         folder = None if pictures is None else Path(pictures)
+        layout = Layout(columns or {}, folder, limit)
         return readers.read(
-            source,
-            broken=broken,
-            limits=limits or PictureLimits(),
-            layout=Layout(columns or {}, folder, limit),
+            source, broken=broken, limits=limits or PictureLimits(), layout=layout
         )
 
     @classmethod

@@ -197,7 +197,7 @@ class PhotoSearch:
         self._folder = folder
         self._by_class: dict[str, str] = {}
         self._by_name: dict[str, str | None] = {}
-        for path in _photos(folder, "", _DEEPEST):
+        for path in _list_photos(folder):
             stem = os.path.splitext(path)[0].lower()
             self._by_class.setdefault("/".join(stem.split("/")[-2:]), path)
             name = stem.rpartition("/")[2]
@@ -222,19 +222,13 @@ def photo_number(name: str) -> str:
     return name.rpartition("/")[2].rpartition("_")[2]
 
 
-def _photos(folder: Path, inside: str, levels: int) -> Iterator[str]:
+def _list_photos(folder: Path) -> Iterator[str]:
     """List photos by paths relative to the folder, files before folders."""
-    try:
-        with os.scandir(folder / inside) as entries:
-            listed = sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return
-    folders = []
-    for entry in listed:
-        if entry.name.lower().endswith(ENDINGS):
-            yield f"{inside}{entry.name}"
-        elif levels and entry.is_dir():
-            folders.append(entry.name)
-    folders.sort(key=lambda name: (name.lower() not in _PREFERRED, name))
-    for name in folders:
-        yield from _photos(folder, f"{inside}{name}/", levels - 1)
+    for place, folders, files in os.walk(folder, followlinks=True):
+        inside = Path(place).relative_to(folder)
+        if len(inside.parts) == _DEEPEST:
+            folders.clear()
+        folders.sort(key=lambda name: (name.lower() not in _PREFERRED, name))
+        for name in sorted(files):
+            if name.lower().endswith(ENDINGS):
+                yield (inside / name).as_posix()
