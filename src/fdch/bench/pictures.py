@@ -38,17 +38,10 @@ def pictures_benchmark(
 ) -> dict[str, Any]:
     """Time the parts of feature extraction, all of it, and a plain loop, in turns.
 
-    Args:
-        images: Rows, some of which have a picture.
-        network: One of fdch.networks.image.names().
-        device: Where the network runs.
-        most: Pictures taken, the first ones.
-        repeats: Turns of each side, after one turn of all that is not timed.
-
-    Returns:
-        Pictures per second of each side, how many times the whole is faster than
-        the plain loop, and the least cosine between features of the two; how many
-        times decoding is faster than with simplejpeg, where that is installed.
+    Takes at most so many pictures, the first ones. Returns pictures per second of
+    each side, how many times the whole is faster than the plain loop, and the least
+    cosine between features of the two; how many times decoding is faster than with
+    simplejpeg, where that is installed.
     """
     pictures = _choose(images, most)
     extractor = FeatureExtractor(network, device=device)
@@ -107,7 +100,7 @@ def pictures_benchmark(
 def plain_features(
     pictures: Pictures, extractor: FeatureExtractor
 ) -> NDArray[np.float32]:
-    """Decode a batch in threads, compute it, then go on to the next; keep nothing."""
+    """Decode a batch in threads, compute it, then take the next; keep nothing."""
     size = extractor.network.size
 
     def open_picture(row: int) -> NDArray[np.uint8]:

@@ -113,14 +113,17 @@ def _score_by_vectors(
     """Give what the method orders by, (queries, gallery), by side and kind."""
     if find_ordering(run.method) is None:
         return {}
-    asking, stored = (
+    queries, stored = (
         encode_pairs(run.method, part, context).with_labels(part.labels)
         for part in (query, gallery)
     )
     kinds = {"image": stored.image, "text": stored.text, "pair": stored.unified}
     return {
         (side, kind): order.score(found.codes, found.vectors)
-        for side, order in (("image", asking.image.order), ("text", asking.text.order))
+        for side, order in (
+            ("image", queries.image.order),
+            ("text", queries.text.order),
+        )
         for kind, found in kinds.items()
         if order is not None and found is not None
     }

@@ -55,8 +55,8 @@ def word_quality(
 ) -> dict[str, Any]:
     """Search unseen pairs of a run with words of their texts, in every way.
 
-    Words are parted by a checksum in two halves, of which one is for choosing the
-    weight of words (`tuning`), the other to report.
+    A checksum divides words into two halves: one for choosing the weight of words
+    (`tuning`), the other to report.
 
     Returns:
         By kind of query and way, the share of the first ten whose texts hold all words

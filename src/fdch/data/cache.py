@@ -1,7 +1,7 @@
 """Results kept between runs: small values per picture, and decoded pixels.
 
 Losing the cache costs time, never a result: whatever is wrong with it, be it
-damaged, read-only or full, is logged and the work goes on without.
+damaged, read-only or full, is logged and the work continues without it.
 """
 
 import hashlib
@@ -106,7 +106,7 @@ class ResultCache:
         if not wanted or not self.path.exists():
             return {}
 
-        def ask(connection: sqlite3.Connection) -> dict[bytes, bytes]:
+        def select(connection: sqlite3.Connection) -> dict[bytes, bytes]:
             found: dict[bytes, bytes] = {}
             for start in range(0, len(wanted), _KEYS_PER_QUERY):
                 some = wanted[start : start + _KEYS_PER_QUERY]
@@ -117,7 +117,7 @@ class ResultCache:
 
         return {
             key: value[_CHECK_BYTES:]
-            for key, value in (self._try(ask) or {}).items()
+            for key, value in (self._try(select) or {}).items()
             if isinstance(value, bytes)
             and value[:_CHECK_BYTES] == _check(key, value[_CHECK_BYTES:])
         }
@@ -193,7 +193,7 @@ def _check(key: bytes, value: bytes) -> bytes:
 
 
 class NothingKept(ResultCache):
-    """Takes and gives nothing: for pictures that are nobody else's business."""
+    """Keeps nothing: for pictures that others must not find traces of."""
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Give nothing."""

@@ -80,10 +80,8 @@ def as_labels(
 ) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
     """Take labels as a user has them; give 0 or 1, (n, classes), and the names.
 
-    Args:
-        values: 0 and 1, (n, classes), dense or sparse; or for each pair its label,
-            a list of them, or None.
-        names: What the classes are called, in order; made up or sorted by default.
+    That is 0 and 1, (n, classes), dense or sparse; or for each pair its label, a
+    list of them, or None.
 
     >>> as_labels(["dog", ["cat", "dog"], None])[1]
     ('cat', 'dog')

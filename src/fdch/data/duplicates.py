@@ -164,12 +164,8 @@ def count_query_duplicates(
 ) -> dict[str, QueryDuplicates]:
     """Count what occurs more than once, and the queries that this concerns, by side.
 
-    Args:
-        pairs: Queries and database.
-        query: Rows of the queries.
-        database: Rows of the database.
-        learning: Rows that were learned from; None where training had other data.
-        seen_images: Hashes of the images of that other data, where they are known.
+    `learning` has the rows that were learned from. Where training had other data it
+    is None, and `seen_images` has the hashes of its images, if they are known.
     """
     found: dict[str, QueryDuplicates] = {}
     for side in SIDES:

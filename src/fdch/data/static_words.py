@@ -135,13 +135,8 @@ def restore_vocabulary(
 ) -> Vocabulary | None:
     """Make the vocabulary that a saved model names; None for ready vectors.
 
-    Args:
-        words: The known words; None for ready vectors.
-        static: Name of the static embeddings; None for none.
-        width: Columns of the model's text vectors.
-
-    Raises:
-        ValueError: The three do not fit together.
+    ValueError where the words, the name of the static embeddings and the columns of
+    the model's text vectors do not fit together.
     """
     if static not in (None, NAME):
         raise ValueError(f"it needs the unknown static embeddings {static!r}")

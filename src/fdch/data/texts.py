@@ -186,9 +186,7 @@ class Vocabulary:
     def vectors(self, texts: Sentences, *, remember: bool = True) -> sparse.csr_array:
         """Make 0/1 vectors, float32 (texts, words); zero where there is no text.
 
-        Args:
-            texts: What to make vectors of.
-            remember: Keep what takes long in the cache folder, and look there.
+        With `remember`, what takes long is kept in the cache folder.
         """
         rows = [[] if text is None else self.known(text) for text in texts.values]
         starts = np.zeros(len(rows) + 1, dtype=np.int64)

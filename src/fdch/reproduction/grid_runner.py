@@ -136,7 +136,7 @@ class GridRunner:
             record = self._save(cell, "done", figures=figures, scores=scores)
         except FdchError as problem:
             record = self.fail(cell, str(problem))
-        except Exception as problem:  # other cells shall not wait for a bug in one
+        except Exception as problem:  # a bug in one cell must not stop the others
             _log.exception("%s failed by a fault of the program", cell.name)
             record = self.fail(cell, f"{type(problem).__name__}: {problem}")
         if record.state == "failed" or not keep:

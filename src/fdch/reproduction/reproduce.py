@@ -27,7 +27,7 @@ class Reproduction:
     recipes: tuple[Recipe, ...]  # the requested tables and figures
     seeds: tuple[int, ...]  # the seeds of each mean
     pairs: PairedSet
-    records: Mapping[Cell, Record]  # what became of each cell
+    records: Mapping[Cell, Record]  # how each cell ended
     ran: tuple[Cell, ...] = ()  # the cells that were run now; others were there
 
     def failures(self) -> dict[Cell, str]:

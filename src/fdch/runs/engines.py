@@ -1,7 +1,7 @@
 """What encodes parts of data: this process, or the workers of a Ray cluster.
 
-Parts go in, and come out in their order with what was made of each, once. Whoever
-writes codes is the process that called, whatever the engine.
+Parts go in, and come out once and in order, each with its result. With every engine,
+the calling process alone writes codes.
 """
 
 from collections.abc import Callable, Iterable, Iterator

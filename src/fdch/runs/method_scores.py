@@ -80,17 +80,10 @@ def evaluate_run(
 ) -> Evaluation:
     """Score a run on the queries of its split, or on other data.
 
-    Args:
-        run: An opened run.
-        source: Data; None takes the data the run was trained on. Other data is
-            split with the run's seed; pairs seen in training are not used as
-            queries.
-        galleries: "modality", "unified" or both.
-        cutoff: Rank after which rankings are cut.
-        broken: Whether broken rows and pictures are refused or skipped; None does
-            as in training on the run's own data, and refuses on other data.
-        layout: How the data's table is laid out, where not as in training.
-        context: Device and progress.
+    Without a source, the data is that of training. Other data is split with the
+    run's seed; pairs seen in training are not used as queries. By default, broken
+    rows and pictures are treated as in training on the run's own data, and refused
+    on other data.
     """
     known = training_facts(run)
     if not source:

@@ -82,13 +82,7 @@ def _load_model(model: Any, device: str) -> tuple[HashMethod, object]:
 
 
 class RayEngine:
-    """Encodes on a cluster: a worker to each accelerator, else to each core.
-
-    Args:
-        run: Its model encodes.
-        broken: What workers do about broken pictures.
-        device: Where their networks run.
-    """
+    """Encodes on a cluster: a worker to each accelerator, else to each core."""
 
     pictures_at_a_time = 128  # 16 MB of photos of 125 kB
 

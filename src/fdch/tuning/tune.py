@@ -51,7 +51,7 @@ class Tuning:
 
     @property
     def remark(self) -> str:
-        """What came of it, in a sentence."""
+        """The outcome, in a sentence."""
         verdict, others = self.verdict, len(self.trials) - 1
         if verdict.best.number == 0:
             return (

@@ -21,7 +21,7 @@ LISTED_TRIALS = 200
 
 
 def write_tuning_page(path: Path, found: Tuning, file: SettingsFile) -> None:
-    """Write the trials, what came of them and which settings mattered."""
+    """Write the trials, their scores and which settings mattered."""
     write_page(
         path,
         "tuning.html.j2",

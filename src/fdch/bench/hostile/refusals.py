@@ -1,4 +1,4 @@
-"""How long the service takes to refuse hostile requests, and that it goes on."""
+"""How long the service takes to refuse hostile requests, and that it still serves."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Requests that no service should fall for, by the status they are owed."""
+"""Hostile requests, and the status that each must be refused with."""
 
 import json
 import zlib

@@ -22,7 +22,7 @@ class Received(NamedTuple):
 
     status: int  # 0 where the connection was closed without a reply
     body: bytes
-    seconds: float  # from the wish to connect to the last byte of the reply
+    seconds: float  # from connecting to the last byte of the reply
 
 
 def send(port: int, content: bytes) -> Received:

@@ -18,12 +18,10 @@ STOPPING_SECONDS = 30
 
 
 class ServerProcess:
-    """Started on entering, stopped on leaving.
+    """A server, started on entering, stopped on leaving.
 
-    Args:
-        words: Its command; the first line it prints ends with its address.
-        path: Where it takes queries, by POST.
-        log: File for what it prints besides; None to let it through.
+    The first line that its command prints ends with its address; it takes queries at
+    `path`, by POST. What it prints besides goes to the log, if there is one.
     """
 
     def __init__(

@@ -142,7 +142,7 @@ class _Case:
                 turn["processor_seconds"] = server.processor_seconds() - spent
                 turns[name].append({**turn, "memory_bytes": server.memory()})
                 done += 1
-                self.progress(Update("asking", done, total, "turn"))
+                self.progress(Update("queries", done, total, "turn"))
         return turns
 
     def _drive(

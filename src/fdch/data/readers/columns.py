@@ -29,18 +29,11 @@ NEAR = {
 
 @dataclass(frozen=True)
 class Layout:
-    """What to read of a user's data, and how, where that is not found by itself.
+    """What to read of a user's data, and how, where that is not found by itself."""
 
-    Args:
-        columns: Their names for the columns that are known here, such as
-            {"text": "title"}.
-        pictures: The folder that pictures have moved to.
-        limit: How many pairs to keep; None for all.
-    """
-
-    columns: Mapping[str, str] = field(default_factory=dict)
-    pictures: Path | None = None
-    limit: int | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)  # such as text: title
+    pictures: Path | None = None  # the folder that pictures have moved to
+    limit: int | None = None  # pairs to keep; None for all
 
     def __post_init__(self) -> None:
         strange = [name for name in self.columns if name not in KNOWN]
@@ -110,14 +103,9 @@ def assign_columns(
     sample: Sequence[Mapping[str, Any]],
     is_open: bool,
 ) -> Assignment:
-    """Find out what each column is.
+    """Find out what each column is, given the cells of the first rows.
 
-    Args:
-        path: The table, for errors.
-        columns: Its columns' own names.
-        layout: What the user says.
-        sample: Cells of the first rows.
-        is_open: Whether rows may have other columns too.
+    Where a table is open, rows may have other columns too.
     """
     plain = _by_plain_name(columns)
     found: dict[str, str] = {}

@@ -151,8 +151,8 @@ def _pairs(
         except Unusable as reason:
             name = _name(row.where, cells)
             named = "" if name == row.where else f" ('{shorten(name)}')"
-            told = shorten(str(reason), _REASON_LETTERS)
-            yield row.where, Skipped(name, f"'{path}', {row.where}{named}: {told}")
+            shown = shorten(str(reason), _REASON_LETTERS)
+            yield row.where, Skipped(name, f"'{path}', {row.where}{named}: {shown}")
 
 
 def _name(where: str, cells: Mapping[str, Any]) -> str:

@@ -55,11 +55,7 @@ def measure_width(kind: Any) -> int:
 
 
 class Budget:
-    """How many bytes the cells of a file may take in all.
-
-    Args:
-        path: The file.
-    """
+    """How many bytes the cells of a file may take in all."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._taken = path, 0

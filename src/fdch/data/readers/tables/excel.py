@@ -88,11 +88,7 @@ def _damaged(path: Path, error: Exception) -> DataError:
 
 
 class _Workbook:
-    """A workbook whose sheet is to be read; raises one of _DAMAGE where it is broken.
-
-    Args:
-        path: The file.
-    """
+    """A workbook whose sheet is to be read; one of _DAMAGE where it is broken."""
 
     def __init__(self, path: Path) -> None:
         self._archive = zipfile.ZipFile(path)

@@ -135,7 +135,7 @@ def _read_separator(file: IO[str], names: set[str]) -> tuple[str, int]:
     while line and not line.strip():
         line, blank = file.readline(_LINE_BYTES), blank + 1
     stated = line.rstrip("\r\n").strip('"')
-    # Excel writes and heeds a first line such as "sep=;"
+    # Excel writes and obeys a first line such as "sep=;"
     if stated[:4].lower() == "sep=" and stated[4:] in SEPARATORS:
         return stated[4:], blank
     file.seek(0)
