@@ -5,12 +5,13 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError
+from fdch.errors import DataError, MissingFile
 from fdch.machine import usable_cores
 
 # of one file
@@ -100,6 +101,16 @@ def list_names(names: Sequence[Any] | NDArray[np.object_], most: int = 5) -> str
     listed = ", ".join(f"'{str(name)[:80]}'" for name in names[:most])
     more = len(names) - most
     return f"{listed} and {more} more" if more > 0 else listed
+
+
+def unreadable(path: Path, error: OSError) -> DataError:
+    """Make the error of a file that could not be opened or read."""
+    if isinstance(error, FileNotFoundError):
+        return MissingFile(f"there is no file '{path}'; check the path.")
+    if isinstance(error, IsADirectoryError):
+        return DataError(f"'{path}' cannot be read: it is a folder; name a file in it.")
+    reason = error.strerror or error
+    return DataError(f"'{path}' cannot be read: {reason}. Check its permissions.")
 
 
 class Digest:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from fdch.data.duplicates import GROUPINGS, Grouping
 from fdch.data.pairs import PairedSet
-from fdch.data.readers.text_files import unreadable
-from fdch.data.rows import Digest, list_names
+from fdch.data.rows import Digest, list_names, unreadable
 from fdch.data.split_drawing import draw_ids
 from fdch.errors import DataError, SettingError
 from fdch.files import load_json, write_bytes

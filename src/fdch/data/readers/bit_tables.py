@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.data.readers.text_files import unreadable
+from fdch.data.rows import unreadable
 from fdch.errors import DataError
 
 _BLOCK = 4 * 2**20

@@ -23,15 +23,17 @@ from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.decoding import ENDINGS, USUAL_LIMITS, PictureLimits
 from fdch.data.pictures.images import PictureFiles
 from fdch.data.readers.bit_tables import read_bits
-from fdch.data.readers.text_files import read_lines, refuse_or_skip
+from fdch.data.readers.downloads import (
+    choose_sizes,
+    compare_counts,
+    read_lines,
+    refuse_or_skip,
+)
 from fdch.data.rows import objects
-from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile
 
 PAIRS, CONCEPTS = 186_577, 10
-SIZES = SplitSizes(query=2_000, train=5_000, validation=500)
-MIN_FOR_SIZES = 10_000
 
 _MAX_LIST_BYTES = 64 * 2**20
 _LABEL_FILE = re.compile(r"labels_(.+)\.txt", re.IGNORECASE)
@@ -69,6 +71,14 @@ def read(
             f"no photo of '{files.pictures}' was found in '{folder}'; {remedy}."
         )
     texts = _texts(files, listed, kept)
+    tagged = int(texts.present.sum())
+    notes = compare_counts("pairs kept", len(kept), PAIRS)
+    if tagged < len(kept):
+        notes.append(
+            f"pairs without a tag: {len(kept) - tagged:,}; they serve in the database "
+            "only, neither as queries nor for training."
+        )
+    sizes, note = choose_sizes(tagged, "pairs with tags")
     return PairedSet(
         ids=objects([listed[row] for row in kept]),
         images=PictureFiles([paths[row] for row in kept], limits),
@@ -76,9 +86,9 @@ def read(
         labels=labels[kept],
         label_names=names,
         name="nuswide",
-        benchmark=SIZES if texts.present.sum() >= MIN_FOR_SIZES else None,
+        benchmark=sizes,
         skipped=skipped,
-        notes=_notes(texts.present),
+        notes=(*notes, *note),
     )
 
 
@@ -166,24 +176,6 @@ def _require_order(files: _Files, names: list[str], listed: list[str]) -> None:
                 f"row {row} of '{files.tags}' is of photo {name}, but row {row} of "
                 f"'{files.pictures}' is '{picture}'; the two must be of one release."
             )
-
-
-def _notes(has_text: NDArray[np.bool_]) -> tuple[str, ...]:
-    notes = []
-    if len(has_text) != PAIRS:
-        notes.append(f"pairs kept: {len(has_text):,}; the literature has {PAIRS:,}.")
-    if not has_text.all():
-        notes.append(
-            f"pairs without a tag: {(~has_text).sum():,}; they serve in the database "
-            "only, neither as queries nor for training."
-        )
-    if has_text.sum() < MIN_FOR_SIZES:
-        notes.append(
-            f"fewer than {MIN_FOR_SIZES:,} pairs with tags: splits are drawn by "
-            f"shares, not with the benchmark's {SIZES.query:,} queries and "
-            f"{SIZES.train:,} training pairs."
-        )
-    return tuple(notes)
 
 
 _PREFERRED = ("flickr", "images", "image", "photos")
