@@ -178,7 +178,7 @@ class SimplejpegPictures(Pictures):
         self.pictures.add_to(digest)
 
     def content(self, row: int) -> bytes | NDArray[np.uint8]:
-        """Give one row's file content, or its pixels."""
+        """Return one row's file content, or its pixels."""
         return self.pictures.content(row)
 
     def name(self, row: int) -> str:

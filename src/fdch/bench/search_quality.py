@@ -110,7 +110,7 @@ def search_quality(
 def _score_by_vectors(
     run: Run, query: PairedSet, gallery: PairedSet, context: Context
 ) -> dict[tuple[str, str], Real]:
-    """Give what the method orders by, (queries, gallery), by side and kind."""
+    """Return what the method orders by, (queries, gallery), by side and kind."""
     if find_ordering(run.method) is None:
         return {}
     queries, stored = (
@@ -130,7 +130,7 @@ def _score_by_vectors(
 
 
 def unseen_rows(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
-    """Give the rows of whole, labelled pairs that the run has not seen."""
+    """Return the rows of whole, labelled pairs that the run has not seen."""
     rows = run.split().rows(pairs)
     seen = np.concatenate([rows.train, rows.validation])
     unseen = np.setdiff1d(rows.database, seen)
@@ -146,7 +146,7 @@ def unseen_rows(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
 
 
 def _chance(relevant: NDArray[np.bool_]) -> dict[str, float]:
-    """Give what random codes score, by the names that `_figures` has."""
+    """Return what random codes score, by the names that `_figures` has."""
     answers = relevant.sum(axis=1, keepdims=True, dtype=np.int64)
     counts = Histograms(np.full_like(answers, relevant.shape[1]), answers)
     averages = np.nan_to_num(chance(counts, LONG))  # 0 where nothing is relevant
@@ -190,6 +190,6 @@ def _figures(
 
 
 def _average(relevant: NDArray[np.bool_]) -> float:
-    """Give the mean of the precisions at the relevant ranks."""
+    """Return the mean of the precisions at the relevant ranks."""
     precisions = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
     return float(precisions[relevant].mean()) if relevant.any() else 0.0

@@ -41,7 +41,7 @@ _TABLE = (
 
 
 def default_folder() -> Path:
-    """Give $FDCH_CACHE, else fdch in $XDG_CACHE_HOME, else ~/.cache/fdch."""
+    """Return $FDCH_CACHE, else fdch in $XDG_CACHE_HOME, else ~/.cache/fdch."""
     if own := os.environ.get("FDCH_CACHE"):
         return Path(own)
     if shared := os.environ.get("XDG_CACHE_HOME"):
@@ -101,7 +101,7 @@ class ResultCache:
         self._is_quiet = False
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Give the values of those keys that have one, undamaged."""
+        """Return the values of those keys that have one, undamaged."""
         wanted = list(dict.fromkeys(keys))
         if not wanted or not self.path.exists():
             return {}
@@ -196,7 +196,7 @@ class NothingKept(ResultCache):
     """Keeps nothing: for pictures that others must not find traces of."""
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Give nothing."""
+        """Return nothing."""
         return {}
 
     def put_many(self, items: Mapping[bytes, bytes]) -> None:
@@ -209,7 +209,7 @@ def pixel_store(
     progress: Progress = silent,
     folder: str | Path | None = None,
 ) -> NDArray[np.uint8]:
-    """Decode all pictures once and give their pixels, read-only.
+    """Decode all pictures once and return their pixels, read-only.
 
     The pixels lie in the folder, by default the user's cache, under a name made from
     every picture's content and the size. Where that folder cannot be written they

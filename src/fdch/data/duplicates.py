@@ -56,7 +56,7 @@ def text_digests(texts: Texts) -> list[bytes]:
 def learned_from(
     pairs: PairedSet, ids: Collection[str], images: Collection[bytes] | None
 ) -> NDArray[np.bool_]:
-    """Tell which pairs a model has learned from, by their ids and image hashes.
+    """Return which pairs a model has learned from, by their ids and image hashes.
 
     These are pairs with an image that it has learned from, whatever they are called,
     and pairs with an id that it knows, whatever was changed in them. An id is
@@ -72,7 +72,7 @@ def learned_from(
 
 
 def shared_pairs(one: PairedSet, other: PairedSet) -> list[str]:
-    """Give the ids of pairs that lie in both sets, image and text being the same."""
+    """Return the ids of pairs that lie in both sets, image and text being the same."""
     where = {name: row for row, name in enumerate(other.ids)}
     rows = [row for row, name in enumerate(one.ids) if name in where]
     mine, theirs = one[rows], other[[where[name] for name in one.ids[rows]]]
@@ -121,7 +121,7 @@ class Duplicates:
     largest: int  # pairs of the largest group
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain values by name."""
+        """Return plain values by name."""
         return asdict(self)
 
 

@@ -73,7 +73,7 @@ def require_packages(what: str, packages: dict[str, str]) -> None:
 
 
 def find_folder(name: str) -> Path:
-    """Give the model folder that a name such as "transformers:DIR" means.
+    """Return the model folder that a name such as "transformers:DIR" means.
 
     One that is not there is looked for by its last name in $FDCH_MODELS.
     """

@@ -27,7 +27,7 @@ def require_fitting(images: Images, network: str, width: int, is_ready: bool) ->
 def fitting_vectors(
     texts: Texts, vocabulary: Vocabulary | None, width: int, *, remember: bool = True
 ) -> csr_array:
-    """Give text vectors, (n, width). A text without a known word is all zero.
+    """Return text vectors, (n, width). A text without a known word is all zero.
 
     The vocabulary has the words that a model knows; it is None for ready vectors.
     With `remember`, what takes long is kept in the cache folder.

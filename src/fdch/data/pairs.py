@@ -206,7 +206,7 @@ class PairedSet:
         sizes: "SplitSizes | None" = None,
         groups: "Grouping | None" = None,
     ) -> tuple["PairedSet", "PairedSet", "PairedSet"]:
-        """Draw a split and give its training, query and database pairs.
+        """Draw a split and return its training, query and database pairs.
 
         The training pairs lie inside the database and include those that a
         `Split` keeps apart for validation; `Split.draw` has the arguments.

@@ -39,7 +39,7 @@ class Rows(ABC):
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a value: all do unless some lack it."""
+        """Return for each row whether it has a value: all do unless some lack it."""
         return np.ones(len(self), dtype=np.bool_)
 
 
@@ -79,7 +79,7 @@ def objects(values: Sequence[Any] | NDArray[np.object_]) -> NDArray[np.object_]:
 
 
 def find_present(values: NDArray[np.object_]) -> NDArray[np.bool_]:
-    """Tell which values are not None."""
+    """Return which values are not None."""
     return np.array([value is not None for value in values], dtype=np.bool_)
 
 
@@ -144,11 +144,11 @@ class Digest:
         self.add(plain.reshape(-1).view(np.uint8).data)
 
     def bytes(self) -> "bytes":
-        """Give the 16 bytes of the hash."""
+        """Return the 16 bytes of the hash."""
         return self._hash.digest()
 
     def hex(self) -> str:
-        """Give the hash as 32 hexadecimal digits."""
+        """Return the hash as 32 hexadecimal digits."""
         return self._hash.hexdigest()
 
 
@@ -164,7 +164,7 @@ def in_threads(
     together: int = 1,
     ahead: int = 4,
 ) -> Generator[_T]:
-    """Give work(0), work(1), ... in order, computed a little ahead in threads.
+    """Yield work(0), work(1), ... in order, computed a little ahead in threads.
 
     An error is raised in place of the rows computed together with its row; work not
     begun is dropped. Where a row takes less than a millisecond, several together

@@ -177,7 +177,7 @@ class Split:
         return digest.hex()
 
     def parts(self, pairs: PairedSet, check: bool = True) -> Parts:
-        """Give the pairs of each part, rows in the order of the data.
+        """Return the pairs of each part, rows in the order of the data.
 
         With `check`, refuse data with another fingerprint than the split's own.
         """
@@ -194,7 +194,7 @@ class Split:
         )
 
     def rows(self, pairs: PairedSet, check: bool = True) -> Rows:
-        """Give the row numbers of each part, with the checks of `parts`."""
+        """Return the row numbers of each part, with the checks of `parts`."""
         self.require_match(pairs, check)
         where = {name: row for row, name in enumerate(pairs.ids)}
         train, validation, query, unlabelled = (

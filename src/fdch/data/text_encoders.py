@@ -60,7 +60,7 @@ class TextEncoder:
         return fingerprint([name, self.width, self.revision])
 
     def encode(self, texts: Sequence[str], device: str = "auto") -> NDArray[np.float32]:
-        """Give features, (texts, width).
+        """Return features, (texts, width).
 
         Raises:
             SettingError: The encoder's function does not return such features.

@@ -103,7 +103,7 @@ class GridRunner:
         return record, trouble
 
     def is_done(self, cell: Cell) -> bool:
-        """Tell whether a cell's scores are there."""
+        """Return whether a cell's scores are there."""
         record, _ = self.record(cell)
         return record is not None and record.state == "done"
 
@@ -240,5 +240,5 @@ class GridRunner:
 
 
 def cells_to_tune(cells: Sequence[Cell]) -> list[Cell]:
-    """Give one cell to each method and length, to be tuned for all its seeds."""
+    """Return one cell to each method and length, to be tuned for all its seeds."""
     return list(dict.fromkeys(Cell(cell.method, cell.bits, SEED) for cell in cells))

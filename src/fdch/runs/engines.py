@@ -29,7 +29,7 @@ class Engine(Protocol):
     def run(
         self, work: Work[R], parts: Iterable[PairedSet]
     ) -> Iterator[tuple[PairedSet, R]]:
-        """Give each part, in their order, with the result of the work on it.
+        """Yield each part, in their order, with the result of the work on it.
 
         A part may come back without broken pictures; its `skipped` then lists them.
         """
@@ -54,7 +54,7 @@ class LocalEngine:
     def run(
         self, work: Work[R], parts: Iterable[PairedSet]
     ) -> Iterator[tuple[PairedSet, R]]:
-        """Give each part with the result of the work on it."""
+        """Yield each part with the result of the work on it."""
         for part in parts:
             yield part, work(self._method, part, self._context)
 

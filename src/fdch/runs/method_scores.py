@@ -196,7 +196,7 @@ def validate(
     """Score validation pairs, which settings are chosen by.
 
     One half of the pairs is searched with the other, then the other way round; the
-    two are averaged. Gives `VALIDATED` by gallery and direction; nothing where the
+    two are averaged. Returns `VALIDATED` by gallery and direction; nothing where the
     pairs are too few to hold an answer.
     """
     halves = pairs[0::2], pairs[1::2]
@@ -267,7 +267,7 @@ def keep_labelled(pairs: PairedSet, what: str) -> PairedSet:
 
 
 def training_facts(run: Run) -> dict[str, Any]:
-    """Give what a run says of its data, once it is sure to be there."""
+    """Return what a run says of its data, once it is sure to be there."""
     known = run.facts.get("data")
     known = known if isinstance(known, dict) else {}
     texts = (known.get(name) for name in ("source", "fingerprint"))

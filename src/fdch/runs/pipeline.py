@@ -132,7 +132,7 @@ def fit_and_score(
 ) -> tuple[Scores, dict[str, Any]]:
     """Fit a method in place and score it, continuing from a checkpoint.
 
-    The first stage of a source run is reused, where it fits. Gives the scores; and
+    The first stage of a source run is reused, where it fits. Returns the scores; and
     seconds, memory and whatever else the work is judged by.
     """
     resumed = context.checkpoints is not None and context.checkpoints.folder.exists()

@@ -149,7 +149,7 @@ def complete_layout(facts: Mapping[str, Any], source: str, layout: Layout) -> La
 
 
 def takes_features(method: HashMethod, pairs: PairedSet) -> bool:
-    """Tell whether a method would turn the pictures into the usual features.
+    """Return whether a method would turn the pictures into the usual features.
 
     With a network of its own choice, or one that it trains, it takes pictures.
     """

@@ -21,7 +21,7 @@ def check_galleries(
     """Compare stated probabilities with the truth, by gallery and direction.
 
     Queries that lack a side or labels are left out; `codes` are those of the
-    database. Gives only what has probabilities.
+    database. Returns only what has probabilities.
     """
     is_whole = query.images.present & query.texts.present & query.labels.any(axis=1)
     if not is_whole.any():

@@ -104,7 +104,7 @@ class RayEngine:
     def run(
         self, work: Work[R], parts: Iterable[PairedSet]
     ) -> Iterator[tuple[PairedSet, R]]:
-        """Give each part, in their order, with the result of the work on it."""
+        """Yield each part, in their order, with the result of the work on it."""
         workers, needs = self._count_workers()
         encode = self._ray.remote(**needs, max_retries=MAX_DEATHS - 1)(encode_part)
         given = [self._model], self._device, self._broken, work
@@ -157,7 +157,7 @@ class RayEngine:
 
 
 def _pack(part: PairedSet) -> PairedSet:
-    """Give what a worker needs of a part, with its pictures in memory."""
+    """Return what a worker needs of a part, with its pictures in memory."""
     return replace(
         part,
         images=load_pictures(part.images),
@@ -176,7 +176,7 @@ def _unpack(part: PairedSet, encoded: Encoded) -> PairedSet:
 
 
 def _connect() -> tuple[Any, bool]:
-    """Give the package, connected to a cluster, and whether that was done here."""
+    """Return the package, connected to a cluster, and whether that was done here."""
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     try:

@@ -67,7 +67,7 @@ class TuningTask:
 
 
 def find_space(method: HashMethod, fixed: Collection[str]) -> dict[str, Range | Choice]:
-    """Give what can be searched of a method, fixed settings aside."""
+    """Return what can be searched of a method, fixed settings aside."""
     declared = search_space(type(method))
     found = {name: each for name, each in declared.items() if name not in fixed}
     if not found:
@@ -111,7 +111,7 @@ def propose(task: TuningTask, trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def is_promising(trial: Trial, step: int, trials: Sequence[Trial]) -> bool:
-    """Tell whether a trial can still become the best.
+    """Return whether a trial can still become the best.
 
     After a fold it must be in the better half of all that came as far. In the middle
     of one, where slow learners are still behind, in the better three quarters.

@@ -98,7 +98,7 @@ class Search:
         defaults.state = "done"
 
     def _next(self) -> Trial | None:
-        """Give a trial that was begun, or a new one; None where there is no time."""
+        """Return a trial that was begun, or a new one; None where there is no time."""
         trials, folds = self.records.trials, self._count
         for trial in trials[1:]:
             is_open = trial.state in ("running", "done")
@@ -116,7 +116,7 @@ class Search:
         return len(self.records.defaults.seconds)
 
     def _affords(self, folds: int) -> bool:
-        """Tell whether so many folds can be finished, at the slowest seen so far."""
+        """Return whether so many folds can be finished, at the slowest seen so far."""
         slowest = max(max(trial.seconds, default=0) for trial in self.records.trials)
         return folds * slowest <= self.budget.left
 

@@ -32,7 +32,7 @@ class SettingsFile:
     remark: str = ""  # the outcome, in a sentence
 
     def as_text(self) -> dict[str, str]:
-        """Give the settings as they are written on a command line."""
+        """Return the settings as they are written on a command line."""
         return {name: write_setting(value) for name, value in self.settings.items()}
 
     def save(self, path: Path) -> None:

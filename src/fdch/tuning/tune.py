@@ -70,7 +70,7 @@ class Tuning:
         )
 
     def to_file(self, data: Mapping[str, Any]) -> SettingsFile:
-        """Give the content of settings.toml; `data` has the data's name and source."""
+        """Return what settings.toml holds; `data` has the data's name and source."""
         method, defaults = self.task.method, self.trials[0]
         return SettingsFile(
             method=method.name,
@@ -95,12 +95,12 @@ class Tuning:
 
 
 def study_folder(out: Path) -> Path:
-    """Give the folder beside a settings file that keeps its trials."""
+    """Return the folder beside a settings file that keeps its trials."""
     return out.with_name(out.name + ".study")
 
 
 def page_path(out: Path) -> Path:
-    """Give the page beside a settings file."""
+    """Return the page beside a settings file."""
     return out.with_suffix(".html")
 
 

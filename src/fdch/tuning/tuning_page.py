@@ -79,7 +79,7 @@ DONE, STOPPED = SERIES[0], SERIES[1]
 
 
 def last_gain(trial: Trial, defaults: Trial) -> float | None:
-    """Give a trial's gain over the defaults where it ended; None before any score."""
+    """Return a trial's gain over the defaults where it ended; None before any score."""
     return trial.gain_at(max(trial.marks), defaults) if trial.marks else None
 
 

@@ -59,7 +59,7 @@ def refusal_benchmark(
 
 
 def _server(place: Path) -> list[str]:
-    """Make a small index of pictures; give the command that serves it."""
+    """Make a small index of pictures; return the command that serves it."""
     pairs = PairedSet.read(f"scenes:{PAIRS}")
     # words alone: with static embeddings there is no text of unknown words to refuse
     method = FDCH(
@@ -130,7 +130,7 @@ def _longest(replies: list[Received]) -> float:
 
 
 def _answers(server: ServerProcess) -> list[list[str]]:
-    """Give the ids that a text and a picture find; none where a reply is an error."""
+    """Return the ids that a text and a picture find; none where a reply is an error."""
     replies = [send(server.port, each) for each in (_TEXT, _PICTURE)]
     return [
         [found["id"] for found in json.loads(each.body)["results"]]
@@ -186,7 +186,7 @@ def crowd(port: int, connections: int) -> Iterator[None]:
 def measure_crowd(
     port: int, connections: int, seconds: float = 10.0, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Search again and again beside a crowd; give the share that was answered."""
+    """Search again and again beside a crowd; return the share that was answered."""
     replies: list[Received] = []
     with crowd(port, connections):
         time.sleep(_SETTLE_SECONDS)

@@ -197,7 +197,7 @@ class _Sides:
         }
 
     def agrees(self, truth: Sequence[Found]) -> bool:
-        """Tell whether answers are NumPy's, and distances FAISS's."""
+        """Return whether answers are NumPy's, and distances FAISS's."""
         queries = self.queries[: max(self.batch, CHECKED)]
         found = nearest(self.gallery, queries, self.sizes.k, threads=self.threads)
         distances, _ = self.peer.search(queries[:CHECKED].packed, self.sizes.k)
@@ -207,7 +207,7 @@ class _Sides:
         )
 
     def _first(self, call: int, number: int) -> int:
-        """Give the first query of a call: small batches differ from call to call."""
+        """Return the first query of a call: small batches differ from call to call."""
         return call % (len(self.queries) - number + 1)
 
 

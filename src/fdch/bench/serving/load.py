@@ -48,7 +48,7 @@ class _Work:
         self.began = time.perf_counter()
 
     def next_request(self) -> bytes | None:
-        """Give the next request, None when it is time to stop."""
+        """Return the next request, None when it is time to stop."""
         if time.perf_counter() - self.began >= self.load.seconds:
             return None
         if self.sent == self.load.requests:
@@ -76,7 +76,7 @@ class _Work:
 
 
 async def drive(load: Load) -> dict[str, Any]:
-    """Send with all clients at a time; give what was measured."""
+    """Send with all clients at a time; return what was measured."""
     work = _Work(load)
     await asyncio.gather(*(work.run_client() for _ in range(load.clients)))
     seconds = time.perf_counter() - work.began

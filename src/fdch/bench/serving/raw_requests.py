@@ -112,7 +112,7 @@ def image(content: bytes, **fields: bytes) -> bytes:
 def picture_bytes(
     colour: str = "red", size: tuple[int, int] = (40, 30), kind: str = "PNG"
 ) -> bytes:
-    """Give a picture of one colour as a file's content."""
+    """Return a picture of one colour as a file's content."""
     out = io.BytesIO()
     Image.new("RGB", size, colour).save(out, kind)
     return out.getvalue()

@@ -21,7 +21,7 @@ def decode_batches(
     workers: int | None = None,
     allocate: Callable[[tuple[int, ...]], Pixels] | None = None,
 ) -> Generator[Pixels]:
-    """Decode all rows in threads and give them in order, a batch at a time.
+    """Decode all rows in threads and yield them in order, a batch at a time.
 
     Args:
         pictures: Rows that all have a picture.

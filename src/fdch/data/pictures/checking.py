@@ -14,7 +14,7 @@ _WHOLE = b"whole"
 def find_broken_pictures(
     pictures: Pictures, progress: Progress = silent, first: bool = False
 ) -> list[tuple[int, BrokenPicture]]:
-    """Give the broken pictures, or the first, with rows; whole ones are remembered."""
+    """Return the broken pictures, or the first, with rows; cache whole ones."""
     known = ResultCache()
     rows = np.flatnonzero(pictures.present)
     keys = _keys(pictures[rows])

@@ -68,7 +68,7 @@ class Pictures(Images):
 
     @abstractmethod
     def content(self, row: int) -> bytes | NDArray[np.uint8]:
-        """Give one row's file content, or its pixels."""
+        """Return one row's file content, or its pixels."""
 
     @abstractmethod
     def name(self, row: int) -> str:
@@ -140,7 +140,7 @@ class PictureArray(Pictures):
         return f"picture {self.rows[row]} of the array"
 
     def content(self, row: int) -> NDArray[np.uint8]:
-        """Give one row's pixels, (height, width, 3)."""
+        """Return one row's pixels, (height, width, 3)."""
         try:
             pixels = np.asarray(self.pixels[int(self.rows[row])])
         except OSError as error:
@@ -182,7 +182,7 @@ class PictureFiles(Pictures):
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a picture."""
+        """Return for each row whether it has a picture."""
         return find_present(self.paths)
 
     def name(self, row: int) -> str:
@@ -251,7 +251,7 @@ class PictureContents(Pictures):
         return "the picture"
 
     def content(self, row: int) -> bytes:
-        """Give one row's file content."""
+        """Return one row's file content."""
         return _require_size(self.contents[row], self.limits, self.name(row))
 
     def add_to(self, digest: Digest) -> None:
@@ -285,7 +285,7 @@ def thumbnail(pictures: Pictures, row: int, size: int) -> bytes:
 def check_pictures(
     pictures: Pictures, progress: Progress = silent, first: bool = False
 ) -> list[tuple[int, BrokenPicture]]:
-    """Decode every picture there is; give the broken ones, or the first, with rows."""
+    """Decode every picture; return the broken ones, or the first, with rows."""
     rows = np.flatnonzero(pictures.present)
 
     def trouble(position: int) -> BrokenPicture | None:

@@ -53,7 +53,7 @@ class PlacedPictures(Pictures):
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a picture."""
+        """Return for each row whether it has a picture."""
         return find_present(self.places)
 
     def name(self, row: int) -> str:
@@ -96,7 +96,7 @@ class LoadedPicture:
         return len(self.content) if isinstance(self.content, bytes) else 0
 
     def read(self) -> bytes | NDArray[np.uint8]:
-        """Give what was read."""
+        """Return what was read."""
         if isinstance(self.content, BrokenPicture):
             raise self.content
         return self.content

@@ -84,7 +84,7 @@ def _read_header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def read_texts(values: NDArray[Any]) -> list[str]:
-    """Give the texts or numbers of an array as texts.
+    """Return the texts or numbers of an array as texts.
 
     Raises:
         ValueError: Some are no characters; numpy and Python fail on these.

@@ -58,7 +58,7 @@ def read_bits(
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """Give the file in pieces that end with a line."""
+    """Yield the file in pieces that end with a line."""
     rest = b""
     try:
         with open(path, "rb") as file:

@@ -53,7 +53,7 @@ class Layout:
             raise SettingError(f"a limit is 1 pair or more; got {self.limit}.")
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain values, for a run to remember."""
+        """Return plain values, for a run to remember."""
         folder = None if self.pictures is None else str(self.pictures.absolute())
         return {
             "columns": dict(self.columns),
@@ -85,7 +85,7 @@ class Assignment:
     notes: tuple[str, ...]
 
     def rename(self, cells: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the cells of a row under known names; what these replace is left out."""
+        """Return the cells of a row under known names, without those they replace."""
         own = {raw: known for known, raw in self.names.items() if raw in cells}
         taken = set(own.values())
         renamed = {
@@ -142,7 +142,7 @@ def assign_columns(
 
 
 def find_image_column(columns: Sequence[str], layout: Layout) -> str | None:
-    """Give the column that pictures would be read from, whatever its cells hold."""
+    """Return the column that pictures would be read from, whatever its cells hold."""
     plain = _by_plain_name(columns) | {name: name for name in columns}
     wanted = layout.columns.get("image", "image")
     names = (wanted, _plain(wanted), *NEAR["image"])

@@ -216,6 +216,6 @@ def _finite(variable: Variable, values: NDArray[Any]) -> NDArray[np.float32]:
     if not np.isfinite(numbers).all():
         raise DataError(
             f"variable '{variable.name}' has values that are not finite numbers of 32 "
-            "bits, such as NaN; repair or remove these pairs."
+            "bits, such as NaN; mend or remove these pairs."
         )
     return numbers

@@ -52,7 +52,7 @@ def refuse_or_skip(
 
 
 def choose_sizes(usable: int, what: str) -> tuple[SplitSizes | None, list[str]]:
-    """Give the literature's split sizes, or None and a note for too few pairs."""
+    """Return the literature's split sizes, or None and a note for too few pairs."""
     if usable >= MIN_FOR_SIZES:
         return SIZES, []
     return None, [

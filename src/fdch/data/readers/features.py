@@ -131,7 +131,7 @@ def _finite(path: Path, name: str, values: NDArray[Any]) -> NDArray[np.float32]:
     if len(wrong):
         raise DataError(
             f"'{path}': array '{name}' has values that are no finite numbers of 32 "
-            f"bits in {len(wrong)} rows, the first in row {wrong[0]}. Repair those "
+            f"bits in {len(wrong)} rows, the first in row {wrong[0]}. Mend those "
             "rows, or leave them out."
         )
     return numbers

@@ -106,7 +106,7 @@ def read(
 
 
 def _peek(table: Table) -> tuple[list[Mapping[str, Any]], Table]:
-    """Give the cells of the first rows, and the table with all of its rows."""
+    """Return the cells of the first rows, and the table with all of its rows."""
     rows = iter(table.rows)
     first = list(islice(rows, _PEEKED))
     return [row.cells for row in first], replace(table, rows=chain(first, rows))

@@ -45,7 +45,7 @@ class PictureFolders:
     moved: Path | None = None
 
     def find(self, name: str) -> tuple[Path, os.stat_result | None]:
-        """Give the first place that is there; else the first, and None."""
+        """Return the first place that is there; else the first, and None."""
         places = list(self._places(name))
         for path in places:
             with suppress(OSError, ValueError):
@@ -92,7 +92,7 @@ def pair(
 
 
 def name_of(cells: Mapping[str, Any], number: int) -> str:
-    """Give a row's id, or its number where there is no id column."""
+    """Return a row's id, or its number where there is no id column."""
     if "id" not in cells:
         return str(number)
     name = _as_text(cells["id"], "id", "the id is")
@@ -188,7 +188,7 @@ def _shorten(value: object) -> str:
 
 
 def split_labels(cells: Sequence[Cell]) -> tuple[list[tuple[str, ...]], str]:
-    """Split the cells that are texts; give also a note for the user, "" for none.
+    """Split the cells that are texts; return also a note for the user, "" for none.
 
     Labels are separated by ";". Without any, "|" or "," is taken for the separator
     if the parts recur in other cells, as labels do.
@@ -224,7 +224,7 @@ def split_labels(cells: Sequence[Cell]) -> tuple[list[tuple[str, ...]], str]:
 
 
 def _parts_recur(texts: Iterable[str], separator: str) -> bool:
-    """Tell whether half of the parts of divided cells occur in other cells too."""
+    """Return whether half of the parts of divided cells occur in other cells too."""
     split = [clean_labels(text.split(separator)) for text in texts]
     counts = Counter(part for parts in split for part in parts)
     divided = {part for parts in split if len(parts) > 1 for part in parts}
@@ -232,6 +232,6 @@ def _parts_recur(texts: Iterable[str], separator: str) -> bool:
 
 
 def clean_labels(names: Iterable[str]) -> tuple[str, ...]:
-    """Give each label once, in one form of Unicode, without outer spaces."""
+    """Return each label once, in one form of Unicode, without outer spaces."""
     plain = (unicodedata.normalize("NFC", name.strip()) for name in names)
     return tuple(dict.fromkeys(name for name in plain if name))

@@ -147,7 +147,7 @@ class _Reader:
         self._order, self._elements = order, 0
 
     def head(self, content: memoryview) -> tuple[Header, bool, memoryview]:
-        """Read the flags, dimensions and name; give what follows them too."""
+        """Read the flags, dimensions and name; return what follows them too."""
         flags, rest = self._element(content)
         if len(flags.content) != 8:
             raise ValueError("a variable has no flags")

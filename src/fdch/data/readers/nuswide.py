@@ -206,7 +206,7 @@ class PhotoSearch:
 
 
 def photo_number(name: str) -> str:
-    """Give the number that Flickr knows a photo by.
+    """Return the number that Flickr knows a photo by.
 
     >>> photo_number("actor/0001_2124494179")
     '2124494179'

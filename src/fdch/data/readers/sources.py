@@ -97,7 +97,7 @@ def _refuse_layout(source: str, layout: Layout) -> None:
 
 
 def _expand(source: str) -> list[Path]:
-    """Give the files of a name with a range of numbers, else the one it names.
+    """Return the files of a name with a range of numbers, else the one it names.
 
     >>> [path.name for path in _expand("shard-{08..10}.tar")]
     ['shard-08.tar', 'shard-09.tar', 'shard-10.tar']

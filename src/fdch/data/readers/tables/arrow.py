@@ -32,7 +32,7 @@ _BUFFERS, _PACKING = 2, 3  # of a batch
 
 
 def list_dataset_files(folder: Path) -> list[Path] | None:
-    """Give the Arrow files of a saved dataset, in their order; None for no dataset."""
+    """Return the Arrow files of a saved dataset in order; None for no dataset."""
     is_dataset = (folder / STATE).is_file() and (folder / ABOUT).is_file()
     if (folder / SPLITS).is_file() and not is_dataset:
         raise DataError(
@@ -90,7 +90,7 @@ class MappedColumn:
 
 
 def _map(path: Path) -> Any:
-    """Give the table in a file, checked: pyarrow trusts what it maps."""
+    """Return the table in a file, checked: pyarrow trusts what it maps."""
     import pyarrow
     from pyarrow import ipc
 
@@ -127,7 +127,7 @@ def _require_size(path: Path, messages: Iterable[Any]) -> None:
 
 
 def _list_packed_sizes(message: memoryview, body: memoryview | bytes) -> Iterator[int]:
-    """Give what each packed buffer of a message says that it unpacks to.
+    """Yield what each packed buffer of a message says that it unpacks to.
 
     Messages are FlatBuffers; see "Serialization and interprocess communication" in
     Arrow's columnar format. ValueError where one is damaged.
@@ -161,7 +161,7 @@ def _list_packed_sizes(message: memoryview, body: memoryview | bytes) -> Iterato
 
 
 def _find_field(content: memoryview, table: int, field: int) -> int | None:
-    """Give where a field of a table lies; None where it is not set."""
+    """Return where a field of a table lies; None where it is not set."""
     offsets = table - _read_number(content, table, "<i")
     entry = 4 + 2 * field
     if offsets < 0 or entry >= _read_number(content, offsets, "<H"):
@@ -171,7 +171,7 @@ def _find_field(content: memoryview, table: int, field: int) -> int | None:
 
 
 def _follow(content: memoryview, place: int) -> int:
-    """Give where the table or vector lies that is named at a place."""
+    """Return where the table or vector lies that is named at a place."""
     return place + _read_number(content, place, "<I")
 
 

@@ -22,7 +22,7 @@ _PLAIN = 16  # of a number, or of the place of a text
 
 
 def measure_width(kind: Any) -> int:
-    """Give the bytes that one value takes, without the texts that it holds.
+    """Return the bytes that one value takes, without the texts that it holds.
 
     Raises:
         ValueError: Values of this type are not read.
@@ -74,7 +74,7 @@ class Budget:
 
 
 def give_rows(batch: Any, budget: Budget) -> Iterator[dict[str, Any] | int]:
-    """Give the cells of each row; of rows with too many bytes, only how many."""
+    """Yield the cells of each row; of rows with too many bytes, only how many."""
     sizes = np.full(len(batch), _ROW_BYTES, np.int64)
     for column in batch.columns:
         sizes += _measure(column)
@@ -104,7 +104,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _measure(array: Any) -> NDArray[np.int64]:
-    """Give the bytes of each value of a checked array."""
+    """Return the bytes of each value of a checked array."""
     import pyarrow
     from pyarrow import compute, types
 

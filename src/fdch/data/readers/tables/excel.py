@@ -102,7 +102,7 @@ class _Workbook:
         self._dates = self._find_date_styles()
 
     def rows(self) -> Iterator[tuple[int, dict[int, Any]]]:
-        """Give the rows that are not empty: their numbers, and cells by column."""
+        """Yield the rows that are not empty: their numbers, and cells by column."""
         row, column, kind, style = 0, -1, "n", ""
         cells: dict[int, Any] = {}
         parts: list[str] = []
@@ -129,7 +129,7 @@ class _Workbook:
                 yield row, cells
 
     def _value(self, text: str, kind: str, style: str) -> Any:
-        """Give a cell's value; None for an error."""
+        """Return a cell's value; None for an error."""
         if kind == "s":
             return self._strings[int(text)]
         if kind == "b":
@@ -207,13 +207,13 @@ class _Workbook:
         return {str(i) for i, number in enumerate(formats) if number in dates}
 
     def _starts(self, part: str | None) -> Iterator[tuple[str, dict[str, str]]]:
-        """Give the names and attributes of all tags of a part."""
+        """Yield the names and attributes of all tags of a part."""
         for name, given, _ in self._tags(part):
             if given is not None:
                 yield name, given
 
     def _tags(self, part: str | None) -> Iterator[Tag]:
-        """Give the tags of a part, if the workbook has it, a piece at a time."""
+        """Yield the tags of a part, if the workbook has it, a piece at a time."""
         if part is None:
             return
         entry = self._archive.getinfo(part)
@@ -243,7 +243,7 @@ class _TagParser:
         self._parser.StartDoctypeDeclHandler = self._refuse_document_type
 
     def feed(self, content: bytes, is_last: bool = False) -> list[Tag]:
-        """Give the tags that these bytes complete."""
+        """Return the tags that these bytes complete."""
         self._found = []
         self._parser.Parse(content, is_last)
         return self._found
@@ -276,7 +276,7 @@ class _TagParser:
 
 
 def _column(place: str) -> int:
-    """Give the number of a cell's column, counted from 0.
+    """Return the number of a cell's column, counted from 0.
 
     >>> _column("AB7")
     27
@@ -291,7 +291,7 @@ def _column(place: str) -> int:
 
 @lru_cache(maxsize=1000)
 def _local(name: str) -> str:
-    """Give a name without its namespace."""
+    """Return a name without its namespace."""
     return name.rpartition(" ")[2]
 
 

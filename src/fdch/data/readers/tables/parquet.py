@@ -63,7 +63,7 @@ def list_damage() -> tuple[type[Exception], ...]:
 def read_rows(
     path: Path, schema: Any, batches: Iterable[Any], pictures: "PictureSource | None"
 ) -> Iterator[Row]:
-    """Give the rows of batches; of pictures in the file, where they lie.
+    """Yield the rows of batches; of pictures in the file, where they lie.
 
     DataError says where damage begins.
     """
@@ -180,7 +180,7 @@ class PictureColumn:
 
 
 def embeds(schema: Any, name: str) -> bool:
-    """Tell whether a column holds pictures themselves and not their paths."""
+    """Return whether a column holds pictures themselves and not their paths."""
     from pyarrow import types
 
     kind = schema.field(name).type
@@ -191,7 +191,7 @@ def embeds(schema: Any, name: str) -> bool:
 
 
 def pictures_of(column: Any) -> Any:
-    """Give the pictures' bytes, of structures their field."""
+    """Return the pictures' bytes, of structures their field."""
     from pyarrow import compute, types
 
     is_structure = types.is_struct(column.type)
@@ -199,7 +199,7 @@ def pictures_of(column: Any) -> Any:
 
 
 def _measure_pictures(column: Any) -> list[int | None]:
-    """Give the bytes of each picture; None where there is none."""
+    """Return the bytes of each picture; None where there is none."""
     from pyarrow import compute, types
 
     if not types.is_dictionary(column.type):
@@ -211,7 +211,7 @@ def _measure_pictures(column: Any) -> list[int | None]:
 
 
 def read_class_names(schema: Any) -> dict[str, list[str]]:
-    """Give the names of classes that the `datasets` library writes as numbers."""
+    """Return the names of classes that the `datasets` library writes as numbers."""
     found: dict[str, list[str]] = {}
     try:
         document = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))

@@ -137,7 +137,7 @@ def _read(path: Path, member: Member) -> bytes:
 
 
 def list_members(path: Path) -> Iterator[Member]:
-    """Give the files in a tar file, in their order; DataError where it is damaged."""
+    """Yield the files in a tar file, in their order; DataError where it is damaged."""
     total, place = path.stat().st_size, 0
     extended: dict[str, str] = {}  # what stands before a file's header and amends it
     with open(path, "rb") as file:
