@@ -82,7 +82,7 @@ class PairedSet:
         if rows and self.labels.size and self.labels.max() > 1:
             raise LabelError(f"labels are 0 or 1; got {self.labels.max()}.")
         if len(set(self.ids.tolist())) != rows:
-            raise DataError(f"ids must be unique; {repeated(self.ids)}.")
+            raise DataError(f"ids must be unique; {name_repeated(self.ids)}.")
 
     @classmethod
     def read(
@@ -279,7 +279,7 @@ def require_pairs(*given: object) -> None:
             )
 
 
-def repeated(
+def name_repeated(
     ids: Sequence[str] | NDArray[np.object_], places: Sequence[str] | None = None
 ) -> str:
     """Name the first few ids that occur twice, with their places; count the others.

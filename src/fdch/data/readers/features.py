@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.data.pairs import PairedSet, repeated
+from fdch.data.pairs import PairedSet, name_repeated
 from fdch.data.pictures.images import ImageFeatures
 from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers, read_texts
 from fdch.data.rows import MAX_LABELS, MAX_ROWS, objects
@@ -165,6 +165,6 @@ def _ids(path: Path, values: NDArray[Any] | None, rows: int) -> NDArray[np.objec
         )
     if len(set(ids)) != len(ids):
         raise DataError(
-            f"'{path}': ids must be unique; {repeated(ids)}. Name every pair once."
+            f"'{path}': ids must be unique; {name_repeated(ids)}. Name every pair once."
         )
     return ids

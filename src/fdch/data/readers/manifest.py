@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pairs import Broken, PairedSet, Skipped, repeated
+from fdch.data.pairs import Broken, PairedSet, Skipped, name_repeated
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.pictures.images import PictureFiles, PictureLimits, Pictures
 from fdch.data.pictures.places import Place, PlacedPictures
@@ -88,7 +88,7 @@ def read(
     if not kept:
         raise _nothing_left(path, skipped)
     ids = objects([item.name for item in kept])
-    if twice := repeated(ids, places):
+    if twice := name_repeated(ids, places):
         raise DataError(f"'{path}': ids must be unique; {twice}.")
     cells, note = split_labels([item.labels for item in kept])
     names, labels = _label_matrix(path, cells)

@@ -73,7 +73,7 @@ class Budget:
             )
 
 
-def give_rows(batch: Any, budget: Budget) -> Iterator[dict[str, Any] | int]:
+def convert_rows(batch: Any, budget: Budget) -> Iterator[dict[str, Any] | int]:
     """Yield the cells of each row; of rows with too many bytes, only how many."""
     sizes = np.full(len(batch), _ROW_BYTES, np.int64)
     for column in batch.columns:

@@ -19,7 +19,7 @@ from fdch.data.readers.columns import Layout, find_image_column
 from fdch.data.readers.tables.arrow_cells import (
     MAX_ROW_BYTES,
     Budget,
-    give_rows,
+    convert_rows,
     measure_width,
 )
 from fdch.data.readers.tables.manifest_rows import Row, Table
@@ -75,7 +75,9 @@ def read_rows(
                 sizes = _measure_pictures(pictures_of(batch.column(pictures.name)))
                 batch = batch.drop_columns([pictures.name])
             found = (
-                give_rows(batch, budget) if batch.num_columns else ({} for _ in sizes)
+                convert_rows(batch, budget)
+                if batch.num_columns
+                else ({} for _ in sizes)
             )
             for size, cells in zip(sizes, found, strict=True):
                 number += 1
