@@ -235,7 +235,7 @@ class PairedSet:
 
         Pictures found whole are remembered in the cache by their content.
         """
-        from fdch.data.pictures.checking import find_broken_pictures
+        from fdch.data.pictures.batches import find_broken_pictures
 
         require_broken(broken)
         if not isinstance(self.images, Pictures):
