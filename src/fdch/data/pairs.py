@@ -258,7 +258,7 @@ class PairedSet:
 
     def require_training(self, least: int = 1, needs_labels: bool = True) -> None:
         """Refuse pairs that a method cannot learn from; it needs so many at least."""
-        from fdch.data.requirements import require_training
+        from fdch.data.fitting import require_training
 
         require_training(self, least, needs_labels)
 
