@@ -1,4 +1,4 @@
-"""How good a run's search is: with and without re-ranking, and as sure as it says.
+"""How good a run's search is, with and without re-ranking, and its probabilities.
 
 Queries are pairs that the run has not seen in any way: neither for training, nor
 for validation, nor as the queries that `fdch evaluate` scores. They are searched in

@@ -60,7 +60,7 @@ def learned_from(
 
     These are pairs with an image that it has learned from, whatever they are called,
     and pairs with an id that it knows, whatever was changed in them. An id is
-    no sign where it is a mere row number, which other data has too. Where no hashes
+    no evidence where it is only a row number, which other data has too. Where no hashes
     are known, ids alone decide.
     """
     by_id = np.array([name in ids for name in pairs.ids], dtype=np.bool_)

@@ -47,7 +47,7 @@ class PairedSet:
         name: What the data is called in reports.
         benchmark: The sizes of the split that the literature uses.
         skipped: Rows left out while reading.
-        notes: What a reader should tell the user about the data.
+        notes: Messages for the user about the data.
 
     >>> len(PairedSet.read("scenes:100")[:10])
     10

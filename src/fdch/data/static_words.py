@@ -90,7 +90,7 @@ class StaticVocabulary(Vocabulary):
         return super().reads(text) or bool(words_in(text))
 
     def unknown(self, text: str) -> list[str]:
-        """Return what stands between spaces and has no word in it at all."""
+        """Return the tokens between spaces without any word."""
         return [chunk for chunk in super().unknown(text) if not words_in(chunk)]
 
     def vectors(self, texts: Sentences, *, remember: bool = True) -> sparse.csr_array:

@@ -166,7 +166,7 @@ class Vocabulary:
     def known(self, text: str) -> list[int]:
         """Return the numbers of the words in a text, ascending, each once.
 
-        Whatever stands between spaces counts as a whole if it is known (such
+        A token between spaces counts as a whole if it is known (such
         as the tag 'new-york'), else by its words.
         """
         found: set[int] = set()
@@ -176,7 +176,7 @@ class Vocabulary:
         return sorted(found)
 
     def unknown(self, text: str) -> list[str]:
-        """Return what stands between spaces and has no known word in it.
+        """Return the tokens between spaces without a known word.
 
         >>> Vocabulary(("dog",)).unknown("a dog-house, by")
         ['a', 'by']

@@ -189,7 +189,7 @@ def choose_markers(points: Sequence[Point], number: int) -> list[int]:
     """Choose the points that get a marker: those nearest to every so much recall.
 
     Each curve begins elsewhere, by its number, so that markers of curves that run
-    together do not hide each other; none stands where all crowd.
+    together do not hide each other; none is placed where all curves meet.
     """
     first = FIRST_MARKER + MARKER_STEP * (number % MARKER_TURNS) / MARKER_TURNS
     wanted = [first + MARKER_STEP * i for i in range(int(1 / MARKER_STEP) + 1)]

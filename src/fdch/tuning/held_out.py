@@ -20,7 +20,7 @@ from fdch.training.context import PLAIN, Context
 from fdch.training.randomness import derive_seed
 
 FOLDS = 5
-MAX_HELD_OUT = 2000  # more would cost time and say no more
+MAX_HELD_OUT = 2000  # more would only cost time
 FIRST = 10  # ranks that a person looks at
 QUERIES_PER_BLOCK = 256
 PRECISION, PARTNER = f"precision_at_{FIRST}", f"partner_recall_at_{FIRST}"

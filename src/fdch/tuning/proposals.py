@@ -170,7 +170,7 @@ def _frozen(
 def _clip(space: Range | Choice, value: Any) -> Any:
     """Bring a value that was given by hand, or by a preset, into the searched range.
 
-    One that the data decides stands in the middle for Optuna.
+    For one that the data decides, Optuna gets the middle of the range.
     """
     if isinstance(space, Choice):
         return value if value in space else space.values[0]

@@ -1,4 +1,4 @@
-"""Pictures that are none, are broken, or would be too large or too slow to decode."""
+"""Broken pictures, and pictures made to be too large or too slow to decode."""
 
 import io
 import struct
@@ -21,7 +21,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 JPEG = picture_bytes("red", (300, 200), "JPEG")
 PNG = picture_bytes()
 GIF_BOMB = b"GIF89a" + b"\xff" * 4 + b"\xf0\0\0" + b"\0" * 6 + b";"  # 65,535 squared
-# 36 bytes that say 7070 x 7070 pixels, all of one colour
+# 36 bytes that declare 7070 x 7070 pixels of one colour
 WEBP_BOMB = bytes.fromhex(
     "524946461c000000574542505650384c0f0000002f9d5be7160710fd8f920522a2ff0100"
 )

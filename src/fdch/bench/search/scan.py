@@ -135,7 +135,7 @@ class _Sides:
     def __post_init__(self) -> None:
         self.some = min(self.batch, self.sizes.peer_queries)
         found = nearest(self.gallery, self.queries, 1, threads=self.threads)
-        # What a scan meets: a threshold that hardly any code is below.
+        # As in a scan: a threshold that few codes are below.
         limits = [int(one.distances[0]) for one in found]
         self.limits = np.array(limits, dtype=np.int64)
         self.rows = flat(self.gallery.parts[0].rows)

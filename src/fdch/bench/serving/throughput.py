@@ -188,7 +188,7 @@ def _summary(turns: list[dict[str, Any]]) -> dict[str, Any]:
         },
         "requests": sum(turn["requests"] for turn in turns),
         "errors": sum(sum(turn["errors"].values()) for turn in turns),
-        # of a request; hardly moved by what else runs on the machine
+        # per request; other load on the machine hardly changes it
         "processor_milliseconds": spread(
             [1000 * turn["processor_seconds"] / turn["requests"] for turn in turns]
         ),

@@ -1,4 +1,4 @@
-"""Which column of a table is what: as the user says, by its name, or by a guess."""
+"""Which column of a table is what: by the user's layout, by its name, or guessed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from fdch.data.rows import list_names
 from fdch.errors import DataError, SettingError, suggestion
 
 KNOWN = ("id", "image", "text", "labels")
-# other names that columns have, the likelier first
+# other names of these columns, the most likely first
 NEAR = {
     "image": (
         *("image_path", "image_file", "file_name", "filename", "file_path"),

@@ -51,7 +51,7 @@ OPENERS: dict[str, Callable[[Path, Layout], Table]] = {
 }
 _LABEL_BYTES = 8 * 2**30
 _REASON_LETTERS = 1000  # a reason may name a path
-_PEEKED = 20  # rows that tell what a column holds
+_PEEKED = 20  # rows looked at to guess what a column holds
 _NO_ID = "it has no 'id', which rows before have."
 _NEW_ID = "it has an 'id', which rows before have not."
 _ADVICE = "Correct the row, or skip broken rows (--broken skip)."

@@ -1,4 +1,4 @@
-"""One row of a manifest, cell by cell; what is wrong is said in its words."""
+"""One row of a manifest, checked cell by cell, and how its labels are separated."""
 
 import json
 import math

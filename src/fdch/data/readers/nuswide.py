@@ -193,7 +193,7 @@ class PhotoSearch:
             stem = os.path.splitext(path)[0].lower()
             self._by_class.setdefault("/".join(stem.split("/")[-2:]), path)
             name = stem.rpartition("/")[2]
-            # a name in several folders says nothing without its folder
+            # a name in several folders is ambiguous without its folder
             self._by_name[name] = None if name in self._by_name else path
 
     def find(self, listed: str) -> Path | None:

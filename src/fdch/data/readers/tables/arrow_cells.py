@@ -1,4 +1,4 @@
-"""Cells of Arrow's tables: how many bytes they take, before they become Python's.
+"""Cells of Arrow tables: the bytes that they take, measured before conversion.
 
 A few bytes may stand for many: values of dictionaries, of lists, and of columns with
 a fixed width are stored once, or not at all.
@@ -15,10 +15,10 @@ from fdch.errors import DataError
 from fdch.machine import available_memory
 
 MAX_ROW_BYTES = 16 * 2**20
-_MAX_GROWTH, _MIN_BYTES = 1000, 2**28  # of all cells, beside those of the file
+_MAX_GROWTH, _MIN_BYTES = 1000, 2**28  # of all cells, relative to the file
 _ROW_BYTES = 100  # beside its cells
-_TOGETHER = 64 * 2**20  # bytes of rows that become Python's at once
-_PLAIN = 16  # of a number, or of the place of a text
+_TOGETHER = 64 * 2**20  # bytes of rows converted at once
+_PLAIN = 16  # of a number, or of a reference to a text
 
 
 def measure_width(kind: Any) -> int:
