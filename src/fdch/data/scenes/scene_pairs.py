@@ -20,7 +20,7 @@ from fdch.data.scenes.plans import LABELS, Dice, Plan, Thing, plan_scene
 from fdch.data.texts import Sentences
 from fdch.errors import SettingError
 
-DEFAULT, FEWEST, MOST = 2_000, 60, 100_000
+DEFAULT, MIN_PAIRS, MAX_PAIRS = 2_000, 60, 100_000
 NAMES: Mapping[str, Sequence[tuple[str, str]]] = {
     "ball": (("ball", "balls"), ("sphere", "spheres"), ("orb", "orbs")),
     "tree": (("tree", "trees"), ("tree", "trees"), ("oak", "oaks")),
@@ -100,11 +100,11 @@ def _count(argument: str) -> int:
     text = argument.strip().replace(",", "").replace("_", "")
     if not text:
         return DEFAULT
-    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(MOST))
-    if not is_number or not FEWEST <= int(text) <= MOST:
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_PAIRS))
+    if not is_number or not MIN_PAIRS <= int(text) <= MAX_PAIRS:
         raise SettingError(
             f"cannot generate '{argument[:40]}' scenes; give a whole number from "
-            f"{FEWEST} to {MOST:,}, such as 'scenes:{DEFAULT}'."
+            f"{MIN_PAIRS} to {MAX_PAIRS:,}, such as 'scenes:{DEFAULT}'."
         )
     return int(text)
 
