@@ -13,18 +13,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fdch import __version__, methods
+from fdch import methods
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split
 from fdch.errors import FdchError, RunError, SettingError
 from fdch.evaluation import Scores
 from fdch.files import fingerprint
-from fdch.methods._settings import identifying
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, silent
 from fdch.reproduction.cells import RUN, Record, State, clear, drop_run, previous_record
 from fdch.reproduction.study import Cell, Job, Study
-from fdch.runs.pipeline import fit_and_score, save_training
+from fdch.runs.pipeline import fit_and_score, identify_training, save_training
 from fdch.runs.preparation import TrainingData, require_ready
 from fdch.runs.run_files import CHECKPOINTS, is_finished
 from fdch.training.checkpoints import Checkpoints
@@ -84,14 +83,14 @@ class GridRunner:
         """Say everything that a cell's scores depend on."""
         limit = self.study.layout.limit
         return {
-            "method": cell.method,
-            "settings": identifying(self.study.method(cell)),
-            "data": self.pairs.fingerprint,
+            **identify_training(self.study.method(cell), *self._fingerprints(cell)),
             **({} if limit is None else {"limit": limit}),
-            "split": self.split(cell.seed).fingerprint,
-            "version": __version__,
             "format": CELL_FORMAT,
         }
+
+    def _fingerprints(self, cell: Cell) -> tuple[str, str]:
+        """Return the fingerprints of the data and of a cell's split."""
+        return self.pairs.fingerprint, self.split(cell.seed).fingerprint
 
     def record(self, cell: Cell) -> tuple[Record | None, str]:
         """Return what there is of a cell, or say what is wrong with it."""
@@ -214,12 +213,11 @@ class GridRunner:
         """Say what is searched for a cell; None where there is nothing to tune."""
         fixed = set(self.study.settings.get(cell.method, {}))
         method = self.study.method(cell, tuned=False)
-        data, split = self.pairs.fingerprint, self.split(cell.seed).fingerprint
         try:
             find_space(method, fixed)
         except SettingError:
             return None
-        return TuningTask(method, fixed, data, split)
+        return TuningTask(method, fixed, *self._fingerprints(cell))
 
     def _tune(self, cell: Cell, task: TuningTask) -> None:
         """Search, or resume a search, and write the result."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from fdch import methods
+from fdch import __version__, methods
 from fdch.data.duplicates import Grouping
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.readers.columns import AS_NAMED, Layout
@@ -81,6 +81,20 @@ class TrainingTask:
         if self.use_all:
             sizes = SplitSizes.without_queries(int(find_usable(data.pairs).sum()))
         return data, Split.draw(data.pairs, self.seed, sizes, groups=self.groups)
+
+
+def identify_training(method: HashMethod, data: str, split: str) -> dict[str, Any]:
+    """Name all that scores depend on, with fingerprints of the data and the split.
+
+    Cells of a reproduction and trials of a search are run again where it differs.
+    """
+    return {
+        "method": method.name,
+        "settings": identifying(method),
+        "data": data,
+        "split": split,
+        "version": __version__,
+    }
 
 
 def train_run(

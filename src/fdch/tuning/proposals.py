@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fdch import __version__
 from fdch.errors import SettingError
 from fdch.files import fingerprint
 from fdch.methods._base import HashMethod
-from fdch.methods._settings import identifying, search_space
+from fdch.methods._settings import search_space
 from fdch.methods._space import Choice, Range
+from fdch.runs.pipeline import identify_training
 from fdch.training.randomness import derive_seed
 from fdch.tuning.held_out import FOLDS
 from fdch.tuning.records import STEPS, Trial, last_step
@@ -53,17 +53,9 @@ class TuningTask:
     @property
     def fingerprint(self) -> str:
         """Tell one task from another, so that their trials are not mixed."""
-        return fingerprint(
-            {
-                "method": self.method.name,
-                "settings": identifying(self.method),
-                "space": {name: asdict(each) for name, each in self.space.items()},
-                "folds": FOLDS,
-                "data": self.data,
-                "split": self.split,
-                "version": __version__,
-            }
-        )
+        space = {name: asdict(each) for name, each in self.space.items()}
+        training = identify_training(self.method, self.data, self.split)
+        return fingerprint({**training, "space": space, "folds": FOLDS})
 
 
 def find_space(method: HashMethod, fixed: Collection[str]) -> dict[str, Range | Choice]:
