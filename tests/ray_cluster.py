@@ -44,9 +44,9 @@ def two_nodes(cache: Path):
         process.wait(60)
 
 
-def find_workers(environment, doing="encode"):
-    """Give the processes of a cluster that do something at this moment."""
-    title = f"ray::EncodingWorker.{doing}".encode()
+def find_workers(environment):
+    """Give the processes of a cluster that encode at this moment."""
+    title = b"ray::encode_part"
     mark = f"{MARK}={environment[MARK]}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         try:

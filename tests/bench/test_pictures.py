@@ -5,8 +5,7 @@ import pytest
 from PIL import Image
 from torch import nn
 
-from fdch.bench.pictures import pictures_benchmark
-from fdch.bench.simplejpeg_pictures import SimplejpegPictures
+from fdch.bench.pictures import SimplejpegPictures, pictures_benchmark
 from fdch.data.pictures.images import ImageFeatures, PictureFiles
 from fdch.errors import DataError
 from fdch.networks.image_network import REGISTERED, ImageNetwork

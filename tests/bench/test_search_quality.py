@@ -3,7 +3,7 @@
 import pytest
 from tests.vector_model import give_vectors
 
-from fdch.bench.ordering_cost import ordering_cost
+from fdch.bench.query_cost import ordering_cost
 from fdch.bench.search_quality import search_quality
 from fdch.cli.bench.rerank import cost_table, table
 from fdch.data.splits import SplitSizes

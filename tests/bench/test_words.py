@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fdch.bench import word_quality as measured
-from fdch.bench.word_cost import word_cost
+from fdch.bench.query_cost import word_cost
 from fdch.cli.bench.words import cost_table, table
 from fdch.data.texts import Sentences
 from fdch.errors import DataError

@@ -43,7 +43,6 @@ ORDER = (
     ("bench", "facets"),
     ("bench", "search"),
     ("bench", "encode"),
-    ("bench", "startup"),
     ("doctor",),
     ("cache", "clear"),
 )

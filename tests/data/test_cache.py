@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from fdch.data.cache import ResultCache, default_folder, pixel_store
-from fdch.data.pictures.batches import decode_batches
+from fdch.data.cache import ResultCache, default_folder
+from fdch.data.pictures.batches import decode_batches, pixel_store
 from fdch.data.pictures.images import PictureArray, PictureFiles
 from fdch.errors import BrokenPicture
 from fdch.progress import Update

@@ -3,7 +3,7 @@ import pytest
 
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureLimits
-from fdch.data.readers import nuswide
+from fdch.data.readers import downloads, nuswide
 from fdch.data.readers.nuswide import PhotoSearch
 from fdch.errors import BrokenRow, DataError, MissingFile
 
@@ -270,7 +270,7 @@ def test_an_empty_list_of_pictures_is_refused(official):
 
 
 def test_enough_pairs_get_the_benchmark(official, monkeypatch):
-    monkeypatch.setattr(nuswide, "MIN_FOR_SIZES", 3)
+    monkeypatch.setattr(downloads, "MIN_FOR_SIZES", 3)
     monkeypatch.setattr(nuswide, "PAIRS", 4)
     pairs = read(official)
     assert (pairs.benchmark.query, pairs.benchmark.train) == (2_000, 5_000)

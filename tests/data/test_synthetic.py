@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from fdch.data.scenes import scene_pairs as synthetic
 from fdch.data.scenes.canvas import Canvas, shade
-from fdch.data.scenes.captions import NAMES, write_caption
 from fdch.data.scenes.drawing import DRAWERS, PAINT, SIDE, draw_scene
 from fdch.data.scenes.places import PAINTERS, paint_place
 from fdch.data.scenes.plans import (
@@ -20,6 +19,7 @@ from fdch.data.scenes.plans import (
     Thing,
     plan_scene,
 )
+from fdch.data.scenes.scene_pairs import NAMES, write_caption
 from fdch.errors import SettingError
 
 rows = st.integers(0, 100_000)

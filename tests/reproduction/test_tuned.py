@@ -9,8 +9,8 @@ import pytest
 from fdch.errors import DataError
 from fdch.methods.cmfh import CMFH
 from fdch.progress import Update
+from fdch.reproduction import grid_runner
 from fdch.reproduction import reproduce as reproduction
-from fdch.reproduction import tuned
 from fdch.reproduction.outputs import tuned_rows, write_outputs
 from fdch.reproduction.recipe import choose
 from fdch.reproduction.reproduce import reproduce
@@ -38,7 +38,7 @@ def searches(monkeypatch):
         counted[f"{task.method.name}-{task.method.bits}"] += 1
         return tune(task, *args, **more)
 
-    monkeypatch.setattr(tuned, "tune", counting)
+    monkeypatch.setattr(grid_runner, "tune", counting)
     return counted
 
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_tuned_has_failed_and_says_why(tuned_study, monkeypatch):
     def fail(task, *args):
         raise DataError("it was too much")
 
-    monkeypatch.setattr(tuned, "tune", fail)
+    monkeypatch.setattr(grid_runner, "tune", fail)
     found = run(tuned_study)
     assert set(found.failures().values()) == {"tuning failed: it was too much"}
     assert len(found.failures()) == 4

@@ -1,4 +1,4 @@
-"""Engines: parts in, each out once and in order, whatever dies on the way."""
+"""Engines: parts in, each out once and in order."""
 
 import pickle
 import random
@@ -15,14 +15,14 @@ from fdch.data.pictures.places import PlacedPictures
 from fdch.errors import BrokenPicture, MissingExtra, MissingPackage, ProcessLost
 from fdch.runs import ray_engine
 from fdch.runs.engines import cut_into_parts, open_engine
-from fdch.runs.ray_engine import EncodingWorker, RayEngine
+from fdch.runs.ray_engine import RayEngine, encode_part
 from fdch.training.context import Context
 
 PARTS = 20
 
 
 class RayError(Exception):
-    """What a dead worker leaves behind."""
+    """What Ray raises when the workers of a task have died too often."""
 
 
 class RayTaskError(RayError):
@@ -32,13 +32,14 @@ class RayTaskError(RayError):
 
 
 class Ray:
-    """Stands in for the package: workers that a test lets die, in any order."""
+    """Stands in for the package: tasks end in any order, and may fail."""
 
     exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
 
-    def __init__(self, seed, deaths, cores=3):
-        self.random, self.deaths, self.cores = random.Random(seed), deaths, cores
-        self.started = self.killed = 0
+    def __init__(self, seed=0, dies=lambda part: False, cores=3):
+        self.random, self.dies, self.cores = random.Random(seed), dies, cores
+        self.started = self.most_waiting = 0
+        self.cancelled = []
         self.is_shut_down = False
 
     def cluster_resources(self):
@@ -48,56 +49,40 @@ class Ray:
         return value
 
     def remote(self, **needs):
-        assert needs == {"num_cpus": 1, "max_restarts": 0}
-        return lambda kind: SimpleNamespace(remote=self._start)
+        assert needs == {"num_cpus": 1, "max_retries": 3}
+        return lambda function: SimpleNamespace(remote=self._start)
 
-    def _start(self):
+    def _start(self, model, device, broken, work, part):
         self.started += 1
-        worker = SimpleNamespace(is_dead=False)
-        for name in ("load", "encode"):
-            calls = SimpleNamespace(remote=self._call(worker, name))
-            setattr(worker, name, calls)
-        return Handle(worker)
-
-    def _call(self, worker, name):
-        return lambda *given: Reference(worker, name, given)
+        return Reference(work, pickle.loads(pickle.dumps(part)))
 
     def wait(self, references, num_returns):
         assert num_returns == 1
+        self.most_waiting = max(self.most_waiting, len(references))
         chosen = self.random.choice(references)
         return [chosen], [each for each in references if each is not chosen]
 
     def get(self, reference):
-        worker = reference.worker
-        worker.is_dead |= self.deaths(self.random, reference.name)
-        if worker.is_dead:
+        if self.dies(reference.part):
             raise RayError("a worker died\nout of memory.")
-        if reference.name == "load":
-            return None
-        work, part = reference.given
-        part = pickle.loads(pickle.dumps(part))
         try:
-            result = work(None, part, None)
+            result = reference.work(None, reference.part, None)
         except BrokenPicture as problem:
             raise RayTaskError(problem) from problem
-        kept = np.ones(len(part), dtype=np.bool_)
+        kept = np.ones(len(reference.part), dtype=np.bool_)
         return ray_engine.Encoded(kept, (), result)
 
-    def kill(self, worker):
-        self.killed += 1
+    def cancel(self, reference, force):
+        assert force
+        self.cancelled.append(reference)
 
     def shutdown(self):
         self.is_shut_down = True
 
 
-class Handle:
-    def __init__(self, worker):
-        self.load, self.encode = worker.load, worker.encode
-
-
 class Reference:
-    def __init__(self, worker, name, given):
-        self.worker, self.name, self.given = worker, name, given
+    def __init__(self, work, part):
+        self.work, self.part = work, part
 
 
 def make_engine(ray, monkeypatch):
@@ -123,33 +108,26 @@ def ids_of(method, part, context):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_part_comes_once_in_order_though_workers_die(seed, pairs, monkeypatch):
-    left = [6]
-
-    def dies(chance, name):
-        left[0] -= (is_dead := left[0] > 0 and chance.random() < 0.15)
-        return is_dead
-
-    ray = Ray(seed, dies)
+def test_every_part_comes_once_in_order_though_they_end_in_any(
+    seed, pairs, monkeypatch
+):
+    ray = Ray(seed)
     with make_engine(ray, monkeypatch) as engine:
         done = list(engine.run(ids_of, cut_into_parts(pairs, 2, 2)))
     assert [name for _, found in done for name in found] == pairs.ids.tolist()
     assert [part.ids.tolist() for part, _ in done] == [found for _, found in done]
-    assert ray.started >= ray.killed == 3
+    assert ray.started == PARTS and ray.most_waiting == 2 * ray.cores
     assert ray.is_shut_down
 
 
-@pytest.mark.parametrize(("fatal", "deaths"), [("load", 12), ("encode", 4)])
-def test_workers_that_always_die_end_the_work_with_the_reason(
-    fatal, deaths, pairs, monkeypatch
-):
-    ray = Ray(0, lambda chance, name: name == fatal)
+def test_workers_that_always_die_end_the_work_with_the_reason(pairs, monkeypatch):
+    ray = Ray(dies=lambda part: "4" in part.ids)
     with (
         make_engine(ray, monkeypatch) as engine,
-        pytest.raises(ProcessLost, match=f"^{deaths} workers.*: out of memory"),
+        pytest.raises(ProcessLost, match=r"^4 workers.*: out of memory"),
     ):
         list(engine.run(ids_of, cut_into_parts(pairs, 2, 2)))
-    assert ray.killed == 3
+    assert ray.cancelled
 
 
 def test_our_errors_come_back_as_they_are(pairs, monkeypatch):
@@ -157,20 +135,13 @@ def test_our_errors_come_back_as_they_are(pairs, monkeypatch):
         raise BrokenPicture("picture 'a.jpg': not a picture.")
 
     with (
-        make_engine(Ray(0, lambda *_: False), monkeypatch) as engine,
+        make_engine(Ray(), monkeypatch) as engine,
         pytest.raises(BrokenPicture, match=r"picture 'a\.jpg'"),
     ):
         list(engine.run(refuse, cut_into_parts(pairs, 2, 2)))
 
 
-def test_no_more_workers_are_started_than_there_are_parts(pairs, monkeypatch):
-    ray = Ray(0, lambda *_: False, cores=100)
-    with make_engine(ray, monkeypatch) as engine:
-        list(engine.run(ids_of, cut_into_parts(pairs[:6], 2, 2)))
-    assert ray.started == 3
-
-
-def test_a_worker_skips_broken_pictures_and_names_them(tmp_path):
+def test_a_worker_skips_broken_pictures_and_names_them(tmp_path, monkeypatch):
     (tmp_path / "a.png").write_bytes(b"no picture")
     part = PairedSet.from_arrays(images=[tmp_path / "a.png"] * 2, texts=["a", "b"])
     part = ray_engine._pack(part)
@@ -179,15 +150,12 @@ def test_a_worker_skips_broken_pictures_and_names_them(tmp_path):
     def decode(method, part, context):
         return [part.images.decode(row, 8) for row in range(len(part))]
 
-    worker = EncodingWorker()
-    worker._method = worker._context = None  # type: ignore[assignment]
-    worker._broken = "skip"
-    kept, skipped, result = worker.encode(decode, part)
+    monkeypatch.setattr(ray_engine, "_load_model", lambda model, device: (None, None))
+    kept, skipped, result = encode_part([None], "cpu", "skip", decode, part)
     assert (kept.tolist(), result) == ([False, False], [])
     assert [row.name for row in skipped] == ["0", "1"]
-    worker._broken = "refuse"
     with pytest.raises(BrokenPicture, match=r"a\.png': .*It belongs to '0'"):
-        worker.encode(decode, part)
+        encode_part([None], "cpu", "refuse", decode, part)
 
 
 def test_a_missing_extra_reaches_other_processes_with_its_message():
@@ -222,7 +190,7 @@ def test_without_a_cluster_the_error_says_how_to_start_one(monkeypatch):
 
 
 def test_a_connection_that_was_there_before_stays(pairs, monkeypatch):
-    ray = Ray(0, lambda *_: False)
+    ray = Ray()
     with make_engine(ray, monkeypatch) as engine:
         engine._is_own = False
     assert not ray.is_shut_down

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 from tests.service.running import READ, TOKENS, WRITE, running, wait_until
 
-from fdch.bench.hostile.crowd import measure_crowd
+from fdch.bench.hostile.refusals import measure_crowd
 from fdch.service import serving
 from fdch.service.http import protocol
 from fdch.service.http.limits import ServiceLimits

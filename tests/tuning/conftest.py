@@ -13,9 +13,9 @@ from fdch.progress import Update
 from fdch.training.context import PLAIN, Context
 from fdch.tuning import search
 from fdch.tuning.held_out import Folds
+from fdch.tuning.proposals import TuningTask
 from fdch.tuning.records import Records
 from fdch.tuning.search import Budget, Search
-from fdch.tuning.task import TuningTask
 
 EPOCHS = 4
 

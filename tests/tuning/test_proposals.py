@@ -5,9 +5,8 @@ from tests.tuning.conftest import Toy
 
 from fdch import methods
 from fdch.methods._settings import configure
-from fdch.tuning.proposals import is_promising, propose
+from fdch.tuning.proposals import TuningTask, is_promising, propose
 from fdch.tuning.records import STEPS, Trial, last_step
-from fdch.tuning.task import TuningTask
 
 
 def done(number, settings, *scores):

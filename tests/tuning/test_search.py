@@ -8,10 +8,9 @@ from tests.tuning.conftest import Toy
 from fdch.errors import FdchError, SettingError
 from fdch.progress import Update
 from fdch.tuning import search
-from fdch.tuning.proposals import is_promising
+from fdch.tuning.proposals import TuningTask, is_promising
 from fdch.tuning.records import FILE, STEPS, Records, choose
 from fdch.tuning.search import Budget
-from fdch.tuning.task import TuningTask
 
 
 def without_time(records):

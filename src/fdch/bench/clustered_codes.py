@@ -1,13 +1,22 @@
-"""Codes to measure with: random ones, and ones in clumps as learned codes are."""
+"""Codes to measure with, random or clustered as learned ones are; indexes of them."""
 
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fdch.bench.timing import seconds
 from fdch.codes import Codes
 from fdch.errors import SettingError
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.store import Item
+from fdch.progress import Progress, Update, silent
 
 Kind = Literal["random", "clustered", "given"]
 KINDS: tuple[Kind, ...] = ("random", "clustered")
@@ -15,6 +24,7 @@ CENTRES = 1000
 FLIPPED = 0.1  # share of bits that differ from the centre
 NOISE = 0.02  # share of bits flipped where given codes are repeated
 CODES_AT_A_TIME = 1 << 17
+ITEMS_AT_A_TIME = 10_000
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,36 @@ class Source:
             some ^= np.packbits(flips, axis=1)
         return Codes(packed, self.bits)
 
+    def fill(
+        self,
+        folder: CodeFolder,
+        make: Callable[[range], list[Item]],
+        total: int,
+        progress: Progress = silent,
+    ) -> float:
+        """Add items that `make` gives for their numbers; return the seconds taken."""
+        taken = 0.0
+        for start in range(0, total, ITEMS_AT_A_TIME):
+            numbers = range(start, min(start + ITEMS_AT_A_TIME, total))
+            items, codes = make(numbers), self.draw(len(numbers), start + 3)
+            taken += seconds(partial(folder.add, items, codes))
+            progress(Update("items", numbers.stop, total, "item"))
+        return taken
+
     def _centres(self) -> NDArray[np.uint8]:
         if self.given is not None:
             return self.given.packed
         rng = np.random.default_rng([self.seed, 0])
         return rng.integers(0, 256, (CENTRES, self.bits // 8), dtype=np.uint8)
+
+
+@contextmanager
+def filled_folder(
+    bits: int, fill: Callable[[CodeFolder], object], vector_bytes: int = 0
+) -> Iterator[Path]:
+    """Make a temporary index folder that `fill` fills, and give its path."""
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "index"
+        with CodeFolder.create(path, bits, "drawn", None, vector_bytes) as folder:
+            fill(folder)
+        yield path

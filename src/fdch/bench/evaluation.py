@@ -31,7 +31,7 @@ class Workload(NamedTuple):
         return self._replace(query_codes=codes, query_labels=labels)
 
     def as_floats(self) -> list[Floats]:
-        """Give signs and labels as float32, on which the loop is quickest."""
+        """Return signs and labels as float32, on which the loop is quickest."""
         signs = self.query_codes.signs(), self.database_codes.signs()
         arrays = (*signs, self.query_labels, self.database_labels)
         return [array.astype(np.float32) for array in arrays]
@@ -99,7 +99,7 @@ def sorting_loop(
     number: int | None = None,
     kind: Literal["stable"] | None = None,
 ) -> NDArray[np.float64]:
-    """Give average precision the usual way: sort the database for each query.
+    """Return average precision the usual way: sort the database for each query.
 
     The order of tied items is the sort's. NaN for a query without answers.
     """
@@ -165,7 +165,7 @@ def _break_ties(rng: np.random.Generator, bits: int) -> Workload:
 
 
 def _difference(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float:
-    """Give the largest difference; infinite where only one has an answer."""
+    """Return the largest difference; infinite where only one has an answer."""
     if not np.array_equal(np.isnan(ours), np.isnan(theirs)):
         return float(np.finfo(float).max)
     return float(np.max(np.abs(np.nan_to_num(ours - theirs))))

@@ -1,6 +1,7 @@
-"""What an index folder costs, in time and bytes."""
+"""What an index folder costs, in time and bytes, and counts by value in one."""
 
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fdch.bench.clustered_codes import Source
+from fdch.bench.clustered_codes import ITEMS_AT_A_TIME, Source, filled_folder
 from fdch.bench.timing import ratio, seconds, spread
 from fdch.index.conditions import parse_condition
 from fdch.index.search.lookup import warm
@@ -20,10 +21,17 @@ from fdch.machine import forget_peak_memory, peak_memory
 from fdch.progress import Progress, Update, silent
 
 CODES_AT_A_TIME = 10_000_000
-ITEMS_AT_A_TIME = 10_000
 MODEL = "benchmark"
 LABELS = ("dog", "cat", "bird", "fish", "horse")
 CONDITIONS = ("shop=7", "label=dog", "price<50", "price>=500", "shop!=7")
+FACET_BITS = 64
+FILTERS = (
+    (),
+    ("shop=7",),
+    ("price<500",),
+    ("label=dog", "price<500"),
+    ("day>=2024-03", "shop!=7"),
+)
 
 
 @dataclass(frozen=True)
@@ -92,13 +100,9 @@ def _whole_items(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str
     """Measure items with a text, a picture's path, a label and two columns."""
     source = Source("clustered", sizes.bits, sizes.seed)
     rng = np.random.default_rng(sizes.seed)
-    taken = 0.0
+    make = partial(_make_items, rng)
     with CodeFolder.create(path, sizes.bits, MODEL) as folder:
-        for start, count in _steps(sizes.items, ITEMS_AT_A_TIME):
-            items = [_item(number, rng) for number in range(start, start + count)]
-            codes = source.draw(count, start + 1)
-            taken += seconds(partial(folder.add, items, codes))
-            progress(Update("items", start + count, sizes.items, "item"))
+        taken = source.fill(folder, make, sizes.items, progress)
         taken += seconds(folder.close)
     queries = source.draw(sizes.repeats, 0)
     first, again = {}, {}
@@ -135,7 +139,7 @@ def _with_vectors(path: Path, sizes: FolderSizes, progress: Progress) -> dict[st
             for width in taken
         }
         for start, count in _steps(sizes.items, ITEMS_AT_A_TIME):
-            items = [_item(number, rng) for number in range(start, start + count)]
+            items = _make_items(rng, range(start, start + count))
             codes = source.draw(count, start + 1)
             for width, folder in folders.items():
                 vectors = rng.integers(-127, 128, (count, width), np.int8)
@@ -153,15 +157,18 @@ def _with_vectors(path: Path, sizes: FolderSizes, progress: Progress) -> dict[st
     }
 
 
-def _item(number: int, rng: np.random.Generator) -> Item:
-    return Item(
-        f"item {number}",
-        text=f"number {number} of many, with some words about it",
-        image=f"pictures/{number}.jpg",
-        labels=(LABELS[number % len(LABELS)],),
-        columns={"shop": int(rng.integers(70)), "price": float(rng.integers(1000))},
-        kind="pair",
-    )
+def _make_items(rng: np.random.Generator, numbers: range) -> list[Item]:
+    return [
+        Item(
+            f"item {number}",
+            text=f"number {number} of many, with some words about it",
+            image=f"pictures/{number}.jpg",
+            labels=(LABELS[number % len(LABELS)],),
+            columns={"shop": int(rng.integers(70)), "price": float(rng.integers(1000))},
+            kind="pair",
+        )
+        for number in numbers
+    ]
 
 
 def _steps(total: int, step: int) -> Iterator[tuple[int, int]]:
@@ -171,3 +178,58 @@ def _steps(total: int, step: int) -> Iterator[tuple[int, int]]:
 
 def _bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def facet_benchmark(
+    items: int, repeats: int, seed: int = 0, progress: Progress = silent
+) -> dict[str, Any]:
+    """Count items with a label, a shop (70), a price (1,000) and a day (366)."""
+    warm(FACET_BITS)
+    source, rng = Source("clustered", FACET_BITS, seed), np.random.default_rng(seed)
+    days = np.arange("2024-01-01", "2025-01-01", dtype="datetime64[D]").astype(str)
+
+    def make_items(numbers: range) -> list[Item]:
+        cells = rng.integers((70, 1000, len(days)), size=(len(numbers), 3)).tolist()
+        return [
+            Item(
+                f"{number}",
+                labels=(LABELS[number % len(LABELS)],),
+                columns={"shop": shop, "price": price, "day": str(days[day])},
+            )
+            for number, (shop, price, day) in zip(numbers, cells, strict=True)
+        ]
+
+    fill = partial(source.fill, make=make_items, total=items, progress=progress)
+    with filled_folder(FACET_BITS, fill) as path:
+        query = source.draw(1, 0)
+        return {
+            "items": items,
+            "bits": FACET_BITS,
+            "filters": {
+                " and ".join(written) or "none": _measure_counts(
+                    path, written, query, repeats
+                )
+                for written in FILTERS
+            },
+        }
+
+
+def _measure_counts(
+    path: Path, written: tuple[str, ...], query: Any, repeats: int
+) -> dict[str, Any]:
+    """Time the first count after opening, later ones, and one within a radius."""
+    where = [parse_condition(each) for each in written]
+    with CodeFolder.open(path) as folder:
+        folder.nearest(query, 1)  # and with it the check of files
+        count = partial(folder.facets, where)
+        before = time.process_time()
+        first = seconds(count)
+        busy = time.process_time() - before
+        near = partial(folder.facets, where, near=(query, FACET_BITS // 4))
+        return {
+            "counted": count().items,
+            "first_seconds": first,
+            "first_processor_seconds": busy,
+            "again_seconds": spread([seconds(count) for _ in range(repeats)]),
+            "radius_seconds": spread([seconds(near) for _ in range(repeats)]),
+        }

@@ -1,4 +1,4 @@
-"""How good a run's search is: with and without re-ranking, and as sure as it says.
+"""How good a run's search is, with and without re-ranking, and its probabilities.
 
 Queries are pairs that the run has not seen in any way: neither for training, nor
 for validation, nor as the queries that `fdch evaluate` scores. They are searched in
@@ -110,24 +110,27 @@ def search_quality(
 def _score_by_vectors(
     run: Run, query: PairedSet, gallery: PairedSet, context: Context
 ) -> dict[tuple[str, str], Real]:
-    """Give what the method orders by, (queries, gallery), by side and kind."""
+    """Return what the method orders by, (queries, gallery), by side and kind."""
     if find_ordering(run.method) is None:
         return {}
-    asking, stored = (
+    queries, stored = (
         encode_pairs(run.method, part, context).with_labels(part.labels)
         for part in (query, gallery)
     )
     kinds = {"image": stored.image, "text": stored.text, "pair": stored.unified}
     return {
         (side, kind): order.score(found.codes, found.vectors)
-        for side, order in (("image", asking.image.order), ("text", asking.text.order))
+        for side, order in (
+            ("image", queries.image.order),
+            ("text", queries.text.order),
+        )
         for kind, found in kinds.items()
         if order is not None and found is not None
     }
 
 
 def unseen_rows(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
-    """Give the rows of whole, labelled pairs that the run has not seen."""
+    """Return the rows of whole, labelled pairs that the run has not seen."""
     rows = run.split().rows(pairs)
     seen = np.concatenate([rows.train, rows.validation])
     unseen = np.setdiff1d(rows.database, seen)
@@ -143,7 +146,7 @@ def unseen_rows(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
 
 
 def _chance(relevant: NDArray[np.bool_]) -> dict[str, float]:
-    """Give what random codes score, by the names that `_figures` has."""
+    """Return what random codes score, by the names that `_figures` has."""
     answers = relevant.sum(axis=1, keepdims=True, dtype=np.int64)
     counts = Histograms(np.full_like(answers, relevant.shape[1]), answers)
     averages = np.nan_to_num(chance(counts, LONG))  # 0 where nothing is relevant
@@ -187,6 +190,6 @@ def _figures(
 
 
 def _average(relevant: NDArray[np.bool_]) -> float:
-    """Give the mean of the precisions at the relevant ranks."""
+    """Return the mean of the precisions at the relevant ranks."""
     precisions = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
     return float(precisions[relevant].mean()) if relevant.any() else 0.0

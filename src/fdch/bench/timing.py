@@ -7,14 +7,14 @@ from typing import Any
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Give the wall-clock time that a piece of work takes."""
+    """Return the wall-clock time that a piece of work takes."""
     start = perf_counter()
     work()
     return perf_counter() - start
 
 
 def spread(values: Sequence[float]) -> dict[str, Any]:
-    """Give least, median and most of some figures, and the figures themselves."""
+    """Return least, median and most of some figures, and the figures themselves."""
     return {
         "min": min(values),
         "median": statistics.median(values),
@@ -24,7 +24,7 @@ def spread(values: Sequence[float]) -> dict[str, Any]:
 
 
 def ratio(above: Sequence[float], below: Sequence[float]) -> dict[str, Any]:
-    """Divide two sides' figures turn by turn; give the spread of the quotients."""
+    """Divide two sides' figures turn by turn; return the spread of the quotients."""
     return spread([a / b for a, b in zip(above, below, strict=True)])
 
 

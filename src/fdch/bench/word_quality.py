@@ -1,6 +1,6 @@
 """What matching words adds to codes.
 
-Queries are one or two words that stand in stored texts and that the model knows.
+Queries are one or two words of stored texts that the model knows.
 Searched are pairs that the run has not seen in any way.
 """
 
@@ -32,7 +32,7 @@ from fdch.training.context import PLAIN, Context
 
 TOP = 10
 WAYS: tuple[Match, ...] = ("codes", "both", "words")
-NOWHERE = "0" * 40  # a word that stands in no text
+NOWHERE = "0" * 40  # a word that occurs in no text
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,14 @@ def word_quality(
 ) -> dict[str, Any]:
     """Search unseen pairs of a run with words of their texts, in every way.
 
-    Words are parted by a checksum in two halves, of which one is for choosing the
-    weight of words (`tuning`), the other to report.
+    A checksum divides words into two halves: one for choosing the weight of words
+    (`tuning`), the other to report.
 
     Returns:
         By kind of query and way, the share of the first ten whose texts hold all words
         (of ten, or of as many as there are) and the share with a label of the pair the
         words are from, each with its standard error; the same of differences to codes
-        query by query; and what the probabilities said.
+        query by query; and the mean stated probability.
     """
     pairs = read_own_pairs(run, context=context)
     random = np.random.default_rng(seed)

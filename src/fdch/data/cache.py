@@ -1,7 +1,7 @@
-"""Results kept between runs: small values per picture, and decoded pixels.
+"""Results kept between runs: small values by key, such as features of a picture.
 
 Losing the cache costs time, never a result: whatever is wrong with it, be it
-damaged, read-only or full, is logged and the work goes on without.
+damaged, read-only or full, is logged and the work continues without it.
 """
 
 import hashlib
@@ -10,20 +10,12 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fdch.data.pictures.batches import decode_batches
-from fdch.data.pictures.images import Pictures
-from fdch.data.rows import TOGETHER, Digest, in_threads
 from fdch.errors import RunError
-from fdch.files import write_whole
-from fdch.progress import Progress, Update, silent
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -41,7 +33,7 @@ _TABLE = (
 
 
 def default_folder() -> Path:
-    """Give $FDCH_CACHE, else fdch in $XDG_CACHE_HOME, else ~/.cache/fdch."""
+    """Return $FDCH_CACHE, else fdch in $XDG_CACHE_HOME, else ~/.cache/fdch."""
     if own := os.environ.get("FDCH_CACHE"):
         return Path(own)
     if shared := os.environ.get("XDG_CACHE_HOME"):
@@ -101,12 +93,12 @@ class ResultCache:
         self._is_quiet = False
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Give the values of those keys that have one, undamaged."""
+        """Return the values of those keys that have one, undamaged."""
         wanted = list(dict.fromkeys(keys))
         if not wanted or not self.path.exists():
             return {}
 
-        def ask(connection: sqlite3.Connection) -> dict[bytes, bytes]:
+        def select(connection: sqlite3.Connection) -> dict[bytes, bytes]:
             found: dict[bytes, bytes] = {}
             for start in range(0, len(wanted), _KEYS_PER_QUERY):
                 some = wanted[start : start + _KEYS_PER_QUERY]
@@ -117,7 +109,7 @@ class ResultCache:
 
         return {
             key: value[_CHECK_BYTES:]
-            for key, value in (self._try(ask) or {}).items()
+            for key, value in (self._try(select) or {}).items()
             if isinstance(value, bytes)
             and value[:_CHECK_BYTES] == _check(key, value[_CHECK_BYTES:])
         }
@@ -193,84 +185,11 @@ def _check(key: bytes, value: bytes) -> bytes:
 
 
 class NothingKept(ResultCache):
-    """Takes and gives nothing: for pictures that are nobody else's business."""
+    """Keeps nothing: for pictures that others must not find traces of."""
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Give nothing."""
+        """Return nothing."""
         return {}
 
     def put_many(self, items: Mapping[bytes, bytes]) -> None:
         """Keep nothing."""
-
-
-def pixel_store(
-    pictures: Pictures,
-    size: int,
-    progress: Progress = silent,
-    folder: str | Path | None = None,
-) -> NDArray[np.uint8]:
-    """Decode all pictures once and give their pixels, read-only.
-
-    The pixels lie in the folder, by default the user's cache, under a name made from
-    every picture's content and the size. Where that folder cannot be written they
-    are kept in memory instead. All rows must have a picture.
-
-    Returns:
-        RGB values 0 to 255, (n, size, size, 3).
-    """
-    shape = (len(pictures), size, size, 3)
-    if not len(pictures):
-        return np.empty(shape, dtype=np.uint8)
-    place = default_folder() if folder is None else Path(folder)
-    path = place / f"pixels-{_key(pictures, size)}.npy"
-    kept = _map(path, shape)
-    if kept is not None:
-        return kept
-
-    def write(partial: Path) -> None:
-        partial.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        header = {"descr": "|u1", "fortran_order": False, "shape": shape}
-        # written, not mapped: a full disk is then an error and not a crash
-        with partial.open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            for batch in _decode(pictures, size, progress):
-                file.write(batch.data)
-
-    try:
-        write_whole(path, write)
-        kept = _map(path, shape)
-    except RunError as error:
-        _log.warning("going on without the cache '%s': %s", path, error)
-    if kept is not None:
-        return kept
-    pixels, done = np.empty(shape, dtype=np.uint8), 0
-    for batch in _decode(pictures, size, progress):
-        pixels[done : done + len(batch)] = batch
-        done += len(batch)
-    return pixels
-
-
-def _key(pictures: Pictures, size: int) -> str:
-    digest = Digest(b"fdch pixels 1", str(size).encode())
-    for content in in_threads(pictures.digest, len(pictures), together=TOGETHER):
-        digest.add(content)
-    return digest.hex()
-
-
-def _map(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8] | None:
-    """Map a whole store; none when there is none, or not a whole one."""
-    try:
-        pixels = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return pixels if pixels.shape == shape and pixels.dtype == np.uint8 else None
-
-
-def _decode(
-    pictures: Pictures, size: int, progress: Progress
-) -> Iterator[NDArray[np.uint8]]:
-    done = 0
-    for batch in decode_batches(pictures, size):
-        yield batch
-        done += len(batch)
-        progress(Update("decoding pictures", done, len(pictures), "picture"))

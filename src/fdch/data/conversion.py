@@ -78,12 +78,10 @@ def as_texts(values: Any) -> Texts:
 def as_labels(
     values: Any, names: Sequence[str] | None = None
 ) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
-    """Take labels as a user has them; give 0 or 1, (n, classes), and the names.
+    """Take labels as a user has them; return 0 or 1, (n, classes), and the names.
 
-    Args:
-        values: 0 and 1, (n, classes), dense or sparse; or for each pair its label,
-            a list of them, or None.
-        names: What the classes are called, in order; made up or sorted by default.
+    That is 0 and 1, (n, classes), dense or sparse; or for each pair its label, a
+    list of them, or None.
 
     >>> as_labels(["dog", ["cat", "dog"], None])[1]
     ('cat', 'dog')
@@ -127,7 +125,7 @@ def _rows(values: Any, what: str) -> list[Any]:
 
 
 def _numbers(rows: list[Any], values: Any) -> NDArray[Any] | None:
-    """Give rows as an array of numbers; None where they are none."""
+    """Return rows as an array of numbers; None where they are none."""
     if isinstance(values, np.ndarray):
         array = values
     elif rows and all(isinstance(row, (np.ndarray, list, tuple)) for row in rows):

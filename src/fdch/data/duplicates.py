@@ -56,11 +56,11 @@ def text_digests(texts: Texts) -> list[bytes]:
 def learned_from(
     pairs: PairedSet, ids: Collection[str], images: Collection[bytes] | None
 ) -> NDArray[np.bool_]:
-    """Tell which pairs a model has learned from, by their ids and image hashes.
+    """Return which pairs a model has learned from, by their ids and image hashes.
 
     These are pairs with an image that it has learned from, whatever they are called,
     and pairs with an id that it knows, whatever was changed in them. An id is
-    no sign where it is a mere row number, which other data has too. Where no hashes
+    no evidence where it is only a row number, which other data has too. Where no hashes
     are known, ids alone decide.
     """
     by_id = np.array([name in ids for name in pairs.ids], dtype=np.bool_)
@@ -72,7 +72,7 @@ def learned_from(
 
 
 def shared_pairs(one: PairedSet, other: PairedSet) -> list[str]:
-    """Give the ids of pairs that lie in both sets, image and text being the same."""
+    """Return the ids of pairs that lie in both sets, image and text being the same."""
     where = {name: row for row, name in enumerate(other.ids)}
     rows = [row for row, name in enumerate(one.ids) if name in where]
     mine, theirs = one[rows], other[[where[name] for name in one.ids[rows]]]
@@ -121,7 +121,7 @@ class Duplicates:
     largest: int  # pairs of the largest group
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain values by name."""
+        """Return plain values by name."""
         return asdict(self)
 
 
@@ -164,12 +164,8 @@ def count_query_duplicates(
 ) -> dict[str, QueryDuplicates]:
     """Count what occurs more than once, and the queries that this concerns, by side.
 
-    Args:
-        pairs: Queries and database.
-        query: Rows of the queries.
-        database: Rows of the database.
-        learning: Rows that were learned from; None where training had other data.
-        seen_images: Hashes of the images of that other data, where they are known.
+    `learning` has the rows that were learned from. Where training had other data it
+    is None, and `seen_images` has the hashes of its images, if they are known.
     """
     found: dict[str, QueryDuplicates] = {}
     for side in SIDES:

@@ -60,12 +60,7 @@ def find_package(group: str, name: str) -> str | None:
 
 
 def require_packages(what: str, packages: dict[str, str]) -> None:
-    """Refuse what needs packages that are not installed.
-
-    Args:
-        what: What needs them, such as "the run 'runs/a'".
-        packages: The versions it was made with, by name.
-    """
+    """Refuse what needs packages, by name and version, that are not installed."""
     for name, made_with in packages.items():
         try:
             version(name)
@@ -78,7 +73,7 @@ def require_packages(what: str, packages: dict[str, str]) -> None:
 
 
 def find_folder(name: str) -> Path:
-    """Give the model folder that a name such as "transformers:DIR" means.
+    """Return the model folder that a name such as "transformers:DIR" means.
 
     One that is not there is looked for by its last name in $FDCH_MODELS.
     """

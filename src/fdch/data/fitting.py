@@ -1,12 +1,14 @@
-"""Items as a model takes them: of the kind, and of the columns, it learned from."""
+"""What pairs must have to be learned from, and items as a trained model takes them."""
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures, Images
+from fdch.data.rows import list_names
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
-from fdch.errors import DataError
+from fdch.errors import DataError, LabelError, suggestion
 
 
 def require_fitting(images: Images, network: str, width: int, is_ready: bool) -> None:
@@ -27,7 +29,7 @@ def require_fitting(images: Images, network: str, width: int, is_ready: bool) ->
 def fitting_vectors(
     texts: Texts, vocabulary: Vocabulary | None, width: int, *, remember: bool = True
 ) -> csr_array:
-    """Give text vectors, (n, width). A text without a known word is all zero.
+    """Return text vectors, (n, width). A text without a known word is all zero.
 
     The vocabulary has the words that a model knows; it is None for ready vectors.
     With `remember`, what takes long is kept in the cache folder.
@@ -71,3 +73,78 @@ def _require_width(what: str, found: int, expected: int) -> None:
             f"{what} have {found} columns; this model was trained on {expected}. Give "
             "items like those."
         )
+
+
+def require_training(pairs: PairedSet, least: int, needs_labels: bool) -> None:
+    """Refuse pairs that a method cannot learn from, saying why."""
+    if not len(pairs):
+        raise DataError(f"'{pairs.name}' has no pairs to train on.")
+    if len(pairs) < least:
+        raise DataError(
+            f"'{pairs.name}' has too few pairs to train on: {len(pairs)}, where the "
+            f"method needs at least {least}. Give more pairs."
+        )
+    _require_cells(pairs, "image", pairs.images.present)
+    _require_cells(pairs, "text", pairs.texts.present)
+    if needs_labels:
+        _require_labels(pairs)
+    _require_finite(pairs)
+
+
+def _require_cells(pairs: PairedSet, what: str, present: NDArray[np.bool_]) -> None:
+    missing = np.flatnonzero(~present)
+    if len(missing) == len(pairs):
+        hint = suggestion(what, pairs.columns)
+        raise DataError(
+            f"none of the {len(pairs)} training pairs has a value for '{what}'; "
+            f"training needs both sides of every pair{hint or '.'}"
+        )
+    if len(missing):
+        raise DataError(
+            f"{len(missing)} of {len(pairs)} training pairs have no {what}: "
+            f"{list_names(pairs.ids[missing])}. Training needs both sides of every "
+            "pair; complete these rows or leave them out."
+        )
+
+
+def _require_labels(pairs: PairedSet) -> None:
+    counts = pairs.labels.sum(axis=0, dtype=np.int64)
+    used = np.flatnonzero(counts)
+    if not len(used):
+        hint = suggestion("labels", pairs.columns)
+        raise LabelError(
+            f"none of the {len(pairs)} training pairs has a label; training "
+            f"learns from the labels{hint or '.'}"
+        )
+    if len(used) == 1:
+        raise LabelError(
+            f"the only label is '{pairs.label_names[used[0]]}', so nothing can be "
+            "distinguished; training needs pairs of at least two labels."
+        )
+    labelled = int(pairs.labels.any(axis=1).sum())
+    shared = np.flatnonzero(counts == labelled)
+    if len(shared) and len(pairs) > 1:
+        which = "training" if labelled == len(pairs) else "labelled training"
+        raise LabelError(
+            f"all {labelled} {which} pairs have the label "
+            f"'{pairs.label_names[shared[0]]}', so all count as alike and nothing "
+            "can be distinguished; remove that label."
+        )
+
+
+def _require_finite(pairs: PairedSet) -> None:
+    wrong: dict[str, NDArray[np.intp]] = {}
+    if isinstance(pairs.images, ImageFeatures):
+        finite = np.isfinite(pairs.images.values).all(axis=1)
+        wrong["image"] = np.flatnonzero(~finite)
+    if isinstance(pairs.texts, WordVectors):
+        matrix = pairs.texts.matrix
+        rows = np.repeat(np.arange(len(pairs)), np.diff(matrix.indptr))
+        wrong["text"] = np.unique(rows[~np.isfinite(matrix.data)])
+    for what, found in wrong.items():
+        if len(found):
+            raise DataError(
+                f"the {what} features of {len(found)} pairs have values that are "
+                "no finite numbers: "
+                f"{list_names(pairs.ids[found])}. Repair or remove them."
+            )

@@ -47,7 +47,7 @@ class PairedSet:
         name: What the data is called in reports.
         benchmark: The sizes of the split that the literature uses.
         skipped: Rows left out while reading.
-        notes: What a reader should tell the user about the data.
+        notes: Messages for the user about the data.
 
     >>> len(PairedSet.read("scenes:100")[:10])
     10
@@ -82,7 +82,7 @@ class PairedSet:
         if rows and self.labels.size and self.labels.max() > 1:
             raise LabelError(f"labels are 0 or 1; got {self.labels.max()}.")
         if len(set(self.ids.tolist())) != rows:
-            raise DataError(f"ids must be unique; {repeated(self.ids)}.")
+            raise DataError(f"ids must be unique; {name_repeated(self.ids)}.")
 
     @classmethod
     def read(
@@ -115,11 +115,9 @@ class PairedSet:
         from fdch.data.readers.columns import Layout
 
         folder = None if pictures is None else Path(pictures)
+        layout = Layout(columns or {}, folder, limit)
         return readers.read(
-            source,
-            broken=broken,
-            limits=limits or PictureLimits(),
-            layout=Layout(columns or {}, folder, limit),
+            source, broken=broken, limits=limits or PictureLimits(), layout=layout
         )
 
     @classmethod
@@ -208,7 +206,7 @@ class PairedSet:
         sizes: "SplitSizes | None" = None,
         groups: "Grouping | None" = None,
     ) -> tuple["PairedSet", "PairedSet", "PairedSet"]:
-        """Draw a split and give its training, query and database pairs.
+        """Draw a split and return its training, query and database pairs.
 
         The training pairs lie inside the database and include those that a
         `Split` keeps apart for validation; `Split.draw` has the arguments.
@@ -237,7 +235,7 @@ class PairedSet:
 
         Pictures found whole are remembered in the cache by their content.
         """
-        from fdch.data.pictures.checking import find_broken_pictures
+        from fdch.data.pictures.batches import find_broken_pictures
 
         require_broken(broken)
         if not isinstance(self.images, Pictures):
@@ -260,7 +258,7 @@ class PairedSet:
 
     def require_training(self, least: int = 1, needs_labels: bool = True) -> None:
         """Refuse pairs that a method cannot learn from; it needs so many at least."""
-        from fdch.data.requirements import require_training
+        from fdch.data.fitting import require_training
 
         require_training(self, least, needs_labels)
 
@@ -281,7 +279,7 @@ def require_pairs(*given: object) -> None:
             )
 
 
-def repeated(
+def name_repeated(
     ids: Sequence[str] | NDArray[np.object_], places: Sequence[str] | None = None
 ) -> str:
     """Name the first few ids that occur twice, with their places; count the others.

@@ -5,12 +5,13 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError
+from fdch.errors import DataError, MissingFile
 from fdch.machine import usable_cores
 
 # of one file
@@ -21,7 +22,6 @@ TOGETHER = 8
 THREAD_PREFIX = "fdch-rows"
 _T = TypeVar("_T")
 _MAX_THREADS = 32
-_AHEAD = 4
 
 
 class Rows(ABC):
@@ -39,7 +39,7 @@ class Rows(ABC):
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a value: all do unless some lack it."""
+        """Return for each row whether it has a value: all do unless some lack it."""
         return np.ones(len(self), dtype=np.bool_)
 
 
@@ -79,7 +79,7 @@ def objects(values: Sequence[Any] | NDArray[np.object_]) -> NDArray[np.object_]:
 
 
 def find_present(values: NDArray[np.object_]) -> NDArray[np.bool_]:
-    """Tell which values are not None."""
+    """Return which values are not None."""
     return np.array([value is not None for value in values], dtype=np.bool_)
 
 
@@ -101,6 +101,16 @@ def list_names(names: Sequence[Any] | NDArray[np.object_], most: int = 5) -> str
     listed = ", ".join(f"'{str(name)[:80]}'" for name in names[:most])
     more = len(names) - most
     return f"{listed} and {more} more" if more > 0 else listed
+
+
+def unreadable(path: Path, error: OSError) -> DataError:
+    """Make the error of a file that could not be opened or read."""
+    if isinstance(error, FileNotFoundError):
+        return MissingFile(f"there is no file '{path}'; check the path.")
+    if isinstance(error, IsADirectoryError):
+        return DataError(f"'{path}' cannot be read: it is a folder; name a file in it.")
+    reason = error.strerror or error
+    return DataError(f"'{path}' cannot be read: {reason}. Check its permissions.")
 
 
 class Digest:
@@ -134,11 +144,11 @@ class Digest:
         self.add(plain.reshape(-1).view(np.uint8).data)
 
     def bytes(self) -> "bytes":
-        """Give the 16 bytes of the hash."""
+        """Return the 16 bytes of the hash."""
         return self._hash.digest()
 
     def hex(self) -> str:
-        """Give the hash as 32 hexadecimal digits."""
+        """Return the hash as 32 hexadecimal digits."""
         return self._hash.hexdigest()
 
 
@@ -152,8 +162,9 @@ def in_threads(
     count: int,
     workers: int | None = None,
     together: int = 1,
+    ahead: int = 4,
 ) -> Generator[_T]:
-    """Give work(0), work(1), ... in order, computed a little ahead in threads.
+    """Yield work(0), work(1), ... in order, computed a little ahead in threads.
 
     An error is raised in place of the rows computed together with its row; work not
     begun is dropped. Where a row takes less than a millisecond, several together
@@ -169,7 +180,7 @@ def in_threads(
     try:
         for start in range(0, count, together):
             waiting.append(pool.submit(work_on, start))
-            if len(waiting) > _AHEAD * threads:
+            if len(waiting) > ahead * threads:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()

@@ -63,7 +63,7 @@ def draw_ids(
 
 
 def find_usable(pairs: PairedSet) -> NDArray[np.bool_]:
-    """Tell which pairs can be drawn: with both sides, and a label where any has one."""
+    """Return which pairs have both sides, and a label where any pair has one."""
     both = pairs.images.present & pairs.texts.present
     return both & pairs.labels.any(axis=1) if pairs.labels.any() else both
 
@@ -71,7 +71,7 @@ def find_usable(pairs: PairedSet) -> NDArray[np.bool_]:
 def _units(
     pairs: PairedSet, complete: NDArray[np.bool_], groups: Grouping | None
 ) -> Units:
-    """Give what is drawn together: groups with no member that cannot be drawn."""
+    """Return what is drawn together: groups with no member that cannot be drawn."""
     if groups is None:
         return {name: (name,) for name in pairs.ids[complete]}
     numbers = number_groups(pairs, groups)
@@ -86,7 +86,7 @@ def _units(
 def _fill(
     part: str, size: int, names: Sequence[str], units: Units, groups: Grouping | None
 ) -> tuple[Ids, list[str]]:
-    """Take units in their order where they fit; give their ids, and the units left."""
+    """Take units in order where they fit; return their ids, and the units left."""
     taken: list[str] = []
     left: list[str] = []
     for name in names:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from fdch.data.duplicates import GROUPINGS, Grouping
 from fdch.data.pairs import PairedSet
-from fdch.data.readers.text_files import unreadable
-from fdch.data.rows import Digest, list_names
+from fdch.data.rows import Digest, list_names, unreadable
 from fdch.data.split_drawing import draw_ids
 from fdch.errors import DataError, SettingError
 from fdch.files import load_json, write_bytes
@@ -29,23 +28,15 @@ _ADVICE = "Give the split.json of a run, or draw a new split."
 class SplitSizes:
     """How many pairs to draw.
 
-    Args:
-        query: Pairs to search with, 0 for none; all others are the database.
-        train: Pairs of the database to learn from.
-        validation: How many of these are kept to choose settings by;
-            a tenth when not given.
-        labelled: How many of the others keep their labels; all when not given.
-        unlabelled: Further pairs of the database to learn from without labels.
-
     >>> SplitSizes(query=2000, train=5000).held_out
     500
     """
 
-    query: int
-    train: int
-    validation: int | None = None
-    labelled: int | None = None
-    unlabelled: int = 0
+    query: int  # pairs to search with, 0 for none; all others are the database
+    train: int  # pairs of the database to learn from
+    validation: int | None = None  # held out of these; None for a tenth
+    labelled: int | None = None  # of the others, with their labels; None for all
+    unlabelled: int = 0  # further pairs of the database to learn from without labels
 
     def __post_init__(self) -> None:
         if self.query < 0 or not 0 <= self.held_out < self.train:
@@ -75,7 +66,7 @@ class SplitSizes:
 
     @classmethod
     def without_queries(cls, usable: int) -> "SplitSizes":
-        """All pairs for training, of which a tenth, at most 1,000, for validation."""
+        """All pairs for training, a tenth of them, at most 1,000, for validation."""
         return cls(query=0, train=max(1, usable), validation=min(1000, usable // 10))
 
     @classmethod
@@ -111,28 +102,18 @@ class Rows(NamedTuple):
 class Split:
     """Which pairs, by id, are for what; the rest is only in the database.
 
-    Args:
-        seed: The seed it was drawn with.
-        data: Fingerprint of the pairs it was drawn from.
-        query: Ids to search with.
-        train: Ids to learn from, without those for validation.
-        validation: Ids to choose settings by.
-        groups: What pairs of one part may share with no pair of another: "pictures",
-            "texts" or "both"; None where nothing was kept together.
-        unlabelled: Ids to learn from without labels, for methods that can.
-
     >>> split = Split.draw(PairedSet.read("scenes:100"), seed=0)
     >>> len(split.query), len(split.train), len(split.validation)
     (10, 45, 5)
     """
 
-    seed: int
-    data: str
-    query: tuple[str, ...]
-    train: tuple[str, ...]
-    validation: tuple[str, ...]
-    groups: Grouping | None = None
-    unlabelled: tuple[str, ...] = ()
+    seed: int  # it was drawn with
+    data: str  # fingerprint of the pairs it was drawn from
+    query: tuple[str, ...]  # ids to search with
+    train: tuple[str, ...]  # ids to learn from
+    validation: tuple[str, ...]  # ids to choose settings by
+    groups: Grouping | None = None  # what pairs of different parts never share
+    unlabelled: tuple[str, ...] = ()  # ids to learn from without labels
 
     def __post_init__(self) -> None:
         if self.groups not in (None, *GROUPINGS):
@@ -196,11 +177,9 @@ class Split:
         return digest.hex()
 
     def parts(self, pairs: PairedSet, check: bool = True) -> Parts:
-        """Give the pairs of each part, rows in the order of the data.
+        """Return the pairs of each part, rows in the order of the data.
 
-        Args:
-            pairs: The data the split was drawn from.
-            check: Refuse data with another fingerprint than that.
+        With `check`, refuse data with another fingerprint than the split's own.
         """
         rows = self.rows(pairs, check)
         learning = np.sort(np.concatenate([rows.train, rows.unlabelled]))
@@ -215,7 +194,7 @@ class Split:
         )
 
     def rows(self, pairs: PairedSet, check: bool = True) -> Rows:
-        """Give the row numbers of each part, with the checks of `parts`."""
+        """Return the row numbers of each part, with the checks of `parts`."""
         self.require_match(pairs, check)
         where = {name: row for row, name in enumerate(pairs.ids)}
         train, validation, query, unlabelled = (

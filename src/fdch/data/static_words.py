@@ -63,7 +63,7 @@ class StaticEmbeddings:
         self.pieces = lru_cache(MAX_REMEMBERED_WORDS)(self._pieces)
 
     def vector(self, text: str) -> NDArray[np.float32]:
-        """Give the static vector of a text, (width,); zeros without any word."""
+        """Return the static vector of a text, (width,); zeros without any word."""
         numbers = [piece for word in words_in(text) for piece in self.pieces(word)]
         if not numbers:
             return np.zeros(self._table.shape[1], np.float32)
@@ -86,11 +86,11 @@ class StaticVocabulary(Vocabulary):
         return WIDTH
 
     def reads(self, text: str) -> bool:
-        """Tell whether a text has any word."""
+        """Return whether a text has any word."""
         return super().reads(text) or bool(words_in(text))
 
     def unknown(self, text: str) -> list[str]:
-        """Give what stands between spaces and has no word in it at all."""
+        """Return the tokens between spaces without any word."""
         return [chunk for chunk in super().unknown(text) if not words_in(chunk)]
 
     def vectors(self, texts: Sentences, *, remember: bool = True) -> sparse.csr_array:
@@ -135,13 +135,8 @@ def restore_vocabulary(
 ) -> Vocabulary | None:
     """Make the vocabulary that a saved model names; None for ready vectors.
 
-    Args:
-        words: The known words; None for ready vectors.
-        static: Name of the static embeddings; None for none.
-        width: Columns of the model's text vectors.
-
-    Raises:
-        ValueError: The three do not fit together.
+    ValueError where the words, the name of the static embeddings and the columns of
+    the model's text vectors do not fit together.
     """
     if static not in (None, NAME):
         raise ValueError(f"it needs the unknown static embeddings {static!r}")
@@ -166,7 +161,7 @@ def words_in(text: str) -> list[str]:
 
 
 def is_installed() -> bool:
-    """Tell whether the embeddings and what reads them are there."""
+    """Return whether the embeddings and what reads them are there."""
     return all(find_spec(name) is not None for name in (PACKAGE, "tokenizers"))
 
 

@@ -30,8 +30,8 @@ class TextEncoder:
     Args:
         name: What settings and commands call it.
         width: Number of features it gives.
-        revision: To be changed with the features: kept ones and saved models are
-            told apart by it.
+        revision: To be changed with the features: it tells cached ones and saved
+            models apart.
         load: Makes the function from texts to features, (texts, width), for a
             device such as "cpu" or "auto".
 
@@ -60,7 +60,7 @@ class TextEncoder:
         return fingerprint([name, self.width, self.revision])
 
     def encode(self, texts: Sequence[str], device: str = "auto") -> NDArray[np.float32]:
-        """Give features, (texts, width).
+        """Return features, (texts, width).
 
         Raises:
             SettingError: The encoder's function does not return such features.
@@ -91,17 +91,10 @@ def _load(encoder: TextEncoder, device: str) -> EncodeTexts:
 
 @dataclass(frozen=True)
 class EncodedVocabulary(StaticVocabulary):
-    """Known words; a text's vector has its encoder's features in further columns.
-
-    Args:
-        words: The known words.
-        encoder: Gives the features.
-        device: Where it runs, such as "auto" or "cpu".
-        progress: Called where there are many texts to encode.
-    """
+    """Known words; a text's vector has its encoder's features in further columns."""
 
     encoder: TextEncoder
-    device: str = "auto"
+    device: str = "auto"  # where it runs
     progress: Progress = field(default=silent, compare=False, repr=False)
 
     @property

@@ -55,7 +55,7 @@ class Sentences(Texts):
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a text."""
+        """Return for each row whether it has a text."""
         return find_present(self.values)
 
     def text(self, row: int) -> str | None:
@@ -160,13 +160,13 @@ class Vocabulary:
         return len(self.words) + self.static_width
 
     def reads(self, text: str) -> bool:
-        """Tell whether a text has a word that counts."""
+        """Return whether a text has a word that counts."""
         return bool(self.known(text))
 
     def known(self, text: str) -> list[int]:
-        """Give the numbers of the words in a text, ascending, each once.
+        """Return the numbers of the words in a text, ascending, each once.
 
-        Whatever stands between spaces counts as a whole if it is known (such
+        A token between spaces counts as a whole if it is known (such
         as the tag 'new-york'), else by its words.
         """
         found: set[int] = set()
@@ -176,7 +176,7 @@ class Vocabulary:
         return sorted(found)
 
     def unknown(self, text: str) -> list[str]:
-        """Give what stands between spaces and has no known word in it.
+        """Return the tokens between spaces without a known word.
 
         >>> Vocabulary(("dog",)).unknown("a dog-house, by")
         ['a', 'by']
@@ -186,9 +186,7 @@ class Vocabulary:
     def vectors(self, texts: Sentences, *, remember: bool = True) -> sparse.csr_array:
         """Make 0/1 vectors, float32 (texts, words); zero where there is no text.
 
-        Args:
-            texts: What to make vectors of.
-            remember: Keep what takes long in the cache folder, and look there.
+        With `remember`, what takes long is kept in the cache folder.
         """
         rows = [[] if text is None else self.known(text) for text in texts.values]
         starts = np.zeros(len(rows) + 1, dtype=np.int64)
@@ -216,7 +214,7 @@ class Vocabulary:
         return f"{kind}: {', '.join(near or self.examples())}."
 
     def examples(self) -> list[str]:
-        """Give five frequent words; short ones, which tell little, only at need.
+        """Return five frequent words; short ones, which tell little, only at need.
 
         >>> Vocabulary(("the", "on", "beach", "of", "tree")).examples()
         ['beach', 'tree', 'the', 'on', 'of']

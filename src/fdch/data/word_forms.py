@@ -52,7 +52,7 @@ class WordForms:
         self._words = words
 
     def find_form(self, word: str) -> str | None:
-        """Give the known word with the longest common stem; of several the first."""
+        """Return the known word with the longest common stem; of several the first."""
         plain = _remove_accents(word)
         if not _is_usable(plain):
             return None
@@ -62,7 +62,7 @@ class WordForms:
         return None
 
     def find_meaning(self, word: str) -> str | None:
-        """Give the nearest known word by static embeddings, where near enough.
+        """Return the nearest known word by static embeddings, where near enough.
 
         Only words that are a single piece of the embeddings' tokenizer count: pieces
         of others say how a word is written, not what it means.
@@ -97,7 +97,7 @@ class WordForms:
 
 
 def _keys(word: str) -> Iterator[tuple[int, str]]:
-    """Give a word's stems with the group of endings, the longest first.
+    """Yield a word's stems with the group of endings, the longest first.
 
     The whole word is its own stem, in no group: words that differ by accents.
     """
@@ -109,7 +109,7 @@ def _keys(word: str) -> Iterator[tuple[int, str]]:
 
 
 def _group_endings() -> dict[str, list[tuple[int, int]]]:
-    """Give for each ending its groups, with their shortest stems."""
+    """Return for each ending its groups, with their shortest stems."""
     groups: dict[str, list[tuple[int, int]]] = {}
     for group, (shortest, endings) in enumerate(ENDINGS):
         for ending in endings.split():

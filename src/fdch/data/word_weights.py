@@ -11,9 +11,9 @@ FREQUENT = 3  # a word in more than one of so many items says little
 
 
 def weigh_words(holding: ArrayLike, items: int) -> NDArray[np.float64]:
-    """Give the share of a query that each of its words is, by how many items hold it.
+    """Return the share of a query that each of its words is, by how many items hold it.
 
-    A word counts by how rare it is, as in BM25. One that stands nearly everywhere
+    A word counts by how rare it is, as in BM25. One that occurs nearly everywhere
     counts only where the query has no other.
 
     >>> weigh_words([5, 5], 100).tolist(), weigh_words([5, 90], 100).tolist()

@@ -23,14 +23,14 @@ _DOTTED_I = "i\u0307"  # the Turkish capital, folded
 
 
 def fold_case(text: str) -> str:
-    """Give a text as it is compared: without case, in one form of Unicode."""
+    """Return a text as it is compared: without case, in one form of Unicode."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", text.casefold()).replace(_DOTTED_I, "i")
 
 
 def cut_words(text: str) -> list[str]:
-    """Give the words of a text in their order, folded; each of letters and digits.
+    """Return the words of a text in their order, folded; each of letters and digits.
 
     >>> cut_words("Dog, on the BEACH!")
     ['dog', 'on', 'the', 'beach']
@@ -44,7 +44,7 @@ def cut_words(text: str) -> list[str]:
 
 
 def is_unspaced(word: str) -> bool:
-    """Tell whether a word was cut from a script without spaces."""
+    """Return whether a word was cut from a script without spaces."""
     return _UNSPACED.match(word) is not None
 
 

@@ -72,7 +72,7 @@ def _list_complete(found: Reproduction) -> list[tuple[str, int]]:
 
 
 def _costs(figures: Sequence[Mapping[str, Any]]) -> tuple[Cell, ...]:
-    """Give mean times, the rate of encoding, the largest peak, and remarks."""
+    """Return mean times, the rate of encoding, the largest peak, and remarks."""
 
     def numbers(name: str) -> list[float]:
         values = [each.get(name) for each in figures]

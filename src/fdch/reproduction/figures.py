@@ -67,7 +67,7 @@ ON_PAGE = 1.25  # a page is wider than a sheet of paper
 
 
 def style_of(method: str) -> tuple[str, Any, str, bool]:
-    """Give marker, dashes, colour and filling of a method's curve."""
+    """Return marker, dashes, colour and filling of a method's curve."""
     return STYLES.get(method, OTHERS)
 
 
@@ -104,13 +104,13 @@ def figure_on_page(name: str, caption: str, panels: Sequence[Panel]) -> str:
 
 
 def page_colours() -> dict[str, str]:
-    """Give the colours of all methods, to be declared by a page."""
+    """Return the colours of all methods, to be declared by a page."""
     named = {name: style[2] for name, style in STYLES.items()}
     return named | {"other": OTHERS[2]}
 
 
 def figure_inches(panels: Sequence[Panel]) -> tuple[float, float]:
-    """Give width and height of panels in two columns, with a legend below."""
+    """Return width and height of panels in two columns, with a legend below."""
     rows = math.ceil(len(panels) / 2)
     legend = 0.25 * math.ceil((len(_methods(panels)) + 1) / LEGEND_COLUMNS)
     return 2 * PANEL_INCHES[0], rows * PANEL_INCHES[1] + legend + 0.1
@@ -189,7 +189,7 @@ def choose_markers(points: Sequence[Point], number: int) -> list[int]:
     """Choose the points that get a marker: those nearest to every so much recall.
 
     Each curve begins elsewhere, by its number, so that markers of curves that run
-    together do not hide each other; none stands where all crowd.
+    together do not hide each other; none is placed where all curves meet.
     """
     first = FIRST_MARKER + MARKER_STEP * (number % MARKER_TURNS) / MARKER_TURNS
     wanted = [first + MARKER_STEP * i for i in range(int(1 / MARKER_STEP) + 1)]
@@ -202,7 +202,7 @@ def choose_markers(points: Sequence[Point], number: int) -> list[int]:
 
 
 def _range(panels: Sequence[Panel]) -> tuple[float, float]:
-    """Give the precisions to show: no more empty room than a tenth.
+    """Return the precisions to show: no more empty room than a tenth.
 
     Where next to nothing is fetched, precision is noise and may leave the panel.
     """

@@ -86,14 +86,14 @@ class Grid:
         ]
 
     def lines(self) -> Iterator[tuple[str, Line]]:
-        """Give all lines, each with its gallery."""
+        """Yield all lines, each with its gallery."""
         for gallery, lines in self.sections.items():
             for line in lines:
                 yield gallery, line
 
 
 def usual_gallery(method: str) -> str:
-    """Give the gallery that a method's authors search: unified where it can be.
+    """Return the gallery that a method's authors search: unified where it can be.
 
     >>> usual_gallery("fdch"), usual_gallery("scm_seq")
     ('unified', 'modality')
@@ -188,7 +188,7 @@ def _round(spread: Spread) -> float:
 def _intervals(
     scores: Sequence[Scores],
 ) -> dict[tuple[str, str, str, int, str], tuple[float, float]]:
-    """Give intervals over the queries of all seeds, pooled."""
+    """Return intervals over the queries of all seeds, pooled."""
     pooled: dict[tuple[str, str, str, int, str], list[Values]] = {}
     for run in scores:
         for (gallery, direction, measure), values in (run.queries or {}).items():
@@ -201,7 +201,7 @@ def _intervals(
 def _chances(
     scores: Sequence[Scores], gallery: str, columns: Sequence[Column]
 ) -> Chances:
-    """Give what random codes score; it follows from labels and split alone."""
+    """Return what random codes score; it follows from labels and split alone."""
 
     def chance(direction: str, measure: str) -> float | None:
         by_seed = {

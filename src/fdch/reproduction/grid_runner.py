@@ -1,31 +1,44 @@
-"""The cells of a study, each fitted, scored and recorded in its folder."""
+"""The cells of a study, each fitted, scored and recorded in its folder.
+
+Where methods are tuned first, the results lie beside the cells:
+
+tuned/METHOD-BITS.toml      what `fdch tune` would write, and `fdch train` takes
+tuned/METHOD-BITS.html      its page
+tuned/METHOD-BITS.toml.study/    its trials, so that it can be resumed
+"""
 
 import logging
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fdch import __version__, methods
+from fdch import methods
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split
-from fdch.errors import FdchError
+from fdch.errors import FdchError, RunError, SettingError
 from fdch.evaluation import Scores
 from fdch.files import fingerprint
-from fdch.methods._settings import identifying
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, silent
 from fdch.reproduction.cells import RUN, Record, State, clear, drop_run, previous_record
 from fdch.reproduction.study import Cell, Job, Study
-from fdch.runs.pipeline import fit_and_score, save_training
+from fdch.runs.pipeline import fit_and_score, identify_training, save_training
 from fdch.runs.preparation import TrainingData, require_ready
 from fdch.runs.run_files import CHECKPOINTS, is_finished
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
+from fdch.tuning.held_out import training_part
+from fdch.tuning.proposals import TuningTask, find_space
+from fdch.tuning.records import Records
+from fdch.tuning.tune import page_path, study_folder, tune
+from fdch.tuning.tuning_page import write_tuning_page
 
 # of what a cell keeps; cells of another are run again
 CELL_FORMAT = 2
 
 _log = logging.getLogger(__name__)
+SEED = 0  # of the split whose training part is tuned on, and of the trials
 
 
 class GridRunner:
@@ -70,14 +83,14 @@ class GridRunner:
         """Say everything that a cell's scores depend on."""
         limit = self.study.layout.limit
         return {
-            "method": cell.method,
-            "settings": identifying(self.study.method(cell)),
-            "data": self.pairs.fingerprint,
+            **identify_training(self.study.method(cell), *self._fingerprints(cell)),
             **({} if limit is None else {"limit": limit}),
-            "split": self.split(cell.seed).fingerprint,
-            "version": __version__,
             "format": CELL_FORMAT,
         }
+
+    def _fingerprints(self, cell: Cell) -> tuple[str, str]:
+        """Return the fingerprints of the data and of a cell's split."""
+        return self.pairs.fingerprint, self.split(cell.seed).fingerprint
 
     def record(self, cell: Cell) -> tuple[Record | None, str]:
         """Return what there is of a cell, or say what is wrong with it."""
@@ -89,7 +102,7 @@ class GridRunner:
         return record, trouble
 
     def is_done(self, cell: Cell) -> bool:
-        """Tell whether a cell's scores are there."""
+        """Return whether a cell's scores are there."""
         record, _ = self.record(cell)
         return record is not None and record.state == "done"
 
@@ -122,7 +135,7 @@ class GridRunner:
             record = self._save(cell, "done", figures=figures, scores=scores)
         except FdchError as problem:
             record = self.fail(cell, str(problem))
-        except Exception as problem:  # other cells shall not wait for a bug in one
+        except Exception as problem:  # a bug in one cell must not stop the others
             _log.exception("%s failed by a fault of the program", cell.name)
             record = self.fail(cell, f"{type(problem).__name__}: {problem}")
         if record.state == "failed" or not keep:
@@ -169,3 +182,61 @@ class GridRunner:
             if issubclass(methods.load(name), FDCH) and self.is_done(other):
                 return folder / RUN
         return None
+
+    def list_untuned(self, cells: Sequence[Cell]) -> list[Cell]:
+        """List the methods and lengths, by their first seed, still to be tuned."""
+        minutes = self.study.tune_minutes
+        if minutes is None:
+            return []
+        untuned = []
+        for cell in cells_to_tune(cells):
+            task, file = self._tuning_task(cell), self.study.tuned(cell)
+            search = file.search if file else {}
+            allowed = search.get("budget_minutes", 0)
+            is_long = isinstance(allowed, int | float) and allowed >= minutes
+            if task and not (is_long and search.get("task") == task.fingerprint):
+                untuned.append(cell)
+        return untuned
+
+    def tune_job(self, job: Job) -> Iterator[Cell]:
+        """Tune the methods of some cells; one that cannot be tuned has failed."""
+        for cell in job:
+            task = self._tuning_task(cell)
+            try:
+                if task is not None:
+                    self._tune(cell, task)
+            except FdchError as problem:
+                self.fail(cell, f"tuning failed: {problem}")
+            yield cell
+
+    def _tuning_task(self, cell: Cell) -> TuningTask | None:
+        """Say what is searched for a cell; None where there is nothing to tune."""
+        fixed = set(self.study.settings.get(cell.method, {}))
+        method = self.study.method(cell, tuned=False)
+        try:
+            find_space(method, fixed)
+        except SettingError:
+            return None
+        return TuningTask(method, fixed, *self._fingerprints(cell))
+
+    def _tune(self, cell: Cell, task: TuningTask) -> None:
+        """Search, or resume a search, and write the result."""
+        study, pairs = self.study, self.data.pairs_for(task.method)
+        assert study.tune_minutes is not None  # otherwise nothing is tuned
+        path = study.tuned_path(cell)
+        try:
+            Records.open(study_folder(path), task.fingerprint, task.defaults)
+        except RunError:  # of another task; its cells are run again, too
+            shutil.rmtree(study_folder(path))
+            path.unlink(missing_ok=True)
+        part = training_part(pairs, self.split(cell.seed))
+        context = Context(device=study.device)
+        found = tune(task, part, path, study.tune_minutes, context)
+        file = found.to_file({"name": pairs.name, "source": study.source})
+        file.save(path)
+        write_tuning_page(page_path(path), found, file)
+
+
+def cells_to_tune(cells: Sequence[Cell]) -> list[Cell]:
+    """Return one cell to each method and length, to be tuned for all its seeds."""
+    return list(dict.fromkeys(Cell(cell.method, cell.bits, SEED) for cell in cells))

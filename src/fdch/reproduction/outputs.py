@@ -14,11 +14,11 @@ from fdch.reproduction.costs import cost_table, health_table, warnings_of
 from fdch.reproduction.curves import panels_of
 from fdch.reproduction.figures import figure_files, figure_on_page, page_colours
 from fdch.reproduction.grid import SECTIONS, Grid, build_grid
+from fdch.reproduction.grid_runner import SEED, cells_to_tune
 from fdch.reproduction.grid_tables import latex_tables, score_rows
 from fdch.reproduction.overview_plot import overview_plot
 from fdch.reproduction.recipe import SOURCE, Published, Recipe, label
 from fdch.reproduction.reproduce import Reproduction
-from fdch.reproduction.tuned import SEED, cells_to_tune
 from fdch.tuning.tuning_page import shown_value
 
 REPORT = "report.html"
@@ -27,7 +27,7 @@ SAME_GALLERY = "modality"
 
 
 def build_grids(found: Reproduction) -> dict[str, Grid]:
-    """Give the tables by the names of their recipes."""
+    """Return the tables by the names of their recipes."""
     return {
         recipe.name: build_grid(recipe, found)
         for recipe in found.recipes
@@ -38,7 +38,7 @@ def build_grids(found: Reproduction) -> dict[str, Grid]:
 def write_outputs(
     found: Reproduction, grids: Mapping[str, Grid] | None = None
 ) -> list[Path]:
-    """Write tables, figures and the report page; give their paths, page first."""
+    """Write tables, figures and the report page; return their paths, page first."""
     grids = build_grids(found) if grids is None else grids
     written = []
     for name, content in _contents(found, grids):
@@ -121,7 +121,7 @@ def write_page_of(path: Path, found: Reproduction, grids: Sequence[Grid]) -> Non
 
 
 def tuned_rows(found: Reproduction) -> list[dict[str, Any]]:
-    """Give what tuning has found, a row to each method and length it was done for."""
+    """Return what tuning has found, a row to each method and length it was done for."""
     rows = []
     for cell in cells_to_tune(list(found.records)):
         if (file := found.study.tuned(cell)) is not None:

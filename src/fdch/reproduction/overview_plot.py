@@ -77,7 +77,7 @@ def _draw_gallery(axes: "Axes", grid: Grid, gallery: str, order: list[str]) -> N
 
 
 def _mean(grid: Grid, line: Line, bits: int | None) -> float | None:
-    """Give the mean over tasks, and over lengths where none is named."""
+    """Return the mean over tasks, and over lengths where none is named."""
     return mean_known(
         entry.measures["map"].mean
         for entry, (_, length) in zip(line.entries, grid.columns, strict=True)

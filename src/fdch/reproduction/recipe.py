@@ -108,7 +108,7 @@ class Published:
 
     @classmethod
     def of(cls, data: str) -> "Published":
-        """Give the numbers of a benchmark by the name its reader gives it."""
+        """Return the numbers of a benchmark by the name its reader gives it."""
         file = resources.files(__package__).joinpath("published.toml")
         content: dict[str, Any] = tomllib.loads(file.read_text("utf-8"))
         by_direction = content.get(data, {}) if data != "notes" else {}
@@ -122,7 +122,7 @@ class Published:
 
     @classmethod
     def beside(cls, pairs: PairedSet) -> "Published":
-        """Give the numbers that belong beside scores on these pairs.
+        """Return the numbers that belong beside scores on these pairs.
 
         Only the benchmark itself, with the benchmark's split sizes, has any.
         """

@@ -12,7 +12,6 @@ from fdch.reproduction.cells import Record, drop_run
 from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.study import CELLS, Cell, Job, Study, cells_of, jobs_of
-from fdch.reproduction.tuned import list_untuned, tune_job
 from fdch.reproduction.worker_pool import TUNE, WORKER, run_jobs, usual_workers
 from fdch.runs.preparation import require_writable
 from fdch.tuning.tune import require_packages
@@ -28,7 +27,7 @@ class Reproduction:
     recipes: tuple[Recipe, ...]  # the requested tables and figures
     seeds: tuple[int, ...]  # the seeds of each mean
     pairs: PairedSet
-    records: Mapping[Cell, Record]  # what became of each cell
+    records: Mapping[Cell, Record]  # how each cell ended
     ran: tuple[Cell, ...] = ()  # the cells that were run now; others were there
 
     def failures(self) -> dict[Cell, str]:
@@ -103,7 +102,7 @@ def _tune(
     runner: GridRunner, cells: Sequence[Cell], workers: int, progress: Progress
 ) -> set[Cell]:
     """Tune what is not tuned yet; returns the cells of what could not be."""
-    to_do = list_untuned(runner, cells)
+    to_do = runner.list_untuned(cells)
     if not to_do:
         return set()
     runner.prepare(to_do)
@@ -113,7 +112,7 @@ def _tune(
     for done, _ in enumerate(_run(runner, jobs, workers, TUNE), start=1):
         progress(Update("tuning", done, len(jobs), "method"))
     failed = set()
-    for first in list_untuned(runner, cells):
+    for first in runner.list_untuned(cells):
         record, _ = runner.record(first)
         for cell in cells:
             if (cell.method, cell.bits) == (first.method, first.bits):
@@ -129,7 +128,7 @@ def _run(
     count = min(workers, len(jobs))
     if count <= 1:
         for job in jobs:
-            yield from tune_job(runner, job) if task else runner.run_job(job)
+            yield from runner.tune_job(job) if task else runner.run_job(job)
         return
     for cell, trouble in run_jobs(runner.study, jobs, count, (*WORKER, *task)):
         if trouble:

@@ -85,7 +85,7 @@ class Study:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain values, for another process."""
+        """Return plain values, for another process."""
         return asdict(self) | {"out": str(self.out), "layout": self.layout.to_json()}
 
     @classmethod

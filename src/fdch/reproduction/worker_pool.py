@@ -21,7 +21,6 @@ from typing import IO, Any
 from fdch.machine import available_memory, usable_cores
 from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.study import Cell, Job, Study
-from fdch.reproduction.tuned import tune_job
 
 MEMORY_EACH = 4 * 10**9
 MAX_WORKERS, MAX_ON_ACCELERATOR = 16, 4
@@ -161,7 +160,7 @@ def main() -> None:
     while True:
         job = tuple(Cell(*parts) for parts in json.loads(lines.get()))
         is_tuning = TUNE in sys.argv
-        for cell in tune_job(runner, job) if is_tuning else runner.run_job(job):
+        for cell in runner.tune_job(job) if is_tuning else runner.run_job(job):
             print(cell.name, file=answers, flush=True)
         print(JOB_ENDED, file=answers, flush=True)
 

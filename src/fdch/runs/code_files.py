@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
-from fdch.data.pairs import repeated
+from fdch.data.pairs import name_repeated
 from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers, read_texts
 from fdch.errors import DataError, MissingFile
 from fdch.index.store import Kind, choose_kinds
@@ -73,7 +73,7 @@ def read_encoded(path: Path) -> EncodedFile:
             f"'{path}' is not a whole .npz file: {error}. Write it with 'fdch encode'."
         ) from None
     if len(set(ids)) != len(ids):
-        raise DataError(f"'{path}': ids must be unique; {repeated(ids)}.")
+        raise DataError(f"'{path}': ids must be unique; {name_repeated(ids)}.")
     return _choose(path, ids, model, arrays)
 
 

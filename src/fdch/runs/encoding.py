@@ -68,7 +68,7 @@ class EncodedPairs:
 def encode_in_parts(
     engine: Engine, pairs: PairedSet, progress: Progress = silent
 ) -> tuple[PairedSet, EncodedPairs]:
-    """Encode pairs with an engine; give those that it kept, with their codes."""
+    """Encode pairs with an engine; return those that it kept, with their codes."""
     parts = cut_into_parts(pairs, engine.pictures_at_a_time, ROWS_AT_A_TIME)
     found: list[EncodedPairs] = []
     kept: set[str] = set()
@@ -139,7 +139,7 @@ def _encode_rows(
 def _order_rows(
     method: HashMethod, ordering: Ordering, pairs: PairedSet, context: Context
 ) -> tuple[dict[str, QueryOrder], dict[str, NDArray[np.int8]]]:
-    """Give how the sides order candidates, and vectors of sides and pairs."""
+    """Return how the sides order candidates, and vectors of sides and pairs."""
     orders: dict[str, list[QueryOrder]] = {"image": [], "text": []}
     vectors: dict[str, list[NDArray[np.int8]]] = {"image": [], "text": []}
     if method.about.unified:
@@ -172,7 +172,7 @@ def _order_rows(
 def real_outputs(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
 ) -> dict[str, NDArray[np.float32]]:
-    """Give the real outputs of whole pairs, (pairs, bits), by side."""
+    """Return the real outputs of whole pairs, (pairs, bits), by side."""
     found: dict[str, list[NDArray[np.float32]]] = {}
     for _, images, texts in _input_parts(method, pairs, context):
         given = {"image": (images,), "text": (texts,), "pair": (images, texts)}
@@ -185,7 +185,7 @@ def real_outputs(
 def _input_parts(
     method: HashMethod, pairs: PairedSet, context: Context
 ) -> Iterator[tuple[slice, NDArray[Any], csr_array]]:
-    """Give the rows of whole pairs, some at a time, each picture read once."""
+    """Yield the rows of whole pairs, some at a time, each picture read once."""
     inputs = method.inputs
     at_a_time = PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME
     for start in range(0, len(pairs), at_a_time):
@@ -231,7 +231,7 @@ def calibrate(
 def encode_sides(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
 ) -> EncodedSides:
-    """Give the real outputs of whole pairs with their labels and known words."""
+    """Return the real outputs of whole pairs with their labels and known words."""
     words = count_words(method.inputs.texts(pairs.texts), method.inputs.static_width)
     found = EncodedSides(real_outputs(method, pairs, context), words, pairs.labels)
     if (ordering := method.ordering) is None:
@@ -267,7 +267,7 @@ def _shorten(method: HashMethod, pairs: PairedSet) -> EncodedSides | None:
 
 
 def lacks_known_words(method: HashMethod, pairs: PairedSet) -> NDArray[np.bool_]:
-    """Tell which rows have a text, but not a single word that the method knows.
+    """Return which rows have a text, but not a single word that the method knows.
 
     All such texts get one and the same code, which says nothing about them.
     """

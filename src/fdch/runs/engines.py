@@ -1,7 +1,7 @@
 """What encodes parts of data: this process, or the workers of a Ray cluster.
 
-Parts go in, and come out in their order with what was made of each, once. Whoever
-writes codes is the process that called, whatever the engine.
+Parts go in, and come out once and in order, each with its result. With every engine,
+the calling process alone writes codes.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ class Engine(Protocol):
     def run(
         self, work: Work[R], parts: Iterable[PairedSet]
     ) -> Iterator[tuple[PairedSet, R]]:
-        """Give each part, in their order, with the result of the work on it.
+        """Yield each part, in their order, with the result of the work on it.
 
         A part may come back without broken pictures; its `skipped` then lists them.
         """
@@ -54,7 +54,7 @@ class LocalEngine:
     def run(
         self, work: Work[R], parts: Iterable[PairedSet]
     ) -> Iterator[tuple[PairedSet, R]]:
-        """Give each part with the result of the work on it."""
+        """Yield each part with the result of the work on it."""
         for part in parts:
             yield part, work(self._method, part, self._context)
 

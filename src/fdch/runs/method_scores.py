@@ -80,17 +80,10 @@ def evaluate_run(
 ) -> Evaluation:
     """Score a run on the queries of its split, or on other data.
 
-    Args:
-        run: An opened run.
-        source: Data; None takes the data the run was trained on. Other data is
-            split with the run's seed; pairs seen in training are not used as
-            queries.
-        galleries: "modality", "unified" or both.
-        cutoff: Rank after which rankings are cut.
-        broken: Whether broken rows and pictures are refused or skipped; None does
-            as in training on the run's own data, and refuses on other data.
-        layout: How the data's table is laid out, where not as in training.
-        context: Device and progress.
+    Without a source, the data is that of training. Other data is split with the
+    run's seed; pairs seen in training are not used as queries. By default, broken
+    rows and pictures are treated as in training on the run's own data, and refused
+    on other data.
     """
     known = training_facts(run)
     if not source:
@@ -203,7 +196,7 @@ def validate(
     """Score validation pairs, which settings are chosen by.
 
     One half of the pairs is searched with the other, then the other way round; the
-    two are averaged. Gives `VALIDATED` by gallery and direction; nothing where the
+    two are averaged. Returns `VALIDATED` by gallery and direction; nothing where the
     pairs are too few to hold an answer.
     """
     halves = pairs[0::2], pairs[1::2]
@@ -274,7 +267,7 @@ def keep_labelled(pairs: PairedSet, what: str) -> PairedSet:
 
 
 def training_facts(run: Run) -> dict[str, Any]:
-    """Give what a run says of its data, once it is sure to be there."""
+    """Return what a run says of its data, once it is sure to be there."""
     known = run.facts.get("data")
     known = known if isinstance(known, dict) else {}
     texts = (known.get(name) for name in ("source", "fingerprint"))

@@ -30,7 +30,7 @@ def write_card(run: Run, scores: Scores | None = None) -> Path:
 
 
 def describe_run(run: Run, scores: Scores | None = None) -> str:
-    """Give the card as Markdown."""
+    """Return the card as Markdown."""
     parts = (_about(run), _data(run.facts), _scores(run, scores), _limits(run))
     try:
         return "\n".join(line for part in parts for line in part)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from fdch import methods
+from fdch import __version__, methods
 from fdch.data.duplicates import Grouping
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.readers.columns import AS_NAMED, Layout
@@ -83,6 +83,20 @@ class TrainingTask:
         return data, Split.draw(data.pairs, self.seed, sizes, groups=self.groups)
 
 
+def identify_training(method: HashMethod, data: str, split: str) -> dict[str, Any]:
+    """Name all that scores depend on, with fingerprints of the data and the split.
+
+    Cells of a reproduction and trials of a search are run again where it differs.
+    """
+    return {
+        "method": method.name,
+        "settings": identifying(method),
+        "data": data,
+        "split": split,
+        "version": __version__,
+    }
+
+
 def train_run(
     task: TrainingTask,
     *,
@@ -132,7 +146,7 @@ def fit_and_score(
 ) -> tuple[Scores, dict[str, Any]]:
     """Fit a method in place and score it, continuing from a checkpoint.
 
-    The first stage of a source run is reused, where it fits. Gives the scores; and
+    The first stage of a source run is reused, where it fits. Returns the scores; and
     seconds, memory and whatever else the work is judged by.
     """
     resumed = context.checkpoints is not None and context.checkpoints.folder.exists()

@@ -13,7 +13,7 @@ from fdch.data.duplicates import image_digests
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.readers.columns import AS_NAMED, Layout
-from fdch.data.readers.sources import locate
+from fdch.data.readers.sources import locate, read
 from fdch.data.splits import Parts, Split
 from fdch.data.static_words import load_embeddings
 from fdch.errors import (
@@ -60,13 +60,7 @@ class TrainingData:
     ) -> None:
         self.source, self.broken, self.context = source, broken, context
         self.layout = layout
-        pairs = PairedSet.read(
-            source,
-            broken=broken,
-            columns=layout.columns,
-            pictures=layout.pictures,
-            limit=layout.limit,
-        )
+        pairs = read(source, broken=broken, layout=layout)
         require_sides(pairs, needs_labels)
         self.pairs = pairs.without_broken_pictures(broken, context.progress)
 
@@ -94,7 +88,7 @@ class TrainingData:
         )
 
     def describe(self, split: Split, parts: Parts, learned: int) -> dict[str, Any]:
-        """Return what a run says of the data, of which it learned so many pairs."""
+        """Describe the data for a run that learned from so many of its pairs."""
         return {
             "data": {
                 "source": self.source,
@@ -138,13 +132,7 @@ def read_pairs(
 
     With Ray the workers find that out, one part at a time.
     """
-    pairs = PairedSet.read(
-        source,
-        broken=broken,
-        columns=layout.columns,
-        pictures=layout.pictures,
-        limit=layout.limit,
-    )
+    pairs = read(source, broken=broken, layout=layout)
     if engine == "ray":
         return pairs
     return pairs.without_broken_pictures(broken, context.progress)
@@ -161,7 +149,7 @@ def complete_layout(facts: Mapping[str, Any], source: str, layout: Layout) -> La
 
 
 def takes_features(method: HashMethod, pairs: PairedSet) -> bool:
-    """Tell whether a method would turn the pictures into the usual features.
+    """Return whether a method would turn the pictures into the usual features.
 
     With a network of its own choice, or one that it trains, it takes pictures.
     """
@@ -249,7 +237,7 @@ def require_free_folder(out: Path, resume: bool) -> None:
         )
     if (out / CHECKPOINTS).exists() and not resume:
         raise RunError(
-            f"'{out}' holds unfinished training. Add --resume to go on with it, or "
+            f"'{out}' holds unfinished training. Add --resume to continue it, or "
             "choose another folder."
         )
     own = {STATE, SPLIT, SEEN, CALIBRATION, CHECKPOINTS}

@@ -20,16 +20,8 @@ def check_galleries(
 ) -> dict[str, dict[str, Reliability]]:
     """Compare stated probabilities with the truth, by gallery and direction.
 
-    Args:
-        method: A fitted method.
-        calibration: What states the probabilities of its results.
-        query: Pairs to search with; those that lack a side or labels are left out.
-        database: Pairs to search.
-        codes: The codes of these.
-        context: Device and progress.
-
-    Returns:
-        Only what has probabilities.
+    Queries that lack a side or labels are left out; `codes` are those of the
+    database. Returns only what has probabilities.
     """
     is_whole = query.images.present & query.texts.present & query.labels.any(axis=1)
     if not is_whole.any():

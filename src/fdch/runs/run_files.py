@@ -61,7 +61,7 @@ def read_facts(folder: str | Path) -> RunFacts:
 
 
 def is_finished(folder: Path) -> bool:
-    """Tell whether a folder holds a whole run."""
+    """Return whether a folder holds a whole run."""
     return (folder / DESCRIPTION).exists()
 
 

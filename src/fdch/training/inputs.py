@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from fdch.data.cache import pixel_store
 from fdch.data.extensions import IMAGE_NETWORKS, TEXT_ENCODERS, find_package
 from fdch.data.fitting import fitting_vectors, require_fitting
 from fdch.data.pairs import PairedSet
-from fdch.data.pictures.batches import decode_batches
+from fdch.data.pictures.batches import decode_batches, pixel_store
 from fdch.data.pictures.images import ImageFeatures, Images, Pictures
 from fdch.data.static_words import StaticVocabulary, is_installed, load_embeddings
 from fdch.data.text_encoders import EncodedVocabulary

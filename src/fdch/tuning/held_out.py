@@ -20,7 +20,7 @@ from fdch.training.context import PLAIN, Context
 from fdch.training.randomness import derive_seed
 
 FOLDS = 5
-MAX_HELD_OUT = 2000  # more would cost time and say no more
+MAX_HELD_OUT = 2000  # more would only cost time
 FIRST = 10  # ranks that a person looks at
 QUERIES_PER_BLOCK = 256
 PRECISION, PARTNER = f"precision_at_{FIRST}", f"partner_recall_at_{FIRST}"
@@ -55,7 +55,7 @@ class Folds:
         self._order = rng.permutation(len(pairs))
 
     def __getitem__(self, number: int) -> Fold:
-        """Give a fold, 0 to 4."""
+        """Return a fold, 0 to 4."""
         start = number * self.held_out
         held_out = np.zeros(len(self._pairs), dtype=bool)
         held_out[self._order[start : start + self.held_out]] = True
@@ -63,7 +63,7 @@ class Folds:
 
 
 def training_part(pairs: PairedSet, split: Split) -> PairedSet:
-    """Give the training and validation pairs of a split, in the data's order."""
+    """Return the training and validation pairs of a split, in the data's order."""
     rows = split.rows(pairs, check=False)
     return pairs[np.sort(np.concatenate([rows.train, rows.validation]))]
 
@@ -92,7 +92,7 @@ def score_held_out(
 def measure_held_out(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Give means over held-out pairs, by gallery, direction and measure."""
+    """Return means over held-out pairs, by gallery, direction and measure."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     for (gallery, direction), columns in _score_queries(method, pairs, context).items():
         found.setdefault(gallery, {})[direction] = {

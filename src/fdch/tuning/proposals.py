@@ -1,23 +1,75 @@
-"""Which settings to try next, by Optuna; and which trials are worth continuing.
+"""What is tuned, which settings to try next, and which trials to continue.
 
-Trials are kept by `records.py`, so nothing of Optuna is written to disk. Every
+Optuna proposes; trials are kept by `records.py`, so it writes nothing to disk. Every
 proposal depends only on the seed and the trials before it, so a resumed search tries
 the settings that an uninterrupted one would have tried.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from fdch.errors import SettingError
+from fdch.files import fingerprint
+from fdch.methods._base import HashMethod
+from fdch.methods._settings import search_space
 from fdch.methods._space import Choice, Range
+from fdch.runs.pipeline import identify_training
 from fdch.training.randomness import derive_seed
+from fdch.tuning.held_out import FOLDS
 from fdch.tuning.records import STEPS, Trial, last_step
-from fdch.tuning.task import TuningTask
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
 SHOWN_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class TuningTask:
+    """Everything that the scores of trials depend on, but their own settings."""
+
+    method: HashMethod  # the defaults that trials are compared with, unfitted
+    fixed: Collection[str]  # settings that the user has chosen; they are not searched
+    data: str
+    split: str  # fingerprint of the split whose training part is used
+
+    @cached_property
+    def space(self) -> dict[str, Range | Choice]:
+        """The settings to search."""
+        return find_space(self.method, self.fixed)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The searched settings as they are without tuning."""
+        return {name: getattr(self.method, name) for name in self.space}
+
+    def build(self, settings: Mapping[str, Any]) -> HashMethod:
+        """Make the method with other settings, unfitted."""
+        return replace(self.method, **settings)
+
+    @property
+    def fingerprint(self) -> str:
+        """Tell one task from another, so that their trials are not mixed."""
+        space = {name: asdict(each) for name, each in self.space.items()}
+        training = identify_training(self.method, self.data, self.split)
+        return fingerprint({**training, "space": space, "folds": FOLDS})
+
+
+def find_space(method: HashMethod, fixed: Collection[str]) -> dict[str, Range | Choice]:
+    """Return what can be searched of a method, fixed settings aside."""
+    declared = search_space(type(method))
+    found = {name: each for name, each in declared.items() if name not in fixed}
+    if not found:
+        reason = "its file declares no search space"
+        if declared:
+            reason = f"all that could be searched is fixed ({', '.join(declared)})"
+        raise SettingError(
+            f"there is nothing to tune in {method.name}: {reason}. Train it as it is."
+        )
+    return found
 
 
 def propose(task: TuningTask, trials: Sequence[Trial]) -> dict[str, Any]:
@@ -51,7 +103,7 @@ def propose(task: TuningTask, trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def is_promising(trial: Trial, step: int, trials: Sequence[Trial]) -> bool:
-    """Tell whether a trial can still become the best.
+    """Return whether a trial can still become the best.
 
     After a fold it must be in the better half of all that came as far. In the middle
     of one, where slow learners are still behind, in the better three quarters.
@@ -110,7 +162,7 @@ def _frozen(
 def _clip(space: Range | Choice, value: Any) -> Any:
     """Bring a value that was given by hand, or by a preset, into the searched range.
 
-    One that the data decides stands in the middle for Optuna.
+    For one that the data decides, Optuna gets the middle of the range.
     """
     if isinstance(space, Choice):
         return value if value in space else space.values[0]

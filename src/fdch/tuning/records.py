@@ -45,18 +45,18 @@ class Trial:
         return [self.marks[last_step(fold)] for fold in range(len(self.seconds))]
 
     def gains(self, defaults: "Trial") -> list[float]:
-        """Give how far each finished fold lies above the defaults' score there."""
+        """Return how far each finished fold lies above the defaults' score there."""
         pairs = zip(self.scores, defaults.scores, strict=False)
         return [own - other for own, other in pairs]
 
     def gain_at(self, step: int, defaults: "Trial") -> float:
-        """Give the mean gain over the folds finished before a step, and that step."""
+        """Return the mean gain over the folds finished before a step, and that step."""
         steps = [*range(last_step(0), step, STEPS), step]
         return statistics.fmean(self.marks[s] - defaults.marks[s] for s in steps)
 
 
 def last_step(fold: int) -> int:
-    """Give the step at which a fold ends, folds counted from 0."""
+    """Return the step at which a fold ends, folds counted from 0."""
     return STEPS * fold + STEPS - 1
 
 

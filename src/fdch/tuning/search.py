@@ -14,9 +14,8 @@ from fdch.methods._base import HashMethod
 from fdch.progress import Update
 from fdch.training.context import Context
 from fdch.tuning.held_out import FOLDS, Fold, Folds, score_held_out
-from fdch.tuning.proposals import is_promising, propose
+from fdch.tuning.proposals import TuningTask, is_promising, propose
 from fdch.tuning.records import SHARES, STEPS, Records, Trial, last_step
-from fdch.tuning.task import TuningTask
 
 TRIALS_PER_SETTING = 25  # more of them find nothing new
 SHARE = 8  # the defaults get an eighth of the budget, and one fold at least
@@ -99,7 +98,7 @@ class Search:
         defaults.state = "done"
 
     def _next(self) -> Trial | None:
-        """Give a trial that was begun, or a new one; None where there is no time."""
+        """Return a trial that was begun, or a new one; None where there is no time."""
         trials, folds = self.records.trials, self._count
         for trial in trials[1:]:
             is_open = trial.state in ("running", "done")
@@ -117,7 +116,7 @@ class Search:
         return len(self.records.defaults.seconds)
 
     def _affords(self, folds: int) -> bool:
-        """Tell whether so many folds can be finished, at the slowest seen so far."""
+        """Return whether so many folds can be finished, at the slowest seen so far."""
         slowest = max(max(trial.seconds, default=0) for trial in self.records.trials)
         return folds * slowest <= self.budget.left
 

@@ -29,10 +29,10 @@ class SettingsFile:
     settings: Mapping[str, Any]  # those that differ from the method's defaults
     data: Mapping[str, Any]  # name and fingerprint, and the split's
     search: Mapping[str, Any]  # scores, folds, trials and time
-    remark: str = ""  # what came of the search, in words
+    remark: str = ""  # the outcome, in a sentence
 
     def as_text(self) -> dict[str, str]:
-        """Give the settings as they are written on a command line."""
+        """Return the settings as they are written on a command line."""
         return {name: write_setting(value) for name, value in self.settings.items()}
 
     def save(self, path: Path) -> None:

@@ -16,10 +16,10 @@ from fdch.runs.pipeline import TrainingTask
 from fdch.runs.preparation import extract, require_ready, takes_features
 from fdch.training.context import PLAIN, Context
 from fdch.tuning.held_out import Folds, training_part
+from fdch.tuning.proposals import TuningTask, find_space
 from fdch.tuning.records import SURE, Records, Trial, Verdict, choose
 from fdch.tuning.search import Budget, Search
 from fdch.tuning.settings_file import SettingsFile
-from fdch.tuning.task import TuningTask, find_space
 
 Clock = Callable[[], float]
 GIVEN = ("bits", "seed")  # options of their own, not settings to be found
@@ -51,7 +51,7 @@ class Tuning:
 
     @property
     def remark(self) -> str:
-        """What came of it, in a sentence."""
+        """The outcome, in a sentence."""
         verdict, others = self.verdict, len(self.trials) - 1
         if verdict.best.number == 0:
             return (
@@ -70,7 +70,7 @@ class Tuning:
         )
 
     def to_file(self, data: Mapping[str, Any]) -> SettingsFile:
-        """Give the content of settings.toml; `data` has the data's name and source."""
+        """Return what settings.toml holds; `data` has the data's name and source."""
         method, defaults = self.task.method, self.trials[0]
         return SettingsFile(
             method=method.name,
@@ -95,12 +95,12 @@ class Tuning:
 
 
 def study_folder(out: Path) -> Path:
-    """Give the folder beside a settings file that keeps its trials."""
+    """Return the folder beside a settings file that keeps its trials."""
     return out.with_name(out.name + ".study")
 
 
 def page_path(out: Path) -> Path:
-    """Give the page beside a settings file."""
+    """Return the page beside a settings file."""
     return out.with_suffix(".html")
 
 

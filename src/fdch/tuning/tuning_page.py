@@ -21,7 +21,7 @@ LISTED_TRIALS = 200
 
 
 def write_tuning_page(path: Path, found: Tuning, file: SettingsFile) -> None:
-    """Write the trials, what came of them and which settings mattered."""
+    """Write the trials, their scores and which settings mattered."""
     write_page(
         path,
         "tuning.html.j2",
@@ -79,7 +79,7 @@ DONE, STOPPED = SERIES[0], SERIES[1]
 
 
 def last_gain(trial: Trial, defaults: Trial) -> float | None:
-    """Give a trial's gain over the defaults where it ended; None before any score."""
+    """Return a trial's gain over the defaults where it ended; None before any score."""
     return trial.gain_at(max(trial.marks), defaults) if trial.marks else None
 
 

@@ -1,4 +1,4 @@
-"""Pictures that are none, are broken, or would be too large or too slow to decode."""
+"""Broken pictures, and pictures made to be too large or too slow to decode."""
 
 import io
 import struct
@@ -21,7 +21,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 JPEG = picture_bytes("red", (300, 200), "JPEG")
 PNG = picture_bytes()
 GIF_BOMB = b"GIF89a" + b"\xff" * 4 + b"\xf0\0\0" + b"\0" * 6 + b";"  # 65,535 squared
-# 36 bytes that say 7070 x 7070 pixels, all of one colour
+# 36 bytes that declare 7070 x 7070 pixels of one colour
 WEBP_BOMB = bytes.fromhex(
     "524946461c000000574542505650384c0f0000002f9d5be7160710fd8f920522a2ff0100"
 )
@@ -30,7 +30,7 @@ WEBP_BOMB = bytes.fromhex(
 def png(
     width: int, height: int, packed: bytes, depth: int = 8, colour: int = 2
 ) -> bytes:
-    """Give a PNG of any size in its header, with whatever packed into it."""
+    """Return a PNG of any size in its header, with whatever packed into it."""
     head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
     return SIGNATURE + b"".join(
         [png_chunk(b"IHDR", head), png_chunk(b"IDAT", packed), png_chunk(b"IEND", b"")]
@@ -38,7 +38,7 @@ def png(
 
 
 def png_chunk(kind: bytes, content: bytes) -> bytes:
-    """Give a chunk as it stands in a PNG."""
+    """Return a chunk as it stands in a PNG."""
     checksum = struct.pack(">I", zlib.crc32(kind + content))
     return struct.pack(">I", len(content)) + kind + content + checksum
 
@@ -50,13 +50,13 @@ def packed_zeros(length: int) -> bytes:
 
 
 def png_of_pieces() -> bytes:
-    """Give a small PNG with many chunks that say nothing."""
+    """Return a small PNG with many chunks that say nothing."""
     start = len(SIGNATURE) + 25
     return PNG[:start] + png_chunk(b"abCd", b"") * 800_000 + PNG[start:]
 
 
 def jpeg_of_scans() -> bytes:
-    """Give a JPEG whose last scan comes four thousand times."""
+    """Return a JPEG whose last scan comes four thousand times."""
     out = io.BytesIO()
     Image.new("L", (2000, 2000), 128).save(out, "JPEG", progressive=True)
     content, end = out.getvalue()[:-2], out.getvalue()[-2:]
@@ -64,20 +64,20 @@ def jpeg_of_scans() -> bytes:
 
 
 def tiff(entries: Iterable[tuple[int, int, int, int]], rest: bytes = b"") -> bytes:
-    """Give a TIFF of these tags, types, counts and values, and what they point to."""
+    """Return a TIFF of these tags, types, counts and values, and what they point to."""
     listed = [struct.pack("<HHII", *entry) for entry in entries]
     start = b"II*\0" + struct.pack("<IH", 8, len(listed))
     return start + b"".join(listed) + b"\0" * 4 + rest
 
 
 def tiff_bomb() -> bytes:
-    """Give a TIFF that says it is huge."""
+    """Return a TIFF that says it is huge."""
     sides = ((256, 4, 1, 60000), (257, 4, 1, 60000))
     return tiff((*sides, (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1)))
 
 
 def tiff_of_strips(strips: int = 10**6) -> bytes:
-    """Give a TIFF of so many rows, each said to be of its own."""
+    """Return a TIFF of so many rows, each said to be of its own."""
     kinds = ((256, 4, 1, 4), (257, 4, 1, strips), (258, 3, 1, 8), (259, 3, 1, 1))
     rest = 8 + 2 + 8 * 12 + 4
     places = ((273, 4, strips, rest), (279, 4, strips, rest + 4 * strips))

@@ -1,13 +1,17 @@
-"""How long the service takes to refuse hostile requests, and that it goes on."""
+"""How long the service takes to refuse hostile requests, and that it still serves."""
 
+import asyncio
+import contextlib
+import itertools
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fdch.bench.hostile.crowd import measure_crowd
 from fdch.bench.hostile.requests import HOSTILE, Hostile
 from fdch.bench.serving.raw_requests import (
     READ,
@@ -23,12 +27,18 @@ from fdch.data.pairs import PairedSet
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, Update, silent
 from fdch.retrieval.index import Index
+from fdch.service.serving import limit_connections
 
 MAX_SECONDS = 1.0
 BODY_SECONDS = 0.5
 PAIRS, BITS = 128, 16
 _TEXT = search(text="beach", k=3)
 _PICTURE = image(picture_bytes(), k=b"3")
+CROWD_ADDRESS = "127.0.0.2"  # also this machine, but not the client's address
+MIN_SHARE = 0.99
+_DRIP_SECONDS = 1.0
+_SETTLE_SECONDS = 2.0
+_HEAD = b"POST /v1/search HTTP/1.1\r\nX-Slow: "
 
 
 def refusal_benchmark(
@@ -48,7 +58,7 @@ def refusal_benchmark(
 
 
 def _server(place: Path) -> list[str]:
-    """Make a small index of pictures; give the command that serves it."""
+    """Make a small index of pictures; return the command that serves it."""
     pairs = PairedSet.read(f"scenes:{PAIRS}")
     # words alone: with static embeddings there is no text of unknown words to refuse
     method = FDCH(
@@ -119,7 +129,7 @@ def _longest(replies: list[Received]) -> float:
 
 
 def _answers(server: ServerProcess) -> list[list[str]]:
-    """Give the ids that a text and a picture find; none where a reply is an error."""
+    """Return the ids that a text and a picture find; none where a reply is an error."""
     replies = [send(server.port, each) for each in (_TEXT, _PICTURE)]
     return [
         [found["id"] for found in json.loads(each.body)["results"]]
@@ -127,3 +137,73 @@ def _answers(server: ServerProcess) -> list[list[str]]:
         else []
         for each in replies
     ]
+
+
+async def _drip(port: int) -> None:
+    """Send a head byte by byte, without end; connect again when disconnected."""
+    while True:
+        with contextlib.suppress(OSError):
+            local = (CROWD_ADDRESS, 0)
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", port, local_addr=local
+            )
+            try:
+                for byte in itertools.chain(_HEAD, itertools.repeat(ord("x"))):
+                    if reader.at_eof() or writer.is_closing():
+                        break
+                    writer.write(bytes([byte]))
+                    await asyncio.sleep(_DRIP_SECONDS)
+            finally:
+                writer.close()
+        await asyncio.sleep(_DRIP_SECONDS)
+
+
+@contextlib.contextmanager
+def crowd(port: int, connections: int) -> Iterator[None]:
+    """Keep up so many slow connections, from a thread of their own."""
+    limit_connections(2 * connections)  # raises how many files may be open
+    loop = asyncio.new_event_loop()
+
+    async def drip_all() -> None:
+        await asyncio.gather(*(_drip(port) for _ in range(connections)))
+
+    def run() -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            loop.run_until_complete(task)
+        loop.close()
+
+    task = loop.create_task(drip_all())
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+
+
+def measure_crowd(
+    port: int, connections: int, seconds: float = 10.0, progress: Progress = silent
+) -> dict[str, Any]:
+    """Search again and again beside a crowd; return the share that was answered."""
+    replies: list[Received] = []
+    with crowd(port, connections):
+        time.sleep(_SETTLE_SECONDS)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            replies.append(send(port, _TEXT))
+            spent = seconds - (end - time.monotonic())
+            progress(Update("searching in a crowd", int(spent), int(seconds), "second"))
+    answered = sum(each.status == 200 for each in replies)
+    times = sorted(1000 * each.seconds for each in replies)
+    return {
+        "connections": connections,
+        "seconds": seconds,
+        "sent": len(replies),
+        "answered": answered,
+        "share": answered / len(replies),
+        "is_enough": answered >= MIN_SHARE * len(replies),
+        "milliseconds": {
+            f"p{share}": times[len(times) * share // 100] for share in (50, 99)
+        },
+    }

@@ -1,4 +1,4 @@
-"""Requests that no service should fall for, by the status they are owed."""
+"""Hostile requests, and the status that each must be refused with."""
 
 import json
 import zlib
@@ -26,7 +26,7 @@ class Hostile(NamedTuple):
     status: int
 
 
-MOST = ServiceLimits().body_bytes
+MAX_BODY = ServiceLimits().body_bytes
 DEEP = "[" * 50_000 + "]" * 50_000
 INVALID: Requests = {
     "no body": raw_search(b""),
@@ -177,10 +177,10 @@ WRONG_METHOD: Requests = {
 TOO_LARGE: Requests = {
     "a million keys": raw_search(b"{" + b'"":1,' * 10**6 + b"}"),
     "a million lists": raw_search(b'{"where":[' + b"[[],[]]," * 10**6),
-    "a body too large": raw_search(b" " * (MOST + 1)),
+    "a body too large": raw_search(b" " * (MAX_BODY + 1)),
     "chunks too large together": unsized(
         "Transfer-Encoding: chunked",
-        body=(b"10000\r\n" + b" " * 0x10000 + b"\r\n") * (MOST // 0x10000 + 1),
+        body=(b"10000\r\n" + b" " * 0x10000 + b"\r\n") * (MAX_BODY // 0x10000 + 1),
     ),
     "a length too large": unsized("Content-Length: 99999999999"),
 }

@@ -135,7 +135,7 @@ class _Sides:
     def __post_init__(self) -> None:
         self.some = min(self.batch, self.sizes.peer_queries)
         found = nearest(self.gallery, self.queries, 1, threads=self.threads)
-        # What a scan meets: a threshold that hardly any code is below.
+        # As in a scan: a threshold that few codes are below.
         limits = [int(one.distances[0]) for one in found]
         self.limits = np.array(limits, dtype=np.int64)
         self.rows = flat(self.gallery.parts[0].rows)
@@ -197,7 +197,7 @@ class _Sides:
         }
 
     def agrees(self, truth: Sequence[Found]) -> bool:
-        """Tell whether answers are NumPy's, and distances FAISS's."""
+        """Return whether answers are NumPy's, and distances FAISS's."""
         queries = self.queries[: max(self.batch, CHECKED)]
         found = nearest(self.gallery, queries, self.sizes.k, threads=self.threads)
         distances, _ = self.peer.search(queries[:CHECKED].packed, self.sizes.k)
@@ -207,7 +207,7 @@ class _Sides:
         )
 
     def _first(self, call: int, number: int) -> int:
-        """Give the first query of a call: small batches differ from call to call."""
+        """Return the first query of a call: small batches differ from call to call."""
         return call % (len(self.queries) - number + 1)
 
 

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 _HEAD_END = b"\r\n\r\n"
@@ -49,7 +48,7 @@ class _Work:
         self.began = time.perf_counter()
 
     def next_request(self) -> bytes | None:
-        """Give the next request, None when it is time to stop."""
+        """Return the next request, None when it is time to stop."""
         if time.perf_counter() - self.began >= self.load.seconds:
             return None
         if self.sent == self.load.requests:
@@ -57,61 +56,29 @@ class _Work:
         self.sent += 1
         return self.requests[self.sent % len(self.requests)]
 
-
-class _Client(asyncio.Protocol):
-    """One connection that sends a request, waits, and sends the next."""
-
-    def __init__(self, work: _Work, done: "asyncio.Future[None]") -> None:
-        self.work, self.done = work, done
-        self.received = b""
-        self.sent_at: float | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        self._send()
-
-    def data_received(self, data: bytes) -> None:
-        self.received += data
-        end = self.received.find(_HEAD_END)
-        if end < 0:
-            return
-        head = self.received[:end].lower()
-        place = head.find(_LENGTH)
-        length = int(head[place + len(_LENGTH) :].split(b"\r\n", 1)[0])
-        if len(self.received) < end + len(_HEAD_END) + length:
-            return
-        assert self.sent_at is not None
-        self.work.times.append(time.perf_counter() - self.sent_at)
-        if b" 200 " not in head[:16]:
-            self.work.errors[head[9:12].decode("latin-1")] += 1
-        self.received, self.sent_at = b"", None
-        self._send()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        if self.sent_at is not None:
-            self.work.errors["connection lost"] += 1
-        if not self.done.done():
-            self.done.set_result(None)
-
-    def _send(self) -> None:
-        request = self.work.next_request()
-        if request is None:
-            self.transport.close()
-            return
-        self.sent_at = time.perf_counter()
-        self.transport.write(request)
+    async def run_client(self) -> None:
+        """Send requests on one connection, each after the reply to the last."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.load.port)
+        try:
+            while (request := self.next_request()) is not None:
+                sent_at = time.perf_counter()
+                writer.write(request)
+                head = (await reader.readuntil(_HEAD_END)).lower()
+                length = head.partition(_LENGTH)[2].partition(b"\r\n")[0]
+                await reader.readexactly(int(length))
+                self.times.append(time.perf_counter() - sent_at)
+                if b" 200 " not in head[:16]:
+                    self.errors[head[9:12].decode("latin-1")] += 1
+        except (OSError, EOFError):
+            self.errors["connection lost"] += 1
+        finally:
+            writer.close()
 
 
 async def drive(load: Load) -> dict[str, Any]:
-    """Send with all clients at a time; give what was measured."""
-    loop = asyncio.get_running_loop()
+    """Send with all clients at a time; return what was measured."""
     work = _Work(load)
-    waits = [loop.create_future() for _ in range(load.clients)]
-    for done in waits:
-        client = partial(_Client, work, done)
-        await loop.create_connection(client, "127.0.0.1", load.port)
-    await asyncio.gather(*waits)
+    await asyncio.gather(*(work.run_client() for _ in range(load.clients)))
     seconds = time.perf_counter() - work.began
     times = sorted(work.times)
     return {

@@ -22,7 +22,7 @@ class Received(NamedTuple):
 
     status: int  # 0 where the connection was closed without a reply
     body: bytes
-    seconds: float  # from the wish to connect to the last byte of the reply
+    seconds: float  # from connecting to the last byte of the reply
 
 
 def send(port: int, content: bytes) -> Received:
@@ -112,7 +112,7 @@ def image(content: bytes, **fields: bytes) -> bytes:
 def picture_bytes(
     colour: str = "red", size: tuple[int, int] = (40, 30), kind: str = "PNG"
 ) -> bytes:
-    """Give a picture of one colour as a file's content."""
+    """Return a picture of one colour as a file's content."""
     out = io.BytesIO()
     Image.new("RGB", size, colour).save(out, kind)
     return out.getvalue()

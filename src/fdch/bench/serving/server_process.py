@@ -18,12 +18,10 @@ STOPPING_SECONDS = 30
 
 
 class ServerProcess:
-    """Started on entering, stopped on leaving.
+    """A server, started on entering, stopped on leaving.
 
-    Args:
-        words: Its command; the first line it prints ends with its address.
-        path: Where it takes queries, by POST.
-        log: File for what it prints besides; None to let it through.
+    The first line that its command prints ends with its address; it takes queries at
+    `path`, by POST. What it prints besides goes to the log, if there is one.
     """
 
     def __init__(
@@ -58,23 +56,23 @@ class ServerProcess:
             self.process.stdout.close()
 
     def memory(self) -> int:
-        """Give the bytes of memory that the process holds."""
+        """Return the bytes of memory that the process holds."""
         _, _, after = self._read("status").partition("VmRSS:")
         return int(after.split()[0]) * 1024 if after else 0
 
     def threads(self) -> int:
-        """Give the number of its threads."""
+        """Return the number of its threads."""
         _, _, after = self._read("status").partition("Threads:")
         return int(after.split()[0]) if after else 0
 
     def open_files(self) -> int:
-        """Give the number of files and connections that it has open."""
+        """Return the number of files and connections that it has open."""
         with suppress(OSError):
             return len(os.listdir(f"/proc/{self.process.pid}/fd"))
         return 0
 
     def processor_seconds(self) -> float:
-        """Give the time that its threads have spent on cores."""
+        """Return the time that its threads have spent on cores."""
         ticks = self._read("stat").rpartition(")")[2].split()[11:13]  # user and system
         return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
@@ -85,7 +83,7 @@ class ServerProcess:
         return ""
 
     def distances(self, body: str) -> list[int]:
-        """Send one query; give the distances of what was found."""
+        """Send one query; return the distances of what was found."""
         content = request(path=self.path, body=body.encode(), token=None)
         found = json.loads(send(self.port, content).body)
         return [each["distance"] for each in found["results"]]

@@ -75,7 +75,7 @@ def serve_benchmark(sizes: Sizes, progress: Progress = silent) -> dict[str, Any]
 
 
 def small_model(bits: int, seed: int = 0) -> tuple[HashMethod, list[str]]:
-    """Train FDCH in a second, with the usual text network; give captions to search."""
+    """Train FDCH with the usual text network, in a second; return captions too."""
     scenes = PairedSet.read(f"scenes:{PAIRS}")
     rng = np.random.default_rng(seed)
     features = scenes.labels @ rng.standard_normal((scenes.labels.shape[1], WIDTH))
@@ -142,7 +142,7 @@ class _Case:
                 turn["processor_seconds"] = server.processor_seconds() - spent
                 turns[name].append({**turn, "memory_bytes": server.memory()})
                 done += 1
-                self.progress(Update("asking", done, total, "turn"))
+                self.progress(Update("queries", done, total, "turn"))
         return turns
 
     def _drive(
@@ -162,7 +162,7 @@ class _Case:
         return found
 
     def _watch(self, server: ServerProcess) -> dict[str, Any]:
-        """Send many requests in ten parts; give the memory held after each."""
+        """Send many requests in ten parts; return the memory held after each."""
         held, errors, sent = [], 0, 0
         for part in range(10):
             turn = self._drive(server, 3600, self.sizes.requests // 10)
@@ -188,7 +188,7 @@ def _summary(turns: list[dict[str, Any]]) -> dict[str, Any]:
         },
         "requests": sum(turn["requests"] for turn in turns),
         "errors": sum(sum(turn["errors"].values()) for turn in turns),
-        # of a request; hardly moved by what else runs on the machine
+        # per request; other load on the machine hardly changes it
         "processor_milliseconds": spread(
             [1000 * turn["processor_seconds"] / turn["requests"] for turn in turns]
         ),

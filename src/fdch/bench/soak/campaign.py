@@ -127,7 +127,7 @@ def _command(place: Path) -> list[str]:
 
 
 def _encode(port: int, texts: list[str]) -> tuple[list[Known], list[Known]]:
-    """Give texts and pictures with the codes that the service gives them."""
+    """Return texts and pictures with the codes that the service gives them."""
     files = [picture_bytes(colour, (80, 60), "JPEG") for colour in _COLOURS]
     with Client(f"http://127.0.0.1:{port}", READ) as client:
         codes = client.encode_texts(texts).packed

@@ -35,23 +35,14 @@ class Known(NamedTuple):
 
 @dataclass
 class SoakClient:
-    """Owns the items whose column "owner" has its name; nobody else changes them.
-
-    Args:
-        name: Of the owner.
-        port: Where the service is.
-        own: What it owns, which the service has acknowledged.
-        texts: To search with and to put.
-        pictures: The same.
-        draw: Decides what it does.
-    """
+    """Owns the items whose column "owner" has its name; only it changes them."""
 
     name: str
     port: int
-    own: dict[str, Known]
-    texts: list[Known]
+    own: dict[str, Known]  # items that the service has acknowledged
+    texts: list[Known]  # to search with and to put
     pictures: list[Known]
-    draw: random.Random
+    draw: random.Random  # decides what it does
     seconds: list[float] = field(default_factory=list)
     done: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)

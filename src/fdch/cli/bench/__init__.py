@@ -20,11 +20,10 @@ command = LazyGroup(
         "facets": "Measure counts by value of items that fulfil filters.",
         "search": "Time exact search beside FAISS.",
         "pictures": "Time picture files to features, beside a plain loop.",
-        "encode": "Time the encoding of one text, one picture and many pictures.",
+        "encode": "Time the encoding of one text and one picture.",
         "serve": "Time the service beside FAISS behind FastAPI.",
         "hostile": "Time how the service rejects hostile requests.",
         "soak": "Watch the service under mixed load for an hour.",
-        "startup": "Time how long Python, the import and the help take to start.",
         "networks": "Time our layers beside torch's own.",
     },
 )

@@ -1,4 +1,4 @@
-"""`fdch bench encode`: one text, one picture and many pictures."""
+"""`fdch bench encode`: one text and one picture."""
 
 from pathlib import Path
 from typing import Any
@@ -14,22 +14,18 @@ from fdch.cli.shared.output import lay_out, report
 @options.device
 @options.json
 def command(run: Path, repeats: int, device: str, as_json: bool) -> None:
-    """Time the encoding of one text, one picture and many pictures.
+    """Time the encoding of one text and one picture.
 
     Torch and ONNX Runtime take turns in one process. A picture is a JPEG of 640 x 480
-    pixels, its decoding included; runs on ready features have none. Many decoded
-    pictures are encoded beside a plain PyTorch loop of batches in float32.
+    pixels, its decoding included; runs on ready features have none.
     """
-    from fdch.bench.batch_encoding import encode_many
-    from fdch.bench.encoding_speed import encoder_speed
+    from fdch.bench.encoding import encoder_speed
     from fdch.runs.run import open_run
     from fdch.training.context import Context
 
     context = Context(device=device)
     opened = open_run(run, context)
     found = encoder_speed(opened, repeats, context)
-    if (many := encode_many(opened.method, repeats, context)) is not None:
-        found["many"] = many
     report({"benchmark": "encode", **found}, as_json, table(found))
 
 
@@ -45,12 +41,4 @@ def table(result: dict[str, Any]) -> str:
         for side in ("text", "picture")
         if side in result
     )
-    notes = []
-    if many := result.get("many"):
-        notes.append(
-            f"{many['pictures']:,} pictures on {many['device']}: "
-            f"{show_spread(many['per_second'], 0)} a second, "
-            f"{show_spread(many['ratio'])} times a plain loop; the floor is "
-            f"{many['pictures'] / many['floor_seconds']:,.0f} a second"
-        )
-    return lay_out(("", "torch ms", "ONNX ms", "times faster"), rows, notes)
+    return lay_out(("", "torch ms", "ONNX ms", "times faster"), rows)

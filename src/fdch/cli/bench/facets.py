@@ -16,7 +16,7 @@ def command(items: int, repeats: int, seed: int, as_json: bool) -> None:
     Items have a label and three columns: 5, 70, 1,000 and 366 values. The first
     count after opening reads the columns; later ones have them in memory.
     """
-    from fdch.bench.facets import facet_benchmark
+    from fdch.bench.index_folder import facet_benchmark
 
     with ProgressPrinter() as progress:
         result = facet_benchmark(items, repeats, seed, progress)

@@ -38,7 +38,7 @@ def command(
     as test queries. Cost: one query over drawn codes with drawn vectors, in the
     order of codes and of vectors, taking turns.
     """
-    from fdch.bench.ordering_cost import ordering_cost
+    from fdch.bench.query_cost import ordering_cost
     from fdch.bench.search_quality import search_quality
     from fdch.runs.run import open_run
 

@@ -46,7 +46,7 @@ def command(
     are pairs that it has not seen. Cost: one query over drawn items, by codes and
     by codes and words, taking turns.
     """
-    from fdch.bench.word_cost import word_cost
+    from fdch.bench.query_cost import word_cost
     from fdch.bench.word_quality import word_quality
     from fdch.runs.run import open_run
 

@@ -1,19 +1,25 @@
-"""Pictures decoded by several threads, a batch at a time."""
+"""Many pictures decoded by several threads: in batches, kept on disk, or checked."""
 
+import logging
 import math
-from collections import deque
-from collections.abc import Callable, Generator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pictures.images import Pictures
-from fdch.data.rows import THREAD_PREFIX, TOGETHER, count_threads
+from fdch.data.cache import ResultCache, default_folder
+from fdch.data.pictures.images import Pictures, check_pictures
+from fdch.data.rows import TOGETHER, Digest, count_threads, in_threads
+from fdch.errors import BrokenPicture, RunError
+from fdch.files import write_whole
+from fdch.progress import Progress, Update, silent
 
+_log = logging.getLogger(__name__)
 Pixels = NDArray[np.uint8]
-# what threads decode ahead of the batch in use, in turns of TOGETHER rows each
-_TURNS_AHEAD = 2
+_WHOLE = b"whole"  # in the keys of pictures that were found whole
+_AHEAD = 2  # what each thread decodes ahead, in turns of some rows
 
 
 def decode_batches(
@@ -23,13 +29,13 @@ def decode_batches(
     workers: int | None = None,
     allocate: Callable[[tuple[int, ...]], Pixels] | None = None,
 ) -> Generator[Pixels]:
-    """Decode all rows in threads and give them in order, a batch at a time.
+    """Decode all rows in threads and yield them in order, a batch at a time.
 
     Args:
         pictures: Rows that all have a picture.
         size: Rows and columns of the decoded pictures.
         batch: Pictures given at a time.
-        workers: Threads; none takes one for each core.
+        workers: Threads; None for one to each core.
         allocate: Makes the memory of a batch from its shape, such as memory that a
             device reads. It is used again: a batch is overwritten once the second
             batch after it is requested. None gives every batch its own.
@@ -38,50 +44,126 @@ def decode_batches(
         RGB values, shape (up to batch, size, size, 3).
     """
     threads = workers or count_threads()
-    batch = max(1, min(batch, len(pictures)))
-    together = max(1, min(TOGETHER, batch // threads))
-    ahead = 1 + math.ceil(_TURNS_AHEAD * threads * together / batch)
-    memory = _memory((batch, size, size, 3), ahead + 2, allocate)
-    waiting: deque[tuple[Pixels, list[Future[None]]]] = deque()
+    count, batch = len(pictures), max(1, min(batch, len(pictures)))
+    # a divisor of the batch, so that a broken picture costs no batch before its own
+    together = math.gcd(batch, max(1, min(TOGETHER, batch // threads)))
+    # two that the caller may read, and those that threads write to
+    buffers = 2 + math.ceil((_AHEAD * threads + 1) * together / batch)
+    make = allocate or (lambda shape: np.empty(shape, dtype=np.uint8))
+    memory = [
+        make((batch, size, size, 3))
+        for _ in range(min(buffers, math.ceil(count / batch)))
+    ]
 
-    def decode_rows(pixels: Pixels, first: int, start: int) -> None:
-        for place in range(start, min(start + together, len(pixels))):
-            pictures.decode(first + place, size, pixels[place])
+    def find_memory(row: int) -> Pixels:
+        return memory[row // batch % len(memory)]
 
-    pool = ThreadPoolExecutor(threads, thread_name_prefix=THREAD_PREFIX)
+    def decode(row: int) -> None:
+        pictures.decode(row, size, find_memory(row)[row % batch])
+
+    with closing(in_threads(decode, count, threads, together, _AHEAD)) as decoded:
+        for row, _ in enumerate(decoded):
+            if row % batch == batch - 1 or row == count - 1:
+                pixels = find_memory(row)[: row % batch + 1]
+                yield pixels if allocate else pixels.copy()
+
+
+def pixel_store(
+    pictures: Pictures,
+    size: int,
+    progress: Progress = silent,
+    folder: str | Path | None = None,
+) -> Pixels:
+    """Decode all pictures once and return their pixels, read-only.
+
+    The pixels lie in the folder, by default the user's cache, under a name made from
+    every picture's content and the size. Where that folder cannot be written they
+    are kept in memory instead. All rows must have a picture.
+
+    Returns:
+        RGB values 0 to 255, (n, size, size, 3).
+    """
+    shape = (len(pictures), size, size, 3)
+    if not len(pictures):
+        return np.empty(shape, dtype=np.uint8)
+    place = default_folder() if folder is None else Path(folder)
+    path = place / f"pixels-{_key(pictures, size)}.npy"
+    kept = _map(path, shape)
+    if kept is not None:
+        return kept
+
+    def write(partial: Path) -> None:
+        partial.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+        # written, not mapped: a full disk is then an error and not a crash
+        with partial.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for batch in _decode(pictures, size, progress):
+                file.write(batch.data)
+
     try:
-        for first in range(0, len(pictures), batch):
-            pixels = next(memory)[: len(pictures) - first]
-            starts = range(0, len(pixels), together)
-            waiting.append(
-                (pixels, [pool.submit(decode_rows, pixels, first, s) for s in starts])
-            )
-            if len(waiting) > ahead:
-                yield _finish(*waiting.popleft())
-        while waiting:
-            yield _finish(*waiting.popleft())
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _memory(
-    shape: tuple[int, ...],
-    count: int,
-    allocate: Callable[[tuple[int, ...]], Pixels] | None,
-) -> Generator[Pixels]:
-    """Give the memory of batch after batch: new each time, or of `count` in turn."""
-    if allocate is None:
-        while True:
-            yield np.empty(shape, dtype=np.uint8)
-    made: list[Pixels] = []
-    for _ in range(count):
-        made.append(allocate(shape))
-        yield made[-1]
-    while True:
-        yield from made
-
-
-def _finish(pixels: Pixels, decoded: list[Future[None]]) -> Pixels:
-    for rows in decoded:
-        rows.result()
+        write_whole(path, write)
+        kept = _map(path, shape)
+    except RunError as error:
+        _log.warning("going on without the cache '%s': %s", path, error)
+    if kept is not None:
+        return kept
+    pixels, done = np.empty(shape, dtype=np.uint8), 0
+    for batch in _decode(pictures, size, progress):
+        pixels[done : done + len(batch)] = batch
+        done += len(batch)
     return pixels
+
+
+def _key(pictures: Pictures, size: int) -> str:
+    digest = Digest(b"fdch pixels 1", str(size).encode())
+    for content in in_threads(pictures.digest, len(pictures), together=TOGETHER):
+        digest.add(content)
+    return digest.hex()
+
+
+def _map(path: Path, shape: tuple[int, ...]) -> Pixels | None:
+    """Map a whole store; none when there is none, or not a whole one."""
+    try:
+        pixels = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return pixels if pixels.shape == shape and pixels.dtype == np.uint8 else None
+
+
+def _decode(pictures: Pictures, size: int, progress: Progress) -> Iterator[Pixels]:
+    done = 0
+    for batch in decode_batches(pictures, size):
+        yield batch
+        done += len(batch)
+        progress(Update("decoding pictures", done, len(pictures), "picture"))
+
+
+def find_broken_pictures(
+    pictures: Pictures, progress: Progress = silent, first: bool = False
+) -> list[tuple[int, BrokenPicture]]:
+    """Return the broken pictures, or the first, with rows; cache whole ones."""
+    known = ResultCache()
+    rows = np.flatnonzero(pictures.present)
+    keys = _keys(pictures[rows])
+    whole = known.get_many(key for key in keys if key is not None)
+    unsure = [place for place, key in enumerate(keys) if key not in whole]
+    found = check_pictures(pictures[rows[unsure]], progress, first)
+    broken = {unsure[place]: error for place, error in found}
+    checked = unsure[: found[0][0]] if first and found else unsure
+    good = (keys[place] for place in checked if place not in broken)
+    known.put_many({key: b"" for key in good if key is not None})
+    return [(int(rows[place]), error) for place, error in broken.items()]
+
+
+def _keys(pictures: Pictures) -> list[bytes | None]:
+    """Hash content and limits of each row; none for a file that cannot be read."""
+    limits = f"{pictures.limits.bytes} {pictures.limits.pixels}".encode()
+
+    def key(row: int) -> bytes | None:
+        try:
+            return pictures.digest(row) + _WHOLE + limits
+        except BrokenPicture:
+            return None
+
+    return list(in_threads(key, len(pictures), together=TOGETHER))

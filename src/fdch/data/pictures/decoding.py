@@ -147,13 +147,13 @@ def picture_format(
 def picture_size(
     content: bytes, limits: PictureLimits = USUAL_LIMITS, name: str = "picture"
 ) -> tuple[int, int]:
-    """Give a picture's width and height by its header."""
+    """Return a picture's width and height by its header."""
     with _refusing_broken(name, limits), _open(content, limits, name) as picture:
         return picture.size
 
 
 def choose_formats(content: bytes, limits: PictureLimits, name: str) -> tuple[str, ...]:
-    """Give the formats that a file may be taken for, once what reads them is there.
+    """Return the formats that a file may be taken for, once what reads them is there.
 
     AVIF and HEIC state a size that their decoders do not rely on: what they decode may
     be larger. They are refused where it is to be quick.
@@ -211,7 +211,7 @@ def _open(content: bytes, limits: PictureLimits, name: str) -> Image.Image:
 def _load(
     content: bytes, size: int, limits: PictureLimits, name: str
 ) -> tuple[Image.Image, Image.Transpose | None]:
-    """Decode to RGB, perhaps reduced but larger than size; give the turn due."""
+    """Decode to RGB, perhaps reduced but larger than size; return the turn due."""
     with _open(content, limits, name) as picture:
         turn = _TURNS.get(_orientation(picture))
         reduced = round(size * _REDUCING_GAP)

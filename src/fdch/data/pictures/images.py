@@ -68,7 +68,7 @@ class Pictures(Images):
 
     @abstractmethod
     def content(self, row: int) -> bytes | NDArray[np.uint8]:
-        """Give one row's file content, or its pixels."""
+        """Return one row's file content, or its pixels."""
 
     @abstractmethod
     def name(self, row: int) -> str:
@@ -140,7 +140,7 @@ class PictureArray(Pictures):
         return f"picture {self.rows[row]} of the array"
 
     def content(self, row: int) -> NDArray[np.uint8]:
-        """Give one row's pixels, (height, width, 3)."""
+        """Return one row's pixels, (height, width, 3)."""
         try:
             pixels = np.asarray(self.pixels[int(self.rows[row])])
         except OSError as error:
@@ -159,31 +159,46 @@ class PictureArray(Pictures):
             digest.add_array(self.content(row))
 
 
-class PictureFiles(Pictures):
+class SeparatePictures(Pictures):
+    """Pictures read one by one, each by a value such as its path; None for none."""
+
+    def __init__(
+        self,
+        places: "NDArray[np.object_] | Sequence[Any]",
+        limits: PictureLimits = USUAL_LIMITS,
+    ) -> None:
+        self.places: NDArray[np.object_] = objects(places)
+        self.limits = limits
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(self.places[choose(rows, len(self))], self.limits)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Return for each row whether it has a picture."""
+        return find_present(self.places)
+
+    def require_place(self, row: int) -> Any:
+        """Return what reads a row's picture."""
+        if self.places[row] is None:
+            raise DataError(f"row {row} has no picture; choose rows by 'present'.")
+        return self.places[row]
+
+
+class PictureFiles(SeparatePictures):
     """Picture files, opened when they are needed; None where there is no picture.
 
     >>> PictureFiles([Path("a.jpg"), None]).present.tolist()
     [True, False]
     """
 
-    def __init__(
-        self,
-        paths: "NDArray[np.object_] | Sequence[Path | None]",
-        limits: PictureLimits = USUAL_LIMITS,
-    ) -> None:
-        self.paths: NDArray[np.object_] = objects(paths)
-        self.limits = limits
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    def __getitem__(self, rows: Any) -> Self:
-        return type(self)(self.paths[choose(rows, len(self))], self.limits)
-
     @property
-    def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a picture."""
-        return find_present(self.paths)
+    def paths(self) -> NDArray[np.object_]:
+        """The files' paths."""
+        return self.places
 
     def name(self, row: int) -> str:
         """Say what an error calls this row's picture: its path."""
@@ -191,9 +206,7 @@ class PictureFiles(Pictures):
 
     def content(self, row: int) -> bytes:
         """Read one row's file, under the limit of bytes."""
-        path: Path | None = self.paths[row]
-        if path is None:
-            raise DataError(f"row {row} has no picture; choose rows by 'present'.")
+        path: Path = self.require_place(row)
         try:
             content = _read(path, self.limits.bytes + 1)
         except OSError as error:
@@ -227,37 +240,25 @@ class PictureFiles(Pictures):
         return BrokenPicture(f"{self.name(row)}: {reason}.")
 
 
-class PictureContents(Pictures):
+class PictureContents(SeparatePictures):
     """Pictures whose files are in memory, such as uploaded ones.
 
     >>> PictureContents([b"not a picture"]).present.tolist()
     [True]
     """
 
-    def __init__(
-        self, contents: Sequence[bytes], limits: PictureLimits = USUAL_LIMITS
-    ) -> None:
-        self.contents, self.limits = list(contents), limits
-
-    def __len__(self) -> int:
-        return len(self.contents)
-
-    def __getitem__(self, rows: Any) -> Self:
-        wanted = choose(rows, len(self))
-        return type(self)([self.contents[row] for row in wanted], self.limits)
-
     def name(self, row: int) -> str:
         """Say what an error calls this row's picture: nothing but a picture."""
         return "the picture"
 
     def content(self, row: int) -> bytes:
-        """Give one row's file content."""
-        return _require_size(self.contents[row], self.limits, self.name(row))
+        """Return one row's file content."""
+        return _require_size(self.places[row], self.limits, self.name(row))
 
     def add_to(self, digest: Digest) -> None:
         """Add each picture's bytes to a fingerprint."""
         digest.add(b"contents")
-        for content in self.contents:
+        for content in self.places:
             digest.add(hashlib.blake2b(content, digest_size=16).digest())
 
 
@@ -285,7 +286,7 @@ def thumbnail(pictures: Pictures, row: int, size: int) -> bytes:
 def check_pictures(
     pictures: Pictures, progress: Progress = silent, first: bool = False
 ) -> list[tuple[int, BrokenPicture]]:
-    """Decode every picture there is; give the broken ones, or the first, with rows."""
+    """Decode every picture; return the broken ones, or the first, with rows."""
     rows = np.flatnonzero(pictures.present)
 
     def trouble(position: int) -> BrokenPicture | None:

@@ -1,16 +1,14 @@
 """Pictures inside larger files, or brought along in memory for another process."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pictures.decoding import USUAL_LIMITS, PictureLimits
-from fdch.data.pictures.images import Images, Pictures
-from fdch.data.rows import Digest, choose, find_present, in_threads, objects
-from fdch.errors import BrokenPicture, DataError
+from fdch.data.pictures.images import Images, Pictures, SeparatePictures
+from fdch.data.rows import Digest, in_threads
+from fdch.errors import BrokenPicture
 
 
 @runtime_checkable
@@ -29,7 +27,7 @@ class Place(Protocol):
         """Read its file, or give its pixels; OSError where that fails."""
 
 
-class PlacedPictures(Pictures):
+class PlacedPictures(SeparatePictures):
     """Pictures at places of any kind; None where there is no picture.
 
     >>> photo = LoadedPicture("picture 'a.jpg'", b"not a picture")
@@ -37,34 +35,13 @@ class PlacedPictures(Pictures):
     [True, False]
     """
 
-    def __init__(
-        self,
-        places: "NDArray[np.object_] | Sequence[Place | None]",
-        limits: PictureLimits = USUAL_LIMITS,
-    ) -> None:
-        self.places: NDArray[np.object_] = objects(places)
-        self.limits = limits
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __getitem__(self, rows: Any) -> Self:
-        return type(self)(self.places[choose(rows, len(self))], self.limits)
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """Tell for each row whether it has a picture."""
-        return find_present(self.places)
-
     def name(self, row: int) -> str:
         """Say what an error calls this row's picture."""
         return str(self.places[row].name)
 
     def content(self, row: int) -> bytes | NDArray[np.uint8]:
         """Read one row's picture, under the limit of bytes."""
-        place: Place | None = self.places[row]
-        if place is None:
-            raise DataError(f"row {row} has no picture; choose rows by 'present'.")
+        place: Place = self.require_place(row)
         if place.size > self.limits.bytes:
             raise BrokenPicture(
                 f"{place.name}: {place.size:,} bytes; the limit is "
@@ -96,7 +73,7 @@ class LoadedPicture:
         return len(self.content) if isinstance(self.content, bytes) else 0
 
     def read(self) -> bytes | NDArray[np.uint8]:
-        """Give what was read."""
+        """Return what was read."""
         if isinstance(self.content, BrokenPicture):
             raise self.content
         return self.content

@@ -31,7 +31,7 @@ class CountedReads(io.BytesIO):
         self._left, self._name = MAX_READS, name
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Give the next bytes."""
+        """Return the next bytes."""
         self._left -= 1
         if self._left < 0:
             raise too_many_pieces(self._name)
@@ -61,7 +61,7 @@ def too_many_pieces(name: str) -> BrokenPicture:
 
 
 def _markers(content: bytes) -> Iterator[int]:
-    """Give the kinds of a JPEG's markers, to the end of its first picture."""
+    """Yield the kinds of a JPEG's markers, to the end of its first picture."""
     place = len(_JPEG)
     while found := _MARKER.search(content, place):
         place = found.end()
@@ -74,7 +74,7 @@ def _markers(content: bytes) -> Iterator[int]:
 
 
 def _most_values(content: bytes) -> int:
-    """Give the length of the longest list of numbers in a TIFF's first directory."""
+    """Return the length of the longest list of numbers in a TIFF's first directory."""
     order = _TIFFS[content[:2]]
     try:
         version, start = struct.unpack_from(f"{order}HI", content, 2)

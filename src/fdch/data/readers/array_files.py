@@ -1,4 +1,4 @@
-"""What .npz files say that they hold, before anything of it is loaded."""
+"""Headers of the arrays in .npz files, checked before anything is loaded."""
 
 import io
 import sys
@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-# all that zip files and arrays raise when they are not what they say
+# what zipfile and numpy raise for damaged archives and arrays
 DAMAGE = (
     OSError,
     ValueError,
@@ -25,13 +25,13 @@ DAMAGE = (
     zlib.error,
 )
 _HEADER_BYTES = 2**16  # more than any array's; numpy reads as many as are declared
-# what other ways of packing unpack to cannot be bounded
+# other compression methods have no bound on what they unpack to
 _PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 @dataclass(frozen=True)
 class ArrayHeader:
-    """What an array's header declares, beside what the archive holds, in bytes."""
+    """What an array's header declares, and what the archive holds, in bytes."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -84,7 +84,7 @@ def _read_header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def read_texts(values: NDArray[Any]) -> list[str]:
-    """Give the texts or numbers of an array as texts.
+    """Return the texts or numbers of an array as texts.
 
     Raises:
         ValueError: Some are no characters; numpy and Python fail on these.
@@ -98,7 +98,7 @@ def read_texts(values: NDArray[Any]) -> list[str]:
 
 
 def require_sound_entry(entry: zipfile.ZipInfo) -> None:
-    """Refuse an entry before the file, or one that may unpack to any size."""
+    """Refuse an entry outside the file, or one that may unpack to any size."""
     name = entry.filename[:80]
     if entry.header_offset < 0:
         raise ValueError(f"'{name}' lies outside the file")

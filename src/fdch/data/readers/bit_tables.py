@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.data.readers.text_files import unreadable
+from fdch.data.rows import unreadable
 from fdch.errors import DataError
 
 _BLOCK = 4 * 2**20
@@ -58,7 +58,7 @@ def read_bits(
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """Give the file in pieces that end with a line."""
+    """Yield the file in pieces that end with a line."""
     rest = b""
     try:
         with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""Which column of a table is what: as the user says, by its name, or by a guess."""
+"""Which column of a table is what: by the user's layout, by its name, or guessed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from fdch.data.rows import list_names
 from fdch.errors import DataError, SettingError, suggestion
 
 KNOWN = ("id", "image", "text", "labels")
-# other names that columns have, the likelier first
+# other names of these columns, the most likely first
 NEAR = {
     "image": (
         *("image_path", "image_file", "file_name", "filename", "file_path"),
@@ -29,18 +29,11 @@ NEAR = {
 
 @dataclass(frozen=True)
 class Layout:
-    """What to read of a user's data, and how, where that is not found by itself.
+    """What to read of a user's data, and how, where that is not found by itself."""
 
-    Args:
-        columns: Their names for the columns that are known here, such as
-            {"text": "title"}.
-        pictures: The folder that pictures have moved to.
-        limit: How many pairs to keep; None for all.
-    """
-
-    columns: Mapping[str, str] = field(default_factory=dict)
-    pictures: Path | None = None
-    limit: int | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)  # such as text: title
+    pictures: Path | None = None  # the folder that pictures have moved to
+    limit: int | None = None  # pairs to keep; None for all
 
     def __post_init__(self) -> None:
         strange = [name for name in self.columns if name not in KNOWN]
@@ -60,7 +53,7 @@ class Layout:
             raise SettingError(f"a limit is 1 pair or more; got {self.limit}.")
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain values, for a run to remember."""
+        """Return plain values, for a run to remember."""
         folder = None if self.pictures is None else str(self.pictures.absolute())
         return {
             "columns": dict(self.columns),
@@ -92,7 +85,7 @@ class Assignment:
     notes: tuple[str, ...]
 
     def rename(self, cells: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the cells of a row under known names; what these replace is left out."""
+        """Return the cells of a row under known names, without those they replace."""
         own = {raw: known for known, raw in self.names.items() if raw in cells}
         taken = set(own.values())
         renamed = {
@@ -110,14 +103,9 @@ def assign_columns(
     sample: Sequence[Mapping[str, Any]],
     is_open: bool,
 ) -> Assignment:
-    """Find out what each column is.
+    """Find out what each column is, given the cells of the first rows.
 
-    Args:
-        path: The table, for errors.
-        columns: Its columns' own names.
-        layout: What the user says.
-        sample: Cells of the first rows.
-        is_open: Whether rows may have other columns too.
+    Where a table is open, rows may have other columns too.
     """
     plain = _by_plain_name(columns)
     found: dict[str, str] = {}
@@ -154,7 +142,7 @@ def assign_columns(
 
 
 def find_image_column(columns: Sequence[str], layout: Layout) -> str | None:
-    """Give the column that pictures would be read from, whatever its cells hold."""
+    """Return the column that pictures would be read from, whatever its cells hold."""
     plain = _by_plain_name(columns) | {name: name for name in columns}
     wanted = layout.columns.get("image", "image")
     names = (wanted, _plain(wanted), *NEAR["image"])

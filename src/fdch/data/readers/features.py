@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fdch.data.pairs import PairedSet, repeated
+from fdch.data.pairs import PairedSet, name_repeated
 from fdch.data.pictures.images import ImageFeatures
 from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers, read_texts
 from fdch.data.rows import MAX_LABELS, MAX_ROWS, objects
@@ -17,7 +17,7 @@ from fdch.errors import DataError, LabelError, suggestion
 from fdch.machine import available_memory
 
 MAX_BYTES = 64 * 2**30
-_VALUE_BYTES = 5  # beside a value as it lies in the file: as float32, and a mark
+_VALUE_BYTES = 5  # besides a value as it is in the file: as float32, and a boolean
 _ROW_BYTES = 200  # of a name, where it is kept and looked up
 _NEEDED = ("image", "text")
 _READ = ("image", "text", "labels", "ids")
@@ -102,8 +102,8 @@ def _find_trouble(name: str, header: ArrayHeader, rows: tuple[int, ...]) -> str:
 def _require_size(path: Path, headers: dict[str, ArrayHeader]) -> None:
     """Refuse no pairs, and more than can be held.
 
-    The size of a file says little of what unpacking takes: a file of zeros grows a
-    thousandfold, and so nearly do honest counts of words.
+    The size of a file does not bound what it unpacks to: zeros grow a thousandfold,
+    and sparse word counts nearly as much.
     """
     rows = headers["image"].shape[0]
     if rows == 0:
@@ -165,6 +165,6 @@ def _ids(path: Path, values: NDArray[Any] | None, rows: int) -> NDArray[np.objec
         )
     if len(set(ids)) != len(ids):
         raise DataError(
-            f"'{path}': ids must be unique; {repeated(ids)}. Name every pair once."
+            f"'{path}': ids must be unique; {name_repeated(ids)}. Name every pair once."
         )
     return ids

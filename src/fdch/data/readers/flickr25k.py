@@ -11,20 +11,21 @@ import re
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.decoding import USUAL_LIMITS, PictureLimits
 from fdch.data.pictures.images import PictureFiles
-from fdch.data.readers.text_files import read_lines, refuse_or_skip
+from fdch.data.readers.downloads import (
+    choose_sizes,
+    compare_counts,
+    read_lines,
+    refuse_or_skip,
+)
 from fdch.data.rows import objects
-from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile
 
 PAIRS, LABELS, WORDS = 20_015, 24, 1_386
-SIZES = SplitSizes(query=2_000, train=5_000, validation=500)
-MIN_FOR_SIZES = 10_000
 
 _ANNOTATIONS = "mirflickr25k_annotations_v080"
 # how annotations are recognised where they lie among other text files
@@ -59,6 +60,7 @@ def read(
         )
     numbers = np.array(list(found))
     columns = [np.isin(numbers, list(members)) for members in labelled.values()]
+    sizes, note = choose_sizes(len(numbers), "pairs")
     return PairedSet(
         ids=objects([f"im{number}" for number in found]),
         images=PictureFiles([paths[number] for number in found], limits),
@@ -66,9 +68,14 @@ def read(
         labels=np.stack(columns, axis=1).astype(np.uint8),
         label_names=tuple(labelled),
         name="mirflickr25k",
-        benchmark=SIZES if len(numbers) >= MIN_FOR_SIZES else None,
+        benchmark=sizes,
         skipped=skipped,
-        notes=_notes(numbers, len(labelled), len(words)),
+        notes=(
+            *compare_counts("pairs kept", len(numbers), PAIRS),
+            *compare_counts("labels", len(labelled), LABELS),
+            *compare_counts("words", len(words), WORDS),
+            *note,
+        ),
     )
 
 
@@ -170,22 +177,3 @@ def _find_tags(
         if reason:
             broken.append(Skipped(f"im{number}", reason))
     return found, broken
-
-
-def _notes(numbers: NDArray[np.int_], labels: int, words: int) -> tuple[str, ...]:
-    notes = [
-        f"{what} {count:,}; the literature has {expected:,}."
-        for what, count, expected in (
-            ("pairs kept:", len(numbers), PAIRS),
-            ("labels:", labels, LABELS),
-            ("words:", words, WORDS),
-        )
-        if count != expected
-    ]
-    if len(numbers) < MIN_FOR_SIZES:
-        notes.append(
-            f"fewer than {MIN_FOR_SIZES:,} pairs: splits are drawn by shares, not "
-            f"with the benchmark's {SIZES.query:,} queries and {SIZES.train:,} "
-            "training pairs."
-        )
-    return tuple(notes)

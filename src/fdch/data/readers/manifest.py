@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pairs import Broken, PairedSet, Skipped, repeated
+from fdch.data.pairs import Broken, PairedSet, Skipped, name_repeated
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.pictures.images import PictureFiles, PictureLimits, Pictures
 from fdch.data.pictures.places import Place, PlacedPictures
@@ -22,13 +22,13 @@ from fdch.data.readers.columns import (
     Layout,
     assign_columns,
 )
-from fdch.data.readers.label_cells import split_labels
 from fdch.data.readers.manifest_cells import (
     Pair,
     PictureFolders,
     Unusable,
     name_of,
     pair,
+    split_labels,
 )
 from fdch.data.readers.tables.arrow import open_arrow
 from fdch.data.readers.tables.excel import open_excel
@@ -51,7 +51,7 @@ OPENERS: dict[str, Callable[[Path, Layout], Table]] = {
 }
 _LABEL_BYTES = 8 * 2**30
 _REASON_LETTERS = 1000  # a reason may name a path
-_PEEKED = 20  # rows that tell what a column holds
+_PEEKED = 20  # rows looked at to guess what a column holds
 _NO_ID = "it has no 'id', which rows before have."
 _NEW_ID = "it has an 'id', which rows before have not."
 _ADVICE = "Correct the row, or skip broken rows (--broken skip)."
@@ -88,7 +88,7 @@ def read(
     if not kept:
         raise _nothing_left(path, skipped)
     ids = objects([item.name for item in kept])
-    if twice := repeated(ids, places):
+    if twice := name_repeated(ids, places):
         raise DataError(f"'{path}': ids must be unique; {twice}.")
     cells, note = split_labels([item.labels for item in kept])
     names, labels = _label_matrix(path, cells)
@@ -106,7 +106,7 @@ def read(
 
 
 def _peek(table: Table) -> tuple[list[Mapping[str, Any]], Table]:
-    """Give the cells of the first rows, and the table with all of its rows."""
+    """Return the cells of the first rows, and the table with all of its rows."""
     rows = iter(table.rows)
     first = list(islice(rows, _PEEKED))
     return [row.cells for row in first], replace(table, rows=chain(first, rows))
@@ -151,8 +151,8 @@ def _pairs(
         except Unusable as reason:
             name = _name(row.where, cells)
             named = "" if name == row.where else f" ('{shorten(name)}')"
-            told = shorten(str(reason), _REASON_LETTERS)
-            yield row.where, Skipped(name, f"'{path}', {row.where}{named}: {told}")
+            shown = shorten(str(reason), _REASON_LETTERS)
+            yield row.where, Skipped(name, f"'{path}', {row.where}{named}: {shown}")
 
 
 def _name(where: str, cells: Mapping[str, Any]) -> str:

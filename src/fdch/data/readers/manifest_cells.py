@@ -1,10 +1,12 @@
-"""One row of a manifest, cell by cell; what is wrong is said in its words."""
+"""One row of a manifest, checked cell by cell, and how its labels are separated."""
 
 import json
 import math
 import os
 import stat
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -13,10 +15,11 @@ from typing import Any
 from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.pictures.places import Place
 from fdch.data.readers.columns import KNOWN
-from fdch.data.readers.label_cells import clean_labels
 from fdch.data.readers.tables.manifest_rows import CELL_BYTES
 
 _MAX_PARTS = 32  # of a path, where pictures have moved
+SEPARATORS = (";", "|", ",")
+Cell = str | tuple[str, ...]
 
 
 class Unusable(Exception):
@@ -42,7 +45,7 @@ class PictureFolders:
     moved: Path | None = None
 
     def find(self, name: str) -> tuple[Path, os.stat_result | None]:
-        """Give the first place that is there; else the first, and None."""
+        """Return the first place that is there; else the first, and None."""
         places = list(self._places(name))
         for path in places:
             with suppress(OSError, ValueError):
@@ -89,7 +92,7 @@ def pair(
 
 
 def name_of(cells: Mapping[str, Any], number: int) -> str:
-    """Give a row's id, or its number where there is no id column."""
+    """Return a row's id, or its number where there is no id column."""
     if "id" not in cells:
         return str(number)
     name = _as_text(cells["id"], "id", "the id is")
@@ -182,3 +185,53 @@ def _check(value: str, column: str) -> str:
 def _shorten(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= 40 else f"{shown[:40]}..."
+
+
+def split_labels(cells: Sequence[Cell]) -> tuple[list[tuple[str, ...]], str]:
+    """Split the cells that are texts; return also a note for the user, "" for none.
+
+    Labels are separated by ";". Without any, "|" or "," is taken for the separator
+    if the parts recur in other cells, as labels do.
+
+    >>> split_labels(["kitchen, red", "kitchen, blue", "hall, red"])[0]
+    [('kitchen', 'red'), ('kitchen', 'blue'), ('hall', 'red')]
+    """
+    texts = {cell for cell in cells if isinstance(cell, str)}
+    present = [mark for mark in SEPARATORS if any(mark in text for text in texts)]
+    separator = present[0] if present else SEPARATORS[0]
+    note = ""
+    if separator != SEPARATORS[0]:
+        holding = [
+            cell for cell in cells if isinstance(cell, str) and separator in cell
+        ]
+        shown = min(holding, key=len)[:60]
+        if _parts_recur(texts, separator):
+            note = (
+                f"labels are separated by '{separator}' here, such as '{shown}'. If it "
+                "is part of a label, end each label with ';'."
+            )
+        else:
+            note = (
+                f"{len(holding):,} cells of labels hold '{separator}' and are read as "
+                f"one label each, such as '{shown}'. Separate labels with ';'."
+            )
+            separator = SEPARATORS[0]
+    found = [
+        clean_labels(cell.split(separator)) if isinstance(cell, str) else cell
+        for cell in cells
+    ]
+    return found, note
+
+
+def _parts_recur(texts: Iterable[str], separator: str) -> bool:
+    """Return whether half of the parts of divided cells occur in other cells too."""
+    split = [clean_labels(text.split(separator)) for text in texts]
+    counts = Counter(part for parts in split for part in parts)
+    divided = {part for parts in split if len(parts) > 1 for part in parts}
+    return 2 * sum(counts[part] > 1 for part in divided) >= len(divided) > 0
+
+
+def clean_labels(names: Iterable[str]) -> tuple[str, ...]:
+    """Return each label once, in one form of Unicode, without outer spaces."""
+    plain = (unicodedata.normalize("NFC", name.strip()) for name in names)
+    return tuple(dict.fromkeys(name for name in plain if name))

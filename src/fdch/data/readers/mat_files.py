@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fdch.data.readers.matlab5 import DAMAGE, Header, read_variables
-from fdch.data.readers.text_files import unreadable
+from fdch.data.rows import unreadable
 from fdch.errors import DataError, MissingExtra
 
 MAX_CELLS = 2**31  # of a variable that is read into memory

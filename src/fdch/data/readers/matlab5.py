@@ -1,4 +1,4 @@
-"""Variables of MATLAB v5 files, read so that no byte of a file can do harm.
+"""Variables of MATLAB v5 files, read safely whatever their bytes are.
 
 Only what data sets and published networks hold is read: numbers, sparse matrices,
 texts, cells and structs. scipy's reader trusts the sizes in a file, and damaged ones
@@ -19,8 +19,8 @@ from fdch.machine import available_memory
 
 MAX_DEPTH = 16  # cells in cells
 MAX_ELEMENTS = 10**6  # cells and fields, which take far more memory than in the file
-HEAD_BYTES = 4096  # flags, dimensions and name of a variable lie in these
-# all that reading raises where a file is not whole
+HEAD_BYTES = 4096  # enough for the flags, dimensions and name of a variable
+# what reading a damaged file raises
 DAMAGE = (OSError, ValueError, OverflowError, MemoryError, zlib.error)
 _HEADER_BYTES = 128
 _MATRIX, _PACKED = 14, 15
@@ -147,7 +147,7 @@ class _Reader:
         self._order, self._elements = order, 0
 
     def head(self, content: memoryview) -> tuple[Header, bool, memoryview]:
-        """Read the flags, dimensions and name; give what follows them too."""
+        """Read the flags, dimensions and name; return what follows them too."""
         flags, rest = self._element(content)
         if len(flags.content) != 8:
             raise ValueError("a variable has no flags")

@@ -23,15 +23,17 @@ from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.decoding import ENDINGS, USUAL_LIMITS, PictureLimits
 from fdch.data.pictures.images import PictureFiles
 from fdch.data.readers.bit_tables import read_bits
-from fdch.data.readers.text_files import read_lines, refuse_or_skip
+from fdch.data.readers.downloads import (
+    choose_sizes,
+    compare_counts,
+    read_lines,
+    refuse_or_skip,
+)
 from fdch.data.rows import objects
-from fdch.data.splits import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile
 
 PAIRS, CONCEPTS = 186_577, 10
-SIZES = SplitSizes(query=2_000, train=5_000, validation=500)
-MIN_FOR_SIZES = 10_000
 
 _MAX_LIST_BYTES = 64 * 2**20
 _LABEL_FILE = re.compile(r"labels_(.+)\.txt", re.IGNORECASE)
@@ -69,6 +71,14 @@ def read(
             f"no photo of '{files.pictures}' was found in '{folder}'; {remedy}."
         )
     texts = _texts(files, listed, kept)
+    tagged = int(texts.present.sum())
+    notes = compare_counts("pairs kept", len(kept), PAIRS)
+    if tagged < len(kept):
+        notes.append(
+            f"pairs without a tag: {len(kept) - tagged:,}; they serve in the database "
+            "only, neither as queries nor for training."
+        )
+    sizes, note = choose_sizes(tagged, "pairs with tags")
     return PairedSet(
         ids=objects([listed[row] for row in kept]),
         images=PictureFiles([paths[row] for row in kept], limits),
@@ -76,9 +86,9 @@ def read(
         labels=labels[kept],
         label_names=names,
         name="nuswide",
-        benchmark=SIZES if texts.present.sum() >= MIN_FOR_SIZES else None,
+        benchmark=sizes,
         skipped=skipped,
-        notes=_notes(texts.present),
+        notes=(*notes, *note),
     )
 
 
@@ -168,24 +178,6 @@ def _require_order(files: _Files, names: list[str], listed: list[str]) -> None:
             )
 
 
-def _notes(has_text: NDArray[np.bool_]) -> tuple[str, ...]:
-    notes = []
-    if len(has_text) != PAIRS:
-        notes.append(f"pairs kept: {len(has_text):,}; the literature has {PAIRS:,}.")
-    if not has_text.all():
-        notes.append(
-            f"pairs without a tag: {(~has_text).sum():,}; they serve in the database "
-            "only, neither as queries nor for training."
-        )
-    if has_text.sum() < MIN_FOR_SIZES:
-        notes.append(
-            f"fewer than {MIN_FOR_SIZES:,} pairs with tags: splits are drawn by "
-            f"shares, not with the benchmark's {SIZES.query:,} queries and "
-            f"{SIZES.train:,} training pairs."
-        )
-    return tuple(notes)
-
-
 _PREFERRED = ("flickr", "images", "image", "photos")
 _DEEPEST = 3
 
@@ -197,11 +189,11 @@ class PhotoSearch:
         self._folder = folder
         self._by_class: dict[str, str] = {}
         self._by_name: dict[str, str | None] = {}
-        for path in _photos(folder, "", _DEEPEST):
+        for path in _list_photos(folder):
             stem = os.path.splitext(path)[0].lower()
             self._by_class.setdefault("/".join(stem.split("/")[-2:]), path)
             name = stem.rpartition("/")[2]
-            # a name in several folders says nothing without its folder
+            # a name in several folders is ambiguous without its folder
             self._by_name[name] = None if name in self._by_name else path
 
     def find(self, listed: str) -> Path | None:
@@ -214,7 +206,7 @@ class PhotoSearch:
 
 
 def photo_number(name: str) -> str:
-    """Give the number that Flickr knows a photo by.
+    """Return the number that Flickr knows a photo by.
 
     >>> photo_number("actor/0001_2124494179")
     '2124494179'
@@ -222,19 +214,13 @@ def photo_number(name: str) -> str:
     return name.rpartition("/")[2].rpartition("_")[2]
 
 
-def _photos(folder: Path, inside: str, levels: int) -> Iterator[str]:
+def _list_photos(folder: Path) -> Iterator[str]:
     """List photos by paths relative to the folder, files before folders."""
-    try:
-        with os.scandir(folder / inside) as entries:
-            listed = sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return
-    folders = []
-    for entry in listed:
-        if entry.name.lower().endswith(ENDINGS):
-            yield f"{inside}{entry.name}"
-        elif levels and entry.is_dir():
-            folders.append(entry.name)
-    folders.sort(key=lambda name: (name.lower() not in _PREFERRED, name))
-    for name in folders:
-        yield from _photos(folder, f"{inside}{name}/", levels - 1)
+    for place, folders, files in os.walk(folder, followlinks=True):
+        inside = Path(place).relative_to(folder)
+        if len(inside.parts) == _DEEPEST:
+            folders.clear()
+        folders.sort(key=lambda name: (name.lower() not in _PREFERRED, name))
+        for name in sorted(files):
+            if name.lower().endswith(ENDINGS):
+                yield (inside / name).as_posix()

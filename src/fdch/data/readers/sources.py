@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fdch.data.pairs import Broken, PairedSet, require_broken
-from fdch.data.pictures.decoding import PictureLimits
+from fdch.data.pictures.decoding import USUAL_LIMITS, PictureLimits
 from fdch.data.readers import features, manifest
 from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.data.readers.tables.arrow import list_dataset_files
@@ -35,7 +35,7 @@ def read(
     source: str | Path,
     *,
     broken: Broken,
-    limits: PictureLimits,
+    limits: PictureLimits = USUAL_LIMITS,
     layout: Layout = AS_NAMED,
 ) -> PairedSet:
     """Read a manifest, a feature file or a known data set, by its name."""
@@ -97,7 +97,7 @@ def _refuse_layout(source: str, layout: Layout) -> None:
 
 
 def _expand(source: str) -> list[Path]:
-    """Give the files of a name with a range of numbers, else the one it names.
+    """Return the files of a name with a range of numbers, else the one it names.
 
     >>> [path.name for path in _expand("shard-{08..10}.tar")]
     ['shard-08.tar', 'shard-09.tar', 'shard-10.tar']

@@ -1,4 +1,4 @@
-"""What stands in a generated scene: place, time of day, things, colours.
+"""What a generated scene shows: place, time of day, things, colours.
 
 A plan is drawn from the row's number alone, so row 42 is the same scene
 however many rows are drawn.

@@ -3,19 +3,19 @@
 A file is mapped into memory: pictures in it are read when they are needed.
 """
 
-from collections.abc import Iterable
+import struct
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from fdch.data.readers.columns import Layout, find_image_column
 from fdch.data.readers.tables.arrow_cells import measure_width
-from fdch.data.readers.tables.arrow_messages import list_packed_sizes
 from fdch.data.readers.tables.manifest_rows import Table
 from fdch.data.readers.tables.parquet import (
     embeds,
-    give_batches,
+    list_damage,
     pictures_of,
-    read_class_names,
+    read_rows,
 )
 from fdch.errors import DataError, MissingExtra
 from fdch.files import load_json
@@ -25,10 +25,14 @@ _MAX_STATE_BYTES = 2**24
 _ROWS = 1024
 _MAGIC_BYTES = 8
 _MAX_GROWTH, _MIN_BYTES = 16, 2**26  # of files whose buffers are compressed
+_HEADER_KIND, _HEADER = 1, 2  # fields of a message
+_DICTIONARY, _BATCH = 2, 3  # kinds of header
+_DATA = 1  # of a dictionary, its batch
+_BUFFERS, _PACKING = 2, 3  # of a batch
 
 
 def list_dataset_files(folder: Path) -> list[Path] | None:
-    """Give the Arrow files of a saved dataset, in their order; None for no dataset."""
+    """Return the Arrow files of a saved dataset in order; None for no dataset."""
     is_dataset = (folder / STATE).is_file() and (folder / ABOUT).is_file()
     if (folder / SPLITS).is_file() and not is_dataset:
         raise DataError(
@@ -56,24 +60,21 @@ def list_dataset_files(folder: Path) -> list[Path] | None:
 def open_arrow(path: Path, layout: Layout) -> Table:
     """Read an Arrow file, as a stream or with an index."""
     try:
-        import pyarrow
+        import pyarrow  # noqa: F401
     except ImportError:
         raise MissingExtra("reading Arrow files", "parquet") from None
-    damage = (pyarrow.ArrowException, OSError, ValueError, ArithmeticError)
     try:
         table = _map(path)
-        names = read_class_names(table.schema)
-        columns = tuple(table.schema.names)
-        image = find_image_column(columns, layout)
+        image = find_image_column(table.schema.names, layout)
         pictures = None
         if image is not None and embeds(table.schema, image):
             pictures = MappedColumn(path, image, pictures_of(table.column(image)))
-    except damage as error:
+    except list_damage() as error:
         raise DataError(
             f"'{path}' is not a whole Arrow file: {error}. Save it again."
         ) from None
-    batches = table.to_batches(_ROWS)
-    return Table(columns, give_batches(path, batches, pictures, names, damage))
+    rows = read_rows(path, table.schema, table.to_batches(_ROWS), pictures)
+    return Table(tuple(table.schema.names), rows)
 
 
 class MappedColumn:
@@ -89,7 +90,7 @@ class MappedColumn:
 
 
 def _map(path: Path) -> Any:
-    """Give the table in a file, checked: pyarrow trusts what it maps."""
+    """Return the table in a file, checked: pyarrow trusts what it maps."""
     import pyarrow
     from pyarrow import ipc
 
@@ -120,6 +121,61 @@ def _require_size(path: Path, messages: Iterable[Any]) -> None:
     size = 0
     for message in messages:
         body = memoryview(message.body) if message.body is not None else b""
-        size += sum(list_packed_sizes(memoryview(message.metadata), body))
+        size += sum(_list_packed_sizes(memoryview(message.metadata), body))
         if size > most:
             raise ValueError(f"it unpacks to more than {most:,} bytes")
+
+
+def _list_packed_sizes(message: memoryview, body: memoryview | bytes) -> Iterator[int]:
+    """Yield what each packed buffer of a message says that it unpacks to.
+
+    Messages are FlatBuffers; see "Serialization and interprocess communication" in
+    Arrow's columnar format. ValueError where one is damaged.
+    """
+    try:
+        root = _follow(message, 0)
+        kind, header = (_find_field(message, root, i) for i in (_HEADER_KIND, _HEADER))
+        code = 0 if kind is None else message[kind]
+        if header is None or code not in (_DICTIONARY, _BATCH):
+            return
+        batch = _follow(message, header)
+        if code == _DICTIONARY:
+            data = _find_field(message, batch, _DATA)
+            if data is None:
+                return
+            batch = _follow(message, data)
+        packing, buffers = (
+            _find_field(message, batch, i) for i in (_PACKING, _BUFFERS)
+        )
+        if packing is None or buffers is None:
+            return
+        vector = _follow(message, buffers)
+        first, count = vector + 4, _read_number(message, vector, "<I")
+        for place in range(first, first + 16 * count, 16):
+            start, length = struct.unpack_from("<qq", message, place)
+            if length >= 8:
+                # -1 stands for a buffer that is not packed
+                yield max(0, int(struct.unpack_from("<q", body, start)[0]))
+    except (struct.error, IndexError) as error:
+        raise ValueError(f"a message is damaged ({error})") from None
+
+
+def _find_field(content: memoryview, table: int, field: int) -> int | None:
+    """Return where a field of a table lies; None where it is not set."""
+    offsets = table - _read_number(content, table, "<i")
+    entry = 4 + 2 * field
+    if offsets < 0 or entry >= _read_number(content, offsets, "<H"):
+        return None
+    offset = _read_number(content, offsets + entry, "<H")
+    return table + offset if offset else None
+
+
+def _follow(content: memoryview, place: int) -> int:
+    """Return where the table or vector lies that is named at a place."""
+    return place + _read_number(content, place, "<I")
+
+
+def _read_number(content: memoryview, place: int, kind: str) -> int:
+    if place < 0:
+        raise IndexError("a negative place")
+    return int(struct.unpack_from(kind, content, place)[0])

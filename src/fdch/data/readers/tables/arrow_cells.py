@@ -1,4 +1,4 @@
-"""Cells of Arrow's tables: how many bytes they take, before they become Python's.
+"""Cells of Arrow tables: the bytes that they take, measured before conversion.
 
 A few bytes may stand for many: values of dictionaries, of lists, and of columns with
 a fixed width are stored once, or not at all.
@@ -15,14 +15,14 @@ from fdch.errors import DataError
 from fdch.machine import available_memory
 
 MAX_ROW_BYTES = 16 * 2**20
-_MAX_GROWTH, _MIN_BYTES = 1000, 2**28  # of all cells, beside those of the file
+_MAX_GROWTH, _MIN_BYTES = 1000, 2**28  # of all cells, relative to the file
 _ROW_BYTES = 100  # beside its cells
-_TOGETHER = 64 * 2**20  # bytes of rows that become Python's at once
-_PLAIN = 16  # of a number, or of the place of a text
+_TOGETHER = 64 * 2**20  # bytes of rows converted at once
+_PLAIN = 16  # of a number, or of a reference to a text
 
 
 def measure_width(kind: Any) -> int:
-    """Give the bytes that one value takes, without the texts that it holds.
+    """Return the bytes that one value takes, without the texts that it holds.
 
     Raises:
         ValueError: Values of this type are not read.
@@ -55,11 +55,7 @@ def measure_width(kind: Any) -> int:
 
 
 class Budget:
-    """How many bytes the cells of a file may take in all.
-
-    Args:
-        path: The file.
-    """
+    """How many bytes the cells of a file may take in all."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._taken = path, 0
@@ -77,8 +73,8 @@ class Budget:
             )
 
 
-def give_rows(batch: Any, budget: Budget) -> Iterator[dict[str, Any] | int]:
-    """Give the cells of each row; of rows with too many bytes, only how many."""
+def convert_rows(batch: Any, budget: Budget) -> Iterator[dict[str, Any] | int]:
+    """Yield the cells of each row; of rows with too many bytes, only how many."""
     sizes = np.full(len(batch), _ROW_BYTES, np.int64)
     for column in batch.columns:
         sizes += _measure(column)
@@ -108,7 +104,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _measure(array: Any) -> NDArray[np.int64]:
-    """Give the bytes of each value of a checked array."""
+    """Return the bytes of each value of a checked array."""
     import pyarrow
     from pyarrow import compute, types
 

@@ -57,7 +57,7 @@ def _is_utf8(path: Path) -> bool:
 
 
 def _require_western(path: Path) -> str:
-    """Give cp1252 for text that is likely to be; UTF-8 where that is only damaged."""
+    """Return cp1252 for text that is likely to be; UTF-8 where that is only damaged."""
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     foreign = wrong = accents = size = undefined = 0
     with open(path, "rb") as file:

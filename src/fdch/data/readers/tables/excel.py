@@ -1,14 +1,14 @@
 """The first sheet of an Excel workbook (.xlsx), read with the standard library alone.
 
-Anyone may have made the file: what it unpacks to is bounded, document types (and so
-entities) are refused, and rows are read one by one. Of formulas the saved values
-are taken.
+The file may be hostile: what it unpacks to is bounded, document types (and so
+entities) are refused, and rows are read one by one. Libraries that read Excel load
+whole parts before any such check. Formulas count by their saved values.
 """
 
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -43,8 +43,8 @@ _DATE_LETTERS = re.compile(r"[dmyhs]", re.IGNORECASE)
 _NOT_LETTERS = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|_.')
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
-Start = Callable[[str, dict[str, str]], None]
-End = Callable[[str, str], None]
+# name; attributes where it starts, None where it ends; then the text just before
+Tag = tuple[str, dict[str, str] | None, str]
 
 
 def open_excel(path: Path, layout: Layout) -> Table:
@@ -88,11 +88,7 @@ def _damaged(path: Path, error: Exception) -> DataError:
 
 
 class _Workbook:
-    """A workbook whose sheet is to be read; ValueError and others where it is broken.
-
-    Args:
-        path: The file.
-    """
+    """A workbook whose sheet is to be read; one of _DAMAGE where it is broken."""
 
     def __init__(self, path: Path) -> None:
         self._archive = zipfile.ZipFile(path)
@@ -103,17 +99,37 @@ class _Workbook:
         self._parts = self._find_parts()
         self._sheet = self._find_sheet()
         self._strings = self._read_strings()
-        self._dates = self._read_date_styles()
+        self._dates = self._find_date_styles()
 
     def rows(self) -> Iterator[tuple[int, dict[int, Any]]]:
-        """Give the rows that are not empty: their numbers, and cells by column."""
-        sheet = _Sheet(self._value)
-        for _ in self._parse(self._sheet, sheet.start, sheet.end):
-            yield from sheet.finished
-            sheet.finished.clear()
+        """Yield the rows that are not empty: their numbers, and cells by column."""
+        row, column, kind, style = 0, -1, "n", ""
+        cells: dict[int, Any] = {}
+        parts: list[str] = []
+        for name, given, text in self._tags(self._sheet):
+            if given is None and name in ("v", "t"):
+                parts.append(text)
+            elif name == "c" and given is not None:
+                place = given.get("r")
+                column = column + 1 if place is None else _column(place)
+                if column >= MAX_COLUMNS:
+                    raise ValueError(f"it has more than {MAX_COLUMNS:,} columns")
+                kind, style = given.get("t", "n"), given.get("s", "")
+                parts.clear()
+            elif name == "c":
+                found = "".join(parts)
+                value = self._value(found, kind, style) if found else None
+                if value is not None and value != "":
+                    cells[column] = value
+            elif name == "row" and given is not None:
+                row, column, cells = int(given.get("r", row + 1)), -1, {}
+                if not 0 < row <= MAX_ROW:
+                    raise ValueError(f"it has a row {row:,}")
+            elif name == "row" and cells:
+                yield row, cells
 
     def _value(self, text: str, kind: str, style: str) -> Any:
-        """Give a cell's value; None for an error."""
+        """Return a cell's value; None for an error."""
         if kind == "s":
             return self._strings[int(text)]
         if kind == "b":
@@ -136,30 +152,24 @@ class _Workbook:
         return (moment.date() if is_day else moment.replace(microsecond=0)).isoformat()
 
     def _find_parts(self) -> dict[str, str]:
-        """Give the workbook's parts by their ids and by their kinds."""
+        """Find the workbook's parts by their ids and by their kinds."""
         parts: dict[str, str] = {}
-
-        def start(name: str, given: dict[str, str]) -> None:
+        for name, given in self._starts(_RELATIONS):
             if name == "Relationship":
                 target = given["Target"]
                 part = target[1:] if target.startswith("/") else f"xl/{target}"
                 kind = given["Type"].rpartition("/")[2]
                 parts.update({given["Id"]: part, kind: part})
-
-        self._read(_RELATIONS, start)
         return parts
 
     def _find_sheet(self) -> str:
-        """Give the part of the first visible sheet."""
+        """Find the part of the first visible sheet."""
         sheets: list[tuple[str, str]] = []
-
-        def start(name: str, given: dict[str, str]) -> None:
+        for name, given in self._starts(_WORKBOOK):
             if name == "sheet" and given.get("state", "visible") == "visible":
                 sheets.append((given.get("name", ""), given.get("id", "")))
             if name == "workbookPr" and given.get("date1904") in ("1", "true"):
                 self._epoch = datetime(1904, 1, 1)
-
-        self._read(_WORKBOOK, start)
         if not sheets:
             raise ValueError("it has no visible sheet")
         if len(sheets) > 1:
@@ -171,34 +181,20 @@ class _Workbook:
     def _read_strings(self) -> list[str]:
         strings: list[str] = []
         parts: list[str] = []
-        phonetic = 0  # how a text is read aloud is no part of it
-
-        def start(name: str, given: dict[str, str]) -> None:
-            nonlocal phonetic
-            phonetic += name == "rPh"
-
-        def end(name: str, text: str) -> None:
-            nonlocal phonetic
-            if name == "t" and not phonetic:
+        for name, given, text in self._tags(self._parts.get("sharedStrings")):
+            if given is None and name == "t":
                 parts.append(text)
-            elif name == "rPh":
-                phonetic -= 1
-            elif name == "si":
+            elif given is None and name == "si":
                 strings.append(_unescape("".join(parts)))
                 parts.clear()
-
-        if part := self._parts.get("sharedStrings"):
-            self._read(part, start, end)
         return strings
 
-    def _read_date_styles(self) -> set[str]:
-        """Give the numbers of the styles that show a number as a date or a time."""
+    def _find_date_styles(self) -> set[str]:
+        """Find the numbers of the styles that show a number as a date or a time."""
         own: set[int] = set()
         formats: list[int] = []
         inside = ""
-
-        def start(name: str, given: dict[str, str]) -> None:
-            nonlocal inside
+        for name, given in self._starts(self._parts.get("styles")):
             if name in ("cellXfs", "cellStyleXfs"):
                 inside = name
             elif name == "xf" and inside == "cellXfs":
@@ -207,111 +203,80 @@ class _Workbook:
                 code = _NOT_LETTERS.sub("", given["formatCode"])
                 if _DATE_LETTERS.search(code):
                     own.add(int(given["numFmtId"]))
-
-        if part := self._parts.get("styles"):
-            self._read(part, start)
         dates = _DATE_NUMBERS | own
         return {str(i) for i, number in enumerate(formats) if number in dates}
 
-    def _read(self, part: str, start: Start, end: End = lambda *_: None) -> None:
-        for _ in self._parse(part, start, end):
-            pass
+    def _starts(self, part: str | None) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield the names and attributes of all tags of a part."""
+        for name, given, _ in self._tags(part):
+            if given is not None:
+                yield name, given
 
-    def _parse(self, part: str, start: Start, end: End) -> Iterator[None]:
-        """Parse a part of the workbook, a piece at a time.
-
-        `end` is called with the text between the tags that are nearest to it.
-        """
+    def _tags(self, part: str | None) -> Iterator[Tag]:
+        """Yield the tags of a part, if the workbook has it, a piece at a time."""
+        if part is None:
+            return
         entry = self._archive.getinfo(part)
         require_sound_entry(entry)
         self._left -= entry.file_size
         if self._left < 0:
             raise ValueError(f"it unpacks to more than {MAX_BYTES:,} bytes")
-        depth, letters = 0, 0
-        text: list[str] = []
-
-        def start_element(name: str, given: dict[str, str]) -> None:
-            nonlocal depth, letters
-            depth, letters = depth + 1, 0
-            if depth > _MAX_DEPTH:
-                raise ValueError(f"its XML is more than {_MAX_DEPTH} tags deep")
-            text.clear()
-            start(_local(name), {_local(key): value for key, value in given.items()})
-
-        def end_element(name: str) -> None:
-            nonlocal depth
-            depth -= 1
-            end(_local(name), "".join(text))
-            text.clear()
-
-        def add_text(piece: str) -> None:
-            nonlocal letters
-            letters += len(piece)
-            if letters > CELL_BYTES:
-                raise ValueError(f"a text has more than {CELL_BYTES:,} characters")
-            text.append(piece)
-
-        def refuse_document_type(*_: Any) -> None:
-            raise ValueError("its XML states a document type")
-
-        parser = expat.ParserCreate(namespace_separator=" ")
-        parser.buffer_text = True
-        parser.StartElementHandler = start_element
-        parser.EndElementHandler = end_element
-        parser.CharacterDataHandler = add_text
-        parser.StartDoctypeDeclHandler = refuse_document_type
+        parser = _TagParser()
         with self._archive.open(part) as file:
             while chunk := file.read(_CHUNK):
-                parser.Parse(chunk)
-                yield
-            parser.Parse(b"", True)
-            yield
+                yield from parser.feed(chunk)
+            yield from parser.feed(b"", True)
 
 
-class _Sheet:
-    """Rows of a sheet, as their tags come."""
+class _TagParser:
+    """Cuts XML into tags under limits; leaves out how texts are read aloud (rPh)."""
 
-    def __init__(self, value: Callable[[str, str, str], Any]) -> None:
-        self.finished: list[tuple[int, dict[int, Any]]] = []
-        self._value = value
-        self._cells: dict[int, Any] = {}
-        self._row, self._column = 0, -1
-        self._kind, self._style = "n", ""
-        self._parts: list[str] = []
-        self._phonetic = 0
+    def __init__(self) -> None:
+        self._found: list[Tag] = []
+        self._text: list[str] = []
+        self._letters = self._depth = self._phonetic = 0
+        self._parser = expat.ParserCreate(namespace_separator=" ")
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._add_text
+        self._parser.StartDoctypeDeclHandler = self._refuse_document_type
 
-    def start(self, name: str, given: dict[str, str]) -> None:
-        if name == "row":
-            self._row = int(given.get("r", self._row + 1))
-            self._cells, self._column = {}, -1
-            if not 0 < self._row <= MAX_ROW:
-                raise ValueError(f"it has a row {self._row:,}")
-        elif name == "c":
-            place = given.get("r")
-            self._column = self._column + 1 if place is None else _column(place)
-            if self._column >= MAX_COLUMNS:
-                raise ValueError(f"it has more than {MAX_COLUMNS:,} columns")
-            self._kind, self._style = given.get("t", "n"), given.get("s", "")
-            self._parts.clear()
-        elif name == "rPh":
-            self._phonetic += 1
+    def feed(self, content: bytes, is_last: bool = False) -> list[Tag]:
+        """Return the tags that these bytes complete."""
+        self._found = []
+        self._parser.Parse(content, is_last)
+        return self._found
 
-    def end(self, name: str, text: str) -> None:
-        if name == "rPh":
-            self._phonetic -= 1
-        elif name == "v" or (name == "t" and not self._phonetic):
-            self._parts.append(text)
-        elif name == "c":
-            found = "".join(self._parts)
-            value = self._value(found, self._kind, self._style) if found else None
-            if value is not None and value != "":
-                self._cells[self._column] = value
-        elif name == "row" and self._cells:
-            self.finished.append((self._row, self._cells))
+    def _start(self, name: str, given: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise ValueError(f"its XML is more than {_MAX_DEPTH} tags deep")
+        self._text, self._letters = [], 0
+        self._phonetic += _local(name) == "rPh"
+        if not self._phonetic:
+            own = {_local(key): value for key, value in given.items()}
+            self._found.append((_local(name), own, ""))
+
+    def _end(self, name: str) -> None:
+        self._depth -= 1
+        if not self._phonetic:
+            self._found.append((_local(name), None, "".join(self._text)))
+        self._phonetic -= _local(name) == "rPh"
+        self._text = []
+
+    def _add_text(self, piece: str) -> None:
+        self._letters += len(piece)
+        if self._letters > CELL_BYTES:
+            raise ValueError(f"a text has more than {CELL_BYTES:,} characters")
+        self._text.append(piece)
+
+    def _refuse_document_type(self, *_: Any) -> None:
+        raise ValueError("its XML states a document type")
 
 
 def _column(place: str) -> int:
-    """Give the number of a cell's column, counted from 0.
+    """Return the number of a cell's column, counted from 0.
 
     >>> _column("AB7")
     27
@@ -326,7 +291,7 @@ def _column(place: str) -> int:
 
 @lru_cache(maxsize=1000)
 def _local(name: str) -> str:
-    """Give a name without its namespace."""
+    """Return a name without its namespace."""
     return name.rpartition(" ")[2]
 
 

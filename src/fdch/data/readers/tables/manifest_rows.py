@@ -72,7 +72,7 @@ def open_csv(path: Path, layout: Layout) -> Table:
 
 
 def name_columns(path: Path, header: Iterable[str]) -> tuple[str, ...]:
-    """Give the columns' names, "" for none; each other one may stand there once."""
+    """Return the columns' names, "" for none; each other one may stand there once."""
     columns = tuple(name.strip() for name in header)
     named = [name for name in columns if name]
     twice = [name for name, count in Counter(named).items() if count > 1]
@@ -82,7 +82,7 @@ def name_columns(path: Path, header: Iterable[str]) -> tuple[str, ...]:
 
 
 def make_row(where: str, columns: tuple[str, ...], cells: Iterable[Any]) -> Row:
-    """Give the cells below the columns that have a name."""
+    """Return the cells below the columns that have a name."""
     named = zip(columns, cells, strict=True)
     return Row(where, {name: cell for name, cell in named if name})
 
@@ -130,12 +130,12 @@ def _csv_lines(
 
 
 def _read_separator(file: IO[str], names: set[str]) -> tuple[str, int]:
-    """Give the separator, and how many lines before the header were read for it."""
+    """Return the separator, and how many lines before the header were read for it."""
     line, blank = "\n", 0
     while line and not line.strip():
         line, blank = file.readline(_LINE_BYTES), blank + 1
     stated = line.rstrip("\r\n").strip('"')
-    # Excel writes and heeds a first line such as "sep=;"
+    # Excel writes and obeys a first line such as "sep=;"
     if stated[:4].lower() == "sep=" and stated[4:] in SEPARATORS:
         return stated[4:], blank
     file.seek(0)

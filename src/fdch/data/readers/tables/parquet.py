@@ -8,7 +8,7 @@ needed, a row group at a time.
 import json
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -19,7 +19,7 @@ from fdch.data.readers.columns import Layout, find_image_column
 from fdch.data.readers.tables.arrow_cells import (
     MAX_ROW_BYTES,
     Budget,
-    give_rows,
+    convert_rows,
     measure_width,
 )
 from fdch.data.readers.tables.manifest_rows import Row, Table
@@ -32,48 +32,68 @@ _GROUPS_KEPT = 2  # threads reach into the next one while some finish the last
 def open_parquet(path: Path, layout: Layout) -> Table:
     """Read a Parquet file, a few rows at a time."""
     try:
-        import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra("reading Parquet", "parquet") from None
-    damage = (pyarrow.ArrowException, OSError, ValueError, ArithmeticError)
     try:
         with parquet.ParquetFile(path) as file:
             plan = plan_reading(path, file)
             schema = file.schema_arrow
-            columns = tuple(schema.names)
-            name = find_image_column(columns, layout)
+            name = find_image_column(schema.names, layout)
             pictures = None
             if name is not None and embeds(schema, name):
-                pictures = PictureColumn(path, name, file, plan, damage)
-            names = read_class_names(schema)
+                pictures = PictureColumn(path, name, file, plan)
     except DataError:
         raise
-    except damage as error:
+    except list_damage() as error:
         raise DataError(
             f"'{path}' is not a whole Parquet file: {error}. Write or copy it again."
         ) from None
-    batches = _read_batches(path, plan)
-    return Table(columns, give_batches(path, batches, pictures, names, damage))
+    rows = read_rows(path, schema, _read_batches(path, plan), pictures)
+    return Table(tuple(schema.names), rows)
 
 
-def give_batches(
-    path: Path,
-    batches: Iterable[Any],
-    pictures: "PictureSource | None",
-    names: Mapping[str, Sequence[str]],
-    damage: tuple[type[Exception], ...],
+def list_damage() -> tuple[type[Exception], ...]:
+    """List what pyarrow raises where a file is not what it says."""
+    import pyarrow
+
+    return pyarrow.ArrowException, OSError, ValueError, ArithmeticError
+
+
+def read_rows(
+    path: Path, schema: Any, batches: Iterable[Any], pictures: "PictureSource | None"
 ) -> Iterator[Row]:
-    """Give the rows of batches, numbered; DataError says where damage begins."""
-    number, budget = 0, Budget(path)
+    """Yield the rows of batches; of pictures in the file, where they lie.
+
+    DataError says where damage begins.
+    """
+    number, budget, classes = 0, Budget(path), read_class_names(schema)
     try:
         for batch in batches:
-            for row in give_cells(batch, pictures, number, names, budget):
+            sizes: Sequence[int | None] = [None] * len(batch)
+            if pictures is not None:
+                sizes = _measure_pictures(pictures_of(batch.column(pictures.name)))
+                batch = batch.drop_columns([pictures.name])
+            found = (
+                convert_rows(batch, budget)
+                if batch.num_columns
+                else ({} for _ in sizes)
+            )
+            for size, cells in zip(sizes, found, strict=True):
                 number += 1
-                yield row
+                if isinstance(cells, int):
+                    trouble = f"it has {cells:,} bytes; the limit is {MAX_ROW_BYTES:,}."
+                    yield Row(f"row {number}", {}, trouble)
+                    continue
+                if pictures is not None and size is not None:
+                    picture = EmbeddedPicture(pictures, number - 1, size)
+                    cells[pictures.name] = picture
+                for name, names in classes.items():
+                    cells[name] = _name_classes(cells.get(name), names)
+                yield Row(f"row {number}", cells)
     except DataError:
         raise
-    except damage as error:
+    except list_damage() as error:
         raise DataError(f"'{path}' is damaged after row {number}: {error}.") from None
 
 
@@ -119,16 +139,8 @@ class EmbeddedPicture:
 class PictureColumn:
     """The pictures in a Parquet file; threads may share it."""
 
-    def __init__(
-        self,
-        path: Path,
-        name: str,
-        file: Any,
-        plan: Plan,
-        damage: tuple[type[Exception], ...],
-    ) -> None:
-        self.path, self.name, self._damage = path, name, damage
-        self._dictionaries = plan.dictionaries
+    def __init__(self, path: Path, name: str, file: Any, plan: Plan) -> None:
+        self.path, self.name, self._dictionaries = path, name, plan.dictionaries
         groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
         self._starts = [0, *accumulate(group.num_rows for group in groups)]
         width = measure_width(file.schema_arrow.field(name).type)
@@ -156,7 +168,7 @@ class PictureColumn:
                         self._kept.popitem(last=False)
                 contents = self._kept[group]
             content: bytes = contents[row - self._starts[group]].as_py()
-        except self._damage as error:
+        except list_damage() as error:
             raise OSError(str(error)) from error
         return content
 
@@ -170,7 +182,7 @@ class PictureColumn:
 
 
 def embeds(schema: Any, name: str) -> bool:
-    """Tell whether a column holds pictures themselves and not their paths."""
+    """Return whether a column holds pictures themselves and not their paths."""
     from pyarrow import types
 
     kind = schema.field(name).type
@@ -181,41 +193,15 @@ def embeds(schema: Any, name: str) -> bool:
 
 
 def pictures_of(column: Any) -> Any:
-    """Give the pictures' bytes, of structures their field."""
+    """Return the pictures' bytes, of structures their field."""
     from pyarrow import compute, types
 
     is_structure = types.is_struct(column.type)
     return compute.struct_field(column, "bytes") if is_structure else column
 
 
-def give_cells(
-    batch: Any,
-    pictures: PictureSource | None,
-    first: int,
-    names: Mapping[str, Sequence[str]],
-    budget: Budget,
-) -> Iterator[Row]:
-    """Give the cells of rows; of pictures in the file, where they lie."""
-    sizes: Sequence[int | None] = ()
-    if pictures is not None:
-        sizes = measure_pictures(pictures_of(batch.column(pictures.name)))
-        batch = batch.drop_columns([pictures.name])
-    rows = give_rows(batch, budget) if batch.num_columns else ({} for _ in sizes)
-    for row, cells in enumerate(rows):
-        where = f"row {first + row + 1}"
-        if isinstance(cells, int):
-            trouble = f"it has {cells:,} bytes; the limit is {MAX_ROW_BYTES:,}."
-            yield Row(where, {}, trouble)
-            continue
-        if pictures is not None and (size := sizes[row]) is not None:
-            cells[pictures.name] = EmbeddedPicture(pictures, first + row, size)
-        for name, own in names.items():
-            cells[name] = _name_classes(cells.get(name), own)
-        yield Row(where, cells)
-
-
-def measure_pictures(column: Any) -> list[int | None]:
-    """Give the bytes of each picture; None where there is none."""
+def _measure_pictures(column: Any) -> list[int | None]:
+    """Return the bytes of each picture; None where there is none."""
     from pyarrow import compute, types
 
     if not types.is_dictionary(column.type):
@@ -227,7 +213,7 @@ def measure_pictures(column: Any) -> list[int | None]:
 
 
 def read_class_names(schema: Any) -> dict[str, list[str]]:
-    """Give the names of classes that the `datasets` library writes as numbers."""
+    """Return the names of classes that the `datasets` library writes as numbers."""
     found: dict[str, list[str]] = {}
     try:
         document = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))

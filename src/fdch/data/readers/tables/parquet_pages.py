@@ -103,7 +103,7 @@ def plan_reading(path: Path, file: Any) -> Plan:
 def _list_groups(file: BinaryIO) -> list[list[Described]]:
     """Read what the file says of the columns of each row group.
 
-    pyarrow ends the process where this is damaged and one asks it for a column.
+    pyarrow aborts the process when it looks up a column of a damaged description.
     """
     end = file.seek(0, 2) - 8
     file.seek(max(0, end))

@@ -54,7 +54,7 @@ def _rows(folder: Path, notes: list[str]) -> Iterator[Row]:
 
 
 def _read_text(path: Path) -> tuple[str | None, str]:
-    """Read a text, if there is one; give also what is wrong with it."""
+    """Read a text, if there is one; return also what is wrong with it."""
     try:
         with open(path, "rb") as file:
             content = file.read(CELL_BYTES + 1)

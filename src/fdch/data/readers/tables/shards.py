@@ -24,7 +24,7 @@ COLUMNS = ("id", "image", "text", "labels")
 _BLOCK = 512
 _EXTENSION_BYTES = 2**20  # of a long name, or of a PAX header
 _DIGITS = 20  # of a length
-_SPARSE = "GNU.sparse"  # files with holes: their bytes are not as they lie here
+_SPARSE = "GNU.sparse"  # sparse files: their bytes are not stored as they are
 _REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)
 _SAMPLE = re.compile(r"((?:.*/)?[^./][^./]*)\.([^/]+)", re.DOTALL)
 _PICTURES = tuple(ending.removeprefix(".") for ending in ENDINGS)
@@ -98,7 +98,7 @@ def _rows(path: Path, notes: list[str]) -> Iterator[Row]:
 
 
 def _take(cells: dict[str, Any], ending: str, path: Path, member: Member) -> None:
-    """Add what a file says to the cells of its sample."""
+    """Add a file's content to the cells of its sample."""
     if ending in _PICTURES:
         if "image" in cells:
             raise ValueError(f"'{member.name}' is its second picture")
@@ -137,9 +137,9 @@ def _read(path: Path, member: Member) -> bytes:
 
 
 def list_members(path: Path) -> Iterator[Member]:
-    """Give the files in a tar file, in their order; DataError where it is damaged."""
+    """Yield the files in a tar file, in their order; DataError where it is damaged."""
     total, place = path.stat().st_size, 0
-    extended: dict[str, str] = {}  # what stands before a file's header and amends it
+    extended: dict[str, str] = {}  # from extension headers before a file's own header
     with open(path, "rb") as file:
         while True:
             file.seek(place)

@@ -16,7 +16,7 @@ class Field(NamedTuple):
 
 
 def read_struct(content: bytes) -> tuple[dict[Field, Any], int]:
-    """Read a struct at the start of some bytes; give its length too.
+    """Read a struct at the start of some bytes; return its length too.
 
     Raises:
         IndexError: The bytes end too early.

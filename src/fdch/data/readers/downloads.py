@@ -1,21 +1,15 @@
-"""Small text files that come with datasets, read under a limit."""
+"""What the readers of unpacked benchmark downloads share."""
 
 from pathlib import Path
 
 from fdch.data.pairs import Broken, Skipped
-from fdch.errors import BrokenRow, DataError, MissingFile
+from fdch.data.rows import unreadable
+from fdch.data.splits import SplitSizes
+from fdch.errors import BrokenRow, DataError
 
+SIZES = SplitSizes(query=2_000, train=5_000, validation=500)  # as in the literature
+MIN_FOR_SIZES = 10_000
 _NAMED = 5
-
-
-def unreadable(path: Path, error: OSError) -> DataError:
-    """Make the error of a file that could not be opened or read."""
-    if isinstance(error, FileNotFoundError):
-        return MissingFile(f"there is no file '{path}'; check the path.")
-    if isinstance(error, IsADirectoryError):
-        return DataError(f"'{path}' cannot be read: it is a folder; name a file in it.")
-    reason = error.strerror or error
-    return DataError(f"'{path}' cannot be read: {reason}. Check its permissions.")
 
 
 def read_lines(path: Path, most: int = 2**20) -> list[str]:
@@ -55,3 +49,20 @@ def refuse_or_skip(
         f"{len(rows):,} rows cannot be read ({named}{more}); {remedy}, or skip "
         "broken rows (--broken skip)."
     )
+
+
+def choose_sizes(usable: int, what: str) -> tuple[SplitSizes | None, list[str]]:
+    """Return the literature's split sizes, or None and a note for too few pairs."""
+    if usable >= MIN_FOR_SIZES:
+        return SIZES, []
+    return None, [
+        f"fewer than {MIN_FOR_SIZES:,} {what}: splits are drawn by shares, not with "
+        f"the benchmark's {SIZES.query:,} queries and {SIZES.train:,} training pairs."
+    ]
+
+
+def compare_counts(what: str, count: int, expected: int) -> list[str]:
+    """Say that a count differs from the literature's, where it does."""
+    if count == expected:
+        return []
+    return [f"{what}: {count:,}; the literature has {expected:,}."]

@@ -1,7 +1,7 @@
 import pytest
 
 from fdch.data.pairs import Skipped
-from fdch.data.readers.text_files import read_lines, refuse_or_skip
+from fdch.data.readers.downloads import read_lines, refuse_or_skip
 from fdch.errors import BrokenRow, DataError, MissingFile
 
 
