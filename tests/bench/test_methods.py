@@ -13,7 +13,7 @@ from fdch.bench.learning.methods import (
     exponent,
     methods_benchmark,
     shallow_methods,
-    write_scaling_plot,
+    write_plot,
 )
 from fdch.bench.learning.workload import Workload
 from fdch.errors import SettingError
@@ -112,13 +112,13 @@ def test_the_plot_has_a_line_to_each_method_and_says_how_it_grows(result, tmp_pa
     draw_scaling(figure, result)
     (line,) = figure.axes[0].get_lines()
     assert line.get_label() == "DCH  n$^{2.0}$"
-    write_scaling_plot(tmp_path / "plot.svg", result)
+    write_plot(tmp_path / "plot.svg", lambda figure: draw_scaling(figure, result))
     ElementTree.parse(tmp_path / "plot.svg")
 
 
 def test_a_plot_of_another_kind_is_refused(result, tmp_path):
     with pytest.raises(SettingError, match=r"\.svg, \.pdf, \.png"):
-        write_scaling_plot(tmp_path / "plot.gif", result)
+        write_plot(tmp_path / "plot.gif", lambda figure: None)
 
 
 def test_unknown_methods_are_refused_before_any_work():

@@ -1,6 +1,12 @@
 """The cost of an epoch against the number of pairs."""
 
-from fdch.bench.learning.scaling import ScalingSizes, repeat_pairs, scaling_benchmark
+from fdch.bench.learning.methods import write_plot
+from fdch.bench.learning.scaling import (
+    ScalingSizes,
+    draw_costs,
+    repeat_pairs,
+    scaling_benchmark,
+)
 from fdch.bench.learning.workload import Workload
 
 TINY = ScalingSizes(image_width=24, words=40, bits=8)
@@ -21,3 +27,31 @@ def test_each_number_of_pairs_has_its_cost():
         assert cost["pairwise"] == "exact"
         assert cost["both_stages_seconds"] == sum(cost["epoch_seconds"].values())
         assert cost["peak_device_memory_bytes"] is None
+
+
+def test_costs_are_drawn_over_pairs(tmp_path):
+    costs = [
+        {
+            "pairs": number,
+            "epoch_seconds": {"stage 1": number / 10, "stage 2": number / 5},
+            "peak_memory_bytes": number * 10**9,
+            "peak_device_memory_bytes": None,
+        }
+        for number in (10, 100)
+    ]
+    drawn = []
+
+    def draw(figure):
+        draw_costs(figure, {"costs": costs})
+        drawn.extend(figure.axes)
+
+    write_plot(tmp_path / "costs.svg", draw)
+    assert (tmp_path / "costs.svg").stat().st_size > 1000
+    seconds, memory = drawn
+    lines = {line.get_label(): line.get_xydata().tolist() for line in seconds.lines}
+    assert lines == {
+        "stage 1": [[10, 1], [100, 10]],
+        "stage 2": [[10, 2], [100, 20]],
+    }
+    [host] = memory.lines
+    assert host.get_xydata().tolist() == [[10, 10], [100, 100]]

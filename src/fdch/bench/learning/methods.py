@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,11 +126,11 @@ def _describe(found: Mapping[int, dict[str, Any]], sizes: Sizes) -> dict[str, An
     return {**main, "scaling": {**scaling, "exponent": exponent(fits)}}
 
 
-def write_scaling_plot(path: Path, result: dict[str, Any]) -> None:
-    """Draw what a benchmark of methods found, as SVG, PDF or PNG by the ending."""
+def write_plot(path: Path, draw: Callable[["Figure"], None]) -> None:
+    """Draw a figure into a file, as SVG, PDF or PNG by the ending."""
     form = plot_format(path)
     with open_figure("scaling", (6.6, 4.2), FILE_STYLE) as figure:
-        draw_scaling(figure, result)
+        draw(figure)
         write_whole(
             path,
             lambda partial: figure.savefig(partial, format=form, **FORMATS[form]),
@@ -138,7 +138,7 @@ def write_scaling_plot(path: Path, result: dict[str, Any]) -> None:
 
 
 def plot_format(path: Path) -> str:
-    """Give the format that a file's ending names; refuse others."""
+    """Return the format that a file's ending names; refuse others."""
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
         raise SettingError(

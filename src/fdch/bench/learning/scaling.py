@@ -4,7 +4,7 @@ import gc
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, Update, silent
 from fdch.training.batches import EXACT_UP_TO, Pairwise
 from fdch.training.context import Context
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DRAWN = 5000  # pairs of which larger sets are repetitions
 
@@ -102,3 +105,23 @@ def _measure(
             torch.cuda.max_memory_allocated(place) if has_memory else None
         ),
     }
+
+
+def draw_costs(figure: "Figure", result: dict[str, Any]) -> None:
+    """Draw seconds an epoch of each stage, and memory, over the number of pairs."""
+    costs = result["costs"]
+    pairs = [cost["pairs"] for cost in costs]
+    seconds, memory = figure.subplots(1, 2)
+    for stage, marker in zip(STAGES, "os", strict=True):
+        took = [cost["epoch_seconds"][stage] for cost in costs]
+        seconds.plot(pairs, took, marker=marker, label=stage)
+    for key, name, marker in (
+        ("peak_memory_bytes", "host", "o"),
+        ("peak_device_memory_bytes", "accelerator", "s"),
+    ):
+        known = [(cost["pairs"], cost[key] / 1e9) for cost in costs if cost[key]]
+        if known:
+            memory.plot(*zip(*known, strict=True), marker=marker, label=name)
+    for axes, title in ((seconds, "seconds an epoch"), (memory, "memory, GB")):
+        axes.set(xscale="log", yscale="log", xlabel="training pairs", title=title)
+        axes.legend()

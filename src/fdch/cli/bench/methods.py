@@ -64,7 +64,9 @@ def command(
         wanted = benchmark.Sizes(**sizes, scaling=numbers, workload=workload)
         result = benchmark.methods_benchmark(wanted, chosen, progress)
     if plot is not None:
-        benchmark.write_scaling_plot(plot, result)
+        benchmark.write_plot(
+            plot, lambda figure: benchmark.draw_scaling(figure, result)
+        )
         note(f"plot: {plot}")
     report(result, as_json, _table(result))
 
