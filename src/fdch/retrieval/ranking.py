@@ -12,16 +12,14 @@ from fdch.codes import Codes
 from fdch.errors import SettingError
 from fdch.evaluation.calibration import FUSED, WEIGHTED, Calibration
 from fdch.index.store import Answer, Choose, CodeStore, Facets, Vectors
+from fdch.retrieval.arranging import LOOKAHEAD, Sorting, group_results
 from fdch.retrieval.composed import contains_phrase
 from fdch.retrieval.fusion import Fusion, Shares
-from fdch.retrieval.grouping import LOOKAHEAD, group_results
-from fdch.retrieval.marks import mark_words
 from fdch.retrieval.ordering import Order
 from fdch.retrieval.paging import Stages
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
-from fdch.retrieval.results import Result, Results
-from fdch.retrieval.sorting import Sorting
+from fdch.retrieval.results import Result, Results, mark_words
 
 GROWTH = 4
 MAX_CANDIDATES = 100_000
