@@ -11,6 +11,7 @@ from fdch.errors import ModelMismatch, SettingError
 from fdch.methods.scm_seq import SCMSeq
 from fdch.retrieval import ranking
 from fdch.retrieval.index import Index
+from fdch.retrieval.ordering import Stages
 from fdch.retrieval.rebuilding import export_items
 from fdch.retrieval.searcher import Searcher
 from fdch.runs.encoding import calibrate
@@ -46,7 +47,8 @@ def path(fitted, pairs, patch, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def order_few(monkeypatch):
-    monkeypatch.setattr("fdch.retrieval.params.MIN_VECTOR_CANDIDATES", 100)
+    few = Stages(5, 100, joins_ties=True)
+    monkeypatch.setattr("fdch.retrieval.ranking.VECTOR_STAGES", few)
 
 
 @pytest.fixture

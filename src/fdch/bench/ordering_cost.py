@@ -19,7 +19,7 @@ from fdch.evaluation.ordering import QueryOrder
 from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm
 from fdch.index.storage.folder import CodeFolder
-from fdch.retrieval.ordering import Order
+from fdch.retrieval.ordering import VECTOR_STAGES, Order
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
 from fdch.retrieval.ranking import Ranking
@@ -113,7 +113,7 @@ def ordering_cost(
         "bits": bits,
         "vector_bytes": vector_bytes,
         "k": k,
-        "candidates": SearchParams(k).vector_candidates,
+        "candidates": VECTOR_STAGES.cover(k)[1],
         "seconds": {name: spread(times) for name, times in turns.items()},
         "by_vectors_over_by_codes": ratio(turns["by_vectors"], turns["by_codes"]),
         "by_vectors_over_scan": ratio(turns["by_vectors"], turns["scan"]),

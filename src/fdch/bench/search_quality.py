@@ -18,8 +18,7 @@ from fdch.errors import DataError
 from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration import Calibration, QueryFacts
 from fdch.evaluation.reliability import measure_reliability
-from fdch.retrieval.ordering import Real, find_ordering
-from fdch.retrieval.params import SearchParams
+from fdch.retrieval.ordering import BIT_STAGES, VECTOR_STAGES, Real, find_ordering
 from fdch.runs.encoding import encode_pairs, encode_sides, real_outputs
 from fdch.runs.method_scores import read_own_pairs, training_facts
 from fdch.runs.run import Run
@@ -42,10 +41,10 @@ class _Query(NamedTuple):
 
     def order(self, k: int, way: str) -> NDArray[np.intp]:
         """Order as the search does."""
-        ranked, params = np.argsort(self.distances, kind="stable"), SearchParams(k)
+        ranked = np.argsort(self.distances, kind="stable")
         if way == PLAIN_WAY:
             return ranked[:k]
-        stages = params.vector_stages if way == BY_VECTORS else params.bit_stages
+        stages = VECTOR_STAGES if way == BY_VECTORS else BIT_STAGES
         ranked = ranked[: stages.cover(k)[1]]
         far = self.ordered[ranked]
         places = stages.order(self.distances[ranked], lambda count: far[:count])

@@ -15,7 +15,7 @@ from fdch.bench.timing import alternate, ratio, spread
 from fdch.index.search.lookup import warm
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
-from fdch.retrieval.fusion import plan_fusion
+from fdch.retrieval.ordering import plan_fusion
 from fdch.retrieval.params import Match, SearchParams
 from fdch.retrieval.queries import Queries
 from fdch.retrieval.ranking import Ranking

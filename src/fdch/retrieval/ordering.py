@@ -1,20 +1,107 @@
 """How candidates that were found by their codes are put in order.
 
 By vectors, where the model gives some and the index keeps them; else, where that is
-requested, by how sure the query is of each bit.
+requested, by how sure the query is of each bit. Words that a text matches bring its
+item nearer by up to `MATCH_WEIGHT` of the bits: the fused distance is
+`distance - MATCH_WEIGHT * bits * share`, and the share counts each word by how rare it
+is (`data/word_weights.py`).
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes, weighted_distances
-from fdch.evaluation.ordering import QueryOrder
-from fdch.index.store import Vectors
+from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT
+from fdch.errors import SettingError
+from fdch.evaluation.ordering import SEARCHED, QueryOrder
+from fdch.index.storage.catalogue.word_table import split_words
+from fdch.index.store import CodeStore, Vectors, WordQuery
+from fdch.retrieval.params import SearchParams
 from fdch.training.ordering import Ordering
 
+_ALONE = 2.0**20  # bits, beside which codes only part ties
 Real = NDArray[np.float32]
+Shares = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Stages:
+    """How many of the nearest candidates each result is chosen from.
+
+    The first `results` are the best of the nearest `candidates`. Up to twice as many
+    results come from twice as many candidates, and so on. So a result's place does not
+    depend on how many results are requested.
+
+    Args:
+        results: Of the first stage.
+        candidates: Of the first stage.
+        extra: Items that will be left out, which are added to both.
+        most: Candidates of a stage that has fewer results.
+        joins_ties: Whether, where the last candidate of a stage is as near as its last
+            result by codes, all candidates as near belong to it.
+    """
+
+    results: int
+    candidates: int
+    extra: int = 0
+    most: int = 100_000
+    joins_ties: bool = False
+
+    def stage(self, number: int) -> tuple[int, int]:
+        """Return how many results all stages up to this one give, of how many."""
+        results = (self.results << number) + self.extra
+        candidates = min((self.candidates << number) + self.extra, self.most)
+        return results, max(results, candidates)
+
+    def cover(self, wanted: int) -> tuple[int, int]:
+        """Return the same for the first stage up to which there are enough results.
+
+        >>> Stages(25, 500).cover(10), Stages(25, 500).cover(60)
+        ((25, 500), (100, 2000))
+        """
+        number = 0
+        while self.stage(number)[0] < wanted:
+            number += 1
+        return self.stage(number)
+
+    def order(
+        self, distances: NDArray[Any], rate: Callable[[int], NDArray[Any]]
+    ) -> NDArray[np.intp]:
+        """Return the places of candidates, the best first.
+
+        Args:
+            distances: Of the candidates, nearest first.
+            rate: Gives what so many of the nearest are ordered by, the smallest first.
+
+        >>> distances, far = np.array([0, 1, 1, 2, 3]), np.array([3, 2, 4, 1, 0])
+        >>> Stages(1, 2).order(distances, lambda count: far[:count]).tolist()
+        [1, 3, 4, 0, 2]
+        """
+        count, found = len(distances), np.empty(0, np.intp)
+        number = end = 0
+        while end < count:
+            results, end = self.stage(number)
+            if end < count and self.is_tied(distances, results, end):
+                end = int(np.searchsorted(distances, distances[end - 1], "right"))
+            best = np.argsort(rate(min(end, count)), kind="stable")
+            best = best[~np.isin(best, found)]
+            more = best if end >= count else best[: results - len(found)]
+            found, number = np.concatenate([found, more]), number + 1
+        return found
+
+    def is_tied(self, distances: NDArray[Any], results: int, candidates: int) -> bool:
+        """Say whether others as near as the last candidate of a stage belong to it."""
+        return self.joins_ties and bool(
+            distances[candidates - 1] == distances[results - 1]
+        )
+
+
+BIT_STAGES = Stages(10, 100)  # ordered by weighted bits
+VECTOR_STAGES = Stages(SEARCHED // 20, SEARCHED, joins_ties=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,3 +144,67 @@ def vector_bytes(encoder: object) -> int:
     """Count the bytes that an index of a model keeps of each item's vector."""
     ordering = find_ordering(encoder)
     return 0 if ordering is None else ordering.bytes
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Orders the candidates of some queries by codes and words.
+
+    Args:
+        words: What the texts are matched with, one to each query.
+        bits: Length of the codes.
+        by_words: Only items that match words, in the order of these.
+    """
+
+    words: Sequence[WordQuery]
+    bits: int
+    by_words: bool
+
+    def fuse(self, distances: NDArray[Any], shares: Shares) -> NDArray[np.float64]:
+        """Give distances that words have shortened; some may be below 0."""
+        weight = _ALONE if self.by_words else MATCH_WEIGHT * self.bits
+        return np.asarray(distances - weight * shares)
+
+    def fuse_order(
+        self, distances: NDArray[Any], far: NDArray[Any], shares: Shares
+    ) -> NDArray[np.float64]:
+        """Give what orders candidates that are ordered by `far` without words.
+
+        The first by it has the smallest distance, and so on; words shorten these.
+        """
+        ranked = np.empty(len(far))
+        ranked[np.argsort(far, kind="stable")] = np.sort(distances)
+        return self.fuse(ranked, shares)
+
+    def scores(self, distances: NDArray[Any], shares: Shares) -> NDArray[np.float64]:
+        """Give what the probability of results depends on; lower is better."""
+        return np.asarray(distances - SURE_WEIGHT * self.bits * shares)
+
+
+def plan_fusion(
+    store: CodeStore, texts: Sequence[object], params: SearchParams
+) -> Fusion | None:
+    """Say how texts are matched; None where codes alone are compared.
+
+    Words alone cannot be had of a store without them: that is an error.
+    """
+    if params.match == "codes":
+        return None
+    by_words = params.match == "words"
+    if wrong := find_obstacle(store, texts):
+        if not by_words:
+            return None
+        raise SettingError(
+            f"words cannot be matched: {wrong}. Leave out match, or search with "
+            "match='codes'."
+        )
+    weight = _ALONE if by_words else MATCH_WEIGHT * store.bits
+    words = [WordQuery(split_words(str(t)), weight, params.radius) for t in texts]
+    return Fusion(words, store.bits, by_words)
+
+
+def find_obstacle(store: CodeStore, texts: Sequence[object]) -> str:
+    """Say why words cannot be matched; nothing where they can."""
+    if not all(isinstance(text, str) for text in texts):
+        return "only texts have words, no vectors, pictures or ids"
+    return store.words_obstacle()

@@ -10,17 +10,13 @@ from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast, get_
 import numpy as np
 
 from fdch.errors import SettingError
-from fdch.evaluation.ordering import SEARCHED
 from fdch.index.conditions import parse_condition, write_condition
 from fdch.index.store import Condition, is_whole, require_several
 from fdch.retrieval.composed import ComposedQuery, QueryKind
-from fdch.retrieval.paging import Stages
 from fdch.retrieval.results import Results
 
 DEFAULT_K = 10
 MAX_PLACE = 10_000  # of a result on a later page than the first
-CANDIDATES_PER_RESULT, MIN_CANDIDATES = 10, 100
-VECTOR_CANDIDATES_PER_RESULT, MIN_VECTOR_CANDIDATES = 20, SEARCHED
 MIN_SORTED, MAX_SORTED = 1000, 10_000
 
 Match = Literal["both", "codes", "words"]
@@ -111,22 +107,6 @@ class SearchParams:
     def last(self) -> int | None:
         """The place of the last result, from 1; None for all within the radius."""
         return None if self.k is None else self.offset + self.k
-
-    @property
-    def bit_stages(self) -> Stages:
-        """Which of the nearest are ordered by weighted bits."""
-        return Stages(MIN_CANDIDATES // CANDIDATES_PER_RESULT, MIN_CANDIDATES)
-
-    @property
-    def vector_stages(self) -> Stages:
-        """Which of the nearest are ordered by vectors."""
-        least = MIN_VECTOR_CANDIDATES
-        return Stages(least // VECTOR_CANDIDATES_PER_RESULT, least, joins_ties=True)
-
-    @property
-    def vector_candidates(self) -> int | None:
-        """How many of the nearest to order by vectors; None for all in the radius."""
-        return None if self.last is None else self.vector_stages.cover(self.last)[1]
 
     @property
     def sorted_candidates(self) -> int:
