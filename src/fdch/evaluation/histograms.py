@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DataError, LabelError, MissingExtra, SettingError
-from fdch.evaluation import numpy_engine
-from fdch.evaluation.relevance import Packed, largest_grade, pack
+from fdch.evaluation.counting import numpy_engine
+from fdch.evaluation.counting.relevance import Packed, largest_grade, pack
 
 Engine = Literal["auto", "numba", "numpy"]
 
@@ -182,7 +182,7 @@ def counting_engine(engine: Engine = "auto") -> CountingEngine:
     if engine not in ("auto", "numba"):
         raise SettingError(f"unknown engine {engine!r}; use auto, numba or numpy.")
     try:
-        name = "fdch.evaluation.numba_engine"
+        name = "fdch.evaluation.counting.numba_engine"
         return cast(CountingEngine, importlib.import_module(name))
     except ImportError as error:
         if engine == "numba":

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fdch.codes import Codes
 from fdch.errors import LabelError, SettingError
+from fdch.evaluation.comparing.resampling import mean_intervals
 from fdch.evaluation.hash_lookup import Average, Empty, LookupTotals
 from fdch.evaluation.health import code_health
 from fdch.evaluation.histograms import Histograms, histogram_blocks
@@ -22,7 +23,6 @@ from fdch.evaluation.partner import (
     partner_places,
 )
 from fdch.evaluation.protocol import Protocol
-from fdch.evaluation.resampling import mean_intervals
 from fdch.evaluation.scores import DirectionScores, Key, Scores, Values, without_nan
 from fdch.progress import Progress, Update, silent
 

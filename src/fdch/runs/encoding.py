@@ -16,7 +16,7 @@ from fdch.data.texts import Sentences, Texts
 from fdch.errors import DataError
 from fdch.evaluation import Coded, CodedPairs
 from fdch.evaluation.calibration import Calibration
-from fdch.evaluation.calibration_fitting import (
+from fdch.evaluation.calibration.fitting import (
     MAX_ITEMS,
     MAX_PAIRS,
     MIN_PAIRS,

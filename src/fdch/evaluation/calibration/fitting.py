@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from fdch.codes import binarize
 from fdch.data.word_weights import SURE_WEIGHT, weigh_words
-from fdch.evaluation.calibration import (
+from fdch.evaluation.calibration.model import (
     FACTS,
     FUSED,
     SCORES,

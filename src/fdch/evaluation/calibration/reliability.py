@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fdch.codes import binarize, hamming_distances
-from fdch.evaluation.calibration import Calibration, QueryFacts
-from fdch.evaluation.calibration_fitting import EncodedSides
+from fdch.evaluation.calibration.fitting import EncodedSides
+from fdch.evaluation.calibration.model import Calibration, QueryFacts
 from fdch.evaluation.ordering import list_items
 from fdch.evaluation.scoring import Coded
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled, set_bits
-from fdch.evaluation.relevance import Packed, key_type
+from fdch.evaluation.counting.relevance import Packed, key_type
 from fdch.machine import usable_cores
 
 Words = NDArray[np.uint64]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.evaluation.relevance import Packed, key_type
+from fdch.evaluation.counting.relevance import Packed, key_type
 
 Keys = NDArray[np.uint16] | NDArray[np.uint32]
 
