@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from fdch.codes import binarize
 from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT, weigh_words
 from fdch.errors import DataError
+from fdch.evaluation import Coded
 from fdch.evaluation.calibration import (
     FUSED,
     SCORES,
@@ -29,7 +30,6 @@ from fdch.evaluation.calibration.fitting import (
 )
 from fdch.evaluation.calibration.reliability import check_probabilities
 from fdch.evaluation.ordering import QueryOrder
-from fdch.evaluation.scoring import Coded
 
 BITS = 24
 

@@ -72,9 +72,8 @@ def test_scores_are_those_of_the_ranking(sides, candidates):
     query_labels = (rng.random((QUERIES, 4)) < 0.5).astype(np.uint8)
     labels = (rng.random((ITEMS, 4)) < 0.4).astype(np.uint8)
     order, queries, items, vectors = sides
-    [counts] = ordered_blocks(
-        order, queries, items, vectors, query_labels, labels, candidates
-    )
+    asking = Coded(queries, query_labels, order)
+    [counts] = ordered_blocks(asking, Coded(items, labels, None, vectors), candidates)
     rankings = rank_by_loops(order, queries, items, vectors, candidates)
     for query, ranking in enumerate(rankings):
         shared = [int(query_labels[query] @ labels[row]) for row in ranking]
@@ -101,7 +100,9 @@ def test_scores_are_those_of_the_ranking(sides, candidates):
 def test_a_partner_is_placed_in_the_order(sides):
     order, queries, items, vectors = sides
     partners = items[:QUERIES]
-    found = ordered_places(order, queries, partners, vectors[:QUERIES], QUERIES)
+    none = np.zeros((QUERIES, 1))
+    others = Coded(partners, none, None, vectors[:QUERIES])
+    found = ordered_places(Coded(queries, none, order), others, QUERIES)
     scores = order.score(partners, vectors[:QUERIES])
     for query in range(QUERIES):
         ahead = sum(scores[query, row] > scores[query, query] for row in range(QUERIES))

@@ -7,11 +7,11 @@ from fdch.evaluation.health import CodeHealth, code_health
 from fdch.evaluation.histograms import Histograms, distance_histograms
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, MEASURES
 from fdch.evaluation.metrics import average_precision, chance, ndcg_at, precision_at
+from fdch.evaluation.ordering import Coded
 from fdch.evaluation.partner import partner_places
 from fdch.evaluation.protocol import Protocol
 from fdch.evaluation.scores import Scores
 from fdch.evaluation.scoring import (
-    Coded,
     CodedPairs,
     Measures,
     evaluate_codes,

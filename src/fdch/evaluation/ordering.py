@@ -9,7 +9,7 @@ by distance.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,28 @@ class QueryOrder:
         return scores
 
 
+class Coded(NamedTuple):
+    """Codes with the labels of their items, and what orders them.
+
+    Args:
+        codes: Of the items.
+        labels: 0/1, (items, classes).
+        order: How they order candidates as queries; None where distances alone do.
+        vectors: What each is ordered by beside its code, (items, width), or None.
+    """
+
+    codes: Codes
+    labels: NDArray[np.generic]
+    order: QueryOrder | None = None
+    vectors: Bytes | None = None
+
+    def take(self, rows: Any) -> "Coded":
+        """Return some of the items."""
+        order = None if self.order is None else self.order[rows]
+        vectors = None if self.vectors is None else self.vectors[rows]
+        return Coded(self.codes[rows], self.labels[rows], order, vectors)
+
+
 def join_orders(orders: Sequence[QueryOrder]) -> QueryOrder:
     """Join the queries of one method."""
     first = orders[0]
@@ -123,33 +145,6 @@ def list_items(
     return np.where(distances <= last, below, distances.astype(np.float32))
 
 
-def ordered_histograms(
-    order: QueryOrder,
-    query_codes: Codes,
-    codes: Codes,
-    vectors: Bytes | None,
-    shared: NDArray[np.intp],
-    candidates: int,
-    cutoff: int | None = None,
-) -> Histograms:
-    """Count items by their place instead of their distance.
-
-    Args:
-        order: Of the queries.
-        query_codes: Codes of the queries.
-        codes: Codes of the items.
-        vectors: Vectors of the items, or None.
-        shared: How many labels queries and items share, (queries, items).
-        candidates: How many of the nearest are ordered.
-        cutoff: Rank after which the order is cut; None for all.
-    """
-    places = place_items(order, query_codes, codes, vectors, candidates)
-    columns = min(candidates, len(codes)) + codes.bits + 1
-    counts = count_places(places, shared, columns)
-    stable = _stable_average(places, shared > 0, cutoff or len(codes))
-    return replace(counts, stable=stable)
-
-
 def count_places(places: Places, shared: NDArray[np.intp], columns: int) -> Histograms:
     """Count items by their place, from 0 to the number of columns, and labels shared.
 
@@ -171,33 +166,30 @@ def count_places(places: Places, shared: NDArray[np.intp], columns: int) -> Hist
 
 
 def ordered_blocks(
-    order: QueryOrder,
-    query_codes: Codes,
-    codes: Codes,
-    vectors: Bytes | None,
-    query_labels: NDArray[np.generic],
-    labels: NDArray[np.generic],
-    candidates: int,
-    cutoff: int | None = None,
+    queries: Coded, gallery: Coded, candidates: int, cutoff: int | None = None
 ) -> Iterator[Histograms]:
-    """Count queries in blocks, in their order, within bounded memory."""
-    classes = np.asarray(labels, np.float32)
+    """Count items by their place instead of their distance, in blocks of queries.
+
+    Args:
+        queries: In the order of the blocks.
+        gallery: What they search.
+        candidates: How many of the nearest are ordered.
+        cutoff: Rank after which the order is cut; None for all.
+    """
+    assert queries.order is not None
+    codes, classes = gallery.codes, np.asarray(gallery.labels, np.float32)
     largest = 1 + int(classes.sum(axis=1).max(initial=0))
     columns = min(candidates, len(codes)) + codes.bits + 1
     at_a_time = max(1, COUNTS_PER_BLOCK // max(columns * largest, len(codes)))
     at_a_time = min(at_a_time, QUERIES_PER_BLOCK)
-    for start in range(0, len(query_codes), at_a_time):
+    for start in range(0, len(queries.codes), at_a_time):
         rows = slice(start, start + at_a_time)
-        shared = np.asarray(query_labels[rows], np.float32) @ classes.T
-        yield ordered_histograms(
-            order[rows],
-            query_codes[rows],
-            codes,
-            vectors,
-            shared.astype(np.intp),
-            candidates,
-            cutoff,
-        )
+        order, query_codes = queries.order[rows], queries.codes[rows]
+        places = place_items(order, query_codes, codes, gallery.vectors, candidates)
+        shared = np.asarray(queries.labels[rows], np.float32) @ classes.T
+        counts = count_places(places, shared.astype(np.intp), columns)
+        stable = _stable_average(places, shared > 0, cutoff or len(codes))
+        yield replace(counts, stable=stable)
 
 
 def _stable_average(

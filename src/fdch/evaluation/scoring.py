@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +14,7 @@ from fdch.evaluation.health import code_health
 from fdch.evaluation.histograms import Histograms, histogram_blocks
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER
 from fdch.evaluation.metrics import average_precision, chance, ndcg_at, precision_at
-from fdch.evaluation.ordering import QueryOrder, ordered_blocks
+from fdch.evaluation.ordering import Coded, ordered_blocks
 from fdch.evaluation.partner import (
     RECALL_AT,
     PartnerScores,
@@ -28,7 +27,6 @@ from fdch.progress import Progress, Update, silent
 
 # the scores of single queries, (queries,) each, by measure
 Columns = dict[str, NDArray[np.float64]]
-Labels = NDArray[np.generic]
 Rows = NDArray[np.intp]
 CHANCE = "chance"
 
@@ -46,22 +44,6 @@ class Measures:
 
 
 DEFAULT_MEASURES = Measures()
-
-
-class Coded(NamedTuple):
-    """Codes with the labels of their items, and what orders them.
-
-    Args:
-        codes: Of the items.
-        labels: 0/1, (items, classes).
-        order: How they order candidates as queries; None where distances alone do.
-        vectors: What each is ordered by beside its code, (items, width), or None.
-    """
-
-    codes: Codes
-    labels: Labels
-    order: QueryOrder | None = None
-    vectors: NDArray[np.int8] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,16 +230,7 @@ def _count(
             graded=bool(measures.ndcg_at),
             cutoff=cutoff,
         )
-    return ordered_blocks(
-        queries.order,
-        queries.codes,
-        gallery.codes,
-        gallery.vectors,
-        queries.labels,
-        gallery.labels,
-        measures.candidates,
-        cutoff,
-    )
+    return ordered_blocks(queries, gallery, measures.candidates, cutoff)
 
 
 def _score_queries(
@@ -307,7 +280,7 @@ def _score_partners(
     if queries.both is None or len(queries.both[0]) == 0:
         return {}
     images, texts = (
-        _take_rows(side, rows)
+        side.take(rows)
         for side, rows in zip((queries.image, queries.text), queries.both, strict=True)
     )
     found: dict[str, PartnerScores] = {}
@@ -317,18 +290,9 @@ def _score_partners(
         if own.order is None:
             places = partner_places(own.codes, other.codes)
         else:
-            places = ordered_places(
-                own.order, own.codes, other.codes, other.vectors, measures.candidates
-            )
+            places = ordered_places(own, other, measures.candidates)
         found[direction] = places.scores(measures.recall_at)
         for k in measures.recall_at:
             name = f"{PARTNER}recall_at_{k}"
             values["modality", direction, name] = places.found_by(k).astype("f4")
     return {"modality": found}
-
-
-def _take_rows(coded: Coded, rows: Rows) -> Coded:
-    """Give some items of a set."""
-    order = None if coded.order is None else coded.order[rows]
-    vectors = None if coded.vectors is None else coded.vectors[rows]
-    return Coded(coded.codes[rows], coded.labels[rows], order, vectors)

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fdch.codes import binarize, hamming_distances
 from fdch.evaluation.calibration.fitting import EncodedSides
 from fdch.evaluation.calibration.model import Calibration, QueryFacts
-from fdch.evaluation.ordering import list_items
-from fdch.evaluation.scoring import Coded
+from fdch.evaluation.ordering import Coded, list_items
 
 BINS = 10
 TOP = 10
