@@ -15,7 +15,6 @@ from fdch.evaluation.scoring import (
     CodedPairs,
     Measures,
     evaluate_codes,
-    score,
     score_galleries,
 )
 
@@ -41,7 +40,6 @@ __all__ = [
     "ndcg_at",
     "partner_places",
     "precision_at",
-    "score",
     "score_galleries",
     "sign_flip_p",
 ]

@@ -97,9 +97,6 @@ def evaluate_codes(
     return _score(queries, gallery, cutoff, measures, progress)[0]
 
 
-score = evaluate_codes
-
-
 def _as_codes(values: Codes | ArrayLike) -> Codes:
     if isinstance(values, Codes):
         return values
