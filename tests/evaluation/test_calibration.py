@@ -11,14 +11,7 @@ from fdch.codes import binarize
 from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT, weigh_words
 from fdch.errors import DataError
 from fdch.evaluation import Coded
-from fdch.evaluation.calibration import (
-    FUSED,
-    SCORES,
-    Calibration,
-    Model,
-    QueryFacts,
-    fitting,
-)
+from fdch.evaluation.calibration import fitting
 from fdch.evaluation.calibration.fitting import (
     MIN_PAIRS,
     RIDGE,
@@ -27,6 +20,13 @@ from fdch.evaluation.calibration.fitting import (
     fit_calibration,
     fit_model,
     match_words,
+)
+from fdch.evaluation.calibration.model import (
+    FUSED,
+    SCORES,
+    Calibration,
+    Model,
+    QueryFacts,
 )
 from fdch.evaluation.calibration.reliability import check_probabilities
 from fdch.evaluation.ordering import QueryOrder

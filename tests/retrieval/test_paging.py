@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.vector_model import give_vectors
 
 from fdch.methods.scm_seq import SCMSeq
+from fdch.retrieval.candidates import BIT_STAGES, VECTOR_STAGES, Stages
 from fdch.retrieval.index import Index
-from fdch.retrieval.ordering import BIT_STAGES, VECTOR_STAGES, Stages
 from fdch.retrieval.searcher import Searcher
 from fdch.runs.encoding import calibrate
 
@@ -37,8 +37,8 @@ def searchers(pairs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     with pytest.MonkeyPatch.context() as patch:
         few = Stages(3, 60, joins_ties=True)
-        patch.setattr("fdch.retrieval.ranking.VECTOR_STAGES", few)
-        patch.setattr("fdch.retrieval.ranking.BIT_STAGES", Stages(3, 30))
+        patch.setattr("fdch.retrieval.candidates.VECTOR_STAGES", few)
+        patch.setattr("fdch.retrieval.candidates.BIT_STAGES", Stages(3, 30))
         bare = make_searcher(pairs, folder / "bare")
         bare.by_text("w0-1")
         give_vectors(patch, SCMSeq)

@@ -19,7 +19,8 @@ from fdch.evaluation.ordering import QueryOrder
 from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm
 from fdch.index.storage.folder import CodeFolder
-from fdch.retrieval.ordering import VECTOR_STAGES, Order
+from fdch.retrieval.candidates import VECTOR_STAGES
+from fdch.retrieval.ordering import Order
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
 from fdch.retrieval.ranking import Ranking

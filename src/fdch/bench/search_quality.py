@@ -16,9 +16,10 @@ from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError
 from fdch.evaluation import Histograms, chance
-from fdch.evaluation.calibration import Calibration, QueryFacts
+from fdch.evaluation.calibration.model import Calibration, QueryFacts
 from fdch.evaluation.calibration.reliability import measure_reliability
-from fdch.retrieval.ordering import BIT_STAGES, VECTOR_STAGES, Real, find_ordering
+from fdch.retrieval.candidates import BIT_STAGES, VECTOR_STAGES
+from fdch.retrieval.ordering import Real, find_ordering
 from fdch.runs.encoding import encode_pairs, encode_sides, real_outputs
 from fdch.runs.method_scores import read_own_pairs, training_facts
 from fdch.runs.run import Run

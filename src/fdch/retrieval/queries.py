@@ -18,7 +18,7 @@ from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
 from fdch.data.word_forms import WordForms
 from fdch.data.words import cut_words, fold_case
 from fdch.errors import DataError, UnknownWords
-from fdch.evaluation.calibration import QueryFacts
+from fdch.evaluation.calibration.model import QueryFacts
 from fdch.evaluation.ordering import QueryOrder, join_orders
 from fdch.export.model import ExportedModel
 from fdch.methods._base import PICTURES_AT_A_TIME, HashMethod

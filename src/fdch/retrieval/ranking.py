@@ -1,48 +1,23 @@
 """Ranking: what is near some queries, in order, with probabilities."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from fdch.codes import Codes
 from fdch.errors import SettingError
-from fdch.evaluation.calibration import FUSED, WEIGHTED, Calibration
-from fdch.index.store import Answer, CodeStore, Vectors
+from fdch.evaluation.calibration.model import FUSED, WEIGHTED, Calibration
+from fdch.index.store import Answer, CodeStore
 from fdch.retrieval.arranging import LOOKAHEAD, Sorting, group_results
+from fdch.retrieval.candidates import MAX_CANDIDATES, Candidates, Pool
 from fdch.retrieval.composed import contains_phrase
-from fdch.retrieval.ordering import BIT_STAGES, VECTOR_STAGES, Fusion, Order, Shares
+from fdch.retrieval.ordering import Fusion, Order
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
 from fdch.retrieval.results import Result, Results, mark_words
 
 GROWTH = 4
-MAX_CANDIDATES = 100_000
 MAX_READ = 20_000  # items whose texts are looked at
-Places = NDArray[np.intp]
-
-
-class Pool(NamedTuple):
-    """What the first items of an order were chosen from.
-
-    Args:
-        final: How many of the items found come first whatever lies farther away.
-        is_all: Whether nothing lies farther away.
-        nearest: What the probability of the nearest candidate depends on, items to
-            leave out aside.
-        farthest: Distance of the farthest candidate.
-        tied: The distance at which candidates were left out only for being added
-            later, though their vectors might come first; None where there are none.
-    """
-
-    final: int
-    is_all: bool
-    nearest: float
-    farthest: int
-    tied: int | None = None
 
 
 class Ranking:
@@ -63,18 +38,26 @@ class Ranking:
     ) -> None:
         self.store, self.calibration = store, calibration
         self.queries, self.params, self.fusion = queries, params, fusion
-        self.without = queries.without or [()] * len(queries.kinds)
-        self.avoided = queries.avoided or [()] * len(queries.kinds)
         self.sorting = None if params.sort is None else Sorting(store, params.sort)
         self.order = None if self.sorting else order  # a column's values order
-        # probabilities are known by codes, and by codes whose bits are weighted
+        if params.min_probability is not None:
+            self._require_probabilities()
+        # probabilities are known by codes, by codes whose bits are weighted, and by
+        # codes and words
         self.is_weighted = self.order is not None and not self.order.by_vectors
-        self.stages = BIT_STAGES if self.is_weighted else VECTOR_STAGES
+        by_codes = WEIGHTED if self.is_weighted else "plain"
+        by_words = calibration if fusion else None
+        self.scores = [
+            FUSED if by_words and by_words.knows(kind, FUSED) else by_codes
+            for kind in queries.kinds
+        ]
+        self.candidates = Candidates(
+            store, queries, params, self.order, fusion, self.scores
+        )
+        self.avoided = queries.avoided or [()] * len(queries.kinds)
         # by weighted bits, items that lie farther away may be more probable: each
         # stage says if there is another, so that none is passed over
         self.ends_by_stage = self.is_weighted and params.min_probability is not None
-        if params.min_probability is not None:
-            self._require_probabilities()
 
     def results(self) -> list[Results]:
         """Find and rank what is near each query."""
@@ -82,10 +65,10 @@ class Ranking:
         if self.sorting is not None:
             count = params.sorted_candidates
         elif count is not None and self.ends_by_stage:
-            count = self.stages.results
+            count = self.candidates.stages.results
         elif count is not None and params.group is not None:
             count += LOOKAHEAD
-        answers = self._find(range(len(self.queries.codes)), count)
+        answers = self.candidates.find(range(len(self.queries.codes)), count)
         notes = self.store.notes(params.conditions) if params.conditions else ()
         found: list[Results] = []
         for row, (answer, pool) in enumerate(answers):
@@ -98,117 +81,6 @@ class Ranking:
             noted = (*notes, *ranked.notes)
             found.append(replace(ranked, notes=noted, facets=facets))
         return found
-
-    def _find(
-        self, rows: Sequence[int], count: int | None
-    ) -> list[tuple[Answer, Pool]]:
-        """Find so many first items of some queries, with what is known of them."""
-        where, radius = self.params.conditions, self.params.radius
-        codes = self.queries.codes[list(rows)]
-        words = None if self.fusion is None else [self.fusion.words[r] for r in rows]
-        pools: dict[int, Pool] = {}
-
-        def choose(
-            rows: Sequence[int], is_cut: bool, query: int, *candidates: Any
-        ) -> Places:
-            row = rows[query]
-            places, pools[row] = self._choose(row, count, is_cut, *candidates)
-            return places
-
-        is_chosen = self.order is not None or self.fusion is not None
-        first = partial(choose, rows, True) if is_chosen else None
-        limits = [0 if count is None else self._cover(row, count)[1] for row in rows]
-        if radius is None:
-            answers = self.store.nearest(codes, max(limits), where, first, words)
-        else:
-            limit = None if count is None else max(limits)
-            answers = self.store.within(codes, radius, where, limit, first, words)
-        for at, row in enumerate(rows):
-            tied = pools[row].tied if row in pools else None
-            if tied is not None:
-                again = partial(choose, [row], False)
-                own = None if words is None else [words[at]]
-                [answers[at]] = self.store.within(
-                    codes[[at]], tied, where, MAX_CANDIDATES, again, own
-                )
-                pools[row] = pools[row]._replace(is_all=False)
-        if any(answer.items is None for answer in answers):
-            ids = list(dict.fromkeys(name for each in answers for name in each.ids))
-            items = dict(zip(ids, self.store.items(ids), strict=True))
-            answers = [
-                replace(each, items=tuple(items[name] for name in each.ids))
-                for each in answers
-            ]
-        for row, answer, limit in zip(rows, answers, limits, strict=True):
-            if row not in pools:  # nothing was chosen: the order is that of codes
-                found = len(answer.ids)
-                ends = answer.distances[[0, -1]].tolist() if found else (0, 0)
-                pools[row] = Pool(found, count is None or found < limit, *ends)
-        return [(each, pools[row]) for row, each in zip(rows, answers, strict=True)]
-
-    def _cover(self, row: int, count: int) -> tuple[int, int]:
-        """Return how many first items are final, and of how many candidates."""
-        extra = len(self.without[row])
-        if self.order is None:
-            return count + extra, count + extra
-        return replace(self.stages, extra=extra).cover(count + extra)
-
-    def _choose(
-        self,
-        row: int,
-        count: int | None,
-        is_cut: bool,
-        distances: NDArray[np.uint16],
-        codes: Codes,
-        vectors: Vectors | None,
-        shares: Shares | None,
-    ) -> tuple[Places, Pool]:
-        """Order the candidates of one query: the places of those to keep, best first.
-
-        `is_cut`: there may be more candidates than this query needs, since another
-        query of the batch has more to leave out.
-        """
-        extra, order, fusion = len(self.without[row]), self.order, self.fusion
-        nearest, fused = np.arange(len(distances)), distances.astype(np.float64)
-        if fusion is not None and shares is not None:
-            fused = fusion.fuse(distances, shares)
-            nearest = np.argsort(fused, kind="stable")
-            if fusion.by_words:
-                nearest = nearest[shares[nearest] > 0]
-        if not len(nearest):
-            return nearest, Pool(0, True, 0, 0)
-        final, limit, tied = len(nearest), len(nearest) + 1, None
-        if count is not None:
-            final, limit = self._cover(row, count)
-        if is_cut and len(nearest) >= limit:
-            nearest = nearest[:limit]
-            last = nearest[-1]
-            if order is not None and fused[last] == distances[last]:
-                is_tied = self.stages.is_tied(fused[nearest], final, limit)
-                tied = int(distances[last]) if is_tied else None
-        places, score = nearest, self._score(row)
-        is_self = extra and len(nearest) > 1 and distances[0] == 0
-        near = float(distances[1 if is_self else 0])
-        if order is not None:
-            some = None if vectors is None else vectors[nearest]
-            far = order.distances(row, codes[nearest], some)
-            near = float(far.min()) if score == WEIGHTED else near
-
-            def rate(first: int) -> NDArray[Any]:
-                if fusion is None or shares is None:
-                    return far[:first]
-                own = nearest[:first]
-                return fusion.fuse_order(distances[own], far[:first], shares[own])
-
-            stages = replace(self.stages, extra=extra)
-            places = nearest[stages.order(fused[nearest], rate)]
-        if fusion is not None and shares is not None and score == FUSED:
-            near = float(fusion.scores(distances, shares).min())
-        if count is not None and self.params.min_probability is None:
-            places = places[: count + extra]
-        found, farthest = len(nearest), int(distances[nearest].max())
-        is_all = len(places) == found < limit
-        return places, Pool(min(final, found), is_all, near, farthest, tied)
 
     def _rank(self, row: int, answer: Answer, pool: Pool, count: int | None) -> Results:
         """Make results of what was found; find more where too much is left out."""
@@ -231,7 +103,7 @@ class Ranking:
             if is_end or count is None or len(ranked) >= (params.last or 0):
                 break
             count = min(count * growth, most)
-            [(answer, pool)] = self._find([row], count)
+            [(answer, pool)] = self.candidates.find([row], count)
         notes: tuple[str, ...] = ()
         if self.sorting is not None:
             is_cut = not pool.is_all
@@ -243,13 +115,6 @@ class Ranking:
         query = {**self.queries.descriptions[row], **params.to_json()}
         return Results(query, shown, answer.scanned, 0.0, notes)
 
-    def _score(self, row: int) -> str:
-        """Say which distances the probabilities of a query's results depend on."""
-        kind, calibration = self.queries.kinds[row], self.calibration
-        if self.fusion and calibration and calibration.knows(kind, FUSED):
-            return FUSED
-        return WEIGHTED if self.is_weighted else "plain"
-
     def _results(self, row: int, answer: Answer, pool: Pool) -> dict[int, Result]:
         """Add probabilities to what was found for one query, and leave some out.
 
@@ -259,10 +124,10 @@ class Ranking:
         known = [
             (place, item)
             for place, item in enumerate(answer.items or ())
-            if item is not None and item.id not in self.without[row]
+            if item is not None and item.id not in self.candidates.without[row]
         ]
         places, items = [place for place, _ in known], [item for _, item in known]
-        bits, score = answer.distances[places], self._score(row)
+        bits, score = answer.distances[places], self.scores[row]
         distances: NDArray[Any] = bits
         if score == FUSED and self.fusion is not None and answer.shares is not None:
             distances = self.fusion.scores(bits, answer.shares[places])
@@ -298,7 +163,7 @@ class Ranking:
             return any(place >= pool.final for place in kept)
         if self.fusion is not None and self.fusion.by_words:
             return False
-        ends, score = (pool.nearest, pool.farthest), self._score(row)
+        ends, score = (pool.nearest, pool.farthest), self.scores[row]
         return self.calibration.may_reach(
             self.queries.facts(row), least, ends, answer.scanned, score
         )

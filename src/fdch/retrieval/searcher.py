@@ -11,7 +11,7 @@ import numpy as np
 
 from fdch.codes import Codes
 from fdch.errors import SettingError
-from fdch.evaluation.calibration import Calibration
+from fdch.evaluation.calibration.model import Calibration
 from fdch.export.model import ExportedModel
 from fdch.index.search.lookup import warm
 from fdch.retrieval.combining import combine_queries
