@@ -27,17 +27,11 @@ Bytes = NDArray[np.int8]
 
 @dataclass(frozen=True, eq=False)
 class QueryOrder:
-    """How queries order candidates.
+    """How queries order candidates."""
 
-    Args:
-        weights: Of an item's bits and numbers, (queries, bits + width).
-        thresholded: How many of the last numbers count above the threshold alone.
-        threshold: What is taken off their sum, of which only a positive rest counts.
-    """
-
-    weights: Floats
-    thresholded: int = 0
-    threshold: float = 0.0
+    weights: Floats  # of an item's bits and numbers, (queries, bits + width)
+    thresholded: int = 0  # how many of the last numbers count only above the threshold
+    threshold: float = 0.0  # taken off their sum; only what is left above 0 counts
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -73,19 +67,12 @@ class QueryOrder:
 
 
 class Coded(NamedTuple):
-    """Codes with the labels of their items, and what orders them.
-
-    Args:
-        codes: Of the items.
-        labels: 0/1, (items, classes).
-        order: How they order candidates as queries; None where distances alone do.
-        vectors: What each is ordered by beside its code, (items, width), or None.
-    """
+    """Codes with the labels of their items, and what orders them."""
 
     codes: Codes
-    labels: NDArray[np.generic]
-    order: QueryOrder | None = None
-    vectors: Bytes | None = None
+    labels: NDArray[np.generic]  # 0/1, (items, classes)
+    order: QueryOrder | None = None  # how they order candidates as queries, if they do
+    vectors: Bytes | None = None  # what each is ordered by beside its code, if at all
 
     def take(self, rows: Any) -> "Coded":
         """Return some of the items."""

@@ -27,20 +27,14 @@ class Stages:
     The first `results` are the best of the nearest `candidates`. Up to twice as many
     results come from twice as many candidates, and so on. So a result's place does not
     depend on how many results are requested.
-
-    Args:
-        results: Of the first stage.
-        candidates: Of the first stage.
-        extra: Items that will be left out, which are added to both.
-        most: Candidates of a stage that has fewer results.
-        joins_ties: Whether, where the last candidate of a stage is as near as its last
-            result by codes, all candidates as near belong to it.
     """
 
-    results: int
-    candidates: int
-    extra: int = 0
-    most: int = 100_000
+    results: int  # of the first stage
+    candidates: int  # of the first stage
+    extra: int = 0  # items that will be left out, which are added to both
+    most: int = MAX_CANDIDATES  # of a stage that has fewer results
+    # whether all candidates as near as the last of a stage belong to it, if the last
+    # result is as near by codes
     joins_ties: bool = False
 
     def stage(self, number: int) -> tuple[int, int]:
@@ -97,22 +91,14 @@ VECTOR_STAGES = Stages(SEARCHED // 20, SEARCHED, joins_ties=True)
 
 
 class Pool(NamedTuple):
-    """What the first items of an order were chosen from.
+    """What the first items of an order were chosen from."""
 
-    Args:
-        final: How many of the items found come first whatever lies farther away.
-        is_all: Whether nothing lies farther away.
-        nearest: What the probability of the nearest candidate depends on, items to
-            leave out aside.
-        farthest: Distance of the farthest candidate.
-        tied: The distance at which candidates were left out only for being added
-            later, though their vectors might come first; None where there are none.
-    """
-
-    final: int
-    is_all: bool
-    nearest: float
-    farthest: int
+    final: int  # items found that come first whatever lies farther away
+    is_all: bool  # whether nothing lies farther away
+    nearest: float  # score of the nearest candidate, items to leave out aside
+    farthest: int  # distance of the farthest candidate
+    # the distance at which candidates were left out only for being added later,
+    # though their vectors might come first
     tied: int | None = None
 
 

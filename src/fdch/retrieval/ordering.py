@@ -30,16 +30,10 @@ Shares = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Orders the candidates of some queries.
+    """Orders the candidates of some queries, by vectors or by weighted bits."""
 
-    Args:
-        queries: How each orders vectors; or its real outputs, which weight the bits
-            of codes instead.
-        ordering: What reads the vectors that an index keeps.
-    """
-
-    queries: QueryOrder | Real
-    ordering: Ordering | None = None
+    queries: QueryOrder | Real  # how each orders vectors, or its real outputs
+    ordering: Ordering | None = None  # what reads the vectors that an index keeps
 
     def distances(self, query: int, codes: Codes, vectors: Vectors | None) -> Real:
         """Give how far candidates are from a query; the smallest comes first."""
@@ -72,17 +66,11 @@ def vector_bytes(encoder: object) -> int:
 
 @dataclass(frozen=True)
 class Fusion:
-    """Orders the candidates of some queries by codes and words.
+    """Orders the candidates of some queries by codes and words."""
 
-    Args:
-        words: What the texts are matched with, one to each query.
-        bits: Length of the codes.
-        by_words: Only items that match words, in the order of these.
-    """
-
-    words: Sequence[WordQuery]
-    bits: int
-    by_words: bool
+    words: Sequence[WordQuery]  # what the texts are matched with, one to each query
+    bits: int  # of the codes
+    by_words: bool  # only items that match words, in the order of these
 
     def fuse(self, distances: NDArray[Any], shares: Shares) -> NDArray[np.float64]:
         """Give distances that words have shortened; some may be below 0."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,27 +34,16 @@ _SHOWN = 100
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Encoded queries.
+    """Encoded queries, one in each place of every list."""
 
-    Args:
-        descriptions: What each searches for, as plain values.
-        kinds: What the code of each was made of.
-        codes: One to each.
-        outputs: The real outputs whose signs the codes are, where they are known.
-        without: For each, the ids to leave out of its results.
-        avoided: For each, the words that the text of no result has.
-        words: How many known words each has, for texts.
-        order: How each orders the vectors of items, where the model gives some.
-    """
-
-    descriptions: Sequence[Mapping[str, Any]]
-    kinds: Sequence[str]
+    descriptions: Sequence[Mapping[str, Any]]  # what is searched for, plain values
+    kinds: Sequence[str]  # what the code was made of
     codes: Codes
-    outputs: NDArray[np.float32] | None = None
-    without: Sequence[Sequence[str]] | None = None
-    avoided: Sequence[Sequence[str]] | None = None
-    words: NDArray[np.int64] | None = None
-    order: QueryOrder | None = None
+    outputs: NDArray[np.float32] | None = None  # whose signs the codes are, if known
+    without: Sequence[Sequence[str]] | None = None  # ids to leave out of the results
+    avoided: Sequence[Sequence[str]] | None = None  # words that no result's text has
+    words: NDArray[np.int64] | None = None  # how many known words a text has
+    order: QueryOrder | None = None  # of items' vectors, where the model has them
 
     def facts(self, row: int) -> QueryFacts:
         """Give what the probability of a query's results depends on."""
@@ -157,19 +146,12 @@ def _no_known_word(text: Text, vocabulary: Vocabulary | None) -> str:
     )
 
 
-@dataclass(frozen=True)
-class ReadText:
-    """A query's text, with known words in place of unknown ones.
+class ReadText(NamedTuple):
+    """A query's text, with known words in place of unknown ones."""
 
-    Args:
-        text: What to encode.
-        read_as: Known words by the unknown ones that they stand for.
-        unknown: What is left that the model does not know.
-    """
-
-    text: str
-    read_as: Mapping[str, str]
-    unknown: tuple[str, ...]
+    text: str  # what to encode
+    read_as: Mapping[str, str]  # known words by the unknown ones they replace
+    unknown: tuple[str, ...]  # what is left that the model does not know
 
 
 def read_query(vocabulary: Vocabulary, text: str) -> ReadText:

@@ -47,23 +47,18 @@ NEWTON_STEPS = 50
 class EncodedSides:
     """Real outputs of the same pairs in the same rows.
 
-    Args:
-        outputs: (pairs, bits), by what they were made of: "image", "text" and, where
-            there are unified codes, "pair".
-        words: Known words of the texts, (pairs,).
-        labels: 0/1, (pairs, classes).
-        held: Which words the texts hold, 0/1, (pairs, words), the columns being the
-            same for all; None where texts are no words.
-        orders: How they order candidates as queries, by what they were made of; empty
-            where distances alone do.
-        vectors: What they are ordered by beside their codes, (pairs, width).
+    Mappings are by what was encoded: "image", "text" and, with unified codes, "pair".
     """
 
-    outputs: Mapping[str, NDArray[Any]]
-    words: NDArray[Any]
-    labels: NDArray[Any]
+    outputs: Mapping[str, NDArray[Any]]  # (pairs, bits)
+    words: NDArray[Any]  # known words of the texts, (pairs,)
+    labels: NDArray[Any]  # 0/1, (pairs, classes)
+    # which words the texts hold, 0/1, (pairs, words), the columns being the same for
+    # all; None where texts are no words
     held: csr_array | None = None
+    # how they order candidates as queries; empty where distances alone do
     orders: Mapping[str, QueryOrder] = field(default_factory=dict)
+    # what they are ordered by beside their codes, (pairs, width)
     vectors: Mapping[str, NDArray[np.int8]] = field(default_factory=dict)
 
     def __len__(self) -> int:
