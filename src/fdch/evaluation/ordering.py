@@ -157,11 +157,7 @@ def ordered_blocks(
 ) -> Iterator[Histograms]:
     """Count items by their place instead of their distance, in blocks of queries.
 
-    Args:
-        queries: In the order of the blocks.
-        gallery: What they search.
-        candidates: How many of the nearest are ordered.
-        cutoff: Rank after which the order is cut; None for all.
+    `candidates` of the nearest are ordered; `cutoff` is a rank, None for all.
     """
     assert queries.order is not None
     codes, classes = gallery.codes, np.asarray(gallery.labels, np.float32)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,32 +102,27 @@ class Pool(NamedTuple):
     tied: int | None = None
 
 
+@dataclass(frozen=True, eq=False)
 class Candidates:
-    """Finds the first items of some queries, in an order that no page changes.
+    """Finds the first items of some queries, in an order that no page changes."""
 
-    Args:
-        store: What is searched.
-        queries: What to search for.
-        params: Conditions, radius and whether probabilities matter.
-        order: What candidates are ordered by; None for their distances.
-        fusion: How words bring candidates nearer; None where they do not.
-        scores: Which distances the probabilities of each query's results depend on.
-    """
+    store: CodeStore
+    queries: Queries
+    params: SearchParams
+    order: Order | None  # None for the order of distances
+    fusion: Fusion | None  # how words bring items nearer; None where they do not
+    scores: Sequence[str]  # what the probabilities of each query's results depend on
 
-    def __init__(
-        self,
-        store: CodeStore,
-        queries: Queries,
-        params: SearchParams,
-        order: Order | None,
-        fusion: Fusion | None,
-        scores: Sequence[str],
-    ) -> None:
-        self.store, self.queries, self.params = store, queries, params
-        self.order, self.fusion, self.scores = order, fusion, scores
-        self.without = queries.without or [()] * len(queries.kinds)
-        by_vectors = order is None or order.by_vectors
-        self.stages = VECTOR_STAGES if by_vectors else BIT_STAGES
+    @cached_property
+    def without(self) -> Sequence[Sequence[str]]:
+        """The ids to leave out of each query's results."""
+        return self.queries.without or [()] * len(self.queries.kinds)
+
+    @cached_property
+    def stages(self) -> Stages:
+        """How many candidates results are chosen from, where these are ordered."""
+        by_bits = self.order is not None and not self.order.by_vectors
+        return BIT_STAGES if by_bits else VECTOR_STAGES
 
     def find(self, rows: Sequence[int], count: int | None) -> list[tuple[Answer, Pool]]:
         """Find so many first items of some queries, with what is known of them."""
