@@ -36,8 +36,7 @@ def open_encoder(index: Index, name: str | Path) -> ExportedModel | None:
 
 def export_queries(run: Run) -> ExportedModel:
     """Export what encodes queries, in memory: the image side and the text side."""
-    from fdch.export.sides import graphs
-    from fdch.export.writing import manifest
+    from fdch.export.writing import graphs, manifest
 
     found = graphs(run.method, ("image", "text"))
     return ExportedModel(manifest(run, found), found)
