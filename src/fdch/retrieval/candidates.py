@@ -156,18 +156,22 @@ class Candidates:
                 )
                 pools[row] = pools[row]._replace(is_all=False)
         if any(answer.items is None for answer in answers):
-            ids = list(dict.fromkeys(name for each in answers for name in each.ids))
-            items = dict(zip(ids, self.store.items(ids), strict=True))
-            answers = [
-                replace(each, items=tuple(items[name] for name in each.ids))
-                for each in answers
-            ]
+            answers = self._read_items(answers)
         for row, answer, limit in zip(rows, answers, limits, strict=True):
             if row not in pools:  # nothing was chosen: the order is that of codes
                 found = len(answer.ids)
                 ends = answer.distances[[0, -1]].tolist() if found else (0, 0)
                 pools[row] = Pool(found, count is None or found < limit, *ends)
         return [(each, pools[row]) for row, each in zip(rows, answers, strict=True)]
+
+    def _read_items(self, answers: Sequence[Answer]) -> list[Answer]:
+        """Add what is known of the items, where the store has not done so."""
+        ids = list(dict.fromkeys(name for each in answers for name in each.ids))
+        items = dict(zip(ids, self.store.items(ids), strict=True))
+        return [
+            replace(each, items=tuple(items[name] for name in each.ids))
+            for each in answers
+        ]
 
     def _cover(self, row: int, count: int) -> tuple[int, int]:
         """Return how many first items are final, and of how many candidates."""

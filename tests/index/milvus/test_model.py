@@ -43,7 +43,7 @@ def read(folder):
 
 def load(store, folder):
     models = ModelCollection(store._connection)
-    models.write_files(store._described["generation"], folder)
+    models.write_files(store._described.generation, folder)
 
 
 def pieces(store):

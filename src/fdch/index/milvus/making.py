@@ -4,52 +4,45 @@ The collection of codes is made last, when its model is there: an index is made 
 it is. What a process that was killed has made before that is used by the next one.
 """
 
-import secrets
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fdch.errors import FdchError, IndexFolderError, StoreAway
 from fdch.index.milvus.collection import Collection
 from fdch.index.milvus.connection import Connection
 from fdch.index.milvus.model import ModelCollection, passing_folder
-from fdch.index.milvus.schema import make_schema, read_description, write_description
-from fdch.index.store import ColumnType
+from fdch.index.milvus.schema import Description, make_schema
 
 if TYPE_CHECKING:
     from fdch.index.storage.creating import WriteModel
 
 
 def make_index(
-    connection: Connection,
-    bits: int,
-    model: "str | WriteModel",
-    facts: Mapping[str, object],
-    vector_bytes: int = 0,
-    types: Mapping[str, ColumnType] | None = None,
-) -> dict[str, Any]:
-    """Make an empty index with its model, or nothing; return what describes it."""
+    connection: Connection, description: Description, write_model: "WriteModel | None"
+) -> Description:
+    """Make an empty index, with its model if that is written, or nothing at all.
+
+    Returns:
+        The description, with the fingerprint of the model that was written.
+    """
     require_free(connection)
-    generation = secrets.token_hex(8)
+    generation = description.generation
     codes, models = Collection(connection), ModelCollection(connection)
     try:
-        fingerprint = model if isinstance(model, str) else ""
-        if callable(model):
+        if write_model is not None:
             with passing_folder() as folder:
-                fingerprint = model(folder)
+                description = replace(description, model=write_model(folder))
                 models.save(generation, folder)
-        description = write_description(
-            bits, fingerprint, facts, generation, vector_bytes, types
-        )
-        schema = make_schema(bits, description, vector_bytes)
+        schema, shards = make_schema(description), connection.address.shards
         try:
             # Refused where another has been made meanwhile, whose description differs.
-            codes.create(schema, num_shards=connection.address.shards)
+            codes.create(schema, num_shards=shards)
         except IndexFolderError as problem:
             if _is_anothers(codes, generation):
                 raise _taken(connection) from problem
             raise
-        if callable(model) and not models.is_saved(generation):
+        if write_model is not None and not models.is_saved(generation):
             raise IndexFolderError(
                 f"the model of {connection.address} was deleted while the index was "
                 "being made, perhaps by another process that made it too. Create it "
@@ -66,13 +59,13 @@ def make_index(
                 codes.drop()
                 models.drop()
         raise
-    return read_description(connection.address, description)
+    return description
 
 
 def drop_index(connection: Connection) -> None:
     """Delete an index that fdch made, with its model; leave those of others alone."""
     codes = Collection(connection)
-    read_description(connection.address, codes.description())
+    Description.read(connection.address, codes.description())
     codes.drop()
     ModelCollection(connection).drop()
 

@@ -6,6 +6,7 @@ clocks; one batch is on the server's log, not on this machine's disk.
 """
 
 import logging
+import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,9 +29,9 @@ from fdch.index.milvus.schema import (
     CODE,
     ITEM_FIELDS,
     VECTOR,
+    Description,
     Row,
     make_rows,
-    read_description,
     read_item,
     read_vectors,
 )
@@ -67,11 +68,11 @@ class MilvusStore:
     everything that anyone had acknowledged when it was opened.
     """
 
-    def __init__(self, connection: Connection, facts: Mapping[str, Any]) -> None:
+    def __init__(self, connection: Connection, described: Description) -> None:
         self._connection = connection
         self._collection = Collection(connection)
-        self._described = facts
-        self._columns = Columns(self._collection, facts["types"])
+        self._described = described
+        self._columns = Columns(self._collection, described.types)
         self._last_number = 0
         self._model_folder: Path | None = None
         self._forget_model: Callable[[], object] = lambda: None
@@ -92,12 +93,19 @@ class MilvusStore:
                 f"codes of {bits} bits; an index on Milvus takes 1 to {MAX_BITS}."
             )
         check_vector_bytes(vector_bytes)
+        described = Description(
+            bits,
+            model if isinstance(model, str) else "",
+            dict(facts or {}),
+            secrets.token_hex(8),
+            vector_bytes,
+            dict(types or {}),
+        )
+        write_model = None if isinstance(model, str) else model
         with ExitStack() as stack:
             connection = Connection(Address.parse(url))
             stack.callback(connection.close)
-            described = make_index(
-                connection, bits, model, facts or {}, vector_bytes, types
-            )
+            described = make_index(connection, described, write_model)
             stack.pop_all()
         return cls(connection, described)
 
@@ -114,7 +122,7 @@ class MilvusStore:
             connection = Connection(address, patience)
             stack.callback(connection.close)
             collection = Collection(connection)
-            described = read_description(address, collection.description())
+            described = Description.read(address, collection.description())
             collection.load()
             collection.count(consistency=STRONG)
             stack.pop_all()
@@ -140,22 +148,22 @@ class MilvusStore:
     @property
     def bits(self) -> int:
         """Length of the codes."""
-        return int(self._described["bits"])
+        return self._described.bits
 
     @property
     def model(self) -> str:
         """Fingerprint of the model that makes the codes."""
-        return str(self._described["model"])
+        return self._described.model
 
     @property
     def vector_bytes(self) -> int:
         """Bytes of each item's vector; 0 where the index has none."""
-        return int(self._described["vector_bytes"])
+        return self._described.vector_bytes
 
     @property
     def facts(self) -> dict[str, object]:
         """Return what was kept when the index was made."""
-        return dict(self._described["facts"])
+        return dict(self._described.facts)
 
     def __len__(self) -> int:
         return self._collection.count()
@@ -247,7 +255,7 @@ class MilvusStore:
 
     def set_types(self, types: Mapping[str, ColumnType]) -> None:
         """Refuse types other than those that the index was made with."""
-        chosen, kept = read_types(types), self._described["types"]
+        chosen, kept = read_types(types), self._described.types
         if chosen.items() - kept.items():
             raise SettingError(
                 "types of columns on Milvus are chosen when the index is made, by "
@@ -306,7 +314,7 @@ class MilvusStore:
             with ExitStack() as stack:
                 folder = stack.enter_context(passing_folder())
                 models = ModelCollection(self._connection)
-                models.write_files(self._described["generation"], folder)
+                models.write_files(self._described.generation, folder)
                 # Also deleted where the store is forgotten, or the program ends.
                 self._forget_model = weakref.finalize(self, stack.pop_all().close)
             self._model_folder = folder
