@@ -38,7 +38,7 @@ class Stages:
     joins_ties: bool = False
 
     def stage(self, number: int) -> tuple[int, int]:
-        """Return how many results all stages up to this one give, of how many."""
+        """Return how many results there are up to a stage, of how many candidates."""
         results = (self.results << number) + self.extra
         candidates = min((self.candidates << number) + self.extra, self.most)
         return results, max(results, candidates)
@@ -61,7 +61,7 @@ class Stages:
 
         Args:
             distances: Of the candidates, nearest first.
-            rate: Gives what so many of the nearest are ordered by, the smallest first.
+            rate: Returns what so many of the nearest are ordered by, smallest first.
 
         >>> distances, far = np.array([0, 1, 1, 2, 3]), np.array([3, 2, 4, 1, 0])
         >>> Stages(1, 2).order(distances, lambda count: far[:count]).tolist()

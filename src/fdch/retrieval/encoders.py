@@ -60,7 +60,7 @@ def _open_own_export(index: Index) -> ExportedModel:
 
 
 def _staging(kept: Path) -> Path | None:
-    """Give a folder on the same disk as what is to be kept, if it can be had."""
+    """Return a folder on the disk of the cache, or None if it cannot be written."""
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -74,7 +74,7 @@ def _export(run: Path, out: Path) -> None:
         words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise RunError(done.stderr.strip() or "the export ended without a word.")
+        raise RunError(done.stderr.strip() or "the export failed without a message.")
 
 
 def _hash_exporter() -> str:

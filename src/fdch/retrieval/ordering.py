@@ -98,7 +98,7 @@ def plan_fusion(
 ) -> Fusion | None:
     """Say how texts are matched; None where codes alone are compared.
 
-    Words alone cannot be had of a store without them: that is an error.
+    Matching words alone in a store without words is an error.
     """
     if params.match == "codes":
         return None

@@ -1,4 +1,4 @@
-"""What a search gives: the items found for one query, nearest first."""
+"""What a search returns: the items found for one query, nearest first."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class Result:
         distance: Bits in which its code differs from the query's; None where the
             model knows no word of the query.
         probability: That it is relevant; None where that is not known.
-        similar: Ids of the results it stands for; None where results are not grouped.
+        similar: Ids of the results grouped under it; None without grouping.
         matched: Where words of the query stand in its text.
     """
 
@@ -178,10 +178,10 @@ def mark_words(text: str | None, words: Sequence[str]) -> tuple[Match, ...]:
     done = 0
     for run in _RUN.finditer((text or "")[:MAX_CHARACTERS]) if wanted else ():
         for start, end, word in sorted(_parts(run[0])):
-            asked, first = wanted.get(stem_word(word)), max(run.start() + start, done)
-            if asked is not None and first < run.start() + end:
+            known, first = wanted.get(stem_word(word)), max(run.start() + start, done)
+            if known is not None and first < run.start() + end:
                 done = run.start() + end
-                found.append(Match(asked, first, done))
+                found.append(Match(known, first, done))
     return tuple(found[:MAX_MARKS])
 
 

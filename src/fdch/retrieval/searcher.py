@@ -159,9 +159,13 @@ class Searcher(SearchMethods[Text, Picture]):
             return {}
         used = replace(params, match="words", rerank=False)
         unread = [texts[place] for place in places]
-        said = [{"text": t, "unknown_words": vocabulary.unknown(t)} for t in unread]
+        described = [
+            {"text": text, "unknown_words": vocabulary.unknown(text)} for text in unread
+        ]
         no_codes = np.zeros((len(unread), -(-store.bits // 8)), np.uint8)
-        queries = Queries(said, ["code"] * len(unread), Codes(no_codes, store.bits))
+        queries = Queries(
+            described, ["code"] * len(unread), Codes(no_codes, store.bits)
+        )
         fusion = plan_fusion(store, unread, used)
         found = Ranking(store, None, queries, used, None, fusion).results()
         notes: tuple[str, ...] = ()

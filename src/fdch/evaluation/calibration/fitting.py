@@ -226,12 +226,12 @@ def _distances(
     queries: EncodedSides, items: EncodedSides, query_kind: str, kind: str, score: str
 ) -> NDArray[Any]:
     """Give what orders the items for each query, (queries, items)."""
-    asked, stored = queries.outputs[query_kind], items.outputs[kind]
+    outputs, stored = queries.outputs[query_kind], items.outputs[kind]
     if score != FUSED:
-        return SCORES[score](asked, stored)
+        return SCORES[score](outputs, stored)
     assert queries.held is not None and items.held is not None
     shares = match_words(queries.held, items.held)
-    return SCORES["plain"](asked, stored) - SURE_WEIGHT * asked.shape[1] * shares
+    return SCORES["plain"](outputs, stored) - SURE_WEIGHT * outputs.shape[1] * shares
 
 
 def match_words(queries: csr_array, items: csr_array) -> Values:
@@ -267,9 +267,10 @@ def fit_model(table: _Table) -> Model:
     pull = RIDGE * np.diag([0.0, *[1.0] * (len(WEIGHTS) - 1)])
     weights = np.zeros(len(WEIGHTS))
     for _ in range(NEWTON_STEPS):
-        said = sigmoid(columns @ weights)
-        gradient = columns.T @ (counts * (said - relevant)) + pull @ weights
-        curvature = (columns * (counts * said * (1 - said))[:, None]).T @ columns + pull
+        predicted = sigmoid(columns @ weights)
+        gradient = columns.T @ (counts * (predicted - relevant)) + pull @ weights
+        variance = counts * predicted * (1 - predicted)
+        curvature = (columns * variance[:, None]).T @ columns + pull
         step = np.linalg.solve(curvature, gradient)
         weights -= step * min(1.0, 2 / max(np.abs(step).max(), 1e-12))
         if np.abs(step).max() < 1e-9:

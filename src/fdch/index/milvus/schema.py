@@ -197,7 +197,7 @@ def read_item(row: Mapping[str, Any]) -> Item:
 
 
 def row_bytes(row: Row) -> int:
-    """Estimate the size of a row on the wire, rather too large."""
+    """Return an upper estimate of the size of a row on the wire."""
     written = sum(len(str(row[name])) for name in ("id", "text", LABELS, CELLS))
     return 100 + 4 * written + len(row.get(VECTOR, ""))
 

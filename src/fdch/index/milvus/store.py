@@ -211,7 +211,7 @@ class MilvusStore:
         return Known([read_item(row) for row in rows], self._codes(rows), vectors)
 
     def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
-        """Return ids and codes of some items, as the server comes upon them."""
+        """Return ids and codes of some items, in any order."""
         del seed  # Milvus draws nothing at random
         rows = self._collection.some(["id", CODE], min(count, MAX_HITS))
         return [row["id"] for row in rows], self._codes(rows)
@@ -222,7 +222,7 @@ class MilvusStore:
             return self._columns.contents(most)
         except StoreAway:
             raise
-        except FdchError as problem:  # such as rows too large to be given
+        except FdchError as problem:  # such as rows too large for an answer
             _log.warning("the items are not counted by value: %s", problem)
             return Contents(uncounted="the server refused to give all items.")
 
