@@ -117,11 +117,10 @@ def partner_places(query_codes: Codes, partner_codes: Codes) -> PartnerPlaces:
 def ordered_places(queries: Coded, partners: Coded, candidates: int) -> PartnerPlaces:
     """Place each query's partner where candidates are ordered; see `ordering`."""
     assert queries.order is not None
-    nearer, tied = np.zeros((2, len(queries.codes)))
+    nearer = np.zeros(len(queries.codes))
     for start in range(0, len(nearer), QUERIES_PER_BLOCK):
         rows = np.arange(start, min(start + QUERIES_PER_BLOCK, len(nearer)))
         order, codes = queries.order[rows], queries.codes[rows]
         places = place_items(order, codes, partners.codes, partners.vectors, candidates)
-        own = places[np.arange(len(rows)), rows][:, None]
-        nearer[rows], tied[rows] = (places < own).sum(axis=1), (places == own).sum(1)
-    return PartnerPlaces(nearer, tied)
+        nearer[rows] = places[np.arange(len(rows)), rows]
+    return PartnerPlaces(nearer, np.ones(len(nearer)))

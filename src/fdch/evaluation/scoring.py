@@ -198,7 +198,7 @@ def _score(
     done = 0
     is_ordered = queries.order is not None
     for counts in _count(queries, gallery, cutoff, measures):
-        blocks.append(_score_queries(counts, cutoff, measures))
+        blocks.append(_score_queries(counts, is_ordered, cutoff, measures))
         if not is_ordered:
             curve.add(counts)
         done += len(counts)
@@ -227,19 +227,26 @@ def _count(
             graded=bool(measures.ndcg_at),
             cutoff=cutoff,
         )
-    return ordered_blocks(queries, gallery, measures.candidates, cutoff)
+    first = max((1, *measures.precision_at, *measures.ndcg_at))
+    return ordered_blocks(queries, gallery, measures.candidates, first, cutoff)
 
 
 def _score_queries(
-    counts: Histograms, cutoff: int | None, measures: Measures
+    counts: Histograms, is_ordered: bool, cutoff: int | None, measures: Measures
 ) -> Columns:
     """Give every score of every query; NaN where a query has no relevant item."""
     assert counts.stable is not None  # it was requested
+    if is_ordered:  # nothing is tied
+        averages = dict.fromkeys(("map", "map_best", "map_worst"), counts.stable)
+    else:
+        averages = {
+            "map": average_precision(counts, "expected", cutoff),
+            "map_best": average_precision(counts, "best", cutoff),
+            "map_worst": average_precision(counts, "worst", cutoff),
+        }
     return {
-        "map": average_precision(counts, "expected", cutoff),
+        **averages,
         "map_stable": counts.stable,
-        "map_best": average_precision(counts, "best", cutoff),
-        "map_worst": average_precision(counts, "worst", cutoff),
         CHANCE: chance(counts, cutoff),
         **{f"precision_at_{k}": precision_at(counts, k) for k in measures.precision_at},
         **{f"ndcg_at_{k}": ndcg_at(counts, k) for k in measures.ndcg_at},
