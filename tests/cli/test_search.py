@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fdch.cli.search import marked_lines, table
-from fdch.evaluation.calibration import SIDES, Calibration, Model
+from fdch.evaluation.calibration.model import SIDES, Calibration, Model
 from fdch.index.store import Item
 from fdch.retrieval.results import Match, Result, Results
 from fdch.retrieval.searcher import Searcher

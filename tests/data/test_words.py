@@ -10,7 +10,7 @@ from fdch.data.static_words import is_installed
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.data.word_forms import WordForms
 from fdch.data.words import cut_words, fold_case
-from fdch.retrieval.reading import read_query
+from fdch.retrieval.queries import read_query
 
 
 @pytest.mark.parametrize(

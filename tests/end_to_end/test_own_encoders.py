@@ -157,7 +157,7 @@ def test_a_tower_can_be_tuned_and_opened_again(clip, tmp_path):
 
 
 def test_towers_are_not_exported(clip):
-    from fdch.export.sides import graphs
+    from fdch.export.writing import graphs
 
     with pytest.raises(SettingError, match=r"the text encoder .* cannot be exported"):
         graphs(open_run(clip.run).method)

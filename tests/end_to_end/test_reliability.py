@@ -4,9 +4,9 @@ import pytest
 
 from fdch.codes import binarize
 from fdch.data.pairs import PairedSet
-from fdch.evaluation.calibration import SIDES
-from fdch.evaluation.reliability import check_probabilities
-from fdch.evaluation.scoring import Coded
+from fdch.evaluation import Coded
+from fdch.evaluation.calibration.model import SIDES
+from fdch.evaluation.calibration.reliability import check_probabilities
 from fdch.runs.encoding import encode_sides
 
 

@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 from fdch.codes import binarize
 from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT, weigh_words
 from fdch.errors import DataError
-from fdch.evaluation import calibration_fitting
-from fdch.evaluation.calibration import FUSED, SCORES, Calibration, Model, QueryFacts
-from fdch.evaluation.calibration_fitting import (
+from fdch.evaluation import Coded
+from fdch.evaluation.calibration import fitting
+from fdch.evaluation.calibration.fitting import (
     MIN_PAIRS,
     RIDGE,
     SMOOTHING,
@@ -21,9 +21,15 @@ from fdch.evaluation.calibration_fitting import (
     fit_model,
     match_words,
 )
+from fdch.evaluation.calibration.model import (
+    FUSED,
+    SCORES,
+    Calibration,
+    Model,
+    QueryFacts,
+)
+from fdch.evaluation.calibration.reliability import check_probabilities
 from fdch.evaluation.ordering import QueryOrder
-from fdch.evaluation.reliability import check_probabilities
-from fdch.evaluation.scoring import Coded
 
 BITS = 24
 
@@ -245,7 +251,7 @@ def test_too_few_pairs_give_no_calibration():
 def test_rows_taken_some_at_a_time_give_the_same(monkeypatch):
     held_out, training = encode(40, 1), encode(60, 2)
     whole = fit_calibration(held_out, training)
-    monkeypatch.setattr(calibration_fitting, "ROWS_AT_A_TIME", 7)
+    monkeypatch.setattr(fitting, "ROWS_AT_A_TIME", 7)
     parts = fit_calibration(held_out, training)
     assert whole is not None and parts is not None
     for one, other in zip(_models(whole), _models(parts), strict=True):
@@ -268,7 +274,7 @@ def test_the_fit_minimises_the_penalised_likelihood():
     trained = (random.random(60) < 0.5).astype(float)
     relevant = (random.normal(size=60) - 0.3 * (facts[:, 0] - 9) > 0).astype(float)
     counts = random.random(60)
-    table = calibration_fitting._Table(facts, trained, relevant, counts)
+    table = fitting._Table(facts, trained, relevant, counts)
     model = fit_model(table)
 
     def objective(weights):

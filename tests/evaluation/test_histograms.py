@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from fdch.codes import Codes, binarize, hamming_distances
 from fdch.errors import DataError, LabelError, MissingExtra, SettingError
 from fdch.evaluation import histograms as module
-from fdch.evaluation import numpy_engine, relevance
+from fdch.evaluation.counting import numpy_engine, relevance
+from fdch.evaluation.counting.relevance import label_words
 from fdch.evaluation.histograms import (
     counting_engine,
     distance_histograms,
     engine_name,
     histogram_blocks,
 )
-from fdch.evaluation.relevance import label_words
 
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="no numba here")
 ENGINES = ["numpy", pytest.param("numba", marks=needs_numba)]
@@ -182,7 +182,7 @@ def test_a_label_beyond_the_first_word_is_shared():
 
 
 def test_without_numba_numpy_counts(monkeypatch):
-    monkeypatch.setitem(sys.modules, "fdch.evaluation.numba_engine", None)
+    monkeypatch.setitem(sys.modules, "fdch.evaluation.counting.numba_engine", None)
     counting_engine.cache_clear()
     try:
         assert counting_engine() is numpy_engine

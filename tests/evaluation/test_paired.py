@@ -8,7 +8,7 @@ import pytest
 from fdch.codes import binarize
 from fdch.errors import DataError, SettingError
 from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries, sign_flip_p
-from fdch.evaluation.paired import (
+from fdch.evaluation.comparing.paired import (
     paired_difference,
     paired_differences,
     paired_table,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fdch.evaluation.reliability import measure_reliability
+from fdch.evaluation.calibration.reliability import measure_reliability
 
 
 def test_a_curve_by_hand():

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from fdch.errors import DataError
-from fdch.evaluation import bootstrap_intervals, resampling, sign_flip_p
-from fdch.evaluation.resampling import mean_intervals
+from fdch.evaluation import bootstrap_intervals, sign_flip_p
+from fdch.evaluation.comparing import resampling
+from fdch.evaluation.comparing.resampling import mean_intervals
 
 
 def test_an_interval_has_the_quantiles_of_all_draws():

@@ -16,7 +16,6 @@ from fdch.evaluation import (
     average_precision,
     distance_histograms,
     evaluate_codes,
-    score,
     score_galleries,
 )
 from fdch.progress import Update
@@ -109,7 +108,9 @@ def test_each_direction_asks_its_gallery():
     }
     for (gallery, direction), (query, database) in asked.items():
         assert database is not None
-        alone = score(query.codes, database.codes, query.labels, database.labels)
+        alone = evaluate_codes(
+            query.codes, database.codes, query.labels, database.labels
+        )
         assert scores[gallery][direction].map == alone.map
 
 
@@ -145,7 +146,9 @@ def test_pairs_without_a_text_are_missing_from_the_text_gallery():
     text = Coded(DATABASE.text.codes[:20], DATABASE.text.labels[:20])
     database = CodedPairs(DATABASE.image, text)
     part = score_galleries("dcmh", QUERIES, database, PROTOCOL).scores["modality"]
-    alone = score(QUERIES.image.codes, text.codes, QUERIES.image.labels, text.labels)
+    alone = evaluate_codes(
+        QUERIES.image.codes, text.codes, QUERIES.image.labels, text.labels
+    )
     assert part["image_to_text"].map == alone.map
 
 
@@ -160,8 +163,8 @@ def test_queries_without_answers_are_counted_and_left_out():
     query, database = QUERIES.image, DATABASE.text
     labels = query.labels.copy()
     labels[:2] = 0
-    some = score(query.codes, database.codes, labels, database.labels)
-    rest = score(query.codes[2:], database.codes, labels[2:], database.labels)
+    some = evaluate_codes(query.codes, database.codes, labels, database.labels)
+    rest = evaluate_codes(query.codes[2:], database.codes, labels[2:], database.labels)
     assert (some.queries, some.skipped) == (4, 2)
     assert some.map == pytest.approx(rest.map)
     assert some.lookup == rest.lookup
@@ -170,13 +173,13 @@ def test_queries_without_answers_are_counted_and_left_out():
 def test_nothing_relevant_at_all_is_an_error():
     query, database = QUERIES.image, DATABASE.text
     with pytest.raises(LabelError, match="none of the 6 queries"):
-        score(query.codes, database.codes, query.labels * 0, database.labels)
+        evaluate_codes(query.codes, database.codes, query.labels * 0, database.labels)
 
 
 def test_measures_choose_ranks_and_averages():
     query, database = QUERIES.image, DATABASE.text
     measures = Measures(precision_at=(2,), average="macro", empty="skip")
-    part = score(
+    part = evaluate_codes(
         query.codes, database.codes, query.labels, database.labels, measures=measures
     )
     assert set(part.precision_at) == {2}
@@ -189,7 +192,7 @@ def test_random_codes_score_chance(cutoff):
     labels = np.eye(20)[rng.integers(20, size=4000)]
     codes = binarize(rng.normal(size=(4000, 16)))
     asked = codes[2000:], labels[:2000], labels[2000:]
-    found = score(codes[:2000], *asked, cutoff=cutoff)
+    found = evaluate_codes(codes[:2000], *asked, cutoff=cutoff)
     assert found.map == pytest.approx(found.chance, rel=0.08)
     assert found.precision_at[100] == pytest.approx(found.lookup.chance, rel=0.08)
     assert found.lookup.chance == pytest.approx(0.05, abs=0.002)
@@ -199,7 +202,7 @@ def test_random_codes_score_chance(cutoff):
 def test_progress_is_told_the_queries_done():
     told: list[Update] = []
     query, database = QUERIES.image, DATABASE.text
-    score(
+    evaluate_codes(
         query.codes, database.codes, query.labels, database.labels, progress=told.append
     )
     assert [(update.done, update.total, update.unit) for update in told] == [
@@ -273,11 +276,11 @@ def test_codes_of_any_program_are_scored():
     queries, database = (rng.choice([-1, 1], (n, 16)) for n in (6, 30))
     labels = [rng.integers(0, 2, (n, 3)) for n in (6, 30)]
     codes = Codes.from_signs(queries), Codes.from_signs(database)
-    expected = score(codes[0], codes[1], labels[0], labels[1])
+    expected = evaluate_codes(codes[0], codes[1], labels[0], labels[1])
     assert evaluate_codes(queries, database, *labels) == expected
     assert evaluate_codes(codes[0].packed, codes[1], *labels) == expected
     cut = evaluate_codes(queries.tolist(), database.tolist(), *labels, cutoff=5)
-    assert cut == score(codes[0], codes[1], labels[0], labels[1], cutoff=5)
+    assert cut == evaluate_codes(codes[0], codes[1], labels[0], labels[1], cutoff=5)
 
 
 def test_scores_have_a_short_repr_and_show_all_tables_in_a_notebook():

@@ -161,7 +161,7 @@ def read_scores(content: bytes) -> None:
 
 def read_calibration(content: bytes) -> None:
     """Read a calibration."""
-    from fdch.evaluation.calibration import Calibration
+    from fdch.evaluation.calibration.model import Calibration
     from fdch.files import load_json
 
     try:
@@ -387,7 +387,7 @@ def _scores() -> list[bytes]:
 
 
 def _calibration() -> list[bytes]:
-    from fdch.evaluation.calibration import FACTS, WEIGHTS
+    from fdch.evaluation.calibration.model import FACTS, WEIGHTS
 
     model: dict[str, Any] = {
         "mean": [0.0] * len(FACTS),

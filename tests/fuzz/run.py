@@ -17,7 +17,10 @@ from pathlib import Path
 
 MEMORY_MB = 3000
 SECONDS_EACH = 30
-COMPILED = ("fdch.evaluation.numba_engine", "fdch.index.search")  # not to be changed
+COMPILED = (
+    "fdch.evaluation.counting.numba_engine",
+    "fdch.index.search",
+)  # not to be changed
 
 
 def main() -> None:

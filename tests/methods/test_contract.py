@@ -22,7 +22,7 @@ from fdch.data.pictures.images import ImageFeatures
 from fdch.data.splits import Split
 from fdch.data.texts import Sentences
 from fdch.errors import DataError, LabelError, NotFitted, SettingError
-from fdch.evaluation import score
+from fdch.evaluation import evaluate_codes
 from fdch.methods import _base
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import search_space
@@ -193,8 +193,8 @@ def gain(method, parts):
     texts = method.encode_texts(parts.query.texts)
     labels = parts.query.labels, parts.database.labels
     found = [
-        score(images, method.encode_texts(parts.database.texts), *labels),
-        score(texts, method.encode_images(parts.database.images), *labels),
+        evaluate_codes(images, method.encode_texts(parts.database.texts), *labels),
+        evaluate_codes(texts, method.encode_images(parts.database.images), *labels),
     ]
     return float(np.mean([part.map - part.chance for part in found]))
 

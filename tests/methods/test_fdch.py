@@ -10,7 +10,7 @@ from fdch.codes import binarize
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split
 from fdch.errors import DataError, NotFitted, SettingError
-from fdch.evaluation import score
+from fdch.evaluation import evaluate_codes
 from fdch.methods.fdch import FDCH
 from fdch.methods.fdch_i import FDCHI
 from fdch.methods.fdch_ii import FDCHII
@@ -266,10 +266,10 @@ def test_easy_training_pairs_are_ranked_nearly_perfectly(factor_pairs):
     settings = SMALL | {"stage_one_epochs": 12, "stage_two_epochs": 15}
     method = FDCH(**settings).fit(easy)
     codes = method.encode_pairs(easy)
-    assert score(codes, codes, easy.labels, easy.labels).map > 0.97
+    assert evaluate_codes(codes, codes, easy.labels, easy.labels).map > 0.97
     images, texts = method.encode_images(easy.images), method.encode_texts(easy.texts)
-    assert score(images, texts, easy.labels, easy.labels).map > 0.9
-    assert score(images, codes, easy.labels, easy.labels).map > 0.9
+    assert evaluate_codes(images, texts, easy.labels, easy.labels).map > 0.9
+    assert evaluate_codes(images, codes, easy.labels, easy.labels).map > 0.9
 
 
 def test_outputs_are_real_and_their_signs_are_the_codes(pairs, fitted):

@@ -9,7 +9,7 @@ import pytest
 
 from fdch.data.duplicates import QueryDuplicates
 from fdch.errors import DamagedRun, MissingExtra, RunError
-from fdch.evaluation.reliability import measure_reliability
+from fdch.evaluation.calibration.reliability import measure_reliability
 from fdch.report.evaluation_page import (
     changed_settings,
     describe_training,

@@ -8,8 +8,8 @@ from fdch.codes import binarize
 from fdch.errors import DataError, SettingError, UnknownWords
 from fdch.index.store import Item
 from fdch.methods.scm_seq import SCMSeq
+from fdch.retrieval.arranging import LOOKAHEAD, group_results
 from fdch.retrieval.composed import ComposedQuery, contains_phrase, split_avoided
-from fdch.retrieval.grouping import LOOKAHEAD, group_results
 from fdch.retrieval.index import Index
 from fdch.retrieval.results import Result
 from fdch.retrieval.searcher import Searcher

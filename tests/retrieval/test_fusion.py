@@ -12,8 +12,8 @@ from fdch.errors import SettingError, UnknownWords
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
 from fdch.methods.scm_seq import SCMSeq
-from fdch.retrieval.fusion import Fusion, plan_fusion
 from fdch.retrieval.index import Index
+from fdch.retrieval.ordering import Fusion, plan_fusion
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
 from fdch.retrieval.ranking import Ranking

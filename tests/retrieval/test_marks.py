@@ -2,8 +2,7 @@
 
 import pytest
 
-from fdch.retrieval.marks import MAX_CHARACTERS, MAX_MARKS, mark_words
-from fdch.retrieval.results import Match
+from fdch.retrieval.results import MAX_CHARACTERS, MAX_MARKS, Match, mark_words
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ def test_parts_of_letters_that_stand_together_are_cut_where_they_overlap(monkeyp
     def pairs_of_letters(text):
         return tuple(dict.fromkeys(text[at : at + 2] for at in range(len(text) - 1)))
 
-    monkeypatch.setattr("fdch.retrieval.marks.split_words", pairs_of_letters)
+    monkeypatch.setattr("fdch.retrieval.results.split_words", pairs_of_letters)
     assert mark_words("東京都庁", ("東京", "京都")) == (
         Match("東京", 0, 2),
         Match("京都", 2, 3),

@@ -9,7 +9,8 @@ from tests.vector_model import HALF_STEP, WIDTH, FirstOutputs, give_vectors
 from fdch.codes import Codes, binarize
 from fdch.errors import ModelMismatch, SettingError
 from fdch.methods.scm_seq import SCMSeq
-from fdch.retrieval import ranking
+from fdch.retrieval import candidates
+from fdch.retrieval.candidates import Stages
 from fdch.retrieval.index import Index
 from fdch.retrieval.rebuilding import export_items
 from fdch.retrieval.searcher import Searcher
@@ -46,7 +47,8 @@ def path(fitted, pairs, patch, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def order_few(monkeypatch):
-    monkeypatch.setattr("fdch.retrieval.params.MIN_VECTOR_CANDIDATES", 100)
+    few = Stages(5, 100, joins_ties=True)
+    monkeypatch.setattr("fdch.retrieval.candidates.VECTOR_STAGES", few)
 
 
 @pytest.fixture
@@ -127,7 +129,7 @@ def test_equal_codes_come_in_the_order_of_vectors_however_many(
         assert len(ours) >= 3
         twin = searcher.by_id("same 0", k=1).ids
         assert twin == [str(numbers[0])]  # an equal vector, added later
-        monkeypatch.setattr(ranking, "MAX_CANDIDATES", 100)
+        monkeypatch.setattr(candidates, "MAX_CANDIDATES", 100)
         assert searcher.by_id("same 0", k=1).ids != twin
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.vector_model import give_vectors
 
 from fdch.methods.scm_seq import SCMSeq
+from fdch.retrieval.candidates import BIT_STAGES, VECTOR_STAGES, Stages
 from fdch.retrieval.index import Index
-from fdch.retrieval.paging import Stages
 from fdch.retrieval.searcher import Searcher
 from fdch.runs.encoding import calibrate
 
@@ -36,8 +36,9 @@ def make_searcher(pairs, path):
 def searchers(pairs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fdch.retrieval.params.MIN_VECTOR_CANDIDATES", 60)
-        patch.setattr("fdch.retrieval.params.MIN_CANDIDATES", 30)
+        few = Stages(3, 60, joins_ties=True)
+        patch.setattr("fdch.retrieval.candidates.VECTOR_STAGES", few)
+        patch.setattr("fdch.retrieval.candidates.BIT_STAGES", Stages(3, 30))
         bare = make_searcher(pairs, folder / "bare")
         bare.by_text("w0-1")
         give_vectors(patch, SCMSeq)
@@ -135,3 +136,10 @@ def test_no_candidates_have_an_order():
 
 def test_a_page_beyond_the_last_result_is_empty(searchers):
     assert len(searchers["codes"].by_text("w0-1", k=10, offset=500)) == 0
+
+
+def test_re_ranking_looks_at_more_candidates_than_results():
+    assert BIT_STAGES.cover(5) == (10, 100)
+    assert BIT_STAGES.cover(50) == (80, 800)
+    assert VECTOR_STAGES.cover(5) == (25, 500)
+    assert VECTOR_STAGES.cover(50) == (50, 1000)

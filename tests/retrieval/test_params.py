@@ -23,16 +23,6 @@ def test_ten_results_or_all_within_a_radius_unless_k_is_given():
     assert SearchParams(k=10, radius=2).k == 10
 
 
-def test_re_ranking_looks_at_more_candidates():
-    params = SearchParams(5)
-    assert params.bit_stages.cover(5) == (10, 100)
-    assert params.bit_stages.cover(50) == (80, 800)
-    assert params.vector_candidates == 500
-    assert SearchParams(50).vector_candidates == 1000
-    assert SearchParams(10, offset=40).vector_candidates == 1000
-    assert SearchParams(None, radius=3).vector_candidates is None
-
-
 def test_conditions_are_read_or_taken_unchanged():
     ready = Condition("b", "in", ("1", "2"))
     assert SearchParams(where="a=1").conditions == (Condition("a", "=", ("1",)),)

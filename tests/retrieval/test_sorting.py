@@ -7,9 +7,9 @@ import pytest
 
 from fdch.errors import DataError, SettingError
 from fdch.index.store import Item
+from fdch.retrieval.arranging import Sorting
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.results import Result
-from fdch.retrieval.sorting import Sorting
 
 STORE: Any = SimpleNamespace(
     types=lambda: {"price": "number", "date": "date", "name": "text", "on": "boolean"}

@@ -13,7 +13,7 @@ from fdch.data.rows import objects
 from fdch.data.splits import Split
 from fdch.data.texts import WordVectors
 from fdch.errors import DamagedRun, DataError, ProtocolMismatch, RunError
-from fdch.evaluation.comparison import comparison
+from fdch.evaluation.comparing.comparison import comparison
 from fdch.files import checksum
 from fdch.runs.method_scores import evaluate, evaluate_run
 from fdch.runs.pipeline import train_run

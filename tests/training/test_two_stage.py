@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fdch.codes import binarize
-from fdch.evaluation import score
+from fdch.evaluation import evaluate_codes
 from fdch.networks.fusion import FusionNetwork, PairNetwork
 from fdch.networks.head import ImageHead, fit_standardization
 from fdch.networks.text import TextNetwork
@@ -169,7 +169,7 @@ def test_stage_one_ranks_easy_training_pairs_nearly_perfectly(factor_pairs):
     train(stage, PLAN, 0, Context())
     codes = binarize(stage.unified_codes().numpy())
     labels = data.labels.numpy().astype(np.uint8)
-    assert score(codes, codes, labels, labels).map > 0.95
+    assert evaluate_codes(codes, codes, labels, labels).map > 0.95
 
 
 def test_the_image_sweep_changes_the_image_network_and_F_alone(data):

@@ -9,7 +9,7 @@ from fdch.bench.timing import ratio, seconds, spread
 from fdch.codes import Codes, binarize
 from fdch.evaluation.histograms import distance_histograms, engine_name
 from fdch.evaluation.metrics import average_precision
-from fdch.evaluation.scoring import score
+from fdch.evaluation.scoring import evaluate_codes
 from fdch.machine import peak_memory
 from fdch.progress import Progress, Update, silent
 
@@ -58,11 +58,11 @@ def evaluate_benchmark(
     work = _workload(np.random.default_rng(seed), queries, database, bits, labels)
     floats = work.as_floats()
     timed = min(loop_queries or queries, queries)
-    warm_up = seconds(lambda: score(*work.first(1)))
+    warm_up = seconds(lambda: evaluate_codes(*work.first(1)))
     before = peak_memory()
     ours, loop, after_ours = [], [], before
     for turn in range(repeats):
-        ours.append(seconds(lambda: score(*work)))
+        ours.append(seconds(lambda: evaluate_codes(*work)))
         after_ours = after_ours if turn else peak_memory()
         loop_time = seconds(lambda: sorting_loop(*floats, number=timed))
         loop.append(loop_time * queries / timed)

@@ -16,10 +16,10 @@ from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError
 from fdch.evaluation import Histograms, chance
-from fdch.evaluation.calibration import Calibration, QueryFacts
-from fdch.evaluation.reliability import measure_reliability
+from fdch.evaluation.calibration.model import Calibration, QueryFacts
+from fdch.evaluation.calibration.reliability import measure_reliability
+from fdch.retrieval.candidates import BIT_STAGES, VECTOR_STAGES
 from fdch.retrieval.ordering import Real, find_ordering
-from fdch.retrieval.params import SearchParams
 from fdch.runs.encoding import encode_pairs, encode_sides, real_outputs
 from fdch.runs.method_scores import read_own_pairs, training_facts
 from fdch.runs.run import Run
@@ -42,10 +42,10 @@ class _Query(NamedTuple):
 
     def order(self, k: int, way: str) -> NDArray[np.intp]:
         """Order as the search does."""
-        ranked, params = np.argsort(self.distances, kind="stable"), SearchParams(k)
+        ranked = np.argsort(self.distances, kind="stable")
         if way == PLAIN_WAY:
             return ranked[:k]
-        stages = params.vector_stages if way == BY_VECTORS else params.bit_stages
+        stages = VECTOR_STAGES if way == BY_VECTORS else BIT_STAGES
         ranked = ranked[: stages.cover(k)[1]]
         far = self.ordered[ranked]
         places = stages.order(self.distances[ranked], lambda count: far[:count])

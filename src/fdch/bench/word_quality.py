@@ -19,8 +19,8 @@ from fdch.bench.search_quality import unseen_rows
 from fdch.data.word_weights import FREQUENT
 from fdch.errors import DataError
 from fdch.index.storage.catalogue.word_table import split_words, stem_word
-from fdch.retrieval.fusion import plan_fusion
 from fdch.retrieval.index import Index
+from fdch.retrieval.ordering import plan_fusion
 from fdch.retrieval.params import Match, SearchParams
 from fdch.retrieval.queries import encode_text_queries
 from fdch.retrieval.ranking import Ranking

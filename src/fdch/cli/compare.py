@@ -56,7 +56,7 @@ def command(
     if as_json and form != "text":
         raise click.UsageError("choose --json or --format, not both.")
     from fdch.evaluation import comparison
-    from fdch.evaluation.paired import paired_differences, paired_table
+    from fdch.evaluation.comparing.paired import paired_differences, paired_table
     from fdch.evaluation.tables import Spread
 
     scores = [_read_run(path) for path in runs]

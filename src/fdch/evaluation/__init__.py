@@ -1,21 +1,20 @@
 """Evaluation: codes and labels in, scores out. It never sees a method."""
 
-from fdch.evaluation.comparison import comparison
+from fdch.evaluation.comparing.comparison import comparison
+from fdch.evaluation.comparing.resampling import bootstrap_intervals, sign_flip_p
 from fdch.evaluation.hash_lookup import LookupCurve
 from fdch.evaluation.health import CodeHealth, code_health
 from fdch.evaluation.histograms import Histograms, distance_histograms
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, MEASURES
 from fdch.evaluation.metrics import average_precision, chance, ndcg_at, precision_at
+from fdch.evaluation.ordering import Coded
 from fdch.evaluation.partner import partner_places
 from fdch.evaluation.protocol import Protocol
-from fdch.evaluation.resampling import bootstrap_intervals, sign_flip_p
 from fdch.evaluation.scores import Scores
 from fdch.evaluation.scoring import (
-    Coded,
     CodedPairs,
     Measures,
     evaluate_codes,
-    score,
     score_galleries,
 )
 
@@ -41,7 +40,6 @@ __all__ = [
     "ndcg_at",
     "partner_places",
     "precision_at",
-    "score",
     "score_galleries",
     "sign_flip_p",
 ]

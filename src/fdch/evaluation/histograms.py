@@ -9,15 +9,15 @@ import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, Protocol, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DataError, LabelError, MissingExtra, SettingError
-from fdch.evaluation import numpy_engine
-from fdch.evaluation.relevance import Packed, largest_grade, pack
+from fdch.evaluation.counting import numpy_engine
+from fdch.evaluation.counting.relevance import largest_grade, pack
 
 Engine = Literal["auto", "numba", "numpy"]
 
@@ -47,39 +47,6 @@ class Histograms:
 
     def __len__(self) -> int:
         return self.items.shape[0]
-
-
-class CountingEngine(Protocol):
-    """What both engines offer."""
-
-    def count(
-        self,
-        queries: Packed,
-        database: Packed,
-        bits: int,
-        grades: int,
-        threads: int | None,
-    ) -> NDArray[np.int64]:
-        """Count pairs by query, distance and grade, (queries, bits + 1, grades).
-
-        The grade is the number of shared labels, `grades` - 1 at most: with two
-        grades it says whether any is shared.
-        """
-
-    def stable_sums(
-        self,
-        queries: Packed,
-        database: Packed,
-        counts: NDArray[np.int64],
-        cutoff: int,
-        threads: int | None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Sum precision at each relevant item, ties in database order.
-
-        Returns:
-            Per query: the sum over relevant items ranked up to the cut-off, and
-            how many these are.
-        """
 
 
 def distance_histograms(
@@ -175,19 +142,18 @@ def histogram_blocks(
 
 
 @cache
-def counting_engine(engine: Engine = "auto") -> CountingEngine:
-    """Give the engine of that name; "auto" is numba where it is installed."""
+def counting_engine(engine: Engine = "auto") -> Any:
+    """Import a module with `count` and `stable_sums`; "auto" is numba if installed."""
     if engine == "numpy":
-        return cast(CountingEngine, numpy_engine)
+        return numpy_engine
     if engine not in ("auto", "numba"):
         raise SettingError(f"unknown engine {engine!r}; use auto, numba or numpy.")
     try:
-        name = "fdch.evaluation.numba_engine"
-        return cast(CountingEngine, importlib.import_module(name))
+        return importlib.import_module("fdch.evaluation.counting.numba_engine")
     except ImportError as error:
         if engine == "numba":
             raise MissingExtra("the numba engine", "fast") from error
-        return cast(CountingEngine, numpy_engine)
+        return numpy_engine
 
 
 def engine_name() -> str:

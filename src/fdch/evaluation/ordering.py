@@ -4,12 +4,12 @@ The nearest candidates of a query, ties in database order, are ordered by inner
 products: of the query's weights with an item's bits, -1 or +1, and the numbers of its
 vector. What the last numbers add counts only above a threshold: they tell which items
 are nearly the same, and nothing about all others. Items that are no candidates follow
-by distance.
+by distance. No two items share a rank, so nothing is tied.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,24 +20,18 @@ from fdch.evaluation.histograms import COUNTS_PER_BLOCK, Histograms
 
 QUERIES_PER_BLOCK = 256
 SEARCHED = 500  # candidates that a search for its first results orders
-Places = NDArray[np.uint16]
+Rows = NDArray[np.intp]
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
 class QueryOrder:
-    """How queries order candidates.
+    """How queries order candidates."""
 
-    Args:
-        weights: Of an item's bits and numbers, (queries, bits + width).
-        thresholded: How many of the last numbers count above the threshold alone.
-        threshold: What is taken off their sum, of which only a positive rest counts.
-    """
-
-    weights: Floats
-    thresholded: int = 0
-    threshold: float = 0.0
+    weights: Floats  # of an item's bits and numbers, (queries, bits + width)
+    thresholded: int = 0  # how many of the last numbers count only above the threshold
+    threshold: float = 0.0  # taken off their sum; only what is left above 0 counts
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -72,11 +66,47 @@ class QueryOrder:
         return scores
 
 
+class Coded(NamedTuple):
+    """Codes with the labels of their items, and what orders them."""
+
+    codes: Codes
+    labels: NDArray[np.generic]  # 0/1, (items, classes)
+    order: QueryOrder | None = None  # how they order candidates as queries, if they do
+    vectors: Bytes | None = None  # what each is ordered by beside its code, if at all
+
+    def take(self, rows: Any) -> "Coded":
+        """Return some of the items."""
+        order = None if self.order is None else self.order[rows]
+        vectors = None if self.vectors is None else self.vectors[rows]
+        return Coded(self.codes[rows], self.labels[rows], order, vectors)
+
+
 def join_orders(orders: Sequence[QueryOrder]) -> QueryOrder:
     """Join the queries of one method."""
     first = orders[0]
     weights = np.concatenate([each.weights for each in orders])
     return QueryOrder(weights, first.thresholded, first.threshold)
+
+
+def rank_items(
+    order: QueryOrder,
+    query_codes: Codes,
+    codes: Codes,
+    vectors: Bytes | None,
+    candidates: int,
+) -> Rows:
+    """Rank all items for each query, (queries, items).
+
+    The nearest candidates come first, in their order; the others follow by distance,
+    ties in database order.
+    """
+    distances = hamming_distances(query_codes, codes)
+    scores = order.score(codes, vectors)
+    nearest = np.argsort(distances, axis=1, kind="stable")
+    found = np.take_along_axis(-scores, nearest[:, :candidates], axis=1)
+    best = np.argsort(found, axis=1, kind="stable")
+    nearest[:, :candidates] = np.take_along_axis(nearest, best, axis=1)
+    return nearest
 
 
 def place_items(
@@ -85,23 +115,11 @@ def place_items(
     codes: Codes,
     vectors: Bytes | None,
     candidates: int,
-) -> Places:
-    """Give each item's place in the order of each query, (queries, items).
-
-    Places from 0 are those of the candidates; an item that is none of them has the
-    number of candidates plus its distance.
-    """
-    distances = hamming_distances(query_codes, codes)
-    count = min(candidates, len(codes))
-    places = distances + np.uint16(count)
-    # a distance and a row in one number, so that ties stay in database order
-    keys = distances.astype(np.int64) * len(codes) + np.arange(len(codes))
-    scores = order.score(codes, vectors)
-    for row, (own_keys, own_scores) in enumerate(zip(keys, scores, strict=True)):
-        nearest = np.argpartition(own_keys, count - 1)[:count]
-        nearest = nearest[np.argsort(own_keys[nearest])]
-        best = nearest[np.argsort(-own_scores[nearest], kind="stable")]
-        places[row, best] = np.arange(count)
+) -> Rows:
+    """Give each item's place in the ranking of each query, from 0, (queries, items)."""
+    ranking = rank_items(order, query_codes, codes, vectors, candidates)
+    places = np.empty_like(ranking)
+    np.put_along_axis(places, ranking, np.arange(len(codes))[None], axis=1)
     return places
 
 
@@ -123,34 +141,9 @@ def list_items(
     return np.where(distances <= last, below, distances.astype(np.float32))
 
 
-def ordered_histograms(
-    order: QueryOrder,
-    query_codes: Codes,
-    codes: Codes,
-    vectors: Bytes | None,
-    shared: NDArray[np.intp],
-    candidates: int,
-    cutoff: int | None = None,
+def count_places(
+    places: NDArray[np.integer[Any]], shared: NDArray[np.intp], columns: int
 ) -> Histograms:
-    """Count items by their place instead of their distance.
-
-    Args:
-        order: Of the queries.
-        query_codes: Codes of the queries.
-        codes: Codes of the items.
-        vectors: Vectors of the items, or None.
-        shared: How many labels queries and items share, (queries, items).
-        candidates: How many of the nearest are ordered.
-        cutoff: Rank after which the order is cut; None for all.
-    """
-    places = place_items(order, query_codes, codes, vectors, candidates)
-    columns = min(candidates, len(codes)) + codes.bits + 1
-    counts = count_places(places, shared, columns)
-    stable = _stable_average(places, shared > 0, cutoff or len(codes))
-    return replace(counts, stable=stable)
-
-
-def count_places(places: Places, shared: NDArray[np.intp], columns: int) -> Histograms:
     """Count items by their place, from 0 to the number of columns, and labels shared.
 
     An item at a later place is left out.
@@ -171,42 +164,48 @@ def count_places(places: Places, shared: NDArray[np.intp], columns: int) -> Hist
 
 
 def ordered_blocks(
-    order: QueryOrder,
-    query_codes: Codes,
-    codes: Codes,
-    vectors: Bytes | None,
-    query_labels: NDArray[np.generic],
-    labels: NDArray[np.generic],
+    queries: Coded,
+    gallery: Coded,
     candidates: int,
+    first: int,
     cutoff: int | None = None,
 ) -> Iterator[Histograms]:
-    """Count queries in blocks, in their order, within bounded memory."""
-    classes = np.asarray(labels, np.float32)
-    largest = 1 + int(classes.sum(axis=1).max(initial=0))
-    columns = min(candidates, len(codes)) + codes.bits + 1
-    at_a_time = max(1, COUNTS_PER_BLOCK // max(columns * largest, len(codes)))
-    at_a_time = min(at_a_time, QUERIES_PER_BLOCK)
-    for start in range(0, len(query_codes), at_a_time):
+    """Count items by their place instead of their distance, in blocks of queries.
+
+    There is a column for each of the first places and one for all others, enough for
+    scores of the first ranks; the average precision of the whole ranking is `stable`.
+
+    Args:
+        queries: With their order.
+        gallery: What is searched.
+        candidates: How many of the nearest are ordered.
+        first: Places with a column of their own.
+        cutoff: Rank after which average precision is cut; None for the whole ranking.
+    """
+    assert queries.order is not None
+    codes, classes = gallery.codes, np.asarray(gallery.labels, np.float32)
+    places = np.minimum(np.arange(len(codes)), first)
+    at_a_time = max(1, min(QUERIES_PER_BLOCK, COUNTS_PER_BLOCK // len(codes)))
+    for start in range(0, len(queries.codes), at_a_time):
         rows = slice(start, start + at_a_time)
-        shared = np.asarray(query_labels[rows], np.float32) @ classes.T
-        yield ordered_histograms(
-            order[rows],
-            query_codes[rows],
-            codes,
-            vectors,
-            shared.astype(np.intp),
-            candidates,
-            cutoff,
-        )
+        order, query_codes = queries.order[rows], queries.codes[rows]
+        ranking = rank_items(order, query_codes, codes, gallery.vectors, candidates)
+        shared = np.asarray(queries.labels[rows], np.float32) @ classes.T
+        grades = np.take_along_axis(shared, ranking, axis=1).astype(np.intp)
+        counts = count_places(np.broadcast_to(places, grades.shape), grades, first + 1)
+        yield replace(counts, stable=_average_precision(grades > 0, cutoff))
 
 
-def _stable_average(
-    places: Places, is_relevant: NDArray[np.bool_], cutoff: int
+def _average_precision(
+    hits: NDArray[np.bool_], cutoff: int | None
 ) -> NDArray[np.float64]:
-    """Average precision with ties in database order; NaN without relevant items."""
-    ranking = np.argsort(places, axis=1, kind="stable")[:, :cutoff]
-    hits = np.take_along_axis(is_relevant, ranking, axis=1)
-    precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
-    found = hits.sum(axis=1)
-    average = (precision * hits).sum(axis=1) / np.maximum(found, 1)
-    return np.where(is_relevant.any(axis=1), average, np.nan)
+    """Give the average precision of rankings; NaN where nothing is relevant.
+
+    >>> _average_precision(np.array([[True, False, True]]), None).round(4).tolist()
+    [0.8333]
+    """
+    shown = hits[:, :cutoff]
+    found = np.cumsum(shown, axis=1)
+    precision = (found / np.arange(1, shown.shape[1] + 1) * shown).sum(axis=1)
+    average = precision / np.maximum(found[:, -1], 1)
+    return np.where(hits.any(axis=1), average, np.nan)

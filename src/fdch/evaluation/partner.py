@@ -17,7 +17,7 @@ from fdch.codes import Codes
 from fdch.errors import DataError, SettingError
 from fdch.evaluation.fields import Fields
 from fdch.evaluation.histograms import histogram_blocks
-from fdch.evaluation.ordering import QUERIES_PER_BLOCK, QueryOrder, place_items
+from fdch.evaluation.ordering import QUERIES_PER_BLOCK, Coded, place_items
 
 RECALL_AT = (1, 10, 50)
 Floats = NDArray[np.float64]
@@ -114,20 +114,13 @@ def partner_places(query_codes: Codes, partner_codes: Codes) -> PartnerPlaces:
     return PartnerPlaces(nearer, tied)
 
 
-def ordered_places(
-    order: QueryOrder,
-    query_codes: Codes,
-    partner_codes: Codes,
-    vectors: NDArray[np.int8] | None,
-    candidates: int,
-) -> PartnerPlaces:
+def ordered_places(queries: Coded, partners: Coded, candidates: int) -> PartnerPlaces:
     """Place each query's partner where candidates are ordered; see `ordering`."""
-    nearer, tied = np.zeros((2, len(query_codes)))
-    for start in range(0, len(query_codes), QUERIES_PER_BLOCK):
-        rows = np.arange(start, min(start + QUERIES_PER_BLOCK, len(query_codes)))
-        places = place_items(
-            order[rows], query_codes[rows], partner_codes, vectors, candidates
-        )
-        own = places[np.arange(len(rows)), rows][:, None]
-        nearer[rows], tied[rows] = (places < own).sum(axis=1), (places == own).sum(1)
-    return PartnerPlaces(nearer, tied)
+    assert queries.order is not None
+    nearer = np.zeros(len(queries.codes))
+    for start in range(0, len(nearer), QUERIES_PER_BLOCK):
+        rows = np.arange(start, min(start + QUERIES_PER_BLOCK, len(nearer)))
+        order, codes = queries.order[rows], queries.codes[rows]
+        places = place_items(order, codes, partners.codes, partners.vectors, candidates)
+        nearer[rows] = places[np.arange(len(rows)), rows]
+    return PartnerPlaces(nearer, np.ones(len(nearer)))

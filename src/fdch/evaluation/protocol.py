@@ -12,7 +12,7 @@ class Protocol:
 
     data: str  # fingerprint of the pairs
     split: str  # fingerprint of the split
-    queries: int  # pairs that ask
+    queries: int  # pairs used as queries
     database: int  # pairs that are searched
     train: int  # pairs trained on, without the validation part
     validation: int = 0  # pairs held out for choosing settings and for calibration

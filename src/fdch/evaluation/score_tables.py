@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from fdch.evaluation.comparing.resampling import CONFIDENCE
 from fdch.evaluation.measures import DIRECTIONS, MAIN, MEASURES, flatten
-from fdch.evaluation.resampling import CONFIDENCE
 from fdch.evaluation.tables import Cell, Table
 
 if TYPE_CHECKING:

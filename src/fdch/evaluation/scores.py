@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DataError
+from fdch.evaluation.comparing.resampling import CONFIDENCE
 from fdch.evaluation.fields import Fields
 from fdch.evaluation.hash_lookup import LookupCurve
 from fdch.evaluation.health import CodeHealth
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER, flatten
 from fdch.evaluation.partner import PartnerScores
 from fdch.evaluation.protocol import Protocol
-from fdch.evaluation.resampling import CONFIDENCE
 from fdch.evaluation.score_tables import score_tables
 
 Key = tuple[str, str, str]  # gallery, direction, measure

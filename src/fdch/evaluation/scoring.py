@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fdch.codes import Codes
 from fdch.errors import LabelError, SettingError
+from fdch.evaluation.comparing.resampling import mean_intervals
 from fdch.evaluation.hash_lookup import Average, Empty, LookupTotals
 from fdch.evaluation.health import code_health
 from fdch.evaluation.histograms import Histograms, histogram_blocks
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER
 from fdch.evaluation.metrics import average_precision, chance, ndcg_at, precision_at
-from fdch.evaluation.ordering import QueryOrder, ordered_blocks
+from fdch.evaluation.ordering import Coded, ordered_blocks
 from fdch.evaluation.partner import (
     RECALL_AT,
     PartnerScores,
@@ -22,13 +22,11 @@ from fdch.evaluation.partner import (
     partner_places,
 )
 from fdch.evaluation.protocol import Protocol
-from fdch.evaluation.resampling import mean_intervals
 from fdch.evaluation.scores import DirectionScores, Key, Scores, Values, without_nan
 from fdch.progress import Progress, Update, silent
 
 # the scores of single queries, (queries,) each, by measure
 Columns = dict[str, NDArray[np.float64]]
-Labels = NDArray[np.generic]
 Rows = NDArray[np.intp]
 CHANCE = "chance"
 
@@ -46,22 +44,6 @@ class Measures:
 
 
 DEFAULT_MEASURES = Measures()
-
-
-class Coded(NamedTuple):
-    """Codes with the labels of their items, and what orders them.
-
-    Args:
-        codes: Of the items.
-        labels: 0/1, (items, classes).
-        order: How they order candidates as queries; None where distances alone do.
-        vectors: What each is ordered by beside its code, (items, width), or None.
-    """
-
-    codes: Codes
-    labels: Labels
-    order: QueryOrder | None = None
-    vectors: NDArray[np.int8] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +95,6 @@ def evaluate_codes(
     queries = Coded(_as_codes(query_codes), np.asarray(query_labels))
     gallery = Coded(_as_codes(database_codes), np.asarray(database_labels))
     return _score(queries, gallery, cutoff, measures, progress)[0]
-
-
-score = evaluate_codes
 
 
 def _as_codes(values: Codes | ArrayLike) -> Codes:
@@ -219,7 +198,7 @@ def _score(
     done = 0
     is_ordered = queries.order is not None
     for counts in _count(queries, gallery, cutoff, measures):
-        blocks.append(_score_queries(counts, cutoff, measures))
+        blocks.append(_score_queries(counts, is_ordered, cutoff, measures))
         if not is_ordered:
             curve.add(counts)
         done += len(counts)
@@ -248,28 +227,26 @@ def _count(
             graded=bool(measures.ndcg_at),
             cutoff=cutoff,
         )
-    return ordered_blocks(
-        queries.order,
-        queries.codes,
-        gallery.codes,
-        gallery.vectors,
-        queries.labels,
-        gallery.labels,
-        measures.candidates,
-        cutoff,
-    )
+    first = max((1, *measures.precision_at, *measures.ndcg_at))
+    return ordered_blocks(queries, gallery, measures.candidates, first, cutoff)
 
 
 def _score_queries(
-    counts: Histograms, cutoff: int | None, measures: Measures
+    counts: Histograms, is_ordered: bool, cutoff: int | None, measures: Measures
 ) -> Columns:
     """Give every score of every query; NaN where a query has no relevant item."""
     assert counts.stable is not None  # it was requested
+    if is_ordered:  # nothing is tied
+        averages = dict.fromkeys(("map", "map_best", "map_worst"), counts.stable)
+    else:
+        averages = {
+            "map": average_precision(counts, "expected", cutoff),
+            "map_best": average_precision(counts, "best", cutoff),
+            "map_worst": average_precision(counts, "worst", cutoff),
+        }
     return {
-        "map": average_precision(counts, "expected", cutoff),
+        **averages,
         "map_stable": counts.stable,
-        "map_best": average_precision(counts, "best", cutoff),
-        "map_worst": average_precision(counts, "worst", cutoff),
         CHANCE: chance(counts, cutoff),
         **{f"precision_at_{k}": precision_at(counts, k) for k in measures.precision_at},
         **{f"ndcg_at_{k}": ndcg_at(counts, k) for k in measures.ndcg_at},
@@ -307,7 +284,7 @@ def _score_partners(
     if queries.both is None or len(queries.both[0]) == 0:
         return {}
     images, texts = (
-        _take_rows(side, rows)
+        side.take(rows)
         for side, rows in zip((queries.image, queries.text), queries.both, strict=True)
     )
     found: dict[str, PartnerScores] = {}
@@ -317,18 +294,9 @@ def _score_partners(
         if own.order is None:
             places = partner_places(own.codes, other.codes)
         else:
-            places = ordered_places(
-                own.order, own.codes, other.codes, other.vectors, measures.candidates
-            )
+            places = ordered_places(own, other, measures.candidates)
         found[direction] = places.scores(measures.recall_at)
         for k in measures.recall_at:
             name = f"{PARTNER}recall_at_{k}"
             values["modality", direction, name] = places.found_by(k).astype("f4")
     return {"modality": found}
-
-
-def _take_rows(coded: Coded, rows: Rows) -> Coded:
-    """Give some items of a set."""
-    order = None if coded.order is None else coded.order[rows]
-    vectors = None if coded.vectors is None else coded.vectors[rows]
-    return Coded(coded.codes[rows], coded.labels[rows], order, vectors)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from fdch.errors import MissingExtra
 from fdch.evaluation import DIRECTIONS, CodeHealth, Scores
+from fdch.evaluation.calibration.reliability import Reliability
 from fdch.evaluation.measures import flatten
-from fdch.evaluation.reliability import Reliability
 from fdch.evaluation.tables import mean_known
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from fdch import methods
 from fdch.evaluation import DIRECTIONS, MEASURES, Scores, comparison
-from fdch.evaluation.resampling import mean_intervals
+from fdch.evaluation.comparing.resampling import mean_intervals
 from fdch.evaluation.scores import Values, without_nan
 from fdch.evaluation.tables import Spread, mean_known
 from fdch.reproduction.recipe import Published, Recipe, label

@@ -39,19 +39,12 @@ NOTHING_TO_ENCODE = "it has no picture and no known word"
 
 @dataclass(frozen=True)
 class AddedPairs:
-    """What `add` did.
+    """What `add` did."""
 
-    Args:
-        new: Items that were not there before.
-        replaced: Items that took the place of those with their ids.
-        joined: Of these, halves that were joined with the half known before.
-        skipped: Rows left out, and why.
-    """
-
-    new: int = 0
-    replaced: int = 0
-    joined: int = 0
-    skipped: tuple[Skipped, ...] = ()
+    new: int = 0  # items that were not there before
+    replaced: int = 0  # items that took the place of those with their ids
+    joined: int = 0  # of these, halves that were joined with the half known before
+    skipped: tuple[Skipped, ...] = ()  # rows left out, and why
 
     def __add__(self, more: "AddedPairs") -> "AddedPairs":
         return AddedPairs(

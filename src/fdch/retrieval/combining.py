@@ -70,7 +70,7 @@ def _encode_parts(
     context: Context,
     description: dict[str, Any],
 ) -> Iterator[_Part]:
-    """Encode what is given, and describe it."""
+    """Encode the parts of a query, and describe them."""
 
     def add(weight: float, encoded: Queries) -> _Part:
         assert encoded.outputs is not None

@@ -72,7 +72,7 @@ class ComposedQuery:
         return found[0] if is_single else ("composed", self)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the parts that are given, without the picture, as plain values."""
+        """Return the parts, without the picture, as plain values."""
         names = ("like", "unlike", "avoid")
         found = {name: list(getattr(self, name)) for name in names}
         text = {} if self.text is None else {"text": self.text}

@@ -36,8 +36,7 @@ def open_encoder(index: Index, name: str | Path) -> ExportedModel | None:
 
 def export_queries(run: Run) -> ExportedModel:
     """Export what encodes queries, in memory: the image side and the text side."""
-    from fdch.export.sides import graphs
-    from fdch.export.writing import manifest
+    from fdch.export.writing import graphs, manifest
 
     found = graphs(run.method, ("image", "text"))
     return ExportedModel(manifest(run, found), found)
@@ -61,7 +60,7 @@ def _open_own_export(index: Index) -> ExportedModel:
 
 
 def _staging(kept: Path) -> Path | None:
-    """Give a folder on the same disk as what is to be kept, if it can be had."""
+    """Return a folder on the disk of the cache, or None if it cannot be written."""
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -75,7 +74,7 @@ def _export(run: Path, out: Path) -> None:
         words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise RunError(done.stderr.strip() or "the export ended without a word.")
+        raise RunError(done.stderr.strip() or "the export failed without a message.")
 
 
 def _hash_exporter() -> str:

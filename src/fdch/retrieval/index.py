@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.data.pairs import Broken, PairedSet, require_broken, require_pairs
 from fdch.errors import DamagedIndex, DataError, ModelMismatch
-from fdch.evaluation.calibration import Calibration
+from fdch.evaluation.calibration.model import Calibration
 from fdch.index.column_types import find_types, require_typed_columns
 from fdch.index.opening import create_store, open_store, require_folder, store_info
 from fdch.index.store import (

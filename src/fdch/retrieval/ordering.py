@@ -1,34 +1,39 @@
 """How candidates that were found by their codes are put in order.
 
 By vectors, where the model gives some and the index keeps them; else, where that is
-requested, by how sure the query is of each bit.
+requested, by how sure the query is of each bit. Words that a text matches bring its
+item nearer by up to `MATCH_WEIGHT` of the bits: the fused distance is
+`distance - MATCH_WEIGHT * bits * share`, and the share counts each word by how rare it
+is (`data/word_weights.py`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes, weighted_distances
+from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT
+from fdch.errors import SettingError
 from fdch.evaluation.ordering import QueryOrder
-from fdch.index.store import Vectors
+from fdch.index.storage.catalogue.word_table import split_words
+from fdch.index.store import CodeStore, Vectors, WordQuery
+from fdch.retrieval.params import SearchParams
 from fdch.training.ordering import Ordering
 
+_ALONE = 2.0**20  # bits, beside which codes only part ties
 Real = NDArray[np.float32]
+Shares = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Orders the candidates of some queries.
+    """Orders the candidates of some queries, by vectors or by weighted bits."""
 
-    Args:
-        queries: How each orders vectors; or its real outputs, which weight the bits
-            of codes instead.
-        ordering: What reads the vectors that an index keeps.
-    """
-
-    queries: QueryOrder | Real
-    ordering: Ordering | None = None
+    queries: QueryOrder | Real  # how each orders vectors, or its real outputs
+    ordering: Ordering | None = None  # what reads the vectors that an index keeps
 
     def distances(self, query: int, codes: Codes, vectors: Vectors | None) -> Real:
         """Give how far candidates are from a query; the smallest comes first."""
@@ -57,3 +62,61 @@ def vector_bytes(encoder: object) -> int:
     """Count the bytes that an index of a model keeps of each item's vector."""
     ordering = find_ordering(encoder)
     return 0 if ordering is None else ordering.bytes
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Orders the candidates of some queries by codes and words."""
+
+    words: Sequence[WordQuery]  # what the texts are matched with, one to each query
+    bits: int  # of the codes
+    by_words: bool  # only items that match words, in the order of these
+
+    def fuse(self, distances: NDArray[Any], shares: Shares) -> NDArray[np.float64]:
+        """Give distances that words have shortened; some may be below 0."""
+        weight = _ALONE if self.by_words else MATCH_WEIGHT * self.bits
+        return np.asarray(distances - weight * shares)
+
+    def fuse_order(
+        self, distances: NDArray[Any], far: NDArray[Any], shares: Shares
+    ) -> NDArray[np.float64]:
+        """Give what orders candidates that are ordered by `far` without words.
+
+        The first by it has the smallest distance, and so on; words shorten these.
+        """
+        ranked = np.empty(len(far))
+        ranked[np.argsort(far, kind="stable")] = np.sort(distances)
+        return self.fuse(ranked, shares)
+
+    def scores(self, distances: NDArray[Any], shares: Shares) -> NDArray[np.float64]:
+        """Give what the probability of results depends on; lower is better."""
+        return np.asarray(distances - SURE_WEIGHT * self.bits * shares)
+
+
+def plan_fusion(
+    store: CodeStore, texts: Sequence[object], params: SearchParams
+) -> Fusion | None:
+    """Say how texts are matched; None where codes alone are compared.
+
+    Matching words alone in a store without words is an error.
+    """
+    if params.match == "codes":
+        return None
+    by_words = params.match == "words"
+    if wrong := find_obstacle(store, texts):
+        if not by_words:
+            return None
+        raise SettingError(
+            f"words cannot be matched: {wrong}. Leave out match, or search with "
+            "match='codes'."
+        )
+    weight = _ALONE if by_words else MATCH_WEIGHT * store.bits
+    words = [WordQuery(split_words(str(t)), weight, params.radius) for t in texts]
+    return Fusion(words, store.bits, by_words)
+
+
+def find_obstacle(store: CodeStore, texts: Sequence[object]) -> str:
+    """Say why words cannot be matched; nothing where they can."""
+    if not all(isinstance(text, str) for text in texts):
+        return "only texts have words, no vectors, pictures or ids"
+    return store.words_obstacle()

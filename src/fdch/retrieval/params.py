@@ -10,17 +10,13 @@ from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast, get_
 import numpy as np
 
 from fdch.errors import SettingError
-from fdch.evaluation.ordering import SEARCHED
 from fdch.index.conditions import parse_condition, write_condition
 from fdch.index.store import Condition, is_whole, require_several
 from fdch.retrieval.composed import ComposedQuery, QueryKind
-from fdch.retrieval.paging import Stages
 from fdch.retrieval.results import Results
 
 DEFAULT_K = 10
 MAX_PLACE = 10_000  # of a result on a later page than the first
-CANDIDATES_PER_RESULT, MIN_CANDIDATES = 10, 100
-VECTOR_CANDIDATES_PER_RESULT, MIN_VECTOR_CANDIDATES = 20, SEARCHED
 MIN_SORTED, MAX_SORTED = 1000, 10_000
 
 Match = Literal["both", "codes", "words"]
@@ -66,41 +62,35 @@ class SearchParams:
     match: Match = "both"
 
     def __post_init__(self) -> None:
-        k = _read_count("k", self.k, 1, f"Leave it out for {DEFAULT_K} results.")
-        advice = "Leave it out for results at any distance."
-        radius = _read_count("radius", self.radius, 0, advice)
-        if k is None and radius is None:
-            k = DEFAULT_K
-        if not isinstance(self.rerank, bool | np.bool | None):
-            raise SettingError(f"rerank must be True or False; got {self.rerank!r}.")
-        if self.match not in get_args(Match):
-            raise SettingError(
-                f"match must be both, codes or words; got {str(self.match)[:40]!r}."
-            )
-        object.__setattr__(self, "k", k)
-        object.__setattr__(self, "radius", radius)
-        object.__setattr__(self, "where", _read_conditions(self.where))
-        if self.rerank is not None:
-            object.__setattr__(self, "rerank", bool(self.rerank))
-        least = _read_probability(self.min_probability)
-        object.__setattr__(self, "min_probability", least)
-        offset = _read_count("offset", self.offset, 0, "It counts results from 0.")
-        object.__setattr__(self, "offset", offset or 0)
-        if self.offset and self.offset + (k or 1) > MAX_PLACE:
+        no_k = f"Leave it out for {DEFAULT_K} results."
+        no_radius = "Leave it out for results at any distance."
+        read: dict[str, Any] = {
+            "k": _read_count("k", self.k, 1, no_k),
+            "radius": _read_count("radius", self.radius, 0, no_radius),
+            "where": _read_conditions(self.where),
+            "rerank": _read_flag("rerank", self.rerank, or_none=True),
+            "min_probability": _read_probability(self.min_probability),
+            "offset": _read_count("offset", self.offset, 0, "It counts results.") or 0,
+            "group": _read_count("group", self.group, 0, "Leave it out for no groups."),
+            "facets": _read_flag("facets", self.facets),
+        }
+        if read["k"] is None and read["radius"] is None:
+            read["k"] = DEFAULT_K
+        if read["offset"] and read["offset"] + (read["k"] or 1) > MAX_PLACE:
             raise SettingError(
                 f"offset and k are {MAX_PLACE:,} at most together; got {self.offset} "
-                f"and {k}. Add words or conditions to have fewer results."
+                f"and {read['k']}. Add words or conditions to have fewer results."
             )
-        group = _read_count("group", self.group, 0, "Leave it out for no groups.")
-        object.__setattr__(self, "group", group)
         if self.sort is not None and not is_column(self.sort):
             raise SettingError(
                 "sort must be the name of a column such as 'price', or '-price' for "
                 f"the largest first; got {str(self.sort)[:100]!r}."
             )
-        if not isinstance(self.facets, bool | np.bool):
-            raise SettingError(f"facets must be True or False; got {self.facets!r}.")
-        object.__setattr__(self, "facets", bool(self.facets))
+        if self.match not in get_args(Match):
+            raise SettingError(
+                f"match must be both, codes or words; got {str(self.match)[:40]!r}."
+            )
+        vars(self).update(read)  # frozen: fields cannot be set one by one
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -111,22 +101,6 @@ class SearchParams:
     def last(self) -> int | None:
         """The place of the last result, from 1; None for all within the radius."""
         return None if self.k is None else self.offset + self.k
-
-    @property
-    def bit_stages(self) -> Stages:
-        """Which of the nearest are ordered by weighted bits."""
-        return Stages(MIN_CANDIDATES // CANDIDATES_PER_RESULT, MIN_CANDIDATES)
-
-    @property
-    def vector_stages(self) -> Stages:
-        """Which of the nearest are ordered by vectors."""
-        least = MIN_VECTOR_CANDIDATES
-        return Stages(least // VECTOR_CANDIDATES_PER_RESULT, least, joins_ties=True)
-
-    @property
-    def vector_candidates(self) -> int | None:
-        """How many of the nearest to order by vectors; None for all in the radius."""
-        return None if self.last is None else self.vector_stages.cover(self.last)[1]
 
     @property
     def sorted_candidates(self) -> int:
@@ -268,6 +242,14 @@ def _read_count(name: str, given: object, least: int, advice: str) -> int | None
     if given < least:
         raise SettingError(f"{name} must be {least} or more; got {given}. {advice}")
     return int(given)
+
+
+def _read_flag(name: str, given: object, *, or_none: bool = False) -> bool | None:
+    if given is None and or_none:
+        return None
+    if not isinstance(given, bool | np.bool):
+        raise SettingError(f"{name} must be True or False; got {given!r}.")
+    return bool(given)
 
 
 def _read_probability(given: object) -> float | None:

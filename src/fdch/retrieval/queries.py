@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,44 +15,35 @@ from fdch.data.conversion import as_images
 from fdch.data.fitting import count_words
 from fdch.data.pictures.images import Images
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
+from fdch.data.word_forms import WordForms
+from fdch.data.words import cut_words, fold_case
 from fdch.errors import DataError, UnknownWords
-from fdch.evaluation.calibration import QueryFacts
+from fdch.evaluation.calibration.model import QueryFacts
 from fdch.evaluation.ordering import QueryOrder, join_orders
 from fdch.export.model import ExportedModel
 from fdch.methods._base import PICTURES_AT_A_TIME, HashMethod
 from fdch.retrieval.ordering import find_ordering
-from fdch.retrieval.reading import read_query
 from fdch.training.context import PLAIN, Context
 
 Encoder = HashMethod | ExportedModel
 Text = str | NDArray[Any]
 Picture = str | Path | bytes | NDArray[Any]
+MAX_READ = 20  # unknown words of a query that others are looked up for
 _SHOWN = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Encoded queries.
+    """Encoded queries, one in each place of every list."""
 
-    Args:
-        descriptions: What each searches for, as plain values.
-        kinds: What the code of each was made of.
-        codes: One to each.
-        outputs: The real outputs whose signs the codes are, where they are known.
-        without: For each, the ids to leave out of its results.
-        avoided: For each, the words that the text of no result has.
-        words: How many known words each has, for texts.
-        order: How each orders the vectors of items, where the model gives some.
-    """
-
-    descriptions: Sequence[Mapping[str, Any]]
-    kinds: Sequence[str]
+    descriptions: Sequence[Mapping[str, Any]]  # what is searched for, plain values
+    kinds: Sequence[str]  # what the code was made of
     codes: Codes
-    outputs: NDArray[np.float32] | None = None
-    without: Sequence[Sequence[str]] | None = None
-    avoided: Sequence[Sequence[str]] | None = None
-    words: NDArray[np.int64] | None = None
-    order: QueryOrder | None = None
+    outputs: NDArray[np.float32] | None = None  # whose signs the codes are, if known
+    without: Sequence[Sequence[str]] | None = None  # ids to leave out of the results
+    avoided: Sequence[Sequence[str]] | None = None  # words that no result's text has
+    words: NDArray[np.int64] | None = None  # how many known words a text has
+    order: QueryOrder | None = None  # of items' vectors, where the model has them
 
     def facts(self, row: int) -> QueryFacts:
         """Give what the probability of a query's results depends on."""
@@ -152,3 +144,62 @@ def _no_known_word(text: Text, vocabulary: Vocabulary | None) -> str:
     return (
         f"no word of '{text[:_SHOWN]}' is known to the model. {vocabulary.hint(text)}"
     )
+
+
+class ReadText(NamedTuple):
+    """A query's text, with known words in place of unknown ones."""
+
+    text: str  # what to encode
+    read_as: Mapping[str, str]  # known words by the unknown ones they replace
+    unknown: tuple[str, ...]  # what is left that the model does not know
+
+
+def read_query(vocabulary: Vocabulary, text: str) -> ReadText:
+    """Put known forms in the place of unknown words; else known words near in meaning.
+
+    A model with static embeddings reads unknown words anyway; it gets forms alone.
+
+    >>> read_query(Vocabulary(("mug", "red")), "red mugs, qwertz").read_as
+    {'mugs': 'mug'}
+    """
+    words = list(dict.fromkeys(_unknown_words(vocabulary, text)))[:MAX_READ]
+    found = {word: _find_known(vocabulary, word) for word in words}
+    read_as = {word: known for word, known in found.items() if known is not None}
+    if not read_as:
+        return ReadText(text, {}, tuple(vocabulary.unknown(text)))
+    unknown = (
+        chunk
+        for chunk in vocabulary.unknown(text)
+        if not any(word in read_as for word in cut_words(chunk))
+    )
+    return ReadText(_replace(vocabulary, text, read_as), read_as, tuple(unknown))
+
+
+def _unknown_words(vocabulary: Vocabulary, text: str) -> list[str]:
+    chunks = (chunk for chunk in fold_case(text).split() if chunk not in vocabulary)
+    return [w for chunk in chunks for w in cut_words(chunk) if w not in vocabulary]
+
+
+def _replace(vocabulary: Vocabulary, text: str, read_as: Mapping[str, str]) -> str:
+    """Write a text again with the words that it is read as."""
+    parts: list[str] = []
+    for chunk in text.split():
+        words = [] if fold_case(chunk) in vocabulary else cut_words(chunk)
+        if any(word in read_as for word in words):
+            parts += (read_as.get(word, word) for word in words)
+        else:
+            parts.append(chunk)
+    return " ".join(parts)
+
+
+def _find_known(vocabulary: Vocabulary, word: str) -> str | None:
+    forms = _forms_of(vocabulary.words)
+    found = forms.find_form(word)
+    if found is None and not vocabulary.static_width:
+        found = forms.find_meaning(word)
+    return found
+
+
+@lru_cache(maxsize=4)
+def _forms_of(words: tuple[str, ...]) -> WordForms:
+    return WordForms(words)

@@ -1,12 +1,18 @@
-"""What a search gives: the items found for one query, nearest first."""
+"""What a search returns: the items found for one query, nearest first."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
 
+from fdch.data.words import fold_case
+from fdch.index.storage.catalogue.word_table import split_words, stem_word
 from fdch.index.store import Cell, Facets, Item
 
+MAX_CHARACTERS = 20_000  # of a text that are looked at
+MAX_MARKS = 100
+_RUN = re.compile(r"\w+")
 _SHOWN = 60
 
 
@@ -27,7 +33,7 @@ class Result:
         distance: Bits in which its code differs from the query's; None where the
             model knows no word of the query.
         probability: That it is relevant; None where that is not known.
-        similar: Ids of the results it stands for; None where results are not grouped.
+        similar: Ids of the results grouped under it; None without grouping.
         matched: Where words of the query stand in its text.
     """
 
@@ -157,3 +163,36 @@ class Results(Sequence[Result]):
             "notes": list(self.notes),
             **({} if self.facets is None else {"facets": self.facets.to_json()}),
         }
+
+
+def mark_words(text: str | None, words: Sequence[str]) -> tuple[Match, ...]:
+    """Find the words of a query in a text, whole words in the same form or another.
+
+    They come in order; of two that overlap, the second begins where the first ends.
+
+    >>> mark_words("Two dogs, one café", ["dog", "cafe"])
+    (Match(word='dog', start=4, end=8), Match(word='cafe', start=14, end=18))
+    """
+    wanted = {stem_word(word): word for word in reversed(words)}
+    found: list[Match] = []
+    done = 0
+    for run in _RUN.finditer((text or "")[:MAX_CHARACTERS]) if wanted else ():
+        for start, end, word in sorted(_parts(run[0])):
+            known, first = wanted.get(stem_word(word)), max(run.start() + start, done)
+            if known is not None and first < run.start() + end:
+                done = run.start() + end
+                found.append(Match(known, first, done))
+    return tuple(found[:MAX_MARKS])
+
+
+def _parts(run: str) -> Iterator[tuple[int, int, str]]:
+    """Give the words of letters that stand together: one, or parts that overlap."""
+    words = split_words(run)
+    if len(words) == 1:
+        yield 0, len(run), words[0]
+        return
+    folded = fold_case(run)
+    if len(folded) == len(run):
+        for word in words:
+            for place in re.finditer(f"(?={re.escape(word)})", folded):
+                yield place.start(), place.start() + len(word), word

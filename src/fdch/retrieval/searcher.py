@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,14 +11,18 @@ import numpy as np
 
 from fdch.codes import Codes
 from fdch.errors import SettingError
-from fdch.evaluation.calibration import Calibration
+from fdch.evaluation.calibration.model import Calibration
 from fdch.export.model import ExportedModel
 from fdch.index.search.lookup import warm
 from fdch.retrieval.combining import combine_queries
 from fdch.retrieval.composed import QueryKind
-from fdch.retrieval.fusion import find_obstacle, plan_fusion
 from fdch.retrieval.index import Index
-from fdch.retrieval.ordering import Order, find_ordering
+from fdch.retrieval.ordering import (
+    Order,
+    find_obstacle,
+    find_ordering,
+    plan_fusion,
+)
 from fdch.retrieval.params import SearchMethods, SearchParams
 from fdch.retrieval.queries import (
     Encoder,
@@ -68,7 +73,7 @@ class Searcher(SearchMethods[Text, Picture]):
         if self._owns_index:
             self.index.close()
 
-    @property
+    @cached_property
     def encoder(self) -> Encoder:
         """What makes codes of texts and pictures."""
         return self._exported or self.index.method
@@ -100,8 +105,7 @@ class Searcher(SearchMethods[Text, Picture]):
         if not len(queries):
             return []
         began = time.perf_counter()
-        unread = [] if kind != "text" else self._find_unread(queries, params)
-        found = self._search_words(queries, unread, params) if unread else {}
+        found = self._search_unread(queries, params) if kind == "text" else {}
         if left := [place for place in range(len(queries)) if place not in found]:
             some = self._search(kind, [queries[place] for place in left], params)
             found.update(zip(left, some, strict=True))
@@ -113,56 +117,60 @@ class Searcher(SearchMethods[Text, Picture]):
         vocabulary = self.encoder.inputs.vocabulary
         if vocabulary is None or vocabulary.reads(text):
             return True
-        if params is None or not self._find_unread([text], params):
-            return False
-        return bool(self._search_words([text], [0], replace(params, k=1)))
+        return params is not None and bool(
+            self._search_unread([text], replace(params, k=1))
+        )
 
     def _search(
         self, kind: QueryKind, queries: Sequence[Any], params: SearchParams
     ) -> list[Results]:
-        texts = _find_texts(kind, queries)
-        fusion = plan_fusion(self.index.store, texts, params)
+        """Search by codes and, where that can be, by words."""
+        texts, store = _find_texts(kind, queries), self.index.store
+        fusion = plan_fusion(store, texts, params)
         encoded = self._encode(kind, queries, params)
         order = self._order(encoded, params)
         match = params.match if fusion is not None else "codes"
         used = replace(params, rerank=order is not None, match=match)
-        store, calibration = self.index.store, self.calibration
-        found = Ranking(store, calibration, encoded, used, order, fusion).results()
+        ranking = Ranking(store, self.calibration, encoded, used, order, fusion)
+        found = ranking.results()
         if kind != "text" or match == params.match:
             return found
         note = f"codes alone were compared: {find_obstacle(store, texts)}"
         return [replace(each, notes=(*each.notes, note)) for each in found]
 
-    def _find_unread(self, texts: Sequence[Any], params: SearchParams) -> list[int]:
-        """Find the texts without a code, of which words may still be found."""
-        vocabulary, needs = self.encoder.inputs.vocabulary, params.min_probability
-        if vocabulary is None or params.match == "codes":
-            return []
-        if params.radius is not None or needs is not None:  # which codes tell
-            return []
-        unread = [
-            at
-            for at, text in enumerate(texts)
+    def _search_unread(
+        self, texts: Sequence[Any], params: SearchParams
+    ) -> dict[int, Results]:
+        """Search by words alone for texts whose words the model does not know.
+
+        Returns:
+            The results by the text's place, where there are any.
+        """
+        store, vocabulary = self.index.store, self.encoder.inputs.vocabulary
+        needs_code = params.radius is not None or params.min_probability is not None
+        if vocabulary is None or params.match == "codes" or needs_code:
+            return {}
+        places = [
+            place
+            for place, text in enumerate(texts)
             if isinstance(text, str) and not vocabulary.reads(text)
         ]
-        return unread if unread and not find_obstacle(self.index.store, texts) else []
-
-    def _search_words(
-        self, texts: Sequence[str], places: Sequence[int], params: SearchParams
-    ) -> dict[int, Results]:
-        """Search by words of which the model knows none, where they are found."""
-        store, vocabulary = self.index.store, self.encoder.inputs.vocabulary
-        assert vocabulary is not None
+        if not places or find_obstacle(store, texts):
+            return {}
         used = replace(params, match="words", rerank=False)
-        asked = [texts[place] for place in places]
-        fusion = plan_fusion(store, asked, used)
-        bare = np.zeros((len(asked), -(-store.bits // 8)), np.uint8)
-        said = [{"text": t, "unknown_words": vocabulary.unknown(t)} for t in asked]
+        unread = [texts[place] for place in places]
+        described = [
+            {"text": text, "unknown_words": vocabulary.unknown(text)} for text in unread
+        ]
+        no_codes = np.zeros((len(unread), -(-store.bits // 8)), np.uint8)
+        queries = Queries(
+            described, ["code"] * len(unread), Codes(no_codes, store.bits)
+        )
+        fusion = plan_fusion(store, unread, used)
+        found = Ranking(store, None, queries, used, None, fusion).results()
         notes: tuple[str, ...] = ()
         if params.match == "both":
             notes = ("words alone were matched: the model knows none of them",)
-        queries = Queries(said, ["code"] * len(asked), Codes(bare, store.bits))
-        found = Ranking(store, None, queries, used, None, fusion).results()
         return {
             place: replace(
                 each,

@@ -15,14 +15,14 @@ from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences, Texts
 from fdch.errors import DataError
 from fdch.evaluation import Coded, CodedPairs
-from fdch.evaluation.calibration import Calibration
-from fdch.evaluation.calibration_fitting import (
+from fdch.evaluation.calibration.fitting import (
     MAX_ITEMS,
     MAX_PAIRS,
     MIN_PAIRS,
     EncodedSides,
     fit_calibration,
 )
+from fdch.evaluation.calibration.model import Calibration
 from fdch.evaluation.ordering import QueryOrder, join_orders
 from fdch.index.storage.catalogue.word_table import split_words, stem_word
 from fdch.index.store import choose_kinds

@@ -19,7 +19,7 @@ from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.data.splits import Split
 from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError
 from fdch.evaluation import GALLERIES, Protocol, Scores, score_galleries
-from fdch.evaluation.reliability import Reliability
+from fdch.evaluation.calibration.reliability import Reliability
 from fdch.methods._base import HashMethod
 from fdch.runs.encoding import EncodedPairs, encode_pairs
 from fdch.runs.preparation import complete_layout, read_pairs

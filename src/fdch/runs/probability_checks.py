@@ -1,9 +1,9 @@
 """Whether a run's probabilities hold on its test queries."""
 
 from fdch.data.pairs import PairedSet
-from fdch.evaluation.calibration import Calibration
+from fdch.evaluation.calibration.model import Calibration
+from fdch.evaluation.calibration.reliability import Reliability, check_probabilities
 from fdch.evaluation.measures import DIRECTIONS
-from fdch.evaluation.reliability import Reliability, check_probabilities
 from fdch.index.store import choose_kinds
 from fdch.methods._base import HashMethod
 from fdch.runs.encoding import EncodedPairs, encode_sides

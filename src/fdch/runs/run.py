@@ -20,7 +20,7 @@ from fdch.data.extensions import METHODS, find_package, require_packages
 from fdch.data.splits import Split
 from fdch.data.static_words import PACKAGE, StaticVocabulary
 from fdch.errors import DamagedRun, FdchError, RunError
-from fdch.evaluation.calibration import Calibration
+from fdch.evaluation.calibration.model import Calibration
 from fdch.files import (
     checksum,
     fingerprint,

@@ -22,7 +22,7 @@ from typing import Any
 
 from fdch import __version__
 from fdch.errors import DamagedRun, DataError, MissingRun, NewerRun
-from fdch.evaluation.calibration import Calibration
+from fdch.evaluation.calibration.model import Calibration
 from fdch.files import checksum, load_json
 from fdch.index.storage.files.layout import CATALOGUE, MODEL
 

@@ -1,7 +1,7 @@
 """Folds of a training part, and scores of the pairs held out of each."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +133,7 @@ def _score_blocks(queries: Coded, items: Coded) -> Iterator[Columns]:
     for start in range(0, len(queries.codes), QUERIES_PER_BLOCK):
         rows = np.arange(start, min(start + QUERIES_PER_BLOCK, len(queries.codes)))
         codes = queries.codes[rows]
+        places: NDArray[np.integer[Any]]
         if queries.order is None:
             places = hamming_distances(codes, items.codes)
         else:

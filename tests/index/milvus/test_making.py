@@ -6,8 +6,8 @@ import pytest
 
 from fdch.errors import IndexFolderError, StoreAway
 from fdch.index.milvus import MilvusStore
-from fdch.index.milvus import model as models
 from fdch.index.milvus.collection import Collection
+from fdch.index.milvus.model import ModelCollection
 from fdch.index.opening import create_store, open_store, require_free
 
 
@@ -107,10 +107,10 @@ def test_an_index_is_dropped_with_its_model(milvus_url, client):
         MilvusStore.drop(milvus_url)
 
 
-@pytest.mark.parametrize("step", ["save_model", "is_saved"])
+@pytest.mark.parametrize("step", ["save", "is_saved"])
 def test_a_create_that_fails_leaves_nothing(milvus_url, client, monkeypatch, step):
     with (
-        failing(monkeypatch, models, step, KeyboardInterrupt()),
+        failing(monkeypatch, ModelCollection, step, KeyboardInterrupt()),
         pytest.raises(KeyboardInterrupt),
     ):
         create_store(milvus_url, 16, model("a"))
@@ -121,7 +121,7 @@ def test_a_create_that_fails_leaves_nothing(milvus_url, client, monkeypatch, ste
 def test_what_a_killed_create_left_is_used_by_the_next(milvus_url, client, monkeypatch):
     """The server away is like a kill to it: nothing is taken back."""
     with (
-        failing(monkeypatch, models, "save_model", StoreAway("away")),
+        failing(monkeypatch, ModelCollection, "save", StoreAway("away")),
         pytest.raises(StoreAway),
     ):
         create_store(milvus_url, 16, model("a"))
@@ -163,9 +163,10 @@ def test_two_that_make_the_same_index_leave_one(milvus_url, client):
 def test_a_model_that_another_took_away_is_noticed(milvus_url, client, monkeypatch):
     real = Collection.create
 
-    def create(self, bits, description, vector_bytes):
-        client.drop_collection(f"{self.name}_model")
-        real(self, bits, description, vector_bytes)
+    def create(self, schema, **options):
+        if self.name == name_in(milvus_url):
+            client.drop_collection(f"{self.name}_model")
+        real(self, schema, **options)
 
     monkeypatch.setattr(Collection, "create", create)
     with pytest.raises(IndexFolderError, match=r"was deleted while .* Create it"):

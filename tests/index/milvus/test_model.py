@@ -4,15 +4,13 @@ import os
 import stat
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
 from fdch.errors import DamagedIndex, IndexFolderError
 from fdch.index.milvus import MilvusStore
-from fdch.index.milvus.model import PIECE_BYTES, load_model, save_model
+from fdch.index.milvus.model import PIECE_BYTES, ModelCollection, list_files
 
-NOBODY: Any = None  # a connection that must not be used
 FILES = {
     "run.json": b'{"method": "fdch"}',
     "state.safetensors": bytes(range(256)) * (3 * PIECE_BYTES // 256 + 1),
@@ -44,7 +42,8 @@ def read(folder):
 
 
 def load(store, folder):
-    load_model(store._connection, store._described["generation"], folder)
+    models = ModelCollection(store._connection)
+    models.write_files(store._described.generation, folder)
 
 
 def pieces(store):
@@ -132,12 +131,12 @@ def test_a_copy_that_a_killed_process_left_is_cleared_away(
 def test_odd_names_are_refused(name, tmp_path):
     folder = write(tmp_path / "odd", {name: b""})
     with pytest.raises(IndexFolderError, match="no plain file with a plain name"):
-        save_model(NOBODY, "12ab", folder)
+        list_files(folder)
 
 
 def test_folders_and_nothing_are_refused(tmp_path):
     with pytest.raises(IndexFolderError, match="has 0 files"):
-        save_model(NOBODY, "12ab", tmp_path)
+        list_files(tmp_path)
     (tmp_path / "checkpoints").mkdir()
     with pytest.raises(IndexFolderError, match="'checkpoints' is no plain file"):
-        save_model(NOBODY, "12ab", tmp_path)
+        list_files(tmp_path)

@@ -11,12 +11,11 @@ from fdch.errors import DamagedIndex, DataError, IndexFolderError
 from fdch.index.milvus import Address
 from fdch.index.milvus.collection import BATCH_BYTES, BATCH_ROWS, sized
 from fdch.index.milvus.schema import (
+    Description,
     make_row,
     make_rows,
-    read_description,
     read_item,
     row_bytes,
-    write_description,
 )
 from fdch.index.store import Item
 
@@ -97,17 +96,10 @@ def test_batches_stay_below_the_servers_limits():
 
 
 def test_a_description_is_read_back():
-    written = write_description(16, "model", {"method": "fdch"}, "12ab")
-    read = read_description(ADDRESS, written)
-    assert read == {
-        "fdch": 1,
-        "bits": 16,
-        "vector_bytes": 0,
-        "types": {},
-        "model": "model",
-        "facts": {"method": "fdch"},
-        "generation": "12ab",
-    }
+    described = Description(16, "model", {"method": "fdch"}, "12ab")
+    assert Description.read(ADDRESS, described.write()) == described
+    shorter = '{"fdch": 1, "bits": 8, "model": "m", "facts": {}, "generation": "1"}'
+    assert Description.read(ADDRESS, shorter) == Description(8, "m", {}, "1")
 
 
 @pytest.mark.parametrize(
@@ -123,4 +115,4 @@ def test_a_description_is_read_back():
 )
 def test_strange_descriptions_are_refused(description, error, message):
     with pytest.raises(error, match=message):
-        read_description(ADDRESS, description)
+        Description.read(ADDRESS, description)

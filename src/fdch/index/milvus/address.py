@@ -1,6 +1,7 @@
 """Where a collection is: milvus://host:port/collection[?options]."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 from urllib.parse import parse_qsl, urlsplit
@@ -11,8 +12,12 @@ SCHEME = "milvus"
 PORT = 19530
 MODEL_SUFFIX = "_model"
 MAX_NAME = 200
-CONSISTENCY = ("session", "strong", "bounded", "eventually")
-OPTIONS = ("consistency", "tls", "shards")
+# what each option may be; the first is the default
+OPTIONS = {
+    "consistency": ("session", "strong", "bounded", "eventually"),
+    "tls": ("0", "1"),
+    "shards": ("1", "2", "4", "8", "16"),
+}
 TOKEN_VARIABLE = "FDCH_MILVUS_TOKEN"
 
 
@@ -27,7 +32,7 @@ class Address:
     host: str
     port: int
     collection: str
-    consistency: str = "session"  # what a search must have seen, of CONSISTENCY
+    consistency: str = "session"  # which writes a search must have seen
     tls: bool = False
     shards: int = 1  # streams among which a new collection divides its writes
 
@@ -66,18 +71,12 @@ class Address:
             raise SettingError(_malformed(f"'{url}' names no server"))
         if ":" in host:
             raise SettingError(_malformed(f"'{host}' is not a name or IPv4 address"))
-        options = _options(parts.query)
-        return cls(
-            host,
-            port,
-            _collection(parts.path),
-            _choice(options, "consistency", CONSISTENCY),
-            _choice(options, "tls", ("0", "1")) == "1",
-            int(_choice(options, "shards", ("1", "2", "4", "8", "16"))),
-        )
+        consistency, tls, shards = _read_options(parts.query)
+        collection = _read_collection(parts.path)
+        return cls(host, port, collection, consistency, tls == "1", int(shards))
 
 
-def _collection(path: str) -> str:
+def _read_collection(path: str) -> str:
     name = path.strip("/")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or len(name) > MAX_NAME:
         raise SettingError(
@@ -94,25 +93,23 @@ def _collection(path: str) -> str:
     return name
 
 
-def _options(query: str) -> dict[str, str]:
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    unknown = [name for name in options if name not in OPTIONS]
-    if unknown:
-        raise SettingError(
-            f"unknown option '{unknown[0]}' in a Milvus address"
-            f"{suggestion(unknown[0], OPTIONS)}"
-        )
-    return options
-
-
-def _choice(options: dict[str, str], name: str, choices: tuple[str, ...]) -> str:
-    value = options.get(name, choices[0])
-    if value not in choices:
-        raise SettingError(
-            f"{name} is '{value}' in a Milvus address; give one of "
-            f"{', '.join(choices)}."
-        )
-    return value
+def _read_options(query: str) -> Iterator[str]:
+    """Return the value of each of OPTIONS."""
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    for name in given:
+        if name not in OPTIONS:
+            raise SettingError(
+                f"unknown option '{name}' in a Milvus address"
+                f"{suggestion(name, OPTIONS)}"
+            )
+    for name, choices in OPTIONS.items():
+        value = given.get(name, choices[0])
+        if value not in choices:
+            raise SettingError(
+                f"{name} is '{value}' in a Milvus address; give one of "
+                f"{', '.join(choices)}."
+            )
+        yield value
 
 
 def _malformed(reason: str) -> str:

@@ -1,4 +1,4 @@
-"""Rows of one collection, read and written in requests the server takes."""
+"""One collection, read and written in requests the server takes."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from fdch.errors import IndexFolderError
 from fdch.index.milvus.connection import Connection
 from fdch.index.milvus.expressions import NUMBER, id_expression
-from fdch.index.milvus.schema import CODE, Row, make_schema, row_bytes
+from fdch.index.milvus.schema import CODE, Row, row_bytes
 from fdch.index.milvus.searching import MAX_HITS, METRIC, batches
 
 INDEX_TYPE = "BIN_FLAT"
@@ -14,27 +14,49 @@ STRONG = "Strong"
 BATCH_ROWS = 5_000
 BATCH_BYTES = 16 * 2**20  # the server takes 64 MiB
 LOOKUP_IDS = 4_000
+ALL = f"{NUMBER} >= 0"
 
 
 class Collection:
-    """The rows that an address names."""
+    """The collection of codes that an address names, unless another is named."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(
+        self, connection: Connection, name: str = "", vector: str = CODE
+    ) -> None:
         self.connection = connection
-        self.name = connection.address.collection
+        self.name = name or connection.address.collection
+        self.vector = vector
 
-    def create(self, bits: int, description: str, vector_bytes: int = 0) -> None:
-        """Make it, with an index on the codes, ready to search."""
-        self.call(
-            "create_collection",
-            schema=make_schema(bits, description, vector_bytes),
-            index_params=index_on(CODE),
-            num_shards=self.connection.address.shards,
-        )
+    def call(self, function: str, **options: Any) -> Any:
+        """Call a function of the client on this collection."""
+        return self.connection.call(function, self.name, **options)
+
+    def exists(self) -> bool:
+        """Tell whether the server has it."""
+        return bool(self.call("has_collection"))
+
+    def description(self) -> str:
+        """Return what its maker wrote about it."""
+        return str(self.call("describe_collection")["description"])
+
+    def create(self, schema: Any, **options: Any) -> None:
+        """Make it, with an index on the vectors, ready to search."""
+        index = self._index()
+        self.call("create_collection", schema=schema, index_params=index, **options)
 
     def load(self) -> None:
-        """Have the server load it, so that it can be searched."""
-        load_collection(self.connection, self.name, CODE)
+        """Have the server load it; its maker may have been killed before the index."""
+        try:
+            self.call("load_collection")
+        except IndexFolderError:
+            if self.call("list_indexes"):
+                raise
+            self.call("create_index", index_params=self._index())
+            self.call("load_collection")
+
+    def drop(self) -> None:
+        """Delete it."""
+        self.call("drop_collection")
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """Write rows, in place of those with the same ids."""
@@ -56,29 +78,25 @@ class Collection:
         """Return the rows of those ids that are there."""
         found: dict[str, Row] = {}
         for part in batches(list(dict.fromkeys(ids)), size):
-            rows = self._query(id_expression(part), fields)
+            rows = self.query(id_expression(part), fields)
             found |= {row["id"]: row for row in rows}
         return found
 
     def count(self, filter: str = "", consistency: str | None = None) -> int:
-        """Count the rows that fulfil an expression, or all.
+        """Count the rows that match an expression, or all.
 
         "Strong" waits for all that anyone has written.
         """
-        (row,) = self._query(filter, ["count(*)"], consistency_level=consistency)
+        (row,) = self.query(filter, ["count(*)"], consistency)
         return int(row["count(*)"])
 
-    def having(self, filter: str, fields: list[str], count: int) -> list[Row]:
-        """Return some rows that fulfil an expression."""
-        return self._query(filter, fields, limit=count)
+    def some(self, fields: list[str], count: int, filter: str = ALL) -> list[Row]:
+        """Return some rows that match an expression, in any order."""
+        return self.query(filter, fields, limit=count)
 
-    def some(self, fields: list[str], count: int) -> list[Row]:
-        """Return some rows, as the server comes upon them."""
-        return self._query(f"{NUMBER} >= 0", fields, limit=count)
-
-    def numbers(self, inside: str = f"{NUMBER} >= 0") -> list[int]:
+    def numbers(self, inside: str = ALL) -> list[int]:
         """Return all insertion numbers, rising, in requests that are whole."""
-        rows = self._query(inside, [NUMBER], limit=MAX_HITS)
+        rows = self.query(inside, [NUMBER], limit=MAX_HITS)
         found = sorted({row[NUMBER] for row in rows})
         if len(rows) < MAX_HITS or len(found) == 1:
             return found
@@ -94,43 +112,26 @@ class Collection:
         """Return the rows of some insertion numbers, under an expression or none."""
         inside = f"{NUMBER} >= {first} and {NUMBER} <= {last}"
         inside += f" and ({filter})" if filter else ""
-        return self._query(inside, fields, limit=MAX_HITS)
+        return self.query(inside, fields, limit=MAX_HITS)
 
-    def call(self, function: str, **options: Any) -> Any:
-        """Call a function of the client on this collection."""
-        return self.connection.call(function, self.name, **options)
-
-    def _query(
+    def query(
         self,
         filter: str,
         fields: list[str],
-        consistency_level: str | None = None,
+        consistency: str | None = None,
         **options: Any,
     ) -> list[Row]:
-        level = consistency_level or self.connection.address.level
-        options["consistency_level"] = level
-        rows = self.call("query", filter=filter, output_fields=fields, **options)
-        return list(rows)
+        """Return the rows that match an expression."""
+        level = consistency or self.connection.address.level
+        options |= {"output_fields": fields, "consistency_level": level}
+        return list(self.call("query", filter=filter, **options))
 
+    def _index(self) -> Any:
+        from pymilvus import MilvusClient
 
-def index_on(vector: str) -> Any:
-    """Describe the index on a field of vectors."""
-    from pymilvus import MilvusClient
-
-    index = MilvusClient.prepare_index_params()
-    index.add_index(vector, index_type=INDEX_TYPE, metric_type=METRIC)
-    return index
-
-
-def load_collection(connection: Connection, name: str, vector: str) -> None:
-    """Have the server load a collection, whose maker may have been killed early."""
-    try:
-        connection.call("load_collection", name)
-    except IndexFolderError:
-        if connection.call("list_indexes", name):
-            raise
-        connection.call("create_index", name, index_params=index_on(vector))
-        connection.call("load_collection", name)
+        index = MilvusClient.prepare_index_params()
+        index.add_index(self.vector, index_type=INDEX_TYPE, metric_type=METRIC)
+        return index
 
 
 def sized(rows: Sequence[Row]) -> Iterator[list[Row]]:

@@ -145,10 +145,10 @@ def _begin(column: str, value: str) -> str:
 
 
 def _compare_date(column: str, operator: str, value: str) -> str:
-    """Compare by the starts of dates; "=" is inside of the time asked for."""
-    place, asked = f'{CELLS}["{cell_key(column)}"]', read_date(value)
-    assert asked is not None
-    start, end = repr(asked.start.timestamp()), repr(asked.end.timestamp())
+    """Compare by the starts of dates; "=" means within the given day, month or year."""
+    place, date = f'{CELLS}["{cell_key(column)}"]', read_date(value)
+    assert date is not None
+    start, end = repr(date.start.timestamp()), repr(date.end.timestamp())
     is_moment = start == end
     cell = f'{place}["d0"]'
     if operator == "<":

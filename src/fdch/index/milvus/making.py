@@ -4,96 +4,81 @@ The collection of codes is made last, when its model is there: an index is made 
 it is. What a process that was killed has made before that is used by the next one.
 """
 
-import secrets
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fdch.errors import FdchError, IndexFolderError, StoreAway
-from fdch.index.milvus import model as models
 from fdch.index.milvus.collection import Collection
 from fdch.index.milvus.connection import Connection
-from fdch.index.milvus.schema import read_description, write_description
-from fdch.index.store import ColumnType
+from fdch.index.milvus.model import ModelCollection, passing_folder
+from fdch.index.milvus.schema import Description, make_schema
 
 if TYPE_CHECKING:
     from fdch.index.storage.creating import WriteModel
 
 
 def make_index(
-    connection: Connection,
-    bits: int,
-    model: "str | WriteModel",
-    facts: Mapping[str, object],
-    vector_bytes: int = 0,
-    types: Mapping[str, ColumnType] | None = None,
-) -> dict[str, Any]:
-    """Make an empty index with its model, or nothing; return what describes it."""
+    connection: Connection, description: Description, write_model: "WriteModel | None"
+) -> Description:
+    """Make an empty index, with its model if that is written, or nothing at all.
+
+    Returns:
+        The description, with the fingerprint of the model that was written.
+    """
     require_free(connection)
-    generation = secrets.token_hex(8)
+    generation = description.generation
+    codes, models = Collection(connection), ModelCollection(connection)
     try:
-        fingerprint = model if isinstance(model, str) else ""
-        if callable(model):
-            with models.passing_folder() as folder:
-                fingerprint = model(folder)
-                models.save_model(connection, generation, folder)
-        description = write_description(
-            bits, fingerprint, facts, generation, vector_bytes, types
-        )
+        if write_model is not None:
+            with passing_folder() as folder:
+                description = replace(description, model=write_model(folder))
+                models.save(generation, folder)
+        schema, shards = make_schema(description), connection.address.shards
         try:
             # Refused where another has been made meanwhile, whose description differs.
-            Collection(connection).create(bits, description, vector_bytes)
+            codes.create(schema, num_shards=shards)
         except IndexFolderError as problem:
-            if _is_anothers(connection, generation):
+            if _is_anothers(codes, generation):
                 raise _taken(connection) from problem
             raise
-        if callable(model) and not models.is_saved(connection, generation):
+        if write_model is not None and not models.is_saved(generation):
             raise IndexFolderError(
                 f"the model of {connection.address} was deleted while the index was "
                 "being made, perhaps by another process that made it too. Create it "
                 "again."
             )
-        models.forget_model(connection, generation, "!=")
+        models.forget(generation, "!=")
     except StoreAway:
         raise  # what it has is used by the next one
     except BaseException:
         with suppress(FdchError):
-            _take_back(connection, generation)
+            if _is_anothers(codes, generation):
+                models.forget(generation)
+            else:
+                codes.drop()
+                models.drop()
         raise
-    return read_description(connection.address, description)
+    return description
 
 
 def drop_index(connection: Connection) -> None:
     """Delete an index that fdch made, with its model; leave those of others alone."""
-    address = connection.address
-    described = connection.call("describe_collection", address.collection)
-    read_description(address, described["description"])
-    connection.call("drop_collection", address.collection)
-    models.drop_models(connection)
+    codes = Collection(connection)
+    Description.read(connection.address, codes.description())
+    codes.drop()
+    ModelCollection(connection).drop()
 
 
 def require_free(connection: Connection) -> None:
     """Refuse names that are taken, by an index or by another program."""
-    if connection.call("has_collection", connection.address.collection):
+    if Collection(connection).exists():
         raise _taken(connection)
-    models.require_usable(connection)
+    ModelCollection(connection).require_usable()
 
 
-def _take_back(connection: Connection, generation: str) -> None:
-    """Delete what was made under a generation, and nothing of a quicker process."""
-    if _is_anothers(connection, generation):
-        models.forget_model(connection, generation)
-        return
-    connection.call("drop_collection", connection.address.collection)
-    models.drop_models(connection)
-
-
-def _is_anothers(connection: Connection, generation: str) -> bool:
-    collection = connection.address.collection
-    if not connection.call("has_collection", collection):
-        return False
-    described = connection.call("describe_collection", collection)
-    return generation not in described["description"]
+def _is_anothers(codes: Collection, generation: str) -> bool:
+    return codes.exists() and generation not in codes.description()
 
 
 def _taken(connection: Connection) -> IndexFolderError:

@@ -6,7 +6,8 @@ The collection's description is a JSON document that marks it as made by fdch.
 import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_args
+from dataclasses import dataclass, field
+from typing import Any, Self, get_args
 
 import numpy as np
 
@@ -38,62 +39,59 @@ ITEM_FIELDS = ["id", "text", LABELS, CELLS, "about"]
 Row = dict[str, Any]
 
 
-def write_description(
-    bits: int,
-    model: str,
-    facts: Mapping[str, object],
-    generation: str,
-    vector_bytes: int = 0,
-    types: Mapping[str, ColumnType] | None = None,
-) -> str:
-    """Mark a collection as ours; the description cannot be changed later."""
-    document: dict[str, object] = {"fdch": FORMAT, "bits": bits, "model": model}
-    document |= {"facts": dict(facts), "generation": generation}
-    if vector_bytes:
-        document["vector_bytes"] = vector_bytes
-    if types:
-        document["types"] = dict(types)
-    return json.dumps(document, allow_nan=False)
+@dataclass(frozen=True)
+class Description:
+    """What a collection of codes says of itself; it cannot be changed later."""
+
+    bits: int
+    model: str  # fingerprint
+    facts: dict[str, Any]  # what else its maker says of it
+    generation: str  # of the model's files
+    vector_bytes: int = 0
+    types: dict[str, ColumnType] = field(default_factory=dict)  # as they were chosen
+
+    def write(self) -> str:
+        """Write the document that marks a collection as made by fdch."""
+        return json.dumps({"fdch": FORMAT, **vars(self)}, allow_nan=False)
+
+    @classmethod
+    def read(cls, address: Address, description: str) -> Self:
+        """Read what `write` wrote, not what other programs or versions did."""
+        try:
+            document = json.loads(description)
+            version = document.pop("fdch")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise IndexFolderError(
+                f"collection '{address.collection}' at {address.server} was not made "
+                "by fdch. Choose another name; fdch leaves this one alone."
+            ) from None
+        if version != FORMAT:
+            raise IndexFolderError(
+                f"collection '{address.collection}' has format {version}; this fdch "
+                f"reads format {FORMAT}. Upgrade fdch to open it."
+            )
+        found = {"vector_bytes": 0, "types": {}, **document}
+        kinds = {"bits": int, "model": str, "facts": dict, "generation": str}
+        kinds |= {"vector_bytes": int, "types": dict}
+        is_right = all(type(found.get(name)) is kind for name, kind in kinds.items())
+        if not is_right or not set(found["types"].values()) <= {*get_args(ColumnType)}:
+            raise DamagedIndex(
+                f"the description of collection '{address.collection}' is damaged. "
+                "Create the index again under another name."
+            )
+        return cls(**{name: found[name] for name in kinds})
 
 
-def read_description(address: Address, description: str) -> dict[str, Any]:
-    """Read what `write_description` wrote, not what other programs or versions did."""
-    try:
-        document = json.loads(description)
-        version = document["fdch"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise IndexFolderError(
-            f"collection '{address.collection}' at {address.server} was not made by "
-            "fdch. Choose another name; fdch leaves this one alone."
-        ) from None
-    if version != FORMAT:
-        raise IndexFolderError(
-            f"collection '{address.collection}' has format {version}; this fdch reads "
-            f"format {FORMAT}. Upgrade fdch to open it."
-        )
-    document.setdefault("vector_bytes", 0)
-    document.setdefault("types", {})
-    kinds = {"bits": int, "model": str, "facts": dict, "generation": str}
-    kinds |= {"vector_bytes": int, "types": dict}
-    is_wrong = any(type(document.get(name)) is not kind for name, kind in kinds.items())
-    if is_wrong or not set(document["types"].values()) <= set(get_args(ColumnType)):
-        raise DamagedIndex(
-            f"the description of collection '{address.collection}' is damaged. "
-            "Create the index again under another name."
-        )
-    return document
-
-
-def make_schema(bits: int, description: str, vector_bytes: int = 0) -> Any:
+def make_schema(description: Description) -> Any:
     """List the fields; codes are padded to whole bytes, as Milvus demands."""
     from pymilvus import DataType, MilvusClient
 
     schema = MilvusClient.create_schema(
-        auto_id=False, enable_dynamic_field=False, description=description
+        auto_id=False, enable_dynamic_field=False, description=description.write()
     )
     schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=MAX_ID_BYTES)
     schema.add_field(NUMBER, DataType.INT64)
-    schema.add_field(CODE, DataType.BINARY_VECTOR, dim=(bits + 7) // 8 * 8)
+    schema.add_field(CODE, DataType.BINARY_VECTOR, dim=(description.bits + 7) // 8 * 8)
     schema.add_field("text", DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
     schema.add_field(
         LABELS,
@@ -104,8 +102,8 @@ def make_schema(bits: int, description: str, vector_bytes: int = 0) -> Any:
     )
     schema.add_field(CELLS, DataType.JSON)
     schema.add_field("about", DataType.JSON)
-    if vector_bytes:
-        length = len(base64.b64encode(bytes(vector_bytes)))
+    if description.vector_bytes:
+        length = len(base64.b64encode(bytes(description.vector_bytes)))
         schema.add_field(VECTOR, DataType.VARCHAR, max_length=length)
     return schema
 
@@ -199,7 +197,7 @@ def read_item(row: Mapping[str, Any]) -> Item:
 
 
 def row_bytes(row: Row) -> int:
-    """Estimate the size of a row on the wire, rather too large."""
+    """Return an upper estimate of the size of a row on the wire."""
     written = sum(len(str(row[name])) for name in ("id", "text", LABELS, CELLS))
     return 100 + 4 * written + len(row.get(VECTOR, ""))
 

@@ -1,6 +1,6 @@
-"""Exact answers from a server that gives ties in any order and pages of limited size.
+"""Exact answers from a server that returns ties in any order, in limited pages.
 
-Milvus gives at most 16,384 hits, the nearest ones, and among equally distant hits
+Milvus returns at most 16,384 hits, the nearest ones, and among equally distant hits
 any of them. Where a page ends inside a distance, that distance is requested by
 itself, in slices of insertion numbers small enough to be whole.
 """
@@ -136,7 +136,7 @@ class Search:
 def answer(
     hits: Sequence[Hit], bits: int, scanned: int, vector_bytes: int = 0
 ) -> Answer:
-    """Put hits into the form every store gives."""
+    """Put hits into the form that every store returns."""
     packed = np.frombuffer(b"".join(hit.code for hit in hits), dtype=np.uint8)
     return Answer(
         ids=tuple(hit.id for hit in hits),

@@ -6,6 +6,7 @@ clocks; one batch is on the server's log, not on this machine's disk.
 """
 
 import logging
+import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,31 +19,25 @@ import numpy as np
 from fdch.codes import Codes
 from fdch.errors import DataError, FdchError, SettingError, StoreAway
 from fdch.index.column_types import read_types
-from fdch.index.condition_notes import note_missing, note_range
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.collection import INDEX_TYPE, LOOKUP_IDS, STRONG, Collection
-from fdch.index.milvus.column_look import MilvusLook
+from fdch.index.milvus.columns import Columns
 from fdch.index.milvus.connection import TIMEOUT_SECONDS, Connection
-from fdch.index.milvus.contents import contents, count_facets
-from fdch.index.milvus.expressions import CELLS, expression, has_column
 from fdch.index.milvus.making import drop_index, make_index, require_free
-from fdch.index.milvus.model import load_model, passing_folder
+from fdch.index.milvus.model import ModelCollection, passing_folder
 from fdch.index.milvus.schema import (
     CODE,
     ITEM_FIELDS,
     VECTOR,
+    Description,
     Row,
-    columns_of,
     make_rows,
-    read_description,
     read_item,
     read_vectors,
 )
 from fdch.index.milvus.searching import MAX_HITS, Search, answer, as_bytes
 from fdch.index.search.rows import MAX_BITS
-from fdch.index.storage.catalogue.filters import require_columns
 from fdch.index.store import (
-    LABEL,
     Added,
     Answer,
     Choose,
@@ -52,7 +47,6 @@ from fdch.index.store import (
     Facets,
     Item,
     Known,
-    Operator,
     Vectors,
     WordQuery,
     check_length,
@@ -64,7 +58,6 @@ if TYPE_CHECKING:
     from fdch.index.storage.creating import WriteModel
 
 _log = logging.getLogger(__name__)
-SHOWN = 100  # items whose columns an error names
 ITEM_IDS = 200  # texts of 64 KiB: 26 MB at most
 
 
@@ -75,12 +68,12 @@ class MilvusStore:
     everything that anyone had acknowledged when it was opened.
     """
 
-    def __init__(self, connection: Connection, facts: Mapping[str, Any]) -> None:
+    def __init__(self, connection: Connection, described: Description) -> None:
         self._connection = connection
         self._collection = Collection(connection)
-        self._described = facts
+        self._described = described
+        self._columns = Columns(self._collection, described.types)
         self._last_number = 0
-        self._found_types: dict[str, ColumnType] = {}
         self._model_folder: Path | None = None
         self._forget_model: Callable[[], object] = lambda: None
 
@@ -100,12 +93,19 @@ class MilvusStore:
                 f"codes of {bits} bits; an index on Milvus takes 1 to {MAX_BITS}."
             )
         check_vector_bytes(vector_bytes)
+        described = Description(
+            bits,
+            model if isinstance(model, str) else "",
+            dict(facts or {}),
+            secrets.token_hex(8),
+            vector_bytes,
+            dict(types or {}),
+        )
+        write_model = None if isinstance(model, str) else model
         with ExitStack() as stack:
             connection = Connection(Address.parse(url))
             stack.callback(connection.close)
-            described = make_index(
-                connection, bits, model, facts or {}, vector_bytes, types
-            )
+            described = make_index(connection, described, write_model)
             stack.pop_all()
         return cls(connection, described)
 
@@ -121,12 +121,12 @@ class MilvusStore:
         with ExitStack() as stack:
             connection = Connection(address, patience)
             stack.callback(connection.close)
-            described = connection.call("describe_collection", address.collection)
-            store = cls(connection, read_description(address, described["description"]))
-            store._collection.load()
-            store._collection.count(consistency=STRONG)
+            collection = Collection(connection)
+            described = Description.read(address, collection.description())
+            collection.load()
+            collection.count(consistency=STRONG)
             stack.pop_all()
-        return store
+        return cls(connection, described)
 
     @staticmethod
     def require_free(url: str) -> None:
@@ -148,22 +148,22 @@ class MilvusStore:
     @property
     def bits(self) -> int:
         """Length of the codes."""
-        return int(self._described["bits"])
+        return self._described.bits
 
     @property
     def model(self) -> str:
         """Fingerprint of the model that makes the codes."""
-        return str(self._described["model"])
+        return self._described.model
 
     @property
     def vector_bytes(self) -> int:
         """Bytes of each item's vector; 0 where the index has none."""
-        return int(self._described["vector_bytes"])
+        return self._described.vector_bytes
 
     @property
     def facts(self) -> dict[str, object]:
         """Return what was kept when the index was made."""
-        return dict(self._described["facts"])
+        return dict(self._described.facts)
 
     def __len__(self) -> int:
         return self._collection.count()
@@ -211,7 +211,7 @@ class MilvusStore:
         return Known([read_item(row) for row in rows], self._codes(rows), vectors)
 
     def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
-        """Return ids and codes of some items, as the server comes upon them."""
+        """Return ids and codes of some items, in any order."""
         del seed  # Milvus draws nothing at random
         rows = self._collection.some(["id", CODE], min(count, MAX_HITS))
         return [row["id"] for row in rows], self._codes(rows)
@@ -219,10 +219,10 @@ class MilvusStore:
     def contents(self, most: int = 20) -> Contents:
         """Count what filters can use, up to so many values of each column."""
         try:
-            return contents(self._collection, most, self._described["types"])
+            return self._columns.contents(most)
         except StoreAway:
             raise
-        except FdchError as problem:  # such as rows too large to be given
+        except FdchError as problem:  # such as rows too large for an answer
             _log.warning("the items are not counted by value: %s", problem)
             return Contents(uncounted="the server refused to give all items.")
 
@@ -233,29 +233,16 @@ class MilvusStore:
         near: tuple[Codes, int] | None = None,
     ) -> Facets:
         """Count values of items that fulfil conditions, within a radius of a code."""
-        types = self._types_of(where)
-        self._require_columns(where)
+        self._columns.require(where)
         ids: set[str] | None = None
         if near is not None:
             [found] = self._search(near[0], (), near[1], None, None)
             ids = set(found.ids)
-        return count_facets(self._collection, where, types, most, ids)
+        return self._columns.facets(where, most, ids)
 
     def notes(self, where: Sequence[Condition]) -> tuple[str, ...]:
         """Say what is odd about conditions, such as a value that no item has."""
-        types, notes = self._types_of(where), list[str]()
-        for condition in where:
-            type = types.get(condition.column, "text")
-            look = MilvusLook(self._collection, condition.column, type)
-            if condition.operator in ("<", "<=", ">", ">="):
-                is_empty = not look.has(condition)
-                notes += note_range(condition, type, look, is_empty)
-                continue
-            equal: Operator = "^=" if condition.operator == "^=" else "="
-            for value in dict.fromkeys(condition.values):
-                if not look.has(Condition(condition.column, equal, (value,))):
-                    notes.append(note_missing(condition, value, type, look))
-        return tuple(dict.fromkeys(notes))
+        return self._columns.notes(where)
 
     @property
     def keeps_types(self) -> bool:
@@ -264,29 +251,16 @@ class MilvusStore:
 
     def types(self) -> dict[str, ColumnType]:
         """Return the types chosen at first, and those found in some items."""
-        names = columns_of(self._collection.some([CELLS], SHOWN))
-        return self._find_types(sorted(names | self._described["types"].keys()))
+        return self._columns.types()
 
     def set_types(self, types: Mapping[str, ColumnType]) -> None:
         """Refuse types other than those that the index was made with."""
-        chosen, kept = read_types(types), self._described["types"]
+        chosen, kept = read_types(types), self._described.types
         if chosen.items() - kept.items():
             raise SettingError(
                 "types of columns on Milvus are chosen when the index is made, by "
                 "'fdch index create --type'; they cannot be changed later."
             )
-
-    def _types_of(self, where: Sequence[Condition]) -> dict[str, ColumnType]:
-        return self._find_types([each.column for each in where])
-
-    def _find_types(self, names: Iterable[str]) -> dict[str, ColumnType]:
-        known = self._found_types | self._described["types"]
-        for name in names:
-            if name not in known and name != LABEL:
-                type = MilvusLook(self._collection, name).find_type()
-                if type is not None:
-                    known[name] = self._found_types[name] = type
-        return known
 
     def nearest(
         self,
@@ -339,7 +313,8 @@ class MilvusStore:
         if self._model_folder is None:
             with ExitStack() as stack:
                 folder = stack.enter_context(passing_folder())
-                load_model(self._connection, self._described["generation"], folder)
+                models = ModelCollection(self._connection)
+                models.write_files(self._described.generation, folder)
                 # Also deleted where the store is forgotten, or the program ends.
                 self._forget_model = weakref.finalize(self, stack.pop_all().close)
             self._model_folder = folder
@@ -366,16 +341,11 @@ class MilvusStore:
         choose: Choose | None,
     ) -> list[Answer]:
         check_length(self, queries)
-        width = self.vector_bytes
-        search = Search(
-            self._connection,
-            self.bits,
-            expression(where, self._types_of(where)),
-            vector_bytes=width,
-        )
+        width, filter = self.vector_bytes, self._columns.expression(where)
+        search = Search(self._connection, self.bits, filter, vector_bytes=width)
         found = search.find(queries, radius, most)
         if where and not any(found):
-            self._require_columns(where)
+            self._columns.require(where)
         scanned = len(self)
         answers = [answer(hits, self.bits, scanned, width) for hits in found]
         if choose is None:
@@ -384,15 +354,6 @@ class MilvusStore:
             each.take(choose(row, each.distances, each.codes, each.vectors, None))
             for row, each in enumerate(answers)
         ]
-
-    def _require_columns(self, where: Sequence[Condition]) -> None:
-        """Refuse, as a folder does, a column that no item has."""
-        named = {one.column for one in where} - {LABEL}
-        having = self._collection.having
-        known = {name for name in named if having(has_column(name), ["id"], 1)}
-        if named - known:
-            others = columns_of(self._collection.some([CELLS], SHOWN))
-            require_columns(where, sorted(known | others))
 
     def _codes(self, rows: Iterable[Mapping[str, Any]]) -> Codes:
         joined = b"".join(as_bytes(row[CODE]) for row in rows)

@@ -43,17 +43,11 @@ NEAR_ROW_TIME = 15  # the same where rows of a bucket lie near each other
 
 @dataclass(frozen=True, eq=False)
 class Buckets:
-    """Tables of rows, each sorted by some bits.
+    """Tables of rows, each sorted by some bits."""
 
-    Args:
-        starts: Where each bucket of each table begins, (tables, 2^width + 1).
-        places: Stored places of rows in order of their buckets, (tables, n).
-        cuts: Word and shift of the segment of each table, (tables, 2).
-    """
-
-    starts: Places
-    places: Places
-    cuts: Ints
+    starts: Places  # where each bucket of each table begins, (tables, 2^width + 1)
+    places: Places  # stored places of rows in order of their buckets, (tables, n)
+    cuts: Ints  # word and shift of the segment of each table, (tables, 2)
 
     @cached_property
     def width(self) -> int:

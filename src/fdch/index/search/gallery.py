@@ -38,23 +38,16 @@ BROAD = 8  # where one row of so many may be found, the others count as removed
 class Part:
     """Rows that were added one after another.
 
-    Args:
-        rows: Codes, (n,) or (n, words); contiguous and aligned, often a map of a
-            file. In the order of insertion, or as the grouping orders them.
-        first: Number of the first of them; numbers rise with insertion.
-        dead: Which of them are removed, (n,), in the order of numbers; None where
-            none is.
-        grouping: Groups with bounds, after compaction.
-        buckets: Tables for small radii, after compaction.
-        numbers: Of the rows, rising, where they do not simply follow the first.
+    `rows` are codes, (n,) or (n, words), contiguous and aligned, often a map of a file:
+    in the order of insertion, or as the grouping orders them.
     """
 
     rows: Rows
-    first: int
-    dead: Flags | None = None
-    grouping: "Grouping | None" = None
-    buckets: "Buckets | None" = None
-    numbers: Ints | None = None
+    first: int  # number of the first of them; numbers rise with insertion
+    dead: Flags | None = None  # which are removed, (n,), in the order of numbers
+    grouping: "Grouping | None" = None  # groups with bounds, after compaction
+    buckets: "Buckets | None" = None  # tables for small radii, after compaction
+    numbers: Ints | None = None  # of the rows, rising, where they do not just follow
 
     @cached_property
     def flat_rows(self) -> Rows:

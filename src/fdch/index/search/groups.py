@@ -46,23 +46,13 @@ QUERIES_PER_TASK = 32
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """How the rows of a part are grouped.
+    """How the rows of a part are grouped."""
 
-    Args:
-        order: Which row, counted by number from the part's first, is stored at each
-            place, (n,).
-        places: Where each row is stored, (n,): the inverse of order.
-        centres: Majority codes of the groups, as rows.
-        starts: Place of the first row of each ring, (groups, bits + 2); a ring ends
-            where the next begins.
-        reaches: Distance of the farthest row of each group from its centre, falling.
-    """
-
-    order: Places
-    places: Places
-    centres: Rows
-    starts: Ints
-    reaches: Ints
+    order: Places  # which row, counted from the part's first, is stored where, (n,)
+    places: Places  # where each row is stored, (n,): the inverse of order
+    centres: Rows  # majority codes of the groups
+    starts: Ints  # where each ring begins, (groups, bits + 2); it ends at the next
+    reaches: Ints  # distance of each group's farthest row from its centre, falling
 
     @cached_property
     def bounds(self) -> tuple[Rows, Ints, Ints]:

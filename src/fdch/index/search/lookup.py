@@ -53,13 +53,9 @@ def nearest(
 ) -> list[Found]:
     """Find the k nearest items of each query, ties in order of insertion.
 
-    Args:
-        gallery: What is searched.
-        queries: Codes to search with.
-        k: How many are wanted; fewer are found where there are fewer.
-        threads: How many threads may share the work; None for one per core.
-        engine: What compares codes; "auto" begins with NumPy, which needs no loading,
-            and takes the compiled kernels when they are loaded or worth loading.
+    `threads` may share the work, by default one per core. The engine "auto" begins
+    with NumPy, which needs no loading, and takes the compiled kernels when they are
+    loaded or worth loading.
     """
     _check(gallery, queries, k)
     kernels = choose_engine(engine, len(gallery) * len(queries))
@@ -76,15 +72,9 @@ def within(
     threads: int | None = None,
     engine: Engine = "auto",
 ) -> list[Found]:
-    """Find all items no farther than the radius, nearest first.
+    """Find all items no farther than the radius, or the nearest of them.
 
-    Args:
-        gallery: What is searched.
-        queries: Codes to search with.
-        radius: The largest distance; negative finds nothing.
-        most: Return only so many of the nearest; None for all.
-        threads: How many threads may share the work; None for one per core.
-        engine: As of `nearest`.
+    A negative radius finds nothing. `threads` and `engine` are those of `nearest`.
     """
     _check(gallery, queries, 1 if most is None else most)
     kernels = choose_engine(engine, len(gallery) * len(queries))

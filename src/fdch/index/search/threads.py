@@ -17,7 +17,7 @@ def share(tasks: Sequence[Task], threads: int) -> None:
         for task in tasks:
             task()
         return
-    pending = list(reversed(tasks))  # taken from the end by whoever is free
+    pending = list(reversed(tasks))  # taken from the end by any free thread
 
     def work() -> None:
         while True:

@@ -14,8 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DataError
+from fdch.evaluation.comparing.resampling import (
+    CONFIDENCE,
+    bootstrap_intervals,
+    sign_flip_p,
+)
 from fdch.evaluation.measures import DIRECTIONS, GALLERIES, require_measure
-from fdch.evaluation.resampling import CONFIDENCE, bootstrap_intervals, sign_flip_p
 from fdch.evaluation.scores import Key, Scores
 from fdch.evaluation.tables import Table
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fdch.codes import binarize
 from fdch.errors import IndexFolderError
-from fdch.index.milvus import MilvusStore, collection, contents
-from fdch.index.milvus.contents import count_items
+from fdch.index.milvus import MilvusStore, collection, columns
+from fdch.index.milvus.columns import count_items
 from fdch.index.storage.catalogue.items import as_number, spelled
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Contents, Item
@@ -99,7 +99,7 @@ def test_a_server_counts_as_a_folder_does(filled, tmp_path, most):
 def test_pages_are_put_together(filled, tmp_path, monkeypatch):
     store, given = filled
     monkeypatch.setattr(collection, "MAX_HITS", 64)
-    monkeypatch.setattr(contents, "ROWS_AT_A_TIME", 50)
+    monkeypatch.setattr(columns, "ROWS_AT_A_TIME", 50)
     found = comparable(store.contents(200))
     assert found == in_a_folder(tmp_path / "index", given, 200)
 
@@ -107,11 +107,11 @@ def test_pages_are_put_together(filled, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_too_many_items_are_not_counted(filled, monkeypatch):
     store, given = filled
-    monkeypatch.setattr(contents, "MAX_COUNTED", len(given) - 1)
+    monkeypatch.setattr(columns, "MAX_COUNTED", len(given) - 1)
     found = store.contents()
     assert "up to 299 items; this one has 300" in (found.uncounted or "")
     assert not found.facets
-    monkeypatch.setattr(contents, "MAX_COUNTED", len(given))
+    monkeypatch.setattr(columns, "MAX_COUNTED", len(given))
     assert store.contents().uncounted is None
 
 

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from fdch.codes import binarize
 from fdch.data.word_weights import SURE_WEIGHT, weigh_words
-from fdch.evaluation.calibration import (
+from fdch.evaluation.calibration.model import (
     FACTS,
     FUSED,
     SCORES,
@@ -47,23 +47,18 @@ NEWTON_STEPS = 50
 class EncodedSides:
     """Real outputs of the same pairs in the same rows.
 
-    Args:
-        outputs: (pairs, bits), by what they were made of: "image", "text" and, where
-            there are unified codes, "pair".
-        words: Known words of the texts, (pairs,).
-        labels: 0/1, (pairs, classes).
-        held: Which words the texts hold, 0/1, (pairs, words), the columns being the
-            same for all; None where texts are no words.
-        orders: How they order candidates as queries, by what they were made of; empty
-            where distances alone do.
-        vectors: What they are ordered by beside their codes, (pairs, width).
+    Mappings are by what was encoded: "image", "text" and, with unified codes, "pair".
     """
 
-    outputs: Mapping[str, NDArray[Any]]
-    words: NDArray[Any]
-    labels: NDArray[Any]
+    outputs: Mapping[str, NDArray[Any]]  # (pairs, bits)
+    words: NDArray[Any]  # known words of the texts, (pairs,)
+    labels: NDArray[Any]  # 0/1, (pairs, classes)
+    # which words the texts hold, 0/1, (pairs, words), the columns being the same for
+    # all; None where texts are no words
     held: csr_array | None = None
+    # how they order candidates as queries; empty where distances alone do
     orders: Mapping[str, QueryOrder] = field(default_factory=dict)
+    # what they are ordered by beside their codes, (pairs, width)
     vectors: Mapping[str, NDArray[np.int8]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -231,12 +226,12 @@ def _distances(
     queries: EncodedSides, items: EncodedSides, query_kind: str, kind: str, score: str
 ) -> NDArray[Any]:
     """Give what orders the items for each query, (queries, items)."""
-    asked, stored = queries.outputs[query_kind], items.outputs[kind]
+    outputs, stored = queries.outputs[query_kind], items.outputs[kind]
     if score != FUSED:
-        return SCORES[score](asked, stored)
+        return SCORES[score](outputs, stored)
     assert queries.held is not None and items.held is not None
     shares = match_words(queries.held, items.held)
-    return SCORES["plain"](asked, stored) - SURE_WEIGHT * asked.shape[1] * shares
+    return SCORES["plain"](outputs, stored) - SURE_WEIGHT * outputs.shape[1] * shares
 
 
 def match_words(queries: csr_array, items: csr_array) -> Values:
@@ -272,9 +267,10 @@ def fit_model(table: _Table) -> Model:
     pull = RIDGE * np.diag([0.0, *[1.0] * (len(WEIGHTS) - 1)])
     weights = np.zeros(len(WEIGHTS))
     for _ in range(NEWTON_STEPS):
-        said = sigmoid(columns @ weights)
-        gradient = columns.T @ (counts * (said - relevant)) + pull @ weights
-        curvature = (columns * (counts * said * (1 - said))[:, None]).T @ columns + pull
+        predicted = sigmoid(columns @ weights)
+        gradient = columns.T @ (counts * (predicted - relevant)) + pull @ weights
+        variance = counts * predicted * (1 - predicted)
+        curvature = (columns * variance[:, None]).T @ columns + pull
         step = np.linalg.solve(curvature, gradient)
         weights -= step * min(1.0, 2 / max(np.abs(step).max(), 1e-12))
         if np.abs(step).max() < 1e-9:

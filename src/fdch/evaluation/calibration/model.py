@@ -3,7 +3,7 @@
 Each kind of query, of item and of score has a small logistic model. It takes the
 result's score and facts of the query: how large its outputs are, how many of its
 words are known, how near its nearest item is and how many items are searched.
-`calibration_fitting.py` fits the models.
+`fitting.py` fits the models.
 """
 
 import math

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.compiled import compiled, set_bits
-from fdch.evaluation.relevance import Packed, key_type
+from fdch.evaluation.counting.relevance import Packed, key_type
 from fdch.machine import usable_cores
 
 Words = NDArray[np.uint64]
@@ -28,7 +28,11 @@ def count(
     grades: int = 2,
     threads: int | None = None,
 ) -> NDArray[np.int64]:
-    """Count pairs by query, distance and grade, (queries, bits + 1, grades)."""
+    """Count pairs by query, distance and grade, (queries, bits + 1, grades).
+
+    The grade is the number of shared labels, `grades` - 1 at most: with two grades it
+    says whether any is shared.
+    """
     counts = np.zeros((queries.codes.shape[1], bits + 1, grades), dtype=np.int64)
     keyed = counts.reshape(counts.shape[0], -1)
     keys = np.empty(ITEMS_PER_BLOCK, key_type(bits, grades))
@@ -47,7 +51,12 @@ def stable_sums(
     cutoff: int,
     threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sum precision at each relevant item, ties in database order."""
+    """Sum precision at each relevant item, ties in database order.
+
+    Returns:
+        Per query: the sum over relevant items ranked up to the cut-off, and how many
+        these are.
+    """
     number = counts.shape[0]
     # One word for each query and distance: items ranked so far in the low half,
     # relevant ones found so far in the high half, so that one addition moves both.

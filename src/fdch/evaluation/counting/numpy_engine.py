@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.evaluation.relevance import Packed, key_type
+from fdch.evaluation.counting.relevance import Packed, key_type
 
 Keys = NDArray[np.uint16] | NDArray[np.uint32]
 
@@ -20,7 +20,11 @@ def count(
     grades: int = 2,
     threads: int | None = None,
 ) -> NDArray[np.int64]:
-    """Count pairs by query, distance and grade, (queries, bits + 1, grades)."""
+    """Count pairs by query, distance and grade, (queries, bits + 1, grades).
+
+    The grade is the number of shared labels, `grades` - 1 at most: with two grades it
+    says whether any is shared.
+    """
     number = queries.codes.shape[1]
     counts = np.zeros((number, bits + 1, grades), dtype=np.int64)
     for rows, columns in _blocks(number, database.codes.shape[1]):
@@ -39,7 +43,12 @@ def stable_sums(
     cutoff: int,
     threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sum precision at each relevant item, ties in database order."""
+    """Sum precision at each relevant item, ties in database order.
+
+    Returns:
+        Per query: the sum over relevant items ranked up to the cut-off, and how many
+        these are.
+    """
     number, size = counts.shape[0], database.codes.shape[1]
     sums, hits = np.zeros(number), np.zeros(number, dtype=np.int64)
     for query in range(number):

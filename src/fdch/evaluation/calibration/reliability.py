@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fdch.codes import binarize, hamming_distances
-from fdch.evaluation.calibration import Calibration, QueryFacts
-from fdch.evaluation.calibration_fitting import EncodedSides
-from fdch.evaluation.ordering import list_items
-from fdch.evaluation.scoring import Coded
+from fdch.evaluation.calibration.fitting import EncodedSides
+from fdch.evaluation.calibration.model import Calibration, QueryFacts
+from fdch.evaluation.ordering import Coded, list_items
 
 BINS = 10
 TOP = 10
@@ -21,19 +20,12 @@ ROWS_AT_A_TIME = 512
 
 @dataclass(frozen=True)
 class Reliability:
-    """How the first results of many queries were stated, and how they were.
+    """How probable the first results of many queries were said to be, and were."""
 
-    Args:
-        stated: Mean probability.
-        true: Share of relevant ones.
-        error: Expected calibration error over ten bins of equal width.
-        curve: For each bin that holds any: mean probability, share of relevant ones,
-            number of results.
-    """
-
-    stated: float
-    true: float
-    error: float
+    stated: float  # mean probability
+    true: float  # share of relevant ones
+    error: float  # expected calibration error over ten bins of equal width
+    # of each bin with results: mean probability, share of relevant ones, results
     curve: tuple[tuple[float, float, int], ...]
 
     @property

@@ -1,0 +1,1 @@
+"""Engines that count items by distance and shared labels, for `histograms.py`."""
