@@ -11,8 +11,7 @@ from fdch import Client, Searcher
 from fdch.client import content as client_content
 from fdch.errors import DataError, ServiceError, UnknownWords
 from fdch.retrieval.queries import encode_image_queries, encode_text_queries
-from fdch.service import messages
-from fdch.service.http import limits
+from fdch.service.http import limits, messages
 
 TEXT = "a red ball on the beach"
 

@@ -22,7 +22,7 @@ from fdch.service.http import protocol
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem
 from fdch.service.http.tokens import Right, Tokens
-from fdch.service.pictures import PART_BYTES, ItemPictures, OpenPicture
+from fdch.service.index.pictures import PART_BYTES, ItemPictures, OpenPicture
 from fdch.service.serving import limit_connections
 
 OTHER = "127.0.0.2"  # another address of this machine

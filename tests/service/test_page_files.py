@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import fdch.service
-from fdch.service.replies import _PAGE_TYPES, PAGE, page_files
+from fdch.service.routes.replies import _PAGE_TYPES, PAGE, page_files
 
 FOLDER = Path(fdch.service.__file__).parent / "page"
 TEXTS = {path.name: path.read_text("utf-8") for path in FOLDER.iterdir()}

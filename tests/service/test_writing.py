@@ -15,9 +15,9 @@ from fdch import Index
 from fdch.errors import IndexBusy, IndexFolderError, ServiceError
 from fdch.index.storage.files.layout import PICTURES
 from fdch.service.http.limits import ServiceLimits
-from fdch.service.messages import ItemRequest
-from fdch.service.pictures import ItemPictures
-from fdch.service.writing import Change, Put, Removal, Unfinished, Writer, Written
+from fdch.service.http.messages import ItemRequest
+from fdch.service.index.pictures import ItemPictures
+from fdch.service.index.writing import Change, Put, Removal, Unfinished, Writer, Written
 
 ODD_IDS = [
     "plain",

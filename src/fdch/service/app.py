@@ -13,9 +13,10 @@ from starlette.types import Scope
 
 import fdch
 from fdch.errors import FdchError
-from fdch.service import documents, replies
 from fdch.service.http.problems import Problem, to_problem, unexpected
 from fdch.service.http.uploads import invalid
+from fdch.service.reference import openapi
+from fdch.service.routes import replies
 from fdch.service.routes.items import add_items
 from fdch.service.routes.search import add_searches
 from fdch.service.routes.state import add_facts, add_indexes, add_pages
@@ -38,10 +39,10 @@ def create_app(service: Service) -> FastAPI:
     app = FastAPI(
         title="fdch",
         version=fdch.__version__,
-        description=documents.DESCRIPTION,
+        description=openapi.DESCRIPTION,
         lifespan=lifespan,
         openapi_url=None,
-        responses=documents.ERRORS,
+        responses=openapi.ERRORS,
         redirect_slashes=False,
     )
     for add in (add_searches, add_items, add_facts, add_indexes, add_pages):

@@ -22,15 +22,15 @@ from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import encode_text_queries
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
-from fdch.service.answering import Answer, NoKnownWord, Query, answer_queries
-from fdch.service.batching import Batcher, BoundedPool
-from fdch.service.current import CurrentIndex, OpenEncoder
-from fdch.service.examples import GENERAL, Examples
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem, index_lost, loading
 from fdch.service.http.tokens import Tokens
+from fdch.service.index.answering import Answer, NoKnownWord, Query, answer_queries
+from fdch.service.index.batching import Batcher, BoundedPool
+from fdch.service.index.contents import GENERAL, Examples
+from fdch.service.index.current import CurrentIndex, OpenEncoder
+from fdch.service.index.writing import Change, Put, Written
 from fdch.service.metrics import Metrics
-from fdch.service.writing import Change, Put, Written
 
 WATCH_SECONDS = 5.0
 _BATCH = 256

@@ -14,7 +14,8 @@ from PIL import Image
 from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
 
 import fdch.service
-from fdch.service.examples import Examples, add_examples
+from fdch.service.index.contents import Examples
+from fdch.service.reference.examples import add_examples
 
 
 @pytest.fixture(scope="module")

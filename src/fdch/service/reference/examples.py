@@ -8,50 +8,18 @@ import copy
 import json
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from fdch.index.conditions import write_condition
 from fdch.index.store import LABEL, Condition
-from fdch.retrieval.searcher import Searcher
-from fdch.service.about import About
+from fdch.service.index.contents import Examples
 
 NEW_ID = "an-example"
 FILE = "picture.jpg"
 _SEARCH = "/v1/search"
 _ITEM = "/v1/items/{id}"
 _FILES = {f"{_ITEM}/picture": FILE, f"{_ITEM}/thumbnail": "thumbnail.jpg"}
-_WITHOUT_ADDRESS = (".", "..")
-_LOOKED_AT = 50
-
-
-@dataclass(frozen=True)
-class Examples:
-    """What examples are made of: what the model and the index know."""
-
-    words: tuple[str, ...] = ()  # two of them, or none
-    label: str | None = None
-    id: str | None = None  # of an item, one with a picture where there is such
-    has_picture: bool = False
-
-
-# for those who may not read: nothing of the index
-GENERAL = Examples(("dog", "beach"), "dog", "4711", has_picture=True)
-
-
-def find_examples(searcher: Searcher, about: About) -> Examples:
-    """Look for words, a label and an id that an index knows."""
-    vocabulary = searcher.encoder.inputs.vocabulary
-    words = () if vocabulary is None else tuple(vocabulary.examples()[:2])
-    names = [each["name"] for each in about.index()["labels"] or ()]
-    label = next((name for name in names if "\n" not in name), None)
-    found = searcher.by_text(words[0], k=_LOOKED_AT) if words else ()
-    items = [each for each in found if each.id not in _WITHOUT_ADDRESS]
-    if not items:
-        return Examples(words, label)
-    item = next((each for each in items if each.image is not None), items[0])
-    return Examples(words, label, item.id, item.image is not None)
 
 
 def add_examples(

@@ -14,9 +14,9 @@ from fdch.errors import BrokenPicture, FdchError
 from fdch.index.storage.files.layout import write_durably
 from fdch.index.store import Item, Kind
 from fdch.retrieval.index import Index
+from fdch.service.http.messages import ItemRequest
 from fdch.service.http.problems import Problem, disk_problem
-from fdch.service.messages import ItemRequest
-from fdch.service.pictures import ItemPictures
+from fdch.service.index.pictures import ItemPictures
 
 FILE = "unfinished.json"
 _log = logging.getLogger("fdch.service")

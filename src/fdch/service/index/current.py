@@ -13,11 +13,10 @@ from fdch.export.model import ExportedModel
 from fdch.index.storage.files.layout import CATALOGUE, PICTURES
 from fdch.retrieval.index import Index
 from fdch.retrieval.searcher import Searcher
-from fdch.service.about import About, Cached
-from fdch.service.examples import find_examples
 from fdch.service.http.limits import ServiceLimits
-from fdch.service.pictures import ItemPictures
-from fdch.service.writing import Unfinished, Writer
+from fdch.service.index.contents import About, Cached, find_examples
+from fdch.service.index.pictures import ItemPictures
+from fdch.service.index.writing import Unfinished, Writer
 
 WAIT_SECONDS = 5.0
 _PAUSE_SECONDS = 0.05
