@@ -1,11 +1,9 @@
 """`fdch bench encode`: one text, one picture and many pictures."""
 
 from pathlib import Path
-from typing import Any
 
-from fdch.cli.bench._figures import show_spread
+from fdch.cli.bench._tables import report_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.output import lay_out, report
 
 
 @options.command("encode", "fdch bench encode runs/first --repeats 1")
@@ -30,27 +28,4 @@ def command(run: Path, repeats: int, device: str, as_json: bool) -> None:
     found = encoder_speed(opened, repeats, context)
     if (many := encode_many(opened.method, repeats, context)) is not None:
         found["many"] = many
-    report({"benchmark": "encode", **found}, as_json, table(found))
-
-
-def table(result: dict[str, Any]) -> str:
-    """Lay the result out for a terminal."""
-    rows = (
-        (
-            f"one {side}",
-            f"{result[side]['torch_milliseconds']:.3f}",
-            f"{result[side]['onnx_milliseconds']:.3f}",
-            show_spread(result[side]["ratio"]),
-        )
-        for side in ("text", "picture")
-        if side in result
-    )
-    notes = []
-    if many := result.get("many"):
-        notes.append(
-            f"{many['pictures']:,} pictures on {many['device']}: "
-            f"{show_spread(many['per_second'], 0)} a second, "
-            f"{show_spread(many['ratio'])} times a plain loop; the floor is "
-            f"{many['pictures'] / many['floor_seconds']:,.0f} a second"
-        )
-    return lay_out(("", "torch ms", "ONNX ms", "times faster"), rows, notes)
+    report_benchmark({"benchmark": "encode", **found}, as_json)
