@@ -37,4 +37,4 @@ def test_a_document_holds_all_turns(fdch):
 def test_sizes_that_measure_nothing_are_refused(fdch, wrong):
     result = fdch("bench", "train", *wrong)
     assert result.exit_code == 2
-    assert "too small" in result.stderr
+    assert "is not in the range" in result.stderr

@@ -280,7 +280,7 @@ def test_a_server_looks_after_itself(fdch, name):
 def test_no_radius_is_below_zero(fdch):
     result = fdch("index", "duplicates", "not/there.index", "--radius", -1)
     assert result.exit_code == 2
-    assert "'--radius': -1 is too small; give 0 or more" in result.stderr
+    assert "'--radius': -1 is not in the range x>=0" in result.stderr
 
 
 def test_duplicates_are_grouped_largest_first(fdch, filled, on_scenes):

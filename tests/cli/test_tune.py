@@ -112,7 +112,7 @@ def test_interrupted_it_says_how_to_go_on(tune, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("more", "code", "told"),
     [
-        (("--minutes", "0"), 2, "0 is no time; give minutes above 0"),
+        (("--minutes", "0"), 2, "0.0 is not in the range x>0"),
         (("--minutes", "inf"), 2, "no time"),
         (("--query-pairs", "10"), 2, "give --query-pairs and --train-pairs together"),
         (("--set", "rigde=1"), 1, "unknown setting 'rigde'; did you mean 'ridge'"),

@@ -44,9 +44,7 @@ DIRECTIONS = {
     default="demo",
     help="Folder for run, index and page; an earlier demo there is replaced.",
 )
-@click.option(
-    "--data", type=options.DataName(), default="scenes", help="Data to train on."
-)
+@click.option("--data", type=options.DATA, default="scenes", help="Data to train on.")
 @click.option("--bits", default=32, help="Length of the codes.")
 @options.seed()
 @click.option(

@@ -28,7 +28,7 @@ GALLERIES = ("modality", "unified")
 
 @options.command("evaluate", "fdch evaluate runs/first --report report.html")
 @options.run
-@click.argument("data", type=options.DataName(), required=False)
+@click.argument("data", type=options.DATA, required=False)
 @click.option(
     "--gallery",
     type=click.Choice(["both", *GALLERIES]),

@@ -56,7 +56,7 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
 )
 @click.option(
     "--tune-minutes",
-    type=options.duration("minutes"),
+    type=options.POSITIVE,
     help="Time for each method and length, with --tuned.  [default: 20]",
 )
 @options.sizes

@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @options.command("serve", "fdch serve scenes.index --port 8000")
 @click.argument(
-    "indexes", type=options.DataName(), nargs=-1, required=True, metavar="INDEX..."
+    "indexes", type=options.DATA, nargs=-1, required=True, metavar="INDEX..."
 )
 @click.option("--host", default="127.0.0.1", help="Where to listen.")
 @click.option(

@@ -21,14 +21,14 @@ from fdch.cli.shared.progress_lines import ProgressPrinter
 @options.count("--clients", default=64, help="Concurrent clients.")
 @click.option(
     "--seconds",
-    type=options.duration("seconds"),
+    type=options.POSITIVE,
     default=10.0,
     help="Length of each side's turn.",
 )
 @options.count("--repeats", default=3, help="Turns of each side.")
 @click.option(
     "--requests",
-    type=options.Count(0),
+    type=click.IntRange(0),
     default=0,
     show_default=False,
     metavar="N",

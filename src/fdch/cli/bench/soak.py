@@ -21,9 +21,7 @@ PROBLEMS = {
 
 
 @options.command("soak", "fdch bench soak --minutes 0.1 --items 1000")
-@click.option(
-    "--minutes", default=60.0, type=options.duration("minutes"), help="How long."
-)
+@click.option("--minutes", default=60.0, type=options.POSITIVE, help="How long.")
 @options.count("--rate", default=20, help="Requests a second, of all clients.")
 @options.count("--items", default=20_000, help="Items in the index at first.")
 @options.seed("Of the load.")

@@ -27,75 +27,37 @@ MAX_NUMBER = 10**9
 
 
 class PathName(click.Path):
-    """A path that a file can have; whether there is one is for the command to say."""
+    """A name that a file can have; commands check themselves what is there."""
 
-    def __init__(self, **more: Any) -> None:
-        super().__init__(path_type=Path, **more)
-
-    def convert(self, value: Any, *about: Any) -> Any:
-        """Refuse a name that no file can have."""
-        _refuse_unfit(value)
-        return super().convert(value, *about)
-
-
-class DataName(click.types.StringParamType):
-    """Data or an index, as named on a command line."""
+    def __init__(self, path_type: type = Path, **more: Any) -> None:
+        super().__init__(path_type=path_type, readable=False, **more)
 
     def convert(self, value: Any, *about: Any) -> Any:
         """Refuse a name that no file can have."""
-        _refuse_unfit(value)
+        if not str(value).strip():
+            self.fail("the name is empty; is a variable of the shell not set?", *about)
+        try:
+            os.lstat(value)
+        except OSError as problem:
+            if problem.errno == errno.ENAMETOOLONG:
+                self.fail(f"'{str(value)[:40]}...' is too long for a name.", *about)
         return super().convert(value, *about)
 
 
-def _refuse_unfit(value: Any) -> None:
-    if not str(value).strip():
-        message = "the name is empty; was a variable of the shell not set?"
-        raise click.BadParameter(message)
-    try:
-        os.lstat(value)
-    except OSError as problem:
-        if problem.errno == errno.ENAMETOOLONG:
-            message = f"'{str(value)[:40]}...' is too long for a name."
-            raise click.BadParameter(message) from None
-
-
-class Count(click.types.IntParamType):
-    """A whole number, from some number on."""
-
-    def __init__(self, least: int = 1) -> None:
-        self.least = least
+class FiniteRange(click.FloatRange):
+    """A number in a range; neither infinite nor "nan", which click takes."""
 
     def convert(self, value: Any, *about: Any) -> Any:
-        """Refuse what is too small."""
+        """Refuse what is not a finite number in the range."""
         number = super().convert(value, *about)
-        if number < self.least:
-            self.fail(f"{number} is too small; give {self.least} or more.", *about)
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number.", *about)
         return number
 
 
-class Number(click.types.FloatParamType):
-    """A number that meets a condition; `advice` is for those that do not."""
-
-    def __init__(self, is_right: Callable[[float], bool], advice: str) -> None:
-        self.is_right, self.advice = is_right, advice
-
-    def convert(self, value: Any, *about: Any) -> Any:
-        """Refuse what does not meet the condition."""
-        number = super().convert(value, *about)
-        if not self.is_right(number):
-            self.fail(f"{number:g} is {self.advice}", *about)
-        return number
-
-
-def duration(unit: str) -> Number:
-    """Take a time that begins and ends, in seconds or minutes."""
-    advice = f"no time; give {unit} above 0."
-    return Number(lambda number: 0 < number < math.inf, advice)
-
-
-PROBABILITY = Number(
-    lambda number: 0 <= number <= 1, "no probability; give one from 0 to 1."
-)
+DATA = PathName(str)  # data or an index, which need not be a file
+POSITIVE = FiniteRange(0, min_open=True)
+PROBABILITY = FiniteRange(0, 1)
 
 
 def parse_where(text: str) -> "Condition":
@@ -209,12 +171,12 @@ def path(*names: str, **more: Any) -> Decorator:
 
 def count(*names: str, **more: Any) -> Decorator:
     """Take a whole number of 1 or more."""
-    return click.option(*names, type=Count(), **more)
+    return click.option(*names, type=click.IntRange(1), **more)
 
 
 def seed(help: str | None = None) -> Decorator:
     """Take the seed of what is drawn at random."""
-    return click.option("--seed", type=Count(0), default=0, help=help)
+    return click.option("--seed", type=click.IntRange(0), default=0, help=help)
 
 
 def broken(default: str | None, help: str) -> Decorator:
@@ -276,9 +238,9 @@ _layout = combine(
 refuse_broken = broken(
     "refuse", "Refuse broken rows and pictures, or skip and count them."
 )
-index: Decorator = click.argument("index", type=DataName())
+index: Decorator = click.argument("index", type=DATA)
 run: Decorator = click.argument("run", type=PathName())
-data: Decorator = click.argument("data", type=DataName())
+data: Decorator = click.argument("data", type=DATA)
 json: Decorator = click.option(
     "--json", "as_json", is_flag=True, help="Write one JSON document and nothing else."
 )
