@@ -80,3 +80,9 @@ def test_pictures_are_not_kept_in_a_file(fdch):
     result = fdch("serve", "index", "--pictures", __file__)
     assert result.exit_code == 2
     assert "is a file" in result.stderr
+
+
+def test_what_is_no_number_is_refused_in_plain_words(fdch):
+    result = fdch("search", "index", "--text", "beach", "-k", "ten")
+    assert result.exit_code == 2
+    assert "'ten' is not a valid whole number" in result.stderr

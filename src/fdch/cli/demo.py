@@ -55,7 +55,7 @@ DIRECTIONS = {
 )
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=options.WholeRange(0, 65535),
     default=8000,
     help="Port of --serve; a free one if it is taken.",
 )

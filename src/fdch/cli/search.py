@@ -44,7 +44,10 @@ TEXT_WIDTH = 48
 )
 @options.count("-k", help="Results at most: 10, or all of them within a radius.")
 @click.option(
-    "--radius", type=click.IntRange(0), metavar="R", help="Results within R bits only."
+    "--radius",
+    type=options.WholeRange(0),
+    metavar="R",
+    help="Results within R bits only.",
 )
 @click.option(
     "--where",
@@ -80,14 +83,14 @@ TEXT_WIDTH = 48
 )
 @click.option(
     "--offset",
-    type=click.IntRange(0),
+    type=options.WholeRange(0),
     default=0,
     metavar="N",
     help="Leave out the first N results: those of earlier pages.",
 )
 @click.option(
     "--group",
-    type=click.IntRange(0),
+    type=options.WholeRange(0),
     metavar="R",
     help="Put near-duplicates under the first of them: codes within R bits, texts of "
     "nearly the same words.",

@@ -28,7 +28,7 @@ from fdch.cli.shared.progress_lines import ProgressPrinter
 @options.count("--repeats", default=3, help="Turns of each side.")
 @click.option(
     "--requests",
-    type=click.IntRange(0),
+    type=options.WholeRange(0),
     default=0,
     show_default=False,
     metavar="N",

@@ -20,7 +20,7 @@ from fdch.cli.shared.progress_lines import ProgressPrinter
 @options.count("--bits", default=64, help="Length of the codes.")
 @click.option(
     "--epochs",
-    type=click.IntRange(2),
+    type=options.WholeRange(2),
     default=3,
     help="Of each stage; the first is reported separately.",
 )

@@ -44,8 +44,16 @@ class PathName(click.Path):
         return super().convert(value, *about)
 
 
+class WholeRange(click.IntRange):
+    """A whole number in a range; click would say "'x' is no valid integer range"."""
+
+    name = "whole number"
+
+
 class FiniteRange(click.FloatRange):
     """A number in a range; neither infinite nor "nan", which click takes."""
+
+    name = "number"
 
     def convert(self, value: Any, *about: Any) -> Any:
         """Refuse what is not a finite number in the range."""
@@ -171,12 +179,12 @@ def path(*names: str, **more: Any) -> Decorator:
 
 def count(*names: str, **more: Any) -> Decorator:
     """Take a whole number of 1 or more."""
-    return click.option(*names, type=click.IntRange(1), **more)
+    return click.option(*names, type=WholeRange(1), **more)
 
 
 def seed(help: str | None = None) -> Decorator:
     """Take the seed of what is drawn at random."""
-    return click.option("--seed", type=click.IntRange(0), default=0, help=help)
+    return click.option("--seed", type=WholeRange(0), default=0, help=help)
 
 
 def broken(default: str | None, help: str) -> Decorator:
