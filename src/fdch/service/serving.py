@@ -18,10 +18,10 @@ except ImportError:  # where the system has no such limits
     resource = None  # type: ignore[assignment]
 
 from fdch.errors import SettingError
+from fdch.service.app import Site
 from fdch.service.gate import Gate
 from fdch.service.http.protocol import make_protocol
 from fdch.service.service import Service
-from fdch.service.site import Site
 
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "[::1]"))
 _BACKLOG = 1024

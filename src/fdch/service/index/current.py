@@ -101,11 +101,7 @@ class CurrentIndex:
         folder, elsewhere = self._place.folder, self._pictures_elsewhere
         own = None if folder is None else folder / PICTURES
         self.pictures = ItemPictures(
-            elsewhere or own,
-            self._limits.picture_pixels,
-            self._limits.thumbnail_bytes,
-            self._count_thumbnail,
-            self._limits.upload_quota,
+            elsewhere or own, self._limits, self._count_thumbnail
         )
         about = About(index, self.can_write)
         self.index, self.searcher, self.about = index, searcher, about

@@ -16,6 +16,7 @@ from fdch.data.pictures.decoding import PictureLimits, picture_format, shrink
 from fdch.errors import BrokenPicture
 from fdch.index.storage.files.layout import PARTIAL, sync_folder, write_durably
 from fdch.index.store import Item
+from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem, too_busy
 
 # formats with their endings and, where browsers show them, their media types;
@@ -95,24 +96,21 @@ class ItemPictures:
 
     Args:
         folder: Where uploaded pictures are kept; None where there is no place.
-        pixels: The largest picture that is decoded.
-        cache_bytes: Memory for thumbnails.
+        limits: Of pixels, of memory for thumbnails, and of all uploads.
         count: Called for each thumbnail with whether it was cached.
-        quota: Bytes that uploaded pictures may take; None for any number.
     """
 
     def __init__(
         self,
         folder: Path | None,
-        pixels: int,
-        cache_bytes: int,
+        limits: ServiceLimits,
         count: Callable[[bool], None] = lambda _: None,
-        quota: int | None = None,
     ) -> None:
         self.folder = folder
-        self._quota, self._used = quota, _used_bytes(folder) if quota else 0
-        self._limits = PictureLimits(pixels=pixels)
-        self._thumbnails = _Thumbnails(cache_bytes)
+        self._quota = limits.upload_quota
+        self._used = _used_bytes(folder) if self._quota else 0
+        self._limits = PictureLimits(pixels=limits.picture_pixels)
+        self._thumbnails = _Thumbnails(limits.thumbnail_bytes)
         self._count = count
 
     def picture(self, item: Item, known: str | None = None) -> ServedPicture:

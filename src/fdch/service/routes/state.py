@@ -121,10 +121,6 @@ def add_pages(app: FastAPI, service: Service) -> None:
     async def openapi_document(request: Request) -> Response:
         return replies.ok(await describe(request))
 
-    @get("/docs.css")
-    async def docs_style() -> Response:
-        return Response(docs_page.STYLE, media_type="text/css")
-
 
 def add_indexes(app: FastAPI, service: Service) -> None:
     """Add the list of indexes, and what is said of those that are not in it."""
