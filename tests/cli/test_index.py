@@ -91,7 +91,7 @@ def test_where_filling_fails_the_index_that_was_made_is_told(
     assert result.exit_code == 1
     assert "no word that the model knows" in result.stderr
     assert result.stderr.endswith(
-        "The index was made and keeps 2 items; go on with 'fdch index add'.\n"
+        "The index was made and keeps 2 items; continue with 'fdch index add'.\n"
     )
     added = fdch("index", "add", index, data, "--broken", "skip")
     assert "items   3 (1 new, 2 replaced)" in added.stdout

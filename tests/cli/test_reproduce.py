@@ -88,7 +88,7 @@ def test_interrupted_it_tells_how_to_go_on(reproduce, monkeypatch, part):
     monkeypatch.setattr(f"fdch.reproduction.{part}", stop)
     result = reproduce("table2", seeds=1)
     assert result.exit_code == 130
-    assert "the same command goes on" in result.stderr
+    assert "continue with the same command" in result.stderr
 
 
 @pytest.mark.parametrize(

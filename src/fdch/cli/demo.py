@@ -207,7 +207,7 @@ def _index_and_search(
 
 
 def _save_pictures(pairs: "PairedSet", folder: Path) -> "PairedSet":
-    """Write generated pictures as files, for whoever looks at the index's items."""
+    """Write generated pictures as files, for people who open the index."""
     from PIL import Image
 
     from fdch.data.pictures.images import PictureArray

@@ -87,7 +87,7 @@ def command(
 
 
 def describe(run: "Run", found: "Evaluation") -> dict[str, Any]:
-    """Give the document of `--json`, which is also that of scores.json."""
+    """Return the document of `--json`, which is also that of scores.json."""
     from fdch.runs.encoding import lacks_known_words
 
     sets = {"queries": found.query, "database": found.database}

@@ -97,8 +97,9 @@ def command(
         grids = build_grids(found)
         files = write_outputs(found, grids)
     except KeyboardInterrupt:
-        advice = f"finished cells are kept in '{study.out}'; the same command goes on."
-        raise Interrupted(advice) from None
+        raise Interrupted(
+            f"finished cells are kept in '{study.out}'; continue with the same command."
+        ) from None
     if as_json:
         say_json(_describe(found, grids, files))
     else:

@@ -94,7 +94,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
     "--proxy",
     type=options.check_addresses,
     metavar="ADDRESS",
-    help="Trust this proxy's word on clients' addresses.",
+    help="Trust the client addresses that this proxy reports.",
 )
 @click.option(
     "--allow-origin",
@@ -204,7 +204,7 @@ def command(
 
 
 def name_indexes(given: Sequence[str]) -> dict[str, str]:
-    """Give the indexes by name: that of the folder, or the one before a '='.
+    """Return the indexes by name: that of the folder, or the one before a '='.
 
     >>> name_indexes(["data/shop.index", "old=archive.index"])
     {'shop': 'data/shop.index', 'old': 'archive.index'}
@@ -269,7 +269,7 @@ def serve_demo(index: Path, port: int) -> None:
 
 
 def free_port(wanted: int) -> int:
-    """Give the port that is wanted, or any where another program has it."""
+    """Return the port that is wanted, or any where another program has it."""
     for port in (wanted, 0):
         try:
             with socket.create_server(("127.0.0.1", port)) as listener:

@@ -86,7 +86,7 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def route_at(routes: Iterable[BaseRoute], scope: Scope) -> str:
-    """Give the template of the route that a request is for."""
+    """Return the template of the route that a request is for."""
     known = scope.get("route")
     if known is None:
         known = next(_routes_at(routes, scope), None)

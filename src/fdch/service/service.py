@@ -179,7 +179,7 @@ class Service:
         return await self.decoding.run(decode, picture, size, limits, "the picture")
 
     async def item(self, name: str) -> Item:
-        """Give an item of the index, or refuse an unknown id."""
+        """Return an item of the index, or refuse an unknown id."""
         [found] = await self.read(lambda: self.index.store.items([name]))
         if found is None:
             hint = "Ids are as in the index; in an address, each is percent-encoded."
@@ -204,7 +204,7 @@ class Service:
         return written
 
     async def examples(self) -> Examples:
-        """Give words and names with which examples work on this index."""
+        """Return words and names with which examples work on this index."""
         if not self.is_ready:
             return GENERAL
         return await self.read(lambda: self.current.examples.get())

@@ -33,7 +33,7 @@ _MAX_FILES = 65_536
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether only this machine reaches a host's name.
+    """Return whether only this machine reaches a host's name.
 
     >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
     (True, False)
@@ -83,7 +83,7 @@ def limit_connections(wanted: int) -> int:
 
 
 def _parse_proxies(proxies: str | None) -> Callable[[str], bool]:
-    """Give a function that says of an address whether it is a proxy's."""
+    """Return a function that says of an address whether it is a proxy's."""
     named = [] if proxies is None else proxies.split(",")
     networks = [ipaddress.ip_network(each.strip()) for each in named]
 
@@ -116,7 +116,7 @@ class Server(uvicorn.Server):
         self._reloading = asyncio.ensure_future(self.on_reload())
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take the first signal as a wish to finish, a second as one to hurry."""
+        """Finish running requests at the first signal, stop at once at the second."""
         self.force_exit = self.should_exit
         self.should_exit = True
 
@@ -137,7 +137,7 @@ def make_server(
         services: Closed when the server stops; the limits and tokens of the first
             hold for all.
         names: Host names to answer to; None for any.
-        proxies: Addresses whose word on a client's address is believed.
+        proxies: Addresses whose X-Forwarded-For is trusted.
         origins: Other sites whose pages may call the service.
     """
     limits = services[0].limits

@@ -24,7 +24,7 @@ def command(
 
     The whole hashes every file, looks its features up in an empty cache, decodes
     while the network computes, and writes the cache. The plain loop decodes a batch
-    in threads, computes it, goes on to the next, and keeps nothing. Where simplejpeg
+    in threads, computes it, then the next, and keeps nothing. Where simplejpeg
     is installed (extra bench), it decodes the same JPEG files to the same pixels.
     """
     from fdch.bench.pictures import pictures_benchmark

@@ -49,7 +49,7 @@ def command(as_json: bool, sizes: str, **more: Any) -> None:
 
     'fdch serve' serves an index of N codes; its peer is the shortest server that
     gives the same answers with FAISS IndexBinaryFlat and the same text network, in
-    two variants of which the faster counts. A second process runs many clients,
+    two variants; the faster one counts. A second process runs many clients,
     each waiting for its answer; the sides take turns.
     """
     require_packages()

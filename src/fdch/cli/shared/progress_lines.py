@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BETWEEN_LINES = 5.0  # seconds
 LINED = ("case",)  # units that always have their line
-SHOWN = (*LINED, "epoch")  # units of which the first has one, were it the only one
+SHOWN = (*LINED, "epoch")  # units whose first step always has a line
 SIDES = ("image ", "text ")
 OF_OUTPUTS = re.compile(r"^(mean|imbalance) \|?[A-Z]\|?$")
 SHORT = {"mean": "|output|", "imbalance": "imbalance"}
@@ -22,7 +22,7 @@ SHORT = {"mean": "|output|", "imbalance": "imbalance"}
 
 @contextmanager
 def show_progress(device: str) -> "Iterator[Context]":
-    """Give the context of work on a device whose progress is printed."""
+    """Return the context of work on a device whose progress is printed."""
     from fdch.training.context import Context
 
     with ProgressPrinter() as progress:

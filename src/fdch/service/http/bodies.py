@@ -28,7 +28,7 @@ class HeldBytes:
 
     @contextmanager
     def count(self, key: str) -> Iterator[Callable[[int], None]]:
-        """Give a function that makes room for what arrives; free it at the end."""
+        """Return a function that makes room for what arrives; free it at the end."""
         held = self._held
         taken = 0
 
@@ -76,14 +76,14 @@ async def read_body(
 
 
 def max_body_bytes(headers: Mapping[bytes, bytes], limits: ServiceLimits) -> int:
-    """Give how long a body of this kind may be: only forms hold pictures."""
+    """Return how long a body of this kind may be: only forms hold pictures."""
     if headers.get(b"content-type", b"").strip().lower().startswith(b"multipart/"):
         return limits.body_bytes
     return min(MAX_JSON_BYTES, limits.body_bytes)
 
 
 def read_length(scope: Scope, headers: Mapping[bytes, bytes], most: int) -> int:
-    """Give how long a body may be: as declared, or the most where it is not."""
+    """Return how long a body may be: as declared, or the most where it is not."""
     given = headers.get(b"content-length")
     is_chunked = b"transfer-encoding" in headers
     if given is not None and is_chunked:

@@ -241,7 +241,7 @@ class TimeoutProtocol(H11Protocol):
 def make_protocol(
     limits: ServiceLimits, most: int, is_proxy: Callable[[str], bool] = lambda _: False
 ) -> type[TimeoutProtocol]:
-    """Give the protocol with the timeouts of a service, for so many connections.
+    """Return the protocol with the timeouts of a service, for so many connections.
 
     Args:
         limits: Of a service.

@@ -86,7 +86,7 @@ class Batcher(Generic[_Job, _Answer]):
                     break
                 gathered.append(entry)
             size = len(gathered)
-            # whoever gave up waiting has cancelled
+            # a client that stopped waiting has cancelled its future
             wanted = [each for each in gathered if not each[1].cancelled()]
             if wanted:
                 self._finish(wanted)

@@ -41,7 +41,7 @@ class Cached(Generic[_T]):
         self._has_changed = False
 
     def get(self) -> _T:
-        """Give the value."""
+        """Return the value."""
         known = self._known
         if known is not None and not self._is_old():
             return known
@@ -90,7 +90,7 @@ class About:
         self._overview = Cached(lambda: overview(index.store))
 
     def index(self) -> dict[str, Any]:
-        """Give what `GET /v1/index` replies."""
+        """Return what `GET /v1/index` replies."""
         index, known = self._index, self._overview.get()
         balance = known.get("balance") or []
         return {
@@ -109,7 +109,7 @@ class About:
         }
 
     def overview(self) -> dict[str, Any]:
-        """Give what `GET /v1/overview` replies."""
+        """Return what `GET /v1/overview` replies."""
         return self._overview.get()
 
     def forget(self) -> None:

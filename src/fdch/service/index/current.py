@@ -42,17 +42,17 @@ class Place:
         return self._link or self.folder
 
     def is_there(self) -> bool:
-        """Say whether the folder that was opened is where it was."""
+        """Return whether the folder that was opened is where it was."""
         return identify(self.folder) == self._identity
 
     def is_current(self) -> bool:
-        """Say whether opening it again would give the same index."""
+        """Return whether opening it again would give the same index."""
         is_same = self._link is None or self._link.resolve() == self.folder
         return is_same and self.is_there()
 
 
 def identify(folder: Path | None) -> list[tuple[int, int]]:
-    """Give the file system's numbers of a folder and its catalogue, if there are any.
+    """Return the file system's numbers of a folder and its catalogue, if there are any.
 
     They change when the folder is removed, or replaced by another.
     """
@@ -131,7 +131,7 @@ class CurrentIndex:
         await asyncio.to_thread(self.index.close)
 
     async def is_there(self) -> bool:
-        """Say whether an index is in its place; wait a while where it is not."""
+        """Return whether an index is in its place; wait a while where it is not."""
         before = self.index
         return await asyncio.to_thread(
             self._place.is_there
@@ -167,7 +167,7 @@ class CurrentIndex:
                 _log.error("there is no index that can be served: %s", problem)
 
     async def repeat(self, work: Callable[[], Awaitable[_T]]) -> _T:
-        """Do some work; once more where the index was replaced meanwhile."""
+        """Do some work; repeat it if the index was replaced during it."""
         before = self.index
         try:
             return await work()

@@ -67,13 +67,13 @@ class OpenPicture:
             os.close(self._file)
 
     def read(self, most: int) -> bytes:
-        """Give the whole content, of at most so many bytes."""
+        """Return the whole content, of at most so many bytes."""
         if self.size > most:
             raise _missing_picture()
         return b"".join(self.parts())
 
     def parts(self) -> Iterator[bytes]:
-        """Give the content part by part; OSError where it has become shorter."""
+        """Return the content part by part; OSError where it has become shorter."""
         for offset in range(0, self.size, PART_BYTES):
             length = min(PART_BYTES, self.size - offset)
             part = os.pread(self._file, length, offset)
@@ -114,7 +114,7 @@ class ItemPictures:
         self._count = count
 
     def picture(self, item: Item, known: str | None = None) -> ServedPicture:
-        """Give an item's picture in a format that browsers show.
+        """Return an item's picture in a format that browsers show.
 
         Args:
             item: Whose picture.
@@ -138,7 +138,7 @@ class ItemPictures:
     def thumbnail(
         self, item: Item, size: int, known: str | None = None
     ) -> ServedPicture:
-        """Give a JPEG of an item's picture, its longer side at most size pixels."""
+        """Return a JPEG of an item's picture, its longer side at most size pixels."""
         file = OpenPicture(self._path(item))
         etag = f'"{file.mark}-{size}"'
         if has_tag(known, etag):
@@ -175,7 +175,7 @@ class ItemPictures:
             self._used += len(content)
 
     def uploaded_name(self, image: str | None) -> str | None:
-        """Give the name of a picture's file, if it was uploaded to this folder."""
+        """Return the name of a picture's file, if it was uploaded to this folder."""
         if image is None or self.folder is None:
             return None
         path = Path(image)
@@ -226,7 +226,7 @@ class _Thumbnails:
 
 
 def has_tag(given: str | None, etag: str) -> bool:
-    """Say whether If-None-Match names the current tag.
+    """Return whether If-None-Match names the current tag.
 
     >>> has_tag('W/"a", "b"', '"b"'), has_tag('"c"', '"b"'), has_tag("*", '"b"')
     (True, False, True)

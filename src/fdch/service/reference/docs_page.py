@@ -101,5 +101,5 @@ def _show(value: Any) -> str:
 
 
 def _text(marked: str) -> str:
-    """Give a text with what is between backticks as code."""
+    """Return a text with what is between backticks as code."""
     return re.sub("`([^`]*)`", r"<code>\1</code>", escape(marked))

@@ -32,7 +32,7 @@ def add_items(app: FastAPI, service: Service) -> None:
 
     @get(
         "/v1/items/{id}",
-        summary="Say what is known of an item",
+        summary="Describe an item",
         response_model=ItemReply,
     )
     async def item(id: str) -> Response:
@@ -41,7 +41,7 @@ def add_items(app: FastAPI, service: Service) -> None:
 
     @get(
         "/v1/items/{id}/picture",
-        summary="Give an item's picture",
+        summary="Return an item's picture",
         response_class=Response,
         openapi_extra=openapi.PICTURE_REPLIES,
     )
@@ -52,7 +52,7 @@ def add_items(app: FastAPI, service: Service) -> None:
 
     @get(
         "/v1/items/{id}/thumbnail",
-        summary="Give an item's picture, small, as a JPEG",
+        summary="Return a thumbnail of an item's picture, as a JPEG",
         response_class=Response,
         openapi_extra=openapi.PICTURE_REPLIES,
     )

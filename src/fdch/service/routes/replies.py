@@ -139,7 +139,7 @@ def read_new_id(quoted: str) -> str:
 
 
 def adapt_error(error: HTTPException) -> Problem:
-    """Give an error of the framework the shape of all errors."""
+    """Return an error of the framework the shape of all errors."""
     code = _CODES.get(error.status_code, "refused")
     hint = "/docs lists what there is."
     if error.status_code == 404:

@@ -74,7 +74,7 @@ def add_searches(app: FastAPI, service: Service) -> None:
 
     @post(
         "/v1/encode",
-        summary="Give the codes of texts",
+        summary="Return the codes of texts",
         response_model=EncodeReply,
         openapi_extra=openapi.ENCODE,
     )
@@ -85,7 +85,7 @@ def add_searches(app: FastAPI, service: Service) -> None:
 
     @post(
         "/v1/encode/image",
-        summary="Give the code of a picture",
+        summary="Return the code of a picture",
         response_model=EncodeReply,
         openapi_extra=openapi.ENCODE_IMAGE,
     )

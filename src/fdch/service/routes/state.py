@@ -31,7 +31,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/v1/index",
-        summary="Say what the index holds",
+        summary="Describe what the index holds",
         response_model=IndexReply,
         tags=["index"],
     )
@@ -40,7 +40,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/v1/overview",
-        summary="Say how the index's codes lie",
+        summary="Describe how the codes of the index are distributed",
         response_model=dict[str, Any],
         tags=["index"],
     )
@@ -64,7 +64,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/health",
-        summary="Say that the service lives",
+        summary="Report that the service is alive",
         response_model=StateReply,
         tags=["state"],
     )
@@ -73,7 +73,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/ready",
-        summary="Say whether searches are answered",
+        summary="Report whether searches are answered",
         response_model=StateReply,
         tags=["state"],
     )
@@ -84,7 +84,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/metrics",
-        summary="Give counters for Prometheus",
+        summary="Return counters for Prometheus",
         response_class=Response,
         openapi_extra=openapi.METRICS,
         tags=["state"],
