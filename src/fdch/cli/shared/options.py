@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import inspect
 import ipaddress
 import math
 import os
@@ -95,7 +96,7 @@ def parse_type(text: str) -> "tuple[str, ColumnType]":
 
 
 def check_addresses(text: str) -> str:
-    """Refuse what is no IP address or network: it would be heeded nowhere."""
+    """Refuse what is no IP address or network."""
     for part in text.split(","):
         try:
             ipaddress.ip_network(part.strip())
@@ -188,7 +189,7 @@ def seed(help: str | None = None) -> Decorator:
 
 
 def broken(default: str | None, help: str) -> Decorator:
-    """Say what to do about broken rows and pictures."""
+    """Describe what to do about broken rows and pictures."""
     choices = click.Choice(["refuse", "skip"])
     return click.option("--broken", type=choices, default=default, help=help)
 
@@ -211,22 +212,50 @@ def parse_columns(text: str | None) -> dict[str, str]:
     return found
 
 
-def layout(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add options for what is read of data, and how, given on as `layout`."""
+def gather(name: str, build: Callable[..., Any], *decorators: Decorator) -> Decorator:
+    """Add options that a command takes as one argument, built of their values."""
 
-    @functools.wraps(command)
-    def run_with_layout(
-        columns: str | None, pictures: Path | None, limit: int | None, **options: Any
-    ) -> Any:
-        from fdch.data.readers.columns import Layout
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def run(**given: Any) -> Any:
+            own = {
+                part: given.pop(part) for part in inspect.signature(build).parameters
+            }
+            return command(**given, **{name: build(**own)})
 
-        chosen = Layout(parse_columns(columns), pictures, limit)
-        return command(layout=chosen, **options)
+        return combine(*decorators)(run)
 
-    return _layout(run_with_layout)
+    return add
 
 
-_layout = combine(
+def _build_layout(
+    columns: str | None, pictures: Path | None, limit: int | None
+) -> "Layout":
+    from fdch.data.readers.columns import Layout
+
+    return Layout(parse_columns(columns), pictures, limit)
+
+
+def _build_sizes(
+    query_pairs: int | None,
+    train_pairs: int | None,
+    validation_pairs: int | None,
+    labelled_pairs: int | None,
+    unlabelled_pairs: int,
+) -> "SplitSizes | None":
+    from fdch.data.splits import SplitSizes
+
+    rest = validation_pairs, labelled_pairs, unlabelled_pairs
+    if query_pairs is not None and train_pairs is not None:
+        return SplitSizes(query_pairs, train_pairs, *rest)
+    if (query_pairs, train_pairs, *rest) == (None, None, None, None, 0):
+        return None
+    raise click.UsageError("give --query-pairs and --train-pairs together.")
+
+
+layout = gather(
+    "layout",
+    _build_layout,
     click.option(
         "--columns",
         metavar="text=title,...",
@@ -277,7 +306,9 @@ encoder: Decorator = click.option(
     help="What encodes queries: torch, onnx (ONNX Runtime), or a folder that 'fdch "
     "export' wrote.",
 )
-_sizes = combine(
+sizes = gather(
+    "sizes",
+    _build_sizes,
     click.option(
         "--query-pairs", type=int, help="Queries to draw, with --train-pairs."
     ),
@@ -303,34 +334,3 @@ _sizes = combine(
         "can.",
     ),
 )
-
-
-def sizes(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add options for the sizes of a split; the command gets them as `sizes`."""
-
-    @functools.wraps(command)
-    def run_with_sizes(
-        query_pairs: int | None,
-        train_pairs: int | None,
-        validation_pairs: int | None,
-        labelled_pairs: int | None,
-        unlabelled_pairs: int,
-        **options: Any,
-    ) -> Any:
-        from fdch.data.splits import SplitSizes
-
-        given = (query_pairs, train_pairs, validation_pairs, labelled_pairs)
-        found = None
-        if any(each is not None for each in given) or unlabelled_pairs:
-            if query_pairs is None or train_pairs is None:
-                raise click.UsageError("give --query-pairs and --train-pairs together.")
-            found = SplitSizes(
-                query_pairs,
-                train_pairs,
-                validation_pairs,
-                labelled_pairs,
-                unlabelled_pairs,
-            )
-        return command(sizes=found, **options)
-
-    return _sizes(run_with_sizes)
