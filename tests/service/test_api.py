@@ -111,6 +111,10 @@ def test_a_typed_text_may_avoid_words(served):
     posted = httpx.post(url, json={"text": "beach", "avoid": ["ball"], "k": 5}).json()
     assert got["results"] == posted["results"]
     assert got["query"]["avoid"] == ["ball"]
+    many = " ".join(f"-word{number}" for number in range(17))
+    refused = httpx.get(url, params={"q": f"beach {many}"})
+    assert refused.status_code == 422
+    assert "16 entries at most; got 17" in refused.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
