@@ -26,7 +26,7 @@ from fdch.service.service import Service
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "[::1]"))
 _BACKLOG = 1024
 # connections that are accepted before any of them is looked at
-_AT_ONCE = 32
+_ACCEPTED_AT_ONCE = 32
 # files that are not clients' connections: the index, pictures, what is refused
 _OTHER_FILES = 256
 _MAX_FILES = 65_536
@@ -153,7 +153,7 @@ def make_server(
         server_header=False,
         proxy_headers=proxies is not None,
         forwarded_allow_ips=proxies,
-        backlog=_AT_ONCE,
+        backlog=_ACCEPTED_AT_ONCE,
         h11_max_incomplete_event_size=limits.head_bytes,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=limits.stop_seconds,
