@@ -161,8 +161,10 @@ def test_nothing_may_fit(fdch, index, monkeypatch):
     assert "0.50" in fdch(*search, 0.5).stdout
     result = fdch(*search, 0.6)
     assert result.exit_code == 0
-    assert result.stdout == "nothing fits\n"
-    assert "no result is so probable; give a lower --min-prob" in result.stderr
+    assert result.stdout == "no results\n"
+    assert (
+        "no result reaches that probability; give a lower --min-prob" in result.stderr
+    )
 
 
 def test_unknown_words_are_told(fdch, index):

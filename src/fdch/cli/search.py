@@ -161,14 +161,14 @@ def command(
             click.echo(line)
         note(f"{count(len(found), 'result')} from {took}")
     else:
-        say("nothing fits")
+        say("no results")
     if found.facets is not None:
         say(f"\n{facet_table(found.facets)}")
     if found.results:
         return
     note(f"searched {took}")
     if params.min_probability is not None:
-        note("no result is so probable; give a lower --min-probability")
+        note("no result reaches that probability; give a lower --min-probability")
 
 
 def facet_table(facets: "Facets") -> str:

@@ -94,7 +94,7 @@ class Client(SearchMethods[str, Picture]):
         self.close()
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         self._http.close()
 
     def search(

@@ -86,7 +86,7 @@ def show_some(
 
 
 def note_data(pairs: "PairedSet") -> None:
-    """Print what the reader had to say, and the rows left out by name."""
+    """Print the notes of the reader, and the rows that it skipped."""
     for text in pairs.notes:
         note(f"note: {text}")
     note_skipped(pairs.skipped)
@@ -132,7 +132,7 @@ def require_place(path: Path, *endings: str, inputs: Iterable[object] = ()) -> P
     Returns:
         The file itself, or what it leads to where it is a link.
     """
-    # the functions of os.path take no offence at folders that may not be read
+    # os.path does not raise for folders that may not be read, as Path does
     file = Path(os.path.realpath(path)) if os.path.islink(path) else path
     folder = file.parent
     problem = None

@@ -32,7 +32,7 @@ def show_progress(device: str) -> "Iterator[Context]":
 class ProgressPrinter:
     """Prints updates to standard error, in the form that suits it.
 
-    A task that is complete at its first sight took no time worth showing,
+    A task whose first update is its last took no time worth showing,
     unless it counts epochs or cases.
     """
 
@@ -108,7 +108,7 @@ class _Bar:
 
 
 class _Lines:
-    """Lines that a log can hold: seldom, each telling the whole."""
+    """Lines for a log: every few seconds, each with the whole state."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
         self._stream, self._clock = stream, clock
@@ -136,7 +136,7 @@ class _Lines:
 
 
 def _line(update: Update, seconds: float, first: int) -> str:
-    """Write how far a task has come that began so many seconds ago."""
+    """Write the progress of a task that began so many seconds ago."""
     counted = f"{update.done:,}/{update.total:,} {_several(update.unit)}"
     parts = [f"{update.task}: {counted}"]
     steps = update.done - first
