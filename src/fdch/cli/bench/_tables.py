@@ -13,7 +13,7 @@ def report_benchmark(
     document: Mapping[str, Any], as_json: bool, columns: Mapping[str, str] | None = None
 ) -> None:
     """Print a document as JSON or as tables; see `show_benchmark` for the columns."""
-    report(document, as_json, show_benchmark(document, columns))
+    report(document, as_json, "" if as_json else show_benchmark(document, columns))
 
 
 def show_benchmark(
@@ -108,8 +108,8 @@ def _is_figure(value: Any) -> bool:
 def _show(title: str, value: Any) -> str:
     """Write a figure, a median with the least and the most, or a mean."""
     if isinstance(value, dict) and "median" in value:
-        parts = [_show(title, value[name]) for name in ("median", "min", "max")]
-        middle, low, high = parts
+        figures = (value[name] for name in ("median", "min", "max"))
+        middle, low, high = (_show(title, figure) for figure in figures)
         return middle if low == high else f"{middle} ({low} to {high})"
     if isinstance(value, dict):
         return f"{value['mean']:.3f} ± {value['standard_error']:.3f}"
