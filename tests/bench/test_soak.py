@@ -6,7 +6,7 @@ import pytest
 
 from fdch.bench.soak.campaign import judge_memory, soak_benchmark
 from fdch.bench.soak.clients import Known, SoakClient
-from fdch.cli.bench.soak import require_sound, table
+from fdch.cli.bench.soak import require_sound
 from fdch.cli.shared.groups import Failure
 from fdch.index.store import Item
 from fdch.retrieval.results import Result, Results
@@ -36,11 +36,7 @@ SOUND = {
 }
 
 
-def test_the_table_has_each_minute_and_the_slope():
-    shown = table(SOUND)
-    assert [line.split()[5] for line in shown.splitlines()[1:3]] == ["100", "103"]
-    assert "+180.0 MiB an hour" in shown
-    assert "0 wrong answers, 0 failed requests, 0 items" in shown
+def test_a_sound_result_passes():
     require_sound(SOUND)
 
 

@@ -25,10 +25,9 @@ SMALL = [
 def test_a_table_tells_time_memory_and_rates(fdch):
     result = fdch("bench", "methods", *SMALL)
     assert result.exit_code == 0, result.stderr
-    header, row, *_ = result.stdout.splitlines()
-    assert "50 pairs, s" in header
+    *_, header, row = result.stdout.splitlines()
+    assert "fit seconds" in header
     assert row.startswith("dch")
-    assert "60 pairs of 40 image features and 30 words, 8 bits" in result.stdout
 
 
 def test_a_plot_and_a_document(fdch, tmp_path):
@@ -47,7 +46,9 @@ def test_what_cannot_be_measured_is_listed(fdch, monkeypatch):
         "fdch.bench.learning.methods.methods_benchmark",
         lambda *_: {**found, "methods": {"imh": failed}},
     )
-    assert "imh: too large" in fdch("bench", "methods").stdout
+    *_, row = fdch("bench", "methods").stdout.splitlines()
+    assert row.split("  ")[0] == "imh"
+    assert row.endswith("too large")
 
 
 def test_wrong_values_are_named_before_any_work(fdch, tmp_path):

@@ -99,7 +99,10 @@ def test_a_page_does_not_take_the_place_of_data(fdch, photo_rows, manifest, tmp_
     data = manifest(tmp_path / "pairs.csv", photo_rows[:5])
     before = data.read_bytes()
     (tmp_path / "page.html").symlink_to(data)
-    for page, told in ((data, "ends in .html"), (tmp_path / "page.html", "is read by")):
+    for page, told in (
+        (data, "not end in .html"),
+        (tmp_path / "page.html", "is read by"),
+    ):
         result = fdch("data", "inspect", data, "--page", page)
         assert result.exit_code == 1
         assert told in result.stderr

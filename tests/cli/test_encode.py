@@ -138,7 +138,7 @@ def test_a_manifest_is_not_written_over(
     before = data.read_bytes()
     result = fdch("encode", on_scenes.run, data, "--out", data)
     assert result.exit_code == 1
-    assert "is to be a file that ends in .npz" in result.stderr
+    assert "does not end in .npz" in result.stderr
     assert data.read_bytes() == before
 
 

@@ -91,7 +91,7 @@ def test_where_filling_fails_the_index_that_was_made_is_told(
     assert result.exit_code == 1
     assert "no word that the model knows" in result.stderr
     assert result.stderr.endswith(
-        "The index was made and keeps 2 items; go on with 'fdch index add'.\n"
+        "The index was made and keeps 2 items; continue with 'fdch index add'.\n"
     )
     added = fdch("index", "add", index, data, "--broken", "skip")
     assert "items   3 (1 new, 2 replaced)" in added.stdout
@@ -280,7 +280,7 @@ def test_a_server_looks_after_itself(fdch, name):
 def test_no_radius_is_below_zero(fdch):
     result = fdch("index", "duplicates", "not/there.index", "--radius", -1)
     assert result.exit_code == 2
-    assert "'--radius': -1 is too small; give 0 or more" in result.stderr
+    assert "'--radius': -1 is not in the range x>=0" in result.stderr
 
 
 def test_duplicates_are_grouped_largest_first(fdch, filled, on_scenes):

@@ -94,7 +94,7 @@ def test_a_link_gives_way_to_what_it_leads_to(tmp_path):
 
 def test_a_name_ends_as_its_kind_of_file_does(tmp_path):
     assert require_place(tmp_path / "A.HTM", ".html", ".htm").name == "A.HTM"
-    with pytest.raises(RunError, match=r"ends in .html; .*pairs.html"):
+    with pytest.raises(RunError, match=r"does not end in .html; .*pairs.html"):
         require_place(tmp_path / "pairs.csv", ".html", ".htm")
 
 

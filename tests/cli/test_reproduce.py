@@ -88,13 +88,12 @@ def test_interrupted_it_tells_how_to_go_on(reproduce, monkeypatch, part):
     monkeypatch.setattr(f"fdch.reproduction.{part}", stop)
     result = reproduce("table2", seeds=1)
     assert result.exit_code == 130
-    assert "the same command goes on" in result.stderr
+    assert "continue with the same command" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (("--seeds", "0"), "--seeds must be 1 or more"),
         (("--bits", "16,x"), "got 'x'"),
         (("--bits", "0"), "got '0'"),
         (("--bits", ","), "--bits names nothing; got ','"),
@@ -110,6 +109,12 @@ def test_wrong_values_are_named(reproduce, more, told):
     result = reproduce("table2", *more)
     assert result.exit_code == 1
     assert told in result.stderr
+
+
+def test_no_seeds_are_refused(reproduce):
+    result = reproduce("table2", seeds=0)
+    assert result.exit_code == 2
+    assert "'--seeds': 0 is not in the range x>=1" in result.stderr
 
 
 def test_an_unknown_recipe_is_wrong_usage(reproduce):
@@ -138,7 +143,7 @@ def test_tuned_methods_are_shown(reproduce, monkeypatch):
     ("more", "told"),
     [
         (("--tune-minutes", 2), "--tune-minutes is for --tuned"),
-        (("--tuned", "--tune-minutes", 0), "0 is no time"),
+        (("--tuned", "--tune-minutes", 0), "0.0 is not in the range x>0"),
     ],
 )
 def test_wrong_times_to_tune_are_wrong_usage(reproduce, more, told):

@@ -161,8 +161,10 @@ def test_nothing_may_fit(fdch, index, monkeypatch):
     assert "0.50" in fdch(*search, 0.5).stdout
     result = fdch(*search, 0.6)
     assert result.exit_code == 0
-    assert result.stdout == "nothing fits\n"
-    assert "no result is so probable; give a lower --min-prob" in result.stderr
+    assert result.stdout == "no results\n"
+    assert (
+        "no result reaches that probability; give a lower --min-prob" in result.stderr
+    )
 
 
 def test_unknown_words_are_told(fdch, index):
@@ -186,7 +188,7 @@ def test_unknown_words_are_told(fdch, index):
         (["--text", "beach", "--avoid", "?"], 1, "'?' in avoid has no word in it"),
         (["--text", "beach", "--offset", 9_999], 1, "10,000 at most together"),
         (["--text", " "], 1, "the text is empty; give the model words. Some that"),
-        (["--text", "beach", "-k", 0], 2, "'-k': 0 is too small; give 1 or more"),
+        (["--text", "beach", "-k", 0], 2, "'-k': 0 is not in the range x>=1"),
         (["--text", "beach", "--where", "x"], 2, "'--where': 'x' is not a condition"),
         (["--text", "beach", "--where", "scen=x"], 1, "did you mean 'scene'"),
         (["--id", "nobody"], 1, "has no item 'nobody', nor any like it. It has 60"),
@@ -207,10 +209,10 @@ def test_wrong_questions_are_explained(fdch, index, words, code, complaint):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["-k", 0], "0 is too small; give 1 or more"),
-        (["--radius", -1], "-1 is too small; give 0 or more"),
-        (["--min-probability", 2], "2 is no probability; give one from 0 to 1"),
-        (["--min-probability", "nan"], "nan is no probability"),
+        (["-k", 0], "0 is not in the range x>=1"),
+        (["--radius", -1], "-1 is not in the range x>=0"),
+        (["--min-probability", 2], "2.0 is not in the range 0<=x<=1"),
+        (["--min-probability", "nan"], "nan is not a finite number"),
         (["--where", "nonsense"], "'nonsense' is not a condition. Write 'column="),
         (["--where", "a" * 10_001], "10,000 is the most"),
     ],

@@ -255,7 +255,7 @@ def test_interrupted_training_goes_on_to_the_same_result(
     assert result.stdout == ""
     assert result.stderr.splitlines()[-1] == (
         f"interrupted; what was learned is kept in '{run}'. "
-        "Go on with the same command and --resume."
+        "Continue with the same command and --resume."
     )
     refused = fdch(*words)
     assert refused.exit_code == 1
@@ -312,7 +312,7 @@ def test_a_real_signal_does_the_same(
     )
     assert result.returncode == 130
     last = result.stderr.splitlines()[-1]
-    assert "Go on with the same command and --resume" in last
+    assert "Continue with the same command and --resume" in last
     assert "Traceback" not in result.stderr
     assert fdch(*called, "--resume").exit_code == 0
     assert (tmp_path / "run" / STATE).read_bytes() == uninterrupted

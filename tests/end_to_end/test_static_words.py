@@ -14,7 +14,7 @@ from fdch.data.texts import Sentences
 from fdch.errors import UnknownWords
 from fdch.methods.dcmh import DCMH
 from fdch.runs.run import save_run
-from fdch.service.answering import NoKnownWord, Query, answer_queries
+from fdch.service.index.answering import NoKnownWord, Query, answer_queries
 
 pytest.importorskip("tokenizers")
 

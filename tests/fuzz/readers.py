@@ -266,9 +266,9 @@ def read_record(content: bytes) -> None:
 
 def read_body(content: bytes) -> None:
     """Read the body of a request as every shape that the service knows."""
+    from fdch.service.http.messages import EncodeRequest, ItemRequest, SearchRequest
     from fdch.service.http.problems import Problem
     from fdch.service.http.uploads import parse_json
-    from fdch.service.messages import EncodeRequest, ItemRequest, SearchRequest
 
     for shape in (EncodeRequest, ItemRequest, SearchRequest):
         try:

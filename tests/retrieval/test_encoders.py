@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from fdch.bench.encoding import encoder_speed
+from fdch.bench.encoding import encode_many, encoder_speed
 from fdch.data.cache import EXPORTS
 from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedIndex, ModelMismatch, RunError
@@ -22,6 +22,7 @@ from fdch.retrieval.encoders import open_encoder
 from fdch.retrieval.index import Index
 from fdch.retrieval.searcher import Searcher
 from fdch.runs.pipeline import TrainingTask, train_run
+from fdch.training.context import Context
 
 QUICK = {"stage_one_epochs": "1", "stage_two_epochs": "1", "batch_size": "32",
          "finetune": "true", "image_network": "small"}  # fmt: skip
@@ -89,6 +90,14 @@ def test_both_encoders_are_timed(index):
     found = encoder_speed(index.run, repeats=1)
     assert found["text"]["ratio"]["median"] > 0
     assert found["picture"]["onnx_milliseconds"] > 0
+
+
+def test_many_pictures_are_timed_beside_a_plain_loop(index):
+    found = encode_many(index.run.method, repeats=1, context=Context(device="cpu"))
+    assert found is not None
+    ours, peer = (found[side]["all"][0] for side in ("per_second", "peer_per_second"))
+    assert found["ratio"]["all"] == [pytest.approx(ours / peer)]
+    assert found["floor_seconds"] > 0
 
 
 def kept(cache):

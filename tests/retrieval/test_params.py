@@ -10,7 +10,7 @@ from fdch import Client, Index, Searcher
 from fdch.errors import SettingError
 from fdch.index.store import Condition
 from fdch.retrieval.params import DEFAULT_K, SearchMethods, SearchParams
-from fdch.service.messages import SearchOptions
+from fdch.service.http.messages import SearchOptions
 
 NOWHERE: Any = None  # a store that must not be read
 SEARCHES = ["by_text", "by_image", "by_id", "by_texts", "by_images", "by_ids"]

@@ -26,7 +26,7 @@ def quick_start(request, monkeypatch):
     """Start services without a garbage collection: pytest's heap is large."""
     if "collects_garbage" not in request.fixturenames:
         quick = SimpleNamespace(collect=int, freeze=int, unfreeze=int)
-        for name in ("service", "current"):
+        for name in ("service", "index.current"):
             monkeypatch.setattr(f"fdch.service.{name}.gc", quick)
 
 

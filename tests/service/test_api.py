@@ -11,8 +11,7 @@ from fdch import Client, Searcher
 from fdch.client import content as client_content
 from fdch.errors import DataError, ServiceError, UnknownWords
 from fdch.retrieval.queries import encode_image_queries, encode_text_queries
-from fdch.service import messages
-from fdch.service.http import limits
+from fdch.service.http import limits, messages
 
 TEXT = "a red ball on the beach"
 
@@ -112,6 +111,10 @@ def test_a_typed_text_may_avoid_words(served):
     posted = httpx.post(url, json={"text": "beach", "avoid": ["ball"], "k": 5}).json()
     assert got["results"] == posted["results"]
     assert got["query"]["avoid"] == ["ball"]
+    many = " ".join(f"-word{number}" for number in range(17))
+    refused = httpx.get(url, params={"q": f"beach {many}"})
+    assert refused.status_code == 422
+    assert "16 entries at most; got 17" in refused.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from fdch.service.batching import Batcher, BoundedPool
 from fdch.service.http.problems import Problem
+from fdch.service.index.batching import Batcher, BoundedPool
 
 
 def run(work, test, most=8):

@@ -22,7 +22,7 @@ from fdch.service.http import protocol
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem
 from fdch.service.http.tokens import Right, Tokens
-from fdch.service.pictures import PART_BYTES, ItemPictures, OpenPicture
+from fdch.service.index.pictures import PART_BYTES, ItemPictures, OpenPicture
 from fdch.service.serving import limit_connections
 
 OTHER = "127.0.0.2"  # another address of this machine
@@ -181,7 +181,7 @@ def test_searches_go_on_beside_1200_slow_connections(scenes):
 def test_a_process_without_files_left_does_not_say_that_pictures_are_gone(
     tmp_path, monkeypatch
 ):
-    pictures = ItemPictures(tmp_path, 1000, 1000)
+    pictures = ItemPictures(tmp_path, ServiceLimits())
     item = SimpleNamespace(image=str(tmp_path / "a.png"))
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1, limits[1]))

@@ -85,7 +85,12 @@ def test_tokens_are_guessed_nowhere_without_being_counted(own_index, path):
 def test_the_files_of_the_page_are_not_counted(scenes):
     with running(scenes.index, limits=ServiceLimits(rate=1)) as it:
         for _ in range(3):
-            for path in ("/", "/static/main.js", "/static/page.css", "/docs.css"):
+            for path in (
+                "/",
+                "/static/main.js",
+                "/static/page.css",
+                "/static/docs.css",
+            ):
                 assert httpx.get(it.url + path).status_code == 200
         assert httpx.get(f"{it.url}/v1/index").status_code == 200
         assert httpx.get(f"{it.url}/v1/index").status_code == 429

@@ -8,8 +8,8 @@ LISTED = 9
 
 @pytest.fixture
 def few_listed(scenes, monkeypatch):
-    monkeypatch.setattr("fdch.service.about._MAX_LABELS", LISTED)
-    monkeypatch.setattr("fdch.service.about._MAX_VALUES", 2)
+    monkeypatch.setattr("fdch.service.index.contents._MAX_LABELS", LISTED)
+    monkeypatch.setattr("fdch.service.index.contents._MAX_VALUES", 2)
     with running(scenes.index) as it:
         yield it
 

@@ -10,8 +10,8 @@ from fdch.codes import Codes, binarize
 from fdch.index.opening import create_store
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
-from fdch.service import overview as overviews
-from fdch.service.overview import colour_items, group_codes, map_codes, overview
+from fdch.service.index import overview as overviews
+from fdch.service.index.overview import colour_items, group_codes, map_codes, overview
 
 BITS = 16
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import fdch.service
-from fdch.service.replies import _PAGE_TYPES, PAGE, page_files
+from fdch.service.routes.replies import _PAGE_TYPES, PAGE, page_files
 
 FOLDER = Path(fdch.service.__file__).parent / "page"
 TEXTS = {path.name: path.read_text("utf-8") for path in FOLDER.iterdir()}
@@ -45,7 +45,7 @@ def test_whatever_is_named_is_there():
         for text in TEXTS.values()
         for each in re.findall(r"/static/([\w.]+)", text)
     }
-    assert named == set(TEXTS) - {PAGE, "docs.js"}  # which is of another page
+    assert named == set(TEXTS) - {PAGE, "docs.js", "docs.css"}  # of another page
 
 
 def test_scripts_import_one_another_in_no_circle():

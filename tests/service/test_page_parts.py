@@ -7,7 +7,7 @@ pytest.importorskip("axe_playwright_python", reason="axe is not installed")
 
 from playwright.sync_api import expect
 
-CALL = """async (text) => (await import("/static/parts.js")).partsOf(
+CALL = """async (text) => (await import("/static/address.js")).partsOf(
     { text, like: [], unlike: [] })"""
 
 

@@ -12,10 +12,11 @@ from tests.service.running import READ, TOKENS, WRITE, running, wait_until
 from fdch.index.storage.files.layout import CATALOGUE
 from fdch.index.storage.files.locking import is_locked
 from fdch.index.storage.folder import CodeFolder
-from fdch.service import current, service
-from fdch.service.current import identify
+from fdch.service import service
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.tokens import Right, Tokens
+from fdch.service.index import current
+from fdch.service.index.current import identify
 
 
 def test_a_service_without_its_index_is_not_ready(own_index, monkeypatch, caplog):

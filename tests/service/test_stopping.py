@@ -134,7 +134,7 @@ import os, signal, sys
 from fdch.cli import main
 from fdch.index.storage.files.layout import PARTIAL
 from fdch.retrieval.index import Index
-from fdch.service.pictures import ItemPictures
+from fdch.service.index.pictures import ItemPictures
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -236,7 +236,7 @@ def test_wrong_usage_is_refused(fdch_command, scenes, options, code, told):
 
 
 def test_an_index_that_is_not_there_is_refused(fdch_command, tmp_path):
-    result = fdch_command("serve", tmp_path / "nowhere")
+    result = fdch_command("serve", tmp_path / "nowhere", "--port", "0")
     assert result.exit_code == 1
     assert "is not there" in result.stderr
 

@@ -9,7 +9,7 @@ from tests.service.test_stopping import Process, dying
 
 from fdch.errors import ServiceError
 from fdch.index.storage.files.layout import PICTURES
-from fdch.service.writing import FILE, Unfinished
+from fdch.service.index.writing import FILE, Unfinished
 
 BLUE, GREEN = picture_bytes("blue"), picture_bytes("green")
 

@@ -11,9 +11,9 @@ from fdch.service.http.limits import (
     MAX_LABELS,
     MAX_TEXTS,
 )
+from fdch.service.http.messages import ItemRequest, SearchRequest
 from fdch.service.http.problems import Problem
 from fdch.service.http.uploads import parse_json
-from fdch.service.messages import ItemRequest, SearchRequest
 
 ODD = '\\"[{,\\\\"' + "é漢🎈"
 

@@ -15,9 +15,9 @@ from fdch import Index
 from fdch.errors import IndexBusy, IndexFolderError, ServiceError
 from fdch.index.storage.files.layout import PICTURES
 from fdch.service.http.limits import ServiceLimits
-from fdch.service.messages import ItemRequest
-from fdch.service.pictures import ItemPictures
-from fdch.service.writing import Change, Put, Removal, Unfinished, Writer, Written
+from fdch.service.http.messages import ItemRequest
+from fdch.service.index.pictures import ItemPictures
+from fdch.service.index.writing import Change, Put, Removal, Unfinished, Writer, Written
 
 ODD_IDS = [
     "plain",
@@ -146,7 +146,7 @@ def test_labels_alone_make_no_item(writer):
 
 def test_changes_that_come_together_are_made_each_in_its_way(own_index, tmp_path):
     index = Index.open(own_index, writable=True)
-    pictures = ItemPictures(tmp_path, 10**6, 10**6)
+    pictures = ItemPictures(tmp_path, ServiceLimits())
     puts: list[Change] = [
         Put("a", ItemRequest(text="a boat", labels=["x"])),
         Put("a", ItemRequest(labels=["y"])),

@@ -15,7 +15,7 @@ from fdch.cli.search import table
 from fdch.cli.serve import require_packages, serve_demo
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Interrupted
-from fdch.cli.shared.output import lay_out, note, note_parts, plain, say, say_json
+from fdch.cli.shared.output import note, note_parts, plain, say, say_json
 from fdch.cli.shared.progress_lines import show_progress
 from fdch.errors import RunError
 
@@ -32,10 +32,6 @@ MARKER = "made-by-fdch-demo"
 RUN, UNFINISHED, PAGE = "run", "run.unfinished", "report.html"
 INDEX, PICTURES = "index", "pictures"
 QUERIES, ANSWERS = 2, 4
-DIRECTIONS = {
-    "text_to_image": "nearest pictures to the text",
-    "image_to_text": "nearest texts to the picture",
-}
 
 
 @options.command("demo", "fdch demo")
@@ -44,9 +40,7 @@ DIRECTIONS = {
     default="demo",
     help="Folder for run, index and page; an earlier demo there is replaced.",
 )
-@click.option(
-    "--data", type=options.DataName(), default="scenes", help="Data to train on."
-)
+@click.option("--data", type=options.DATA, default="scenes", help="Data to train on.")
 @click.option("--bits", default=32, help="Length of the codes.")
 @options.seed()
 @click.option(
@@ -57,7 +51,7 @@ DIRECTIONS = {
 )
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=options.WholeRange(0, 65535),
     default=8000,
     help="Port of --serve; a free one if it is taken.",
 )
@@ -112,7 +106,6 @@ def command(
         more = {"report": str(page), "index": str(index), "searches": shown}
         say_json(document | more)
         return
-    _say_examples(found, seed)
     for one in searches:
         query = one.query.get("text") or one.query.get("id")
         say(f"search of {index}: '{plain(str(query), 60)}'\n{table(one)}\n")
@@ -214,7 +207,7 @@ def _index_and_search(
 
 
 def _save_pictures(pairs: "PairedSet", folder: Path) -> "PairedSet":
-    """Write generated pictures as files, for whoever looks at the index's items."""
+    """Write generated pictures as files, for people who open the index."""
     from PIL import Image
 
     from fdch.data.pictures.images import PictureArray
@@ -232,29 +225,3 @@ def _save_pictures(pairs: "PairedSet", folder: Path) -> "PairedSet":
 
     list(in_threads(write, len(images)))
     return replace(pairs, images=PictureArray(images.pixels, images.rows, paths))
-
-
-def _say_examples(found: "Evaluation", seed: int) -> None:
-    """Print captions with the pictures they find, and pictures with captions."""
-    from fdch.report.cards import draw_examples
-
-    query, database = found.query, found.database
-    for direction, title in DIRECTIONS.items():
-        for each in draw_examples(
-            found, direction, number=QUERIES, answers=ANSWERS, seed=seed
-        ):
-            text = query.texts.text(each.query)
-            shown = f" '{plain(text, 60)}'" if text and "text_to" in direction else ""
-            labels = plain(", ".join(query.labels_of(each.query)), 60)
-            rows = (
-                (
-                    "  right" if answer.right else "  wrong",
-                    answer.distance,
-                    plain(str(database.ids[answer.row]), 20),
-                    plain(database.texts.text(answer.row) or "", 48),
-                    plain(", ".join(database.labels_of(answer.row)), 40),
-                )
-                for answer in each.found
-            )
-            say(f"{title}{shown} ({query.ids[each.query]}: {labels})")
-            say(f"{lay_out(('', 'bits', 'id', 'text', 'labels'), rows)}\n")

@@ -28,7 +28,7 @@ GALLERIES = ("modality", "unified")
 
 @options.command("evaluate", "fdch evaluate runs/first --report report.html")
 @options.run
-@click.argument("data", type=options.DataName(), required=False)
+@click.argument("data", type=options.DATA, required=False)
 @click.option(
     "--gallery",
     type=click.Choice(["both", *GALLERIES]),
@@ -87,7 +87,7 @@ def command(
 
 
 def describe(run: "Run", found: "Evaluation") -> dict[str, Any]:
-    """Give the document of `--json`, which is also that of scores.json."""
+    """Return the document of `--json`, which is also that of scores.json."""
     from fdch.runs.encoding import lacks_known_words
 
     sets = {"queries": found.query, "database": found.database}

@@ -32,7 +32,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def describe(method: "type[HashMethod]") -> dict[str, Any]:
-    """Give what there is to know of a method."""
+    """Return what there is to know of a method."""
     from fdch.methods._settings import AUTO, search_space
 
     descriptions = setting_descriptions(method)

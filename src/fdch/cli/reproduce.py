@@ -12,7 +12,7 @@ from fdch.cli.shared import options
 from fdch.cli.shared.groups import Interrupted
 from fdch.cli.shared.output import count, note, note_data, say, say_json
 from fdch.cli.shared.progress_lines import ProgressPrinter
-from fdch.errors import RunError, SettingError
+from fdch.errors import RunError
 
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
@@ -30,17 +30,22 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
     "fdch reproduce table2 --data scenes:200 --methods cmfh,dch --seeds 2 --out new",
 )
 @click.argument("recipe", type=click.Choice(RECIPES), metavar="|".join(RECIPES))
-@click.option("--data", required=True, metavar="DATA", help="Data to train on.")
 @click.option(
+    "--data",
+    required=True,
+    type=options.DATA,
+    metavar="DATA",
+    help="Data to train on.",
+)
+@options.path(
     "--out",
     required=True,
-    type=click.Path(path_type=Path),
     metavar="DIR",
     help="Folder for results; what is there already is not computed again.",
 )
 @click.option("--bits", metavar="16,32", help="Code lengths, not the recipe's own.")
 @click.option("--methods", metavar="A,B", help="Only these methods.")
-@click.option("--seeds", default=3, help="Repetitions to average.")
+@options.count("--seeds", default=3, help="Repetitions to average.")
 @click.option(
     "--set",
     "assignments",
@@ -56,7 +61,7 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
 )
 @click.option(
     "--tune-minutes",
-    type=options.duration("minutes"),
+    type=options.POSITIVE,
     help="Time for each method and length, with --tuned.  [default: 20]",
 )
 @options.sizes
@@ -75,8 +80,6 @@ def command(
     seed is one cell of DIR/cells; run the same command to continue. Writes
     DIR/report.html, and tables and figures as CSV, LaTeX, SVG, PDF and PNG.
     """
-    if seeds < 1:
-        raise SettingError(f"--seeds must be 1 or more; got {seeds}.")
     from fdch.reproduction.outputs import build_grids, write_outputs
     from fdch.reproduction.reproduce import reproduce
 
@@ -94,8 +97,9 @@ def command(
         grids = build_grids(found)
         files = write_outputs(found, grids)
     except KeyboardInterrupt:
-        advice = f"finished cells are kept in '{study.out}'; the same command goes on."
-        raise Interrupted(advice) from None
+        raise Interrupted(
+            f"finished cells are kept in '{study.out}'; continue with the same command."
+        ) from None
     if as_json:
         say_json(_describe(found, grids, files))
     else:

@@ -44,7 +44,10 @@ TEXT_WIDTH = 48
 )
 @options.count("-k", help="Results at most: 10, or all of them within a radius.")
 @click.option(
-    "--radius", type=options.Count(0), metavar="R", help="Results within R bits only."
+    "--radius",
+    type=options.WholeRange(0),
+    metavar="R",
+    help="Results within R bits only.",
 )
 @click.option(
     "--where",
@@ -80,14 +83,14 @@ TEXT_WIDTH = 48
 )
 @click.option(
     "--offset",
-    type=options.Count(0),
+    type=options.WholeRange(0),
     default=0,
     metavar="N",
     help="Leave out the first N results: those of earlier pages.",
 )
 @click.option(
     "--group",
-    type=options.Count(0),
+    type=options.WholeRange(0),
     metavar="R",
     help="Put near-duplicates under the first of them: codes within R bits, texts of "
     "nearly the same words.",
@@ -158,14 +161,14 @@ def command(
             click.echo(line)
         note(f"{count(len(found), 'result')} from {took}")
     else:
-        say("nothing fits")
+        say("no results")
     if found.facets is not None:
         say(f"\n{facet_table(found.facets)}")
     if found.results:
         return
     note(f"searched {took}")
     if params.min_probability is not None:
-        note("no result is so probable; give a lower --min-probability")
+        note("no result reaches that probability; give a lower --min-probability")
 
 
 def facet_table(facets: "Facets") -> str:

@@ -26,13 +26,13 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @options.command("serve", "fdch serve scenes.index --port 8000")
 @click.argument(
-    "indexes", type=options.DataName(), nargs=-1, required=True, metavar="INDEX..."
+    "indexes", type=options.DATA, nargs=-1, required=True, metavar="INDEX..."
 )
 @click.option("--host", default="127.0.0.1", help="Where to listen.")
 @click.option(
     "--port",
     default=8000,
-    type=click.IntRange(0, 65535),
+    type=options.WholeRange(0, 65535),
     help="0 takes any that is free.",
 )
 @options.path(
@@ -55,7 +55,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 )
 @click.option(
     "--rate",
-    type=click.IntRange(1),
+    type=options.WholeRange(1),
     metavar="N",
     help="Requests a minute from one token or address, and 50 times as many pictures. "
     "Default: unlimited on this machine, else 600.",
@@ -63,38 +63,38 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 @click.option(
     "--most-upload",
     default=10,
-    type=click.IntRange(1, 1024),
+    type=options.WholeRange(1, 1024),
     help="Largest body of a request, in MiB.",
 )
 @click.option(
     "--most-pixels",
     default=50,
-    type=click.IntRange(1, 178),
+    type=options.WholeRange(1, 178),
     help="Largest picture, in millions of pixels.",
 )
 @click.option(
     "--most-seconds",
     default=30.0,
-    type=click.FloatRange(0.1, 3600),
+    type=options.FiniteRange(0.1, 3600),
     help="Longest time a request may take.",
 )
 @click.option(
     "--body-seconds",
     default=20.0,
-    type=click.FloatRange(0.1, 3600),
+    type=options.FiniteRange(0.1, 3600),
     help="Longest time a body may take to arrive.",
 )
 @click.option(
     "--most-connections",
     default=128,
-    type=click.IntRange(1, 1024),
+    type=options.WholeRange(1, 1024),
     help="Connections and waiting requests of one address.",
 )
 @click.option(
     "--proxy",
     type=options.check_addresses,
     metavar="ADDRESS",
-    help="Trust this proxy's word on clients' addresses.",
+    help="Trust the client addresses that this proxy reports.",
 )
 @click.option(
     "--allow-origin",
@@ -157,8 +157,8 @@ def command(
     tokens = None if token_file is None else Tokens.read(token_file)
     if tokens is None and not is_local:
         raise click.UsageError(
-            f"listening on {host} lets others in: give a --token-file with lines "
-            "'read TOKEN' and 'write TOKEN', or leave --host out."
+            f"listening on {host} lets other machines connect: give a --token-file "
+            "with lines 'read TOKEN' and 'write TOKEN', or leave --host out."
         )
     if pictures is not None:
         _require_folder(pictures)
@@ -193,9 +193,9 @@ def command(
         url = f"http://{shown}:{listener.getsockname()[1]}/"
         held = [f"{each.name}: {count(len(each.index), 'item')}" for each in services]
         items = count(len(services[0].index), "item")
-        say(f"{items if len(services) == 1 else ', '.join(held)} at {url}")
         names = None if tokens is not None else LOOPBACK_NAMES | {shown.lower()}
         server = make_server(*services, names=names, proxies=proxy, origins=origins)
+        say(f"{items if len(services) == 1 else ', '.join(held)} at {url}")
         server.run(sockets=[listener])
     for each in services:
         if each.trouble is not None:
@@ -204,7 +204,7 @@ def command(
 
 
 def name_indexes(given: Sequence[str]) -> dict[str, str]:
-    """Give the indexes by name: that of the folder, or the one before a '='.
+    """Return the indexes by name: that of the folder, or the one before a '='.
 
     >>> name_indexes(["data/shop.index", "old=archive.index"])
     {'shop': 'data/shop.index', 'old': 'archive.index'}
@@ -269,7 +269,7 @@ def serve_demo(index: Path, port: int) -> None:
 
 
 def free_port(wanted: int) -> int:
-    """Give the port that is wanted, or any where another program has it."""
+    """Return the port that is wanted, or any where another program has it."""
     for port in (wanted, 0):
         try:
             with socket.create_server(("127.0.0.1", port)) as listener:

@@ -44,7 +44,7 @@ REPORTED = ("method", "fingerprint", *OF_DATA, *OF_TRAINING)
     is_flag=True,
     help="Learn from every pair and keep only some for validation: no test queries.",
 )
-@click.option("--resume", is_flag=True, help="Go on with interrupted training.")
+@click.option("--resume", is_flag=True, help="Resume interrupted training.")
 @options.json
 def command(
     resume: bool, device: str, as_json: bool, settings_file: Path | None, **given: Any
@@ -139,7 +139,7 @@ def _next_command(run: "Run") -> str:
 def _note_origin(
     file: "SettingsFile", bits: int, pairs: "PairedSet", split: "Split"
 ) -> None:
-    """Say where settings were found, where that was not quite here."""
+    """Print a note if the settings were found for other bits, data or split."""
     if bits != file.bits:
         note(f"note: the settings were found for {file.bits} bits, not {bits}.")
     if file.data.get("fingerprint") != pairs.fingerprint:
@@ -156,10 +156,10 @@ def _explain_rest(out: Path) -> str:
     from fdch.runs.run_files import CHECKPOINTS, is_finished
 
     if is_finished(out):
-        return f"the run in '{out}' is whole."
+        return f"the run in '{out}' is complete."
     if (out / CHECKPOINTS).exists():
         return (
             f"what was learned is kept in '{out}'. "
-            "Go on with the same command and --resume."
+            "Continue with the same command and --resume."
         )
     return "no run was written; image features found so far are kept in the cache."

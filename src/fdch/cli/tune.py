@@ -29,7 +29,7 @@ OF_TRIALS = ("number", "state", "settings", "scores", "seconds", "reason")
 @options.path("--out", required=True, metavar="FILE", help="Settings to write: .toml.")
 @click.option(
     "--minutes",
-    type=options.duration("minutes"),
+    type=options.POSITIVE,
     default=20.0,
     help="Time for the search; reading data and image features come on top.",
 )

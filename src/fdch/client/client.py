@@ -94,7 +94,7 @@ class Client(SearchMethods[str, Picture]):
         self.close()
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         self._http.close()
 
     def search(
@@ -151,7 +151,7 @@ class Client(SearchMethods[str, Picture]):
         return self._send("POST", "/v1/search", json=body)
 
     def encode_texts(self, texts: Sequence[str]) -> Codes:
-        """Give the codes of texts."""
+        """Return the codes of texts."""
         given, step = content.texts(texts), content.MAX_TEXTS
         if not given:
             bits = self.index().bits
@@ -163,20 +163,20 @@ class Client(SearchMethods[str, Picture]):
         )
 
     def encode_image(self, image: Picture) -> Codes:
-        """Give the code of a picture."""
+        """Return the code of a picture."""
         files = {"image": content.file(image)}
         return _read_codes(self._send("POST", "/v1/encode/image", files=files))
 
     def item(self, name: str) -> Item:
-        """Give what is known of an item."""
+        """Return what is known of an item."""
         return _read_item(self._send("GET", content.path(name)))
 
     def picture(self, name: str) -> bytes:
-        """Give an item's picture, as a file's content."""
+        """Return an item's picture, as a file's content."""
         return self._request("GET", f"{content.path(name)}/picture").content
 
     def thumbnail(self, name: str, size: int = 240) -> bytes:
-        """Give an item's picture as a JPEG, its longer side so many pixels at most."""
+        """Return an item's picture as a JPEG of at most so many pixels a side."""
         path = f"{content.path(name)}/thumbnail"
         return self._request("GET", path, params={"size": size}).content
 
@@ -215,17 +215,17 @@ class Client(SearchMethods[str, Picture]):
         return True
 
     def index(self) -> IndexFacts:
-        """Say what the index holds."""
+        """Describe what the index holds."""
         reply = self._send("GET", "/v1/index")
         names = ("items", "bits", "model", "method", "can_write")
         return IndexFacts(reply=reply, **{name: reply[name] for name in names})
 
     def overview(self) -> Mapping[str, Any]:
-        """Say how the index's codes lie."""
+        """Describe how the index's codes lie."""
         return self._send("GET", "/v1/overview")
 
     def is_ready(self) -> bool:
-        """Say whether the service is there and answers searches."""
+        """Return whether the service is there and answers searches."""
         try:
             reply = self._send("GET", "/ready", retries=0)
             return reply.get("status") == "ready"
@@ -278,7 +278,7 @@ class Client(SearchMethods[str, Picture]):
 
 
 def _busy_seconds(reply: Any) -> float | None:
-    """Give when to repeat a request; None where that is of no use or too late."""
+    """Return when to repeat a request; None where that is of no use or too late."""
     if reply.status_code not in _BUSY:
         return None
     given = reply.headers.get("retry-after", "")

@@ -22,14 +22,14 @@ MAX_TEXTS = 256
 
 
 def search_fields(params: SearchParams) -> dict[str, Any]:
-    """Give the fields of a request: those of `params` that are not the defaults."""
+    """Return the fields of a request: those of `params` that are not the defaults."""
     default = SearchParams().to_json()
     given = {k: v for k, v in params.to_json().items() if v != default[k]}
     return {**given, "k": MAX_RESULTS if params.k is None else params.k}
 
 
 def form_fields(params: SearchParams) -> dict[str, Any]:
-    """Give the same as texts, for a form."""
+    """Return the same as texts, for a form."""
     return {
         name: value if isinstance(value, list | str) else str(value).lower()
         for name, value in search_fields(params).items()
@@ -37,7 +37,7 @@ def form_fields(params: SearchParams) -> dict[str, Any]:
 
 
 def query_fields(query: ComposedQuery) -> dict[str, Any]:
-    """Give the parts of a query but its picture."""
+    """Return the parts of a query but its picture."""
     found = query.to_json()
     if "text" in found:
         text("the text", found["text"])
@@ -88,7 +88,7 @@ def texts(given: Sequence[str]) -> list[str]:
 
 
 def path(name: str) -> str:
-    """Give where an item is at a service."""
+    """Return where an item is at a service."""
     if text("an id", name) in ("", ".", ".."):
         raise SettingError(f"an item with the id '{name}' has no address at a service.")
     return f"/v1/items/{quote(name, safe='')}"
@@ -99,7 +99,7 @@ def item(
     labels: Sequence[str] | None,
     columns: Mapping[str, Cell] | None,
 ) -> dict[str, Any]:
-    """Give what is to be known of an item; what is None is left out."""
+    """Return what is to be known of an item; what is None is left out."""
     content: dict[str, Any] = {}
     if words is not None:
         content["text"] = text("the text", words)
@@ -118,7 +118,7 @@ def item(
 
 
 def file(image: Picture) -> bytes:
-    """Give the content of a picture's file."""
+    """Return the content of a picture's file."""
     if isinstance(image, bytes | bytearray | memoryview):
         return bytes(image)
     if not isinstance(image, str | Path):

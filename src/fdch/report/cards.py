@@ -62,7 +62,7 @@ def draw_examples(
 
 
 def _side(codes: EncodedPairs, side: str) -> tuple[Codes, NDArray[np.intp]]:
-    """Give the codes of one side, and the rows that they belong to."""
+    """Return the codes of one side, and the rows that they belong to."""
     if side == "image":
         return codes.image, np.flatnonzero(codes.has_image)
     if side == "text":
@@ -79,7 +79,7 @@ def show_pair(
     wanted: Collection[str] = (),
     found: Found | None = None,
 ) -> dict[str, Any]:
-    """Give what a page shows of a pair: one side or both, and its labels.
+    """Return what a page shows of a pair: one side or both, and its labels.
 
     Labels come with whether the query has them too.
     """

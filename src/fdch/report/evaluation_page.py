@@ -82,7 +82,7 @@ def describe_training(run: Run) -> dict[str, str]:
 
 
 def changed_settings(run: Run) -> Iterator[tuple[str, Any]]:
-    """Give the settings of a run that are not the method's defaults."""
+    """Return the settings of a run that are not the method's defaults."""
     for field in fields(run.method):
         value = run.facts["settings"].get(field.name)
         if field.init and value != field.default:

@@ -80,7 +80,7 @@ class Inspection:
     columns: dict[str, ColumnFacts]  # further ones, for filters and display
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain values by name."""
+        """Return plain values by name."""
         skipped = [{"row": row, "reason": reason} for row, reason in self.skipped]
         columns = {name: facts.to_json() for name, facts in self.columns.items()}
         return asdict(self) | {"skipped": skipped, "columns": columns}
@@ -174,7 +174,7 @@ def _words(pairs: PairedSet) -> tuple[int, dict[str, int], NDArray[np.int64]]:
 def _pictures(
     pairs: PairedSet, random: np.random.Generator
 ) -> tuple[list[int], list[int]]:
-    """Give the longer side and the bytes of a sample of pictures."""
+    """Return the longer side and the bytes of a sample of pictures."""
     if not isinstance(pairs.images, Pictures):
         return [], []
     rows = np.flatnonzero(pairs.images.present)

@@ -38,7 +38,7 @@ def figure(value: float | None, places: int = 3) -> str:
 
 
 def picture_uri(pairs: PairedSet, row: int, size: int) -> str | None:
-    """Give a row's picture, made small, as text that a page can hold."""
+    """Return a row's picture, made small, as text that a page can hold."""
     pictures = pairs.images
     if not isinstance(pictures, Pictures) or not pictures.present[row]:
         return None

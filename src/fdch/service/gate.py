@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from fdch.service.app import route_at
+from fdch.service.app import INDEX, Site, route_at
 from fdch.service.http.bodies import (
     HeldBytes,
     bad_head,
@@ -35,14 +35,13 @@ from fdch.service.http.problems import (
 )
 from fdch.service.http.tokens import MAY_READ, Holder, Right
 from fdch.service.service import Service
-from fdch.service.site import INDEX, Site
 
-OPEN = ("/", "/health", "/ready", "/docs", "/docs.css", "/openapi.json")
+OPEN = ("/", "/health", "/ready", "/docs", "/openapi.json")
 OPEN_FOLDER = "/static/"
 ITEMS = "/v1/items/"
 RELOAD = "/v1/reload"
 # what costs nothing is not counted; pictures, many to a page, have their own rate
-UNCOUNTED = ("/", "/health", "/ready", "/docs.css")
+UNCOUNTED = ("/", "/health", "/ready")
 PICTURES = (b"/picture", b"/thumbnail")
 PICTURES_TO_A_REQUEST = 50
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"))

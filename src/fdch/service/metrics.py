@@ -47,5 +47,5 @@ class Metrics:
         self.ready = Gauge("fdch_ready", what, ["index"], **own)
 
     def text(self) -> bytes:
-        """Give all of them as Prometheus reads them."""
+        """Return all of them as Prometheus reads them."""
         return generate_latest(self._registry)

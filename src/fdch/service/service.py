@@ -22,15 +22,15 @@ from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import encode_text_queries
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
-from fdch.service.answering import Answer, NoKnownWord, Query, answer_queries
-from fdch.service.batching import Batcher, BoundedPool
-from fdch.service.current import CurrentIndex, OpenEncoder
-from fdch.service.examples import GENERAL, Examples
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem, index_lost, loading
 from fdch.service.http.tokens import Tokens
+from fdch.service.index.answering import Answer, NoKnownWord, Query, answer_queries
+from fdch.service.index.batching import Batcher, BoundedPool
+from fdch.service.index.contents import GENERAL, Examples
+from fdch.service.index.current import CurrentIndex, OpenEncoder
+from fdch.service.index.writing import Change, Put, Written
 from fdch.service.metrics import Metrics
-from fdch.service.writing import Change, Put, Written
 
 WATCH_SECONDS = 5.0
 _BATCH = 256
@@ -179,7 +179,7 @@ class Service:
         return await self.decoding.run(decode, picture, size, limits, "the picture")
 
     async def item(self, name: str) -> Item:
-        """Give an item of the index, or refuse an unknown id."""
+        """Return an item of the index, or refuse an unknown id."""
         [found] = await self.read(lambda: self.index.store.items([name]))
         if found is None:
             hint = "Ids are as in the index; in an address, each is percent-encoded."
@@ -204,7 +204,7 @@ class Service:
         return written
 
     async def examples(self) -> Examples:
-        """Give words and names with which examples work on this index."""
+        """Return words and names with which examples work on this index."""
         if not self.is_ready:
             return GENERAL
         return await self.read(lambda: self.current.examples.get())

@@ -18,22 +18,22 @@ except ImportError:  # where the system has no such limits
     resource = None  # type: ignore[assignment]
 
 from fdch.errors import SettingError
+from fdch.service.app import Site
 from fdch.service.gate import Gate
 from fdch.service.http.protocol import make_protocol
 from fdch.service.service import Service
-from fdch.service.site import Site
 
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "[::1]"))
 _BACKLOG = 1024
 # connections that are accepted before any of them is looked at
-_AT_ONCE = 32
+_ACCEPTED_AT_ONCE = 32
 # files that are not clients' connections: the index, pictures, what is refused
 _OTHER_FILES = 256
 _MAX_FILES = 65_536
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether only this machine reaches a host's name.
+    """Return whether only this machine reaches a host's name.
 
     >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
     (True, False)
@@ -83,7 +83,7 @@ def limit_connections(wanted: int) -> int:
 
 
 def _parse_proxies(proxies: str | None) -> Callable[[str], bool]:
-    """Give a function that says of an address whether it is a proxy's."""
+    """Return a function that says of an address whether it is a proxy's."""
     named = [] if proxies is None else proxies.split(",")
     networks = [ipaddress.ip_network(each.strip()) for each in named]
 
@@ -116,7 +116,7 @@ class Server(uvicorn.Server):
         self._reloading = asyncio.ensure_future(self.on_reload())
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take the first signal as a wish to finish, a second as one to hurry."""
+        """Finish running requests at the first signal, stop at once at the second."""
         self.force_exit = self.should_exit
         self.should_exit = True
 
@@ -137,7 +137,7 @@ def make_server(
         services: Closed when the server stops; the limits and tokens of the first
             hold for all.
         names: Host names to answer to; None for any.
-        proxies: Addresses whose word on a client's address is believed.
+        proxies: Addresses whose X-Forwarded-For is trusted.
         origins: Other sites whose pages may call the service.
     """
     limits = services[0].limits
@@ -153,7 +153,7 @@ def make_server(
         server_header=False,
         proxy_headers=proxies is not None,
         forwarded_allow_ips=proxies,
-        backlog=_AT_ONCE,
+        backlog=_ACCEPTED_AT_ONCE,
         h11_max_incomplete_event_size=limits.head_bytes,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=limits.stop_seconds,

@@ -14,7 +14,7 @@ from fdch.cli.shared.training import method_option
     "defaults",
     "fdch bench defaults scenes:60 --only neither --out tried --bits 8 --seeds 1",
 )
-@click.argument("data", type=options.DataName(), nargs=-1, required=True)
+@click.argument("data", type=options.DATA, nargs=-1, required=True)
 @method_option
 @options.count("--bits", default=64, help="Length of the codes.")
 @options.count("--seeds", default=3, help="How many splits to draw.")

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from fdch.cli.bench._figures import show_agreement, show_mebibytes, show_three
+from fdch.cli.bench._tables import report_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.output import count, lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
@@ -31,28 +30,4 @@ def command(as_json: bool, **sizes: Any) -> None:
 
     with ProgressPrinter() as progress:
         result = evaluate_benchmark(**sizes, progress=progress)
-    report(result, as_json, _table(result))
-
-
-def _table(result: dict[str, Any]) -> str:
-    sides = {
-        "fdch, seconds": "ours_seconds",
-        "loop of sorts, seconds": "loop_seconds",
-        "times faster": "ratio",
-    }
-    rows = ((name, *show_three(result[key])) for name, key in sides.items())
-    agreement, memory = result["agreement"], result["peak_memory_bytes"]["after_ours"]
-    agrees = agreement["stable_agrees"] and agreement["untied_agrees"]
-    notes = [
-        f"{result['queries']:,} queries, {result['database']:,} items, "
-        f"{result['bits']} bits, {result['labels']} labels; "
-        f"{count(result['repeats'], 'turn')} each; engine {result['engine']}",
-        "answers where they must agree (no ties, or database order): "
-        f"{show_agreement(agrees)}",
-    ]
-    if result["loop_scaled"]:
-        some = f"{result['loop_queries']:,} queries"
-        notes.append(f"the loop ran {some}; its time is scaled up")
-    if memory is not None:
-        notes.append(f"peak memory of our side: {show_mebibytes(memory)[0]} MB")
-    return lay_out(("", "median", "least", "most"), rows, notes)
+    report_benchmark(result, as_json)

@@ -1,7 +1,7 @@
 """`fdch bench facets`: how long counts by value take."""
 
+from fdch.cli.bench._tables import report_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.output import lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
@@ -20,25 +20,4 @@ def command(items: int, repeats: int, seed: int, as_json: bool) -> None:
 
     with ProgressPrinter() as progress:
         result = facet_benchmark(items, repeats, seed, progress)
-    rows = [
-        (
-            name,
-            f"{times['counted']:,}",
-            _milliseconds(times["first_seconds"]),
-            _milliseconds(times["first_processor_seconds"]),
-            _milliseconds(times["again_seconds"]["median"]),
-            _milliseconds(times["again_seconds"]["max"]),
-            _milliseconds(times["radius_seconds"]["median"]),
-        )
-        for name, times in result["filters"].items()
-    ]
-    header = ("filter", "items", "first", "busy", "median", "most", "in a radius")
-    notes = (
-        f"counts by value over {items:,} items, four columns",
-        "first: after opening, with the columns read; busy: its processor time",
-    )
-    report({"benchmark": "facets", **result}, as_json, lay_out(header, rows, notes))
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{1000 * seconds:.0f} ms"
+    report_benchmark({"benchmark": "facets", **result}, as_json)

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from fdch.cli.bench._figures import show_mebibytes
+from fdch.cli.bench._tables import report_benchmark
 from fdch.cli.serve import require_packages
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Failure
-from fdch.cli.shared.output import count, lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
@@ -31,40 +30,9 @@ def command(repeats: int, connections: int, as_json: bool) -> None:
 
     with ProgressPrinter() as progress:
         result = refusal_benchmark(repeats, connections, progress)
-    report(result, as_json, table(result))
+    result["requests"].sort(key=lambda each: -each["milliseconds"])
+    report_benchmark(result, as_json)
     require_refused(result)
-
-
-def table(result: dict[str, Any]) -> str:
-    """Lay the result out for a terminal, the slowest first."""
-    requests = sorted(result["requests"], key=lambda each: -each["milliseconds"])
-    rows = [
-        (
-            each["name"],
-            "/".join(map(str, each["statuses"])),
-            str(each["expected"]),
-            f"{each['milliseconds']:.1f}",
-        )
-        for each in requests
-    ]
-    crowd = result["crowd"]
-    right, slowest = result["right_requests"], requests[0]
-    notes = (
-        f"{count(len(rows), 'request')}, {count(result['repeats'], 'time')} each: "
-        f"{len(result['wrong'])} with a wrong status, {len(result['slow'])} over a "
-        f"second; the slowest in {slowest['milliseconds']:.0f} ms: {slowest['name']}",
-        f"bodies are waited for {1000 * result['body_seconds']:.0f} ms",
-        f"{count(right['sent'], 'search', 'searches')} in between: {right['failed']} "
-        f"failed, the slowest in {right['milliseconds']:.0f} ms",
-        "memory before and after, in MiB: "
-        f"{' and '.join(show_mebibytes(*result['memory_bytes']))}",
-        f"beside {crowd['connections']:,} slow connections from one address: "
-        f"{crowd['answered']:,} of {crowd['sent']:,} searches answered "
-        f"({100 * crowd['share']:.1f} %), p50 {crowd['milliseconds']['p50']:.0f} ms, "
-        f"p99 {crowd['milliseconds']['p99']:.0f} ms",
-        f"the service {'goes on' if result['goes_on'] else 'does NOT go on'}",
-    )
-    return lay_out(("request", "status", "due", "ms"), rows, notes)
 
 
 def require_refused(result: dict[str, Any]) -> None:

@@ -1,16 +1,20 @@
 """`fdch bench methods`: time and memory of the shallow methods."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
+from fdch.cli.bench._tables import report_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.output import lay_out, note, report, require_place
+from fdch.cli.shared.output import note, require_place
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 USUAL_SCALING = "1000,2000,5000,10000"
-GIGABYTE = 10**9
+COLUMNS = {
+    "methods": "fit_seconds peak_memory_bytes encoding_sides_image_pairs_per_second "
+    "encoding_sides_text_pairs_per_second encoding_sides_unified_pairs_per_second "
+    "encoding_seconds_for_all encoding_is_scaled scaling_exponent failed"
+}
 
 
 @options.command(
@@ -68,35 +72,4 @@ def command(
             plot, lambda figure: benchmark.draw_scaling(figure, result)
         )
         note(f"plot: {plot}")
-    report(result, as_json, _table(result))
-
-
-def _table(result: dict[str, Any]) -> str:
-    header = ("method", "fit, s", "memory, GB", "image/s", "text/s", "unified/s")
-    found = result["methods"]
-    notes = (
-        f"{result['pairs']:,} pairs of {result['image_width']:,} image features and "
-        f"{result['words']:,} words, {result['bits']} bits",
-        "~ scaled from fewer pairs; growth of the time to fit with the number of pairs",
-        *(f"{name}: {one['failed']}" for name, one in found.items() if "failed" in one),
-    )
-    rows = (_row(name, one) for name, one in found.items())
-    encoded = f"{result['encode_pairs']:,} pairs, s"
-    return lay_out((*header, encoded, "grows as"), rows, notes)
-
-
-def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
-    grown = found["scaling"]["exponent"]
-    growth = "-" if grown is None else f"n^{grown:.2f}"
-    if "failed" in found:
-        return name, *["-"] * 6, growth
-    peak, encoding = found["peak_memory_bytes"], found["encoding"]
-    sides = (encoding["sides"].get(side) for side in ("image", "text", "unified"))
-    return (
-        name,
-        f"{found['fit_seconds']:.1f}",
-        "-" if peak is None else f"{peak / GIGABYTE:.2f}",
-        *(f"{side['pairs_per_second']:,.0f}" if side else "-" for side in sides),
-        f"{'~' if encoding['is_scaled'] else ''}{encoding['seconds_for_all']:,.1f}",
-        growth,
-    )
+    report_benchmark(result, as_json, COLUMNS)

@@ -1,12 +1,9 @@
 """`fdch bench pictures`: from picture files to features, beside a plain loop."""
 
-from typing import Any
-
 import click
 
-from fdch.cli.bench._figures import show_spread
+from fdch.cli.bench._tables import report_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.output import lay_out, report
 
 
 @options.command(
@@ -27,7 +24,7 @@ def command(
 
     The whole hashes every file, looks its features up in an empty cache, decodes
     while the network computes, and writes the cache. The plain loop decodes a batch
-    in threads, computes it, goes on to the next, and keeps nothing. Where simplejpeg
+    in threads, computes it, then the next, and keeps nothing. Where simplejpeg
     is installed (extra bench), it decodes the same JPEG files to the same pixels.
     """
     from fdch.bench.pictures import pictures_benchmark
@@ -35,25 +32,4 @@ def command(
 
     images = PairedSet.read(data).images
     result = pictures_benchmark(images, image_network, device, most, repeats)
-    report(result, as_json, _table(result))
-
-
-def _table(result: dict[str, Any]) -> str:
-    rows = (
-        (name, show_spread(speed, 0))
-        for name, speed in result["pictures_per_second"].items()
-    )
-    decoder = result["simplejpeg_ratio"]
-    beside = (
-        f"decoding is {show_spread(decoder)} times as fast as with simplejpeg"
-        if decoder
-        else "simplejpeg is not installed, so decoding has no peer"
-    )
-    notes = (
-        f"the whole is {show_spread(result['ratio'])} times as fast as the plain loop; "
-        f"the least cosine of their features is {result['least_cosine']:.4f}",
-        beside,
-        f"{result['pictures']:,} pictures, {result['network']} on {result['device']}, "
-        f"{result['threads']} threads; {result['repeats']} turns, medians",
-    )
-    return lay_out(("", "pictures/s"), rows, notes)
+    report_benchmark(result, as_json)

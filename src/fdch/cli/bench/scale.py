@@ -4,9 +4,8 @@ from typing import Any
 
 import click
 
-from fdch.cli.bench._figures import show_mebibytes
+from fdch.cli.bench._tables import report_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.output import lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
@@ -25,7 +24,7 @@ from fdch.cli.shared.progress_lines import ProgressPrinter
 @options.count("--bits", default=64, help="Length of the codes.")
 @click.option(
     "--epochs",
-    type=options.Count(2),
+    type=options.WholeRange(2),
     default=2,
     help="Of each stage; the first is not counted.",
 )
@@ -48,34 +47,4 @@ def command(pairs: str, device: str, as_json: bool, **sizes: Any) -> None:
     numbers = options.split_numbers(pairs, "--pairs")
     with ProgressPrinter() as progress:
         result = scaling_benchmark(numbers, ScalingSizes(**sizes), device, progress)
-    report(result, as_json, _table(result))
-
-
-def _table(result: dict[str, Any]) -> str:
-    rows = (
-        (
-            f"{cost['pairs']:,}",
-            cost["pairwise"],
-            *(f"{took:.3g}" for took in cost["epoch_seconds"].values()),
-            f"{cost['both_stages_seconds']:.3g}",
-            *show_mebibytes(
-                cost["peak_memory_bytes"] or 0, cost["peak_device_memory_bytes"] or 0
-            ),
-        )
-        for cost in result["costs"]
-    )
-    header = (
-        "pairs",
-        "pairwise",
-        "stage 1, s",
-        "stage 2, s",
-        "both, s",
-        "memory, MiB",
-        "on device, MiB",
-    )
-    notes = (
-        f"seconds of one epoch; {result['image_width']:,} image features, "
-        f"{result['words']:,} words, {result['bits']} bits, batches of "
-        f"{result['batch_size']}; {result['device_name']}",
-    )
-    return lay_out(header, rows, notes)
+    report_benchmark(result, as_json)

@@ -5,14 +5,23 @@ from typing import Any
 
 import click
 
-from fdch.cli.bench._figures import show_agreement, show_spread
+from fdch.cli.bench._tables import report_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.output import lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
 from fdch.errors import SettingError, suggestion
 
 KINDS = ("random", "clustered")
 PARTS = ("scan", "compacted")
+_CASE = "size kind bits"
+COLUMNS = {
+    "scan, cases": f"{_CASE} batch threads queries_per_second ratio of_bound "
+    "answers_agree",
+    "compacted, cases": f"{_CASE} groups nearest_queries_per_second "
+    "nearest_ivf_queries_per_second nearest_ivf_probes nearest_ratio "
+    "nearest_scan_ratio nearest_answers_agree bytes_per_code",
+    "compacted, cases, within": "radius microseconds_median peer "
+    "peer_microseconds_median ratio answers_agree",
+}
 
 
 @options.command(
@@ -75,86 +84,7 @@ def command(
         for name in PARTS:
             if name in wanted:
                 result[name] = measures[name](Sizes(**given), own, progress)
-    report(result, as_json, "\n\n".join(_tables(result)))
-
-
-def _tables(result: dict[str, Any]) -> list[str]:
-    found = []
-    if "scan" in result:
-        found.append(_scan_table(result["scan"]))
-    if "compacted" in result:
-        cases = result["compacted"]["cases"]
-        found += [_nearest_table(cases), _within_table(cases)]
-    return found
-
-
-def _scan_table(result: dict[str, Any]) -> str:
-    rows = (
-        (
-            _gallery(case),
-            f"{case['batch']:,}",
-            str(case["threads"]),
-            f"{case['queries_per_second']:,.0f}",
-            show_spread(case["ratio"]),
-            show_spread(case["of_bound"]),
-            show_agreement(case["answers_agree"]),
-        )
-        for case in result["cases"]
-    )
-    ratio, bound = result["ratio"], result["of_bound"]
-    notes = (
-        f"times faster than FAISS {result['faiss']}: median {ratio['median']:.2f}, "
-        f"least {ratio['min']:.2f}",
-        f"of the counting loop's speed: median {bound['median']:.2f}, "
-        f"least {bound['min']:.2f}",
-    )
-    header = ("scan", "batch", "threads", "queries/s", "x FAISS", "of bound", "answers")
-    return lay_out(header, rows, notes)
-
-
-def _nearest_table(cases: list[dict[str, Any]]) -> str:
-    rows = (
-        (
-            _gallery(case),
-            f"{case['groups']:,}",
-            f"{found['queries_per_second']['median']:,.0f}",
-            f"{found['ivf_queries_per_second']['median']:,.0f}",
-            str(found["ivf_probes"] or "not exact"),
-            show_spread(found["ratio"]),
-            show_spread(found["scan_ratio"]),
-            show_agreement(found["answers_agree"]),
-        )
-        for case, found in ((case, case["nearest"]) for case in cases)
-    )
-    header = ("groups", "number", "queries/s", "IVF", "probes", "x IVF", "x scan")
-    notes = ("batches of 1,000, one thread; x scan in batches of 100",)
-    return lay_out((*header, "answers"), rows, notes)
-
-
-def _within_table(cases: list[dict[str, Any]]) -> str:
-    rows = (
-        (
-            _gallery(case),
-            str(one["radius"]),
-            f"{one['microseconds']['median']:,.1f}",
-            one["peer"],
-            f"{one['peer_microseconds']['median']:,.1f}",
-            f"{one['ratio']:.2f}",
-            show_agreement(one["answers_agree"]),
-        )
-        for case in cases
-        for one in case["within"]
-    )
-    notes = (
-        f"{_gallery(case)}: {case['bytes_per_code']:.1f} bytes a code in memory"
-        for case in cases
-    )
-    header = ("radius", "R", "us", "beside", "us", "times faster", "answers")
-    return lay_out(header, rows, notes)
-
-
-def _gallery(case: dict[str, Any]) -> str:
-    return f"{case['size']:,} {case['kind']}, {case['bits']} bits"
+    report_benchmark(result, as_json, COLUMNS)
 
 
 def _split_known(text: str, option: str, known: tuple[str, ...]) -> list[str]:

@@ -4,13 +4,10 @@ from typing import Any
 
 import click
 
-from fdch.cli.bench._figures import show_agreement, show_mebibytes, show_spread
+from fdch.cli.bench._tables import report_benchmark
 from fdch.cli.serve import require_packages
 from fdch.cli.shared import options
-from fdch.cli.shared.output import lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
-
-NAMES = {"fdch": "fdch serve", "threads": "FAISS, in threads", "loop": "FAISS, in turn"}
 
 
 @options.command("serve", "fdch bench serve --sizes 20000 --seconds 1 --repeats 1")
@@ -24,14 +21,14 @@ NAMES = {"fdch": "fdch serve", "threads": "FAISS, in threads", "loop": "FAISS, i
 @options.count("--clients", default=64, help="Concurrent clients.")
 @click.option(
     "--seconds",
-    type=options.duration("seconds"),
+    type=options.POSITIVE,
     default=10.0,
     help="Length of each side's turn.",
 )
 @options.count("--repeats", default=3, help="Turns of each side.")
 @click.option(
     "--requests",
-    type=options.Count(0),
+    type=options.WholeRange(0),
     default=0,
     show_default=False,
     metavar="N",
@@ -52,7 +49,7 @@ def command(as_json: bool, sizes: str, **more: Any) -> None:
 
     'fdch serve' serves an index of N codes; its peer is the shortest server that
     gives the same answers with FAISS IndexBinaryFlat and the same text network, in
-    two variants of which the faster counts. A second process runs many clients,
+    two variants; the faster one counts. A second process runs many clients,
     each waiting for its answer; the sides take turns.
     """
     require_packages()
@@ -61,34 +58,4 @@ def command(as_json: bool, sizes: str, **more: Any) -> None:
     wanted = Sizes(options.split_numbers(sizes, "--sizes"), **more)
     with ProgressPrinter() as progress:
         result = serve_benchmark(wanted, progress)
-    tables = (table(case, result) for case in result["cases"])
-    report(result, as_json, "\n\n".join(tables))
-
-
-def table(case: dict[str, Any], result: dict[str, Any]) -> str:
-    """Lay one case out for a terminal."""
-    rows = (
-        (
-            NAMES[name],
-            show_spread(side["per_second"], 0),
-            *(f"{each['median']:.1f}" for each in side["milliseconds"].values()),
-            f"{side['processor_milliseconds']['median']:.2f}",
-            str(side["errors"]),
-            *show_mebibytes(side["memory_bytes"][-1]),
-        )
-        for name, side in case["sides"].items()
-    )
-    header = ("queries/s", "p50 ms", "p95", "p99", "CPU ms", "errors", "MiB")
-    notes = [
-        f"{result['clients']} clients, k = {result['k']}, {result['bits']} bits, "
-        f"encoder {result['encoder']}; {show_spread(case['ratio'])} times the faster "
-        f"one of FAISS {result['faiss']}; answers "
-        f"{show_agreement(case['answers_agree'])}"
-    ]
-    if watched := case["watched"]:
-        held = ", ".join(show_mebibytes(*watched["memory_bytes"]))
-        notes.append(
-            f"memory over {watched['requests']:,} requests, in MiB: {held}; "
-            f"{watched['errors']} errors"
-        )
-    return lay_out((f"{case['size']:,} {case['kind']}", *header), rows, notes)
+    report_benchmark(result, as_json)

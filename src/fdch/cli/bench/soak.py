@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from fdch.cli.bench._figures import show_mebibytes
+from fdch.cli.bench._tables import report_benchmark
 from fdch.cli.serve import require_packages
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Failure
-from fdch.cli.shared.output import count, lay_out, report
+from fdch.cli.shared.output import count
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 _SHOWN = 3
@@ -21,9 +21,7 @@ PROBLEMS = {
 
 
 @options.command("soak", "fdch bench soak --minutes 0.1 --items 1000")
-@click.option(
-    "--minutes", default=60.0, type=options.duration("minutes"), help="How long."
-)
+@click.option("--minutes", default=60.0, type=options.POSITIVE, help="How long.")
 @options.count("--rate", default=20, help="Requests a second, of all clients.")
 @options.count("--items", default=20_000, help="Items in the index at first.")
 @options.seed("Of the load.")
@@ -44,36 +42,8 @@ def command(minutes: float, rate: int, items: int, seed: int, as_json: bool) -> 
 
     with ProgressPrinter() as progress:
         result = soak_benchmark(minutes, rate, items, seed, progress)
-    report(result, as_json, table(result))
+    report_benchmark(result, as_json)
     require_sound(result)
-
-
-def table(result: dict[str, Any]) -> str:
-    """Lay the result out for a terminal."""
-    rows = [
-        (
-            str(number),
-            str(each["requests"]),
-            *(f"{value:.0f}" for value in each["milliseconds"].values()),
-            *show_mebibytes(each["memory_bytes"]),
-            str(each["open_files"]),
-            str(each["threads"]),
-            f"{each['processor_seconds']:.1f}",
-            str(each["failed"]),
-        )
-        for number, each in enumerate(result["samples"], 1)
-    ]
-    header = ("sample", "requests", "p50 ms", "p99 ms", "max ms", "MiB", "files")
-    acts, memory = result["acts"], result["memory"]
-    slope = memory["bytes_a_sample"] * len(rows) / result["minutes"] * 60
-    notes = (
-        ", ".join(f"{number:,} {name}" for name, number in acts.items()),
-        f"memory: {slope / 2**20:+.1f} MiB an hour after the first quarter, "
-        f"{memory['growth']:.3f} times as much in the last quarter as in the second",
-        f"items: {result['items'][0]:,} at first, {result['items'][1]:,} at the end",
-        ", ".join(f"{len(result[key]):,} {what}" for key, what in PROBLEMS.items()),
-    )
-    return lay_out((*header, "threads", "cpu s", "failed"), rows, notes)
 
 
 def require_sound(result: dict[str, Any]) -> None:

@@ -5,17 +5,9 @@ from typing import Any
 
 import click
 
+from fdch.cli.bench._tables import report_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.output import lay_out, report
 from fdch.cli.shared.progress_lines import show_progress
-
-WAYS = {
-    "codes": "codes",
-    "both": "codes and words",
-    "words": "words",
-    "hidden": "both, its words in no text",
-    "half_hidden": "both, one of them in no text",
-}
 
 
 @options.command("words", "fdch bench words runs/first --items 2000 --repeats 1")
@@ -56,50 +48,4 @@ def command(
             opened = open_run(run, context)
             result = word_quality(opened, queries, gallery, seed, tuning, context)
     result["cost"] = word_cost(seed=seed, **cost)
-    tables = [table(result)] if "turns" in result else []
-    report(result, as_json, "\n\n".join([*tables, cost_table(result["cost"])]))
-
-
-def table(result: dict[str, Any]) -> str:
-    """Lay the quality out for a terminal."""
-    rows = []
-    for name, ways in result["turns"].items():
-        for way, figures in ways.items():
-            measured = [
-                figures[f"{measure}{end}"]
-                for measure in ("holds_words", "shares_label")
-                for end in ("", "_over_codes")
-            ]
-            shown = [f"{m['mean']:.3f} ± {m['standard_error']:.3f}" for m in measured]
-            first = name if way == "codes" else ""
-            rows.append((first, WAYS[way], *shown, figures["said"]))
-    notes = (
-        f"{result['method']}, {result['bits']} bits, model {result['model'][:12]}; "
-        f"{result['queries']:,} queries, {result['gallery']:,} items, none of them "
-        "seen in training; ± standard error",
-        "of the first 10: texts with all words; a label in common with the pair that "
-        "the words are from; said: mean probability, to be compared with the latter",
-    )
-    header = ("", "", "holds words", "over codes", "shares label", "over codes", "said")
-    return lay_out(header, rows, notes)
-
-
-def cost_table(cost: dict[str, Any]) -> str:
-    """Lay the cost out for a terminal."""
-    rows = [
-        (
-            WAYS[way],
-            *(f"{1000 * times[end]:.3f} ms" for end in ("median", "min", "max")),
-            f"{1000 * cost['slowest_in_20'][way]:.3f} ms",
-        )
-        for way, times in cost["seconds"].items()
-    ]
-    times = cost["both_over_codes"]
-    rows.append(
-        ("quotient", *(f"{times[end]:.2f}" for end in ("median", "min", "max")), "")
-    )
-    note = (
-        f"one query of two words over {cost['items']:,} items, {cost['bits']} bits, "
-        f"k = {cost['k']}; medians of turns"
-    )
-    return lay_out(("", "median", "least", "most", "slowest in 20"), rows, (note,))
+    report_benchmark(result, as_json)

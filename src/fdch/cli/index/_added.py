@@ -34,14 +34,14 @@ def explain_filling(index: "Index") -> Iterator[None]:
             held = count(len(index), "item")
         except FdchError:
             raise problem from None
-        kept = f"index was made and keeps {held}; go on with 'fdch index add'."
+        kept = f"index was made and keeps {held}; continue with 'fdch index add'."
         if isinstance(problem, KeyboardInterrupt):
             raise Interrupted(f"the {kept}") from None
         raise Failure(f"{problem} The {kept}") from problem
 
 
 def describe_added(name: str, index: "Index", added: "AddedPairs") -> dict[str, Any]:
-    """Give the document of `--json`."""
+    """Return the document of `--json`."""
     return {
         "index": name,
         "items": len(index),

@@ -14,7 +14,7 @@ from fdch.cli.shared.progress_lines import show_progress
 @options.command("create", "fdch index create scenes.index --run runs/first scenes:300")
 @options.index
 @options.path("--run", required=True, help="The trained run that encodes.")
-@click.argument("data", type=options.DataName(), required=False)
+@click.argument("data", type=options.DATA, required=False)
 @options.layout
 @options.refuse_broken
 @options.types

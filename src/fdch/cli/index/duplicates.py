@@ -13,7 +13,7 @@ SHOWN = 20
 @options.index
 @click.option(
     "--radius",
-    type=options.Count(0),
+    type=options.WholeRange(0),
     default=0,
     metavar="R",
     help="Bits in which neighbours may differ.",

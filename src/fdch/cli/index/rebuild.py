@@ -19,7 +19,7 @@ def command(index: str, run: Path, out: Path, device: str, as_json: bool) -> Non
     """Encode all items again with another run.
 
     The index stays as it is; the new one goes to the folder OUT, uploaded
-    pictures included. Interrupted, the same command goes on. Items whose
+    pictures included. If interrupted, run it again to continue. Items whose
     picture or text is gone are named and left out.
     """
     from fdch.retrieval.rebuilding import rebuild_index

@@ -15,7 +15,7 @@ from fdch.cli.shared.output import plain
 from fdch.errors import FdchError, MissingExtra, suggestion
 
 OF_TRAINING = ("torch", "sklearn")
-# what torch says on each kind of device; not all of it has a class of its own
+# how torch words it on each kind of device, partly as a bare RuntimeError
 SHORTAGE = (
     "not enough memory",
     "can't allocate memory",

@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import inspect
 import ipaddress
 import math
 import os
@@ -27,75 +28,45 @@ MAX_NUMBER = 10**9
 
 
 class PathName(click.Path):
-    """A path that a file can have; whether there is one is for the command to say."""
+    """A name that a file can have; commands check themselves what is there."""
 
-    def __init__(self, **more: Any) -> None:
-        super().__init__(path_type=Path, **more)
-
-    def convert(self, value: Any, *about: Any) -> Any:
-        """Refuse a name that no file can have."""
-        _refuse_unfit(value)
-        return super().convert(value, *about)
-
-
-class DataName(click.types.StringParamType):
-    """Data or an index, as named on a command line."""
+    def __init__(self, path_type: type = Path, **more: Any) -> None:
+        super().__init__(path_type=path_type, readable=False, **more)
 
     def convert(self, value: Any, *about: Any) -> Any:
         """Refuse a name that no file can have."""
-        _refuse_unfit(value)
+        if not str(value).strip():
+            self.fail("the name is empty; is a variable of the shell not set?", *about)
+        try:
+            os.lstat(value)
+        except OSError as problem:
+            if problem.errno == errno.ENAMETOOLONG:
+                self.fail(f"'{str(value)[:40]}...' is too long for a name.", *about)
         return super().convert(value, *about)
 
 
-def _refuse_unfit(value: Any) -> None:
-    if not str(value).strip():
-        message = "the name is empty; was a variable of the shell not set?"
-        raise click.BadParameter(message)
-    try:
-        os.lstat(value)
-    except OSError as problem:
-        if problem.errno == errno.ENAMETOOLONG:
-            message = f"'{str(value)[:40]}...' is too long for a name."
-            raise click.BadParameter(message) from None
+class WholeRange(click.IntRange):
+    """A whole number in a range; click would say "'x' is no valid integer range"."""
+
+    name = "whole number"
 
 
-class Count(click.types.IntParamType):
-    """A whole number, from some number on."""
+class FiniteRange(click.FloatRange):
+    """A number in a range; neither infinite nor "nan", which click takes."""
 
-    def __init__(self, least: int = 1) -> None:
-        self.least = least
+    name = "number"
 
     def convert(self, value: Any, *about: Any) -> Any:
-        """Refuse what is too small."""
+        """Refuse what is not a finite number in the range."""
         number = super().convert(value, *about)
-        if number < self.least:
-            self.fail(f"{number} is too small; give {self.least} or more.", *about)
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number.", *about)
         return number
 
 
-class Number(click.types.FloatParamType):
-    """A number that meets a condition; `advice` is for those that do not."""
-
-    def __init__(self, is_right: Callable[[float], bool], advice: str) -> None:
-        self.is_right, self.advice = is_right, advice
-
-    def convert(self, value: Any, *about: Any) -> Any:
-        """Refuse what does not meet the condition."""
-        number = super().convert(value, *about)
-        if not self.is_right(number):
-            self.fail(f"{number:g} is {self.advice}", *about)
-        return number
-
-
-def duration(unit: str) -> Number:
-    """Take a time that begins and ends, in seconds or minutes."""
-    advice = f"no time; give {unit} above 0."
-    return Number(lambda number: 0 < number < math.inf, advice)
-
-
-PROBABILITY = Number(
-    lambda number: 0 <= number <= 1, "no probability; give one from 0 to 1."
-)
+DATA = PathName(str)  # data or an index, which need not be a file
+POSITIVE = FiniteRange(0, min_open=True)
+PROBABILITY = FiniteRange(0, 1)
 
 
 def parse_where(text: str) -> "Condition":
@@ -125,7 +96,7 @@ def parse_type(text: str) -> "tuple[str, ColumnType]":
 
 
 def check_addresses(text: str) -> str:
-    """Refuse what is no IP address or network: it would be heeded nowhere."""
+    """Refuse what is no IP address or network."""
     for part in text.split(","):
         try:
             ipaddress.ip_network(part.strip())
@@ -209,16 +180,16 @@ def path(*names: str, **more: Any) -> Decorator:
 
 def count(*names: str, **more: Any) -> Decorator:
     """Take a whole number of 1 or more."""
-    return click.option(*names, type=Count(), **more)
+    return click.option(*names, type=WholeRange(1), **more)
 
 
 def seed(help: str | None = None) -> Decorator:
     """Take the seed of what is drawn at random."""
-    return click.option("--seed", type=Count(0), default=0, help=help)
+    return click.option("--seed", type=WholeRange(0), default=0, help=help)
 
 
 def broken(default: str | None, help: str) -> Decorator:
-    """Say what to do about broken rows and pictures."""
+    """Describe what to do about broken rows and pictures."""
     choices = click.Choice(["refuse", "skip"])
     return click.option("--broken", type=choices, default=default, help=help)
 
@@ -241,22 +212,50 @@ def parse_columns(text: str | None) -> dict[str, str]:
     return found
 
 
-def layout(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add options for what is read of data, and how, given on as `layout`."""
+def gather(name: str, build: Callable[..., Any], *decorators: Decorator) -> Decorator:
+    """Add options that a command takes as one argument, built of their values."""
 
-    @functools.wraps(command)
-    def run_with_layout(
-        columns: str | None, pictures: Path | None, limit: int | None, **options: Any
-    ) -> Any:
-        from fdch.data.readers.columns import Layout
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def run(**given: Any) -> Any:
+            own = {
+                part: given.pop(part) for part in inspect.signature(build).parameters
+            }
+            return command(**given, **{name: build(**own)})
 
-        chosen = Layout(parse_columns(columns), pictures, limit)
-        return command(layout=chosen, **options)
+        return combine(*decorators)(run)
 
-    return _layout(run_with_layout)
+    return add
 
 
-_layout = combine(
+def _build_layout(
+    columns: str | None, pictures: Path | None, limit: int | None
+) -> "Layout":
+    from fdch.data.readers.columns import Layout
+
+    return Layout(parse_columns(columns), pictures, limit)
+
+
+def _build_sizes(
+    query_pairs: int | None,
+    train_pairs: int | None,
+    validation_pairs: int | None,
+    labelled_pairs: int | None,
+    unlabelled_pairs: int,
+) -> "SplitSizes | None":
+    from fdch.data.splits import SplitSizes
+
+    rest = validation_pairs, labelled_pairs, unlabelled_pairs
+    if query_pairs is not None and train_pairs is not None:
+        return SplitSizes(query_pairs, train_pairs, *rest)
+    if (query_pairs, train_pairs, *rest) == (None, None, None, None, 0):
+        return None
+    raise click.UsageError("give --query-pairs and --train-pairs together.")
+
+
+layout = gather(
+    "layout",
+    _build_layout,
     click.option(
         "--columns",
         metavar="text=title,...",
@@ -276,9 +275,9 @@ _layout = combine(
 refuse_broken = broken(
     "refuse", "Refuse broken rows and pictures, or skip and count them."
 )
-index: Decorator = click.argument("index", type=DataName())
+index: Decorator = click.argument("index", type=DATA)
 run: Decorator = click.argument("run", type=PathName())
-data: Decorator = click.argument("data", type=DataName())
+data: Decorator = click.argument("data", type=DATA)
 json: Decorator = click.option(
     "--json", "as_json", is_flag=True, help="Write one JSON document and nothing else."
 )
@@ -307,7 +306,9 @@ encoder: Decorator = click.option(
     help="What encodes queries: torch, onnx (ONNX Runtime), or a folder that 'fdch "
     "export' wrote.",
 )
-_sizes = combine(
+sizes = gather(
+    "sizes",
+    _build_sizes,
     click.option(
         "--query-pairs", type=int, help="Queries to draw, with --train-pairs."
     ),
@@ -333,34 +334,3 @@ _sizes = combine(
         "can.",
     ),
 )
-
-
-def sizes(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add options for the sizes of a split; the command gets them as `sizes`."""
-
-    @functools.wraps(command)
-    def run_with_sizes(
-        query_pairs: int | None,
-        train_pairs: int | None,
-        validation_pairs: int | None,
-        labelled_pairs: int | None,
-        unlabelled_pairs: int,
-        **options: Any,
-    ) -> Any:
-        from fdch.data.splits import SplitSizes
-
-        given = (query_pairs, train_pairs, validation_pairs, labelled_pairs)
-        found = None
-        if any(each is not None for each in given) or unlabelled_pairs:
-            if query_pairs is None or train_pairs is None:
-                raise click.UsageError("give --query-pairs and --train-pairs together.")
-            found = SplitSizes(
-                query_pairs,
-                train_pairs,
-                validation_pairs,
-                labelled_pairs,
-                unlabelled_pairs,
-            )
-        return command(sizes=found, **options)
-
-    return _sizes(run_with_sizes)

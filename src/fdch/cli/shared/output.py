@@ -86,7 +86,7 @@ def show_some(
 
 
 def note_data(pairs: "PairedSet") -> None:
-    """Print what the reader had to say, and the rows left out by name."""
+    """Print the notes of the reader, and the rows that it skipped."""
     for text in pairs.notes:
         note(f"note: {text}")
     note_skipped(pairs.skipped)
@@ -132,7 +132,7 @@ def require_place(path: Path, *endings: str, inputs: Iterable[object] = ()) -> P
     Returns:
         The file itself, or what it leads to where it is a link.
     """
-    # the functions of os.path take no offence at folders that may not be read
+    # os.path does not raise for folders that may not be read, as Path does
     file = Path(os.path.realpath(path)) if os.path.islink(path) else path
     folder = file.parent
     problem = None
@@ -140,7 +140,7 @@ def require_place(path: Path, *endings: str, inputs: Iterable[object] = ()) -> P
         problem = f"'{path}' is a folder; name a file to write."
     elif endings and not path.name.lower().endswith(endings):
         problem = (
-            f"'{path}' is to be a file that ends in {endings[0]}; name one, such as "
+            f"'{path}' does not end in {endings[0]}; name a file such as "
             f"'{path.with_suffix(endings[0])}'."
         )
     elif os.path.lexists(file) and not os.path.isfile(file):
@@ -150,7 +150,7 @@ def require_place(path: Path, *endings: str, inputs: Iterable[object] = ()) -> P
     elif os.path.isfile(folder):
         problem = f"'{folder}' is a file, so nothing can be written into it."
     elif not os.path.isdir(folder):
-        problem = f"there is no folder '{folder}' to write into; make it."
+        problem = f"there is no folder '{folder}' to write into; create it first."
     elif not os.access(folder, os.W_OK | os.X_OK):
         problem = (
             f"'{file}' cannot be written: the folder '{folder}' may not be written to. "

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BETWEEN_LINES = 5.0  # seconds
 LINED = ("case",)  # units that always have their line
-SHOWN = (*LINED, "epoch")  # units of which the first has one, were it the only one
+SHOWN = (*LINED, "epoch")  # units whose first step always has a line
 SIDES = ("image ", "text ")
 OF_OUTPUTS = re.compile(r"^(mean|imbalance) \|?[A-Z]\|?$")
 SHORT = {"mean": "|output|", "imbalance": "imbalance"}
@@ -22,7 +22,7 @@ SHORT = {"mean": "|output|", "imbalance": "imbalance"}
 
 @contextmanager
 def show_progress(device: str) -> "Iterator[Context]":
-    """Give the context of work on a device whose progress is printed."""
+    """Return the context of work on a device whose progress is printed."""
     from fdch.training.context import Context
 
     with ProgressPrinter() as progress:
@@ -32,7 +32,7 @@ def show_progress(device: str) -> "Iterator[Context]":
 class ProgressPrinter:
     """Prints updates to standard error, in the form that suits it.
 
-    A task that is complete at its first sight took no time worth showing,
+    A task whose first update is its last took no time worth showing,
     unless it counts epochs or cases.
     """
 
@@ -108,7 +108,7 @@ class _Bar:
 
 
 class _Lines:
-    """Lines that a log can hold: seldom, each telling the whole."""
+    """Lines for a log: every few seconds, each with the whole state."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
         self._stream, self._clock = stream, clock
@@ -136,7 +136,7 @@ class _Lines:
 
 
 def _line(update: Update, seconds: float, first: int) -> str:
-    """Write how far a task has come that began so many seconds ago."""
+    """Write the progress of a task that began so many seconds ago."""
     counted = f"{update.done:,}/{update.total:,} {_several(update.unit)}"
     parts = [f"{update.task}: {counted}"]
     steps = update.done - first

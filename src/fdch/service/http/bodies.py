@@ -22,19 +22,22 @@ class HeldBytes:
 
     def __init__(self, limits: ServiceLimits) -> None:
         # a client may always send one body, and others beside it
-        self._most = max(limits.held_bytes, 2 * limits.body_bytes)
-        self._most_of_one = max(limits.held_bytes // _SHARE, limits.body_bytes)
+        self._max = max(limits.held_bytes, 2 * limits.body_bytes)
+        self._max_of_client = max(limits.held_bytes // _SHARE, limits.body_bytes)
         self._held: Counter[str] = Counter()
 
     @contextmanager
     def count(self, key: str) -> Iterator[Callable[[int], None]]:
-        """Give a function that makes room for what arrives; free it at the end."""
+        """Return a function that makes room for what arrives; free it at the end."""
         held = self._held
         taken = 0
 
         def take(more: int) -> None:
             nonlocal taken
-            if held.total() + more > self._most or held[key] + more > self._most_of_one:
+            if (
+                held.total() + more > self._max
+                or held[key] + more > self._max_of_client
+            ):
                 busy = too_busy("too much is being uploaded.")
                 busy.headers |= _CLOSE
                 raise busy
@@ -50,7 +53,7 @@ class HeldBytes:
 
 
 async def read_body(
-    receive: Receive, most: int, seconds: float, take: Callable[[int], None]
+    receive: Receive, max_bytes: int, seconds: float, take: Callable[[int], None]
 ) -> bytes:
     """Wait for a whole body; `take` makes room for each part of it."""
     whole = bytearray()
@@ -62,8 +65,8 @@ async def read_body(
                 if message["type"] == "http.disconnect":
                     raise ClientDisconnect
                 part = message.get("body", b"")
-                if len(whole) + len(part) > most:
-                    raise too_long(most)
+                if len(whole) + len(part) > max_bytes:
+                    raise too_long(max_bytes)
                 take(len(part))
                 whole += part
                 is_open = message.get("more_body", False)
@@ -76,14 +79,14 @@ async def read_body(
 
 
 def max_body_bytes(headers: Mapping[bytes, bytes], limits: ServiceLimits) -> int:
-    """Give how long a body of this kind may be: only forms hold pictures."""
+    """Return how long a body of this kind may be: only forms hold pictures."""
     if headers.get(b"content-type", b"").strip().lower().startswith(b"multipart/"):
         return limits.body_bytes
     return min(MAX_JSON_BYTES, limits.body_bytes)
 
 
-def read_length(scope: Scope, headers: Mapping[bytes, bytes], most: int) -> int:
-    """Give how long a body may be: as declared, or the most where it is not."""
+def read_length(scope: Scope, headers: Mapping[bytes, bytes], max_bytes: int) -> int:
+    """Return how long a body may be: as declared, or `max_bytes` if it is chunked."""
     given = headers.get(b"content-length")
     is_chunked = b"transfer-encoding" in headers
     if given is not None and is_chunked:
@@ -91,9 +94,9 @@ def read_length(scope: Scope, headers: Mapping[bytes, bytes], most: int) -> int:
         raise bad_head(what, "Send one of the two.")
     if given is not None and not (given.isdigit() and len(given) < 16):
         raise bad_head("Content-Length is no number", "Correct it.")
-    length = most if is_chunked else int(given or 0)
-    if length > most:
-        raise too_long(most)
+    length = max_bytes if is_chunked else int(given or 0)
+    if length > max_bytes:
+        raise too_long(max_bytes)
     if length and scope["method"] not in _WITH_BODY:
         what = f"{scope['method'][:10]} takes no body."
         hint = "Leave it out; POST and PUT take one."
@@ -109,8 +112,8 @@ def bad_head(what: str, hint: str) -> Problem:
     return Problem(400, "bad_headers", f"{what}.", hint, _CLOSE)
 
 
-def too_long(most: int) -> Problem:
+def too_long(max_bytes: int) -> Problem:
     """Refuse a body."""
-    message = f"the body has more than {most:,} bytes."
+    message = f"the body has more than {max_bytes:,} bytes."
     hint = "Send a smaller picture, or fewer texts."
     return Problem(413, "too_large", message, hint, _CLOSE)

@@ -37,7 +37,7 @@ class Reply:
 
 
 def read_headers(scope: Scope) -> dict[bytes, bytes]:
-    """Give headers by name; those that set the rights and the length come once."""
+    """Return headers by name; those that set the rights and the length come once."""
     found: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if name in found and name in _ONCE:
@@ -47,7 +47,7 @@ def read_headers(scope: Scope) -> dict[bytes, bytes]:
 
 
 def client_address(scope: Scope) -> str:
-    """Give a client's address, as a trusted proxy says; what is none is not shown.
+    """Return a client's address, as a trusted proxy says; what is none is not shown.
 
     >>> client_address({"client": ("<b>", 1)}), client_address({"client": ("::1", 1)})
     ('unknown', '::1')

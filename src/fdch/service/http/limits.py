@@ -64,7 +64,7 @@ class ServiceLimits:
 
 @lru_cache(maxsize=_MAX_KEYS)
 def network_of(address: str) -> str:
-    """Give what one client has of addresses: one of IPv4, a /64 of IPv6.
+    """Return what one client has of addresses: one of IPv4, a /64 of IPv6.
 
     >>> network_of("127.0.0.2"), network_of("2001:db8::1:2"), network_of("nobody")
     ('127.0.0.2', '2001:db8::', 'unknown')
@@ -95,7 +95,7 @@ class Shares:
         return self._held[key]
 
     def release(self, key: str) -> None:
-        """Give one back."""
+        """Return one back."""
         self._held[key] -= 1
         if not self._held[key]:
             del self._held[key]

@@ -31,7 +31,7 @@ class JsonLines(logging.Formatter):
     """Writes each record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Give the line: of a request its fields, else the message."""
+        """Return the line: of a request its fields, else the message."""
         time = datetime.fromtimestamp(record.created, UTC)
         fields = getattr(record, FIELDS, None) or {"message": record.getMessage()}
         line = {

@@ -27,7 +27,7 @@ class Origins:
         self._allowed = frozenset(_check(each).encode() for each in allowed)
 
     def headers(self, given: Mapping[bytes, bytes]) -> list[tuple[bytes, bytes]]:
-        """Give the headers of a reply, which let pages of allowed origins read it."""
+        """Return the headers of a reply, which let pages of allowed origins read it."""
         if not self._allowed:
             return []
         vary = (b"vary", b"origin")

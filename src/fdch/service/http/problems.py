@@ -54,7 +54,7 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def response(self) -> Response:
-        """Give the reply."""
+        """Return the reply."""
         error = {"code": self.code, "message": self.message, "hint": self.hint}
         # a message may quote half of a character, which is no UTF-8
         content = json.dumps({"error": error}).encode("ascii")

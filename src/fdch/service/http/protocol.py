@@ -16,13 +16,13 @@ from fdch.service.http.problems import SECURITY_HEADERS, Problem, too_busy
 # connections beyond the limit that get a reply; further ones are closed at once
 _MAX_REFUSED = 64
 # written without waiting for the end of a turn
-_MUCH = 2**16
-_KEPT_BY_SYSTEM = 2**17
+_FLUSH_BYTES = 2**16
+_SEND_BUFFER_BYTES = 2**17
 # what is read of a refused request, and for how long, before its connection is closed
 _MAX_DISCARDED = 32 * 2**20
-_LISTENING_SECONDS = 5.0
+_LINGER_SECONDS = 5.0
 # at a stop, clients that have read nothing for so long are disconnected
-_LAST_SECONDS = 2.0
+_STOPPING_SECONDS = 2.0
 
 
 async def refuse_connection(
@@ -79,7 +79,7 @@ class BufferedTransport:
         if not self._waiting:
             self._loop.call_soon(self._flush)
         self._waiting += data
-        if len(self._waiting) > _MUCH:
+        if len(self._waiting) > _FLUSH_BYTES:
             self._flush()
 
     def is_closing(self) -> bool:
@@ -99,7 +99,7 @@ class BufferedTransport:
             return
         self._transport.write_eof()
         self._transport.resume_reading()
-        self._end = self._loop.call_later(_LISTENING_SECONDS, self.close)
+        self._end = self._loop.call_later(_LINGER_SECONDS, self.close)
 
     def forget(self) -> None:
         """Listen no longer."""
@@ -124,8 +124,8 @@ class TimeoutProtocol(H11Protocol):
 
     head_seconds = 10.0
     read_seconds = 15.0
-    most = 1024
-    most_of_one = 128
+    max_connections = 1024
+    max_of_address = 128
     shares = Shares()
     is_proxy: Callable[[str], bool] = staticmethod(lambda _: False)
     _network = ""
@@ -135,19 +135,21 @@ class TimeoutProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first head."""
-        self._joined = BufferedTransport(
-            transport, self.loop, self._watch_reader, self._is_being_sent
+        self._buffered = BufferedTransport(
+            transport, self.loop, self._watch_client, self._is_being_sent
         )
-        super().connection_made(self._joined)  # type: ignore[arg-type]
+        super().connection_made(self._buffered)  # type: ignore[arg-type]
         # where the system keeps little, it is soon seen whether a client reads
         if (connection := transport.get_extra_info("socket")) is not None:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KEPT_BY_SYSTEM)
-        beyond = len(self.connections) - self.most
+            connection.setsockopt(
+                socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES
+            )
+        beyond = len(self.connections) - self.max_connections
         message = "too many clients are connected."
         address = str((transport.get_extra_info("peername") or ("",))[0])
         if not self.is_proxy(address):  # behind one there are many clients
             self._network = network_of(address)
-            beyond_share = self.shares.take(self._network) - self.most_of_one
+            beyond_share = self.shares.take(self._network) - self.max_of_address
             if beyond_share > beyond:
                 beyond = beyond_share
                 message = "too many connections from this address."
@@ -161,18 +163,18 @@ class TimeoutProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         self._unwatch_head()
-        self._unwatch_reader()
-        self._joined.forget()
+        self._unwatch_client()
+        self._buffered.forget()
         if self._network:
             self.shares.release(self._network)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Stop waiting once a request has begun; wait for the next one's head."""
-        if self._joined.is_lingering:
+        if self._buffered.is_lingering:
             self._discarded += len(data)
             if self._discarded > _MAX_DISCARDED:
-                self._joined.abort()
+                self._buffered.abort()
             return
         super().data_received(data)
         if self.conn.their_state is h11.IDLE:
@@ -182,10 +184,10 @@ class TimeoutProtocol(H11Protocol):
 
     def shutdown(self) -> None:
         """Finish; do not wait for clients that do not read."""
-        self.read_seconds = min(self.read_seconds, _LAST_SECONDS)
-        self._unwatch_reader()
+        self.read_seconds = min(self.read_seconds, _STOPPING_SECONDS)
+        self._unwatch_client()
         super().shutdown()
-        self._watch_reader()
+        self._watch_client()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP in the shape of all errors."""
@@ -207,52 +209,54 @@ class TimeoutProtocol(H11Protocol):
 
     def _watch_head(self) -> None:
         if self._watch is None:
-            self._watch = self.loop.call_later(self.head_seconds, self._give_up)
+            self._watch = self.loop.call_later(self.head_seconds, self._close_idle)
 
     def _unwatch_head(self) -> None:
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
 
-    def _give_up(self) -> None:
+    def _close_idle(self) -> None:
         self._watch = None
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self.transport.close()
 
-    def _watch_reader(self) -> None:
-        if self._reading is None and self._joined.get_write_buffer_size():
+    def _watch_client(self) -> None:
+        if self._reading is None and self._buffered.get_write_buffer_size():
             self._reading = self.loop.call_later(
-                self.read_seconds, self._require_reader, self._joined.sent
+                self.read_seconds, self._disconnect_slow_client, self._buffered.sent
             )
 
-    def _unwatch_reader(self) -> None:
+    def _unwatch_client(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
 
-    def _require_reader(self, before: int) -> None:
+    def _disconnect_slow_client(self, before: int) -> None:
         self._reading = None
-        if self._joined.get_write_buffer_size() and self._joined.sent <= before:
-            self._joined.abort()
+        if self._buffered.get_write_buffer_size() and self._buffered.sent <= before:
+            self._buffered.abort()
         else:
-            self._watch_reader()
+            self._watch_client()
 
 
 def make_protocol(
-    limits: ServiceLimits, most: int, is_proxy: Callable[[str], bool] = lambda _: False
+    limits: ServiceLimits,
+    max_connections: int,
+    is_proxy: Callable[[str], bool] = lambda _: False,
 ) -> type[TimeoutProtocol]:
-    """Give the protocol with the timeouts of a service, for so many connections.
+    """Return the protocol with the timeouts of a service, for so many connections.
 
     Args:
         limits: Of a service.
-        most: Connections of all clients.
+        max_connections: Of all clients.
         is_proxy: Says of an address whether many clients are behind it.
     """
     settings = {
         "head_seconds": limits.head_seconds,
         "read_seconds": limits.read_seconds,
-        "most": most,
-        "most_of_one": limits.address_connections,
+        "max_connections": max_connections,
+        "max_of_address": limits.address_connections,
         "shares": Shares(),
         "is_proxy": staticmethod(is_proxy),
     }

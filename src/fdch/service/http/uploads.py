@@ -46,7 +46,7 @@ class Form(NamedTuple):
 
 
 def content_type(request: Request) -> str:
-    """Give the media type of a body, without its parameters."""
+    """Return the media type of a body, without its parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
@@ -167,7 +167,7 @@ def parse_json(shape: type[_Shape], text: str | bytes) -> _Shape:
 
 
 def _lists_much(text: bytes) -> bool:
-    """Say whether a document would take long to read and to refuse."""
+    """Return whether a document would take long to read and to refuse."""
     if len(text) < 4 * _MAX_LISTED:
         return False
     if text.count(b'"') - text.count(b'\\"') > 4 * _MAX_LISTED:
@@ -188,7 +188,7 @@ async def json_body(shape: type[_Shape], request: Request) -> _Shape:
 
 
 def invalid(errors: Any) -> Problem:
-    """Say what is wrong with the first few values, without repeating them."""
+    """Describe what is wrong with the first few values, without repeating them."""
     messages = []
     for error in list(errors)[:5]:
         place = ".".join(str(part) for part in error["loc"] if part != "body")

@@ -1,7 +1,7 @@
 // The form that adds an item to the index, for people who have a write token.
 
 import { build } from "/static/build.js";
-import { explain } from "/static/mistakes.js";
+import { explain } from "/static/explain.js";
 import * as service from "/static/service.js";
 import * as words from "/static/words.js";
 

@@ -1,4 +1,4 @@
-// What is asked for, as the page's address: anything in it can be shared.
+// The query as the page's address: anything in it can be shared.
 
 export const PAGE = 24;
 export const MOST = 1000;
@@ -62,4 +62,20 @@ export function queryOf(asked) {
 // Two addresses that differ in this alone show the same results.
 export function withoutItem(asked) {
   return write({ ...asked, item: "", view: "search" });
+}
+
+const AVOIDED = /(?<!\S)-([\p{L}\p{N}_]\S*)/gu;
+
+// A word with a hyphen before it is one to avoid, unless it stands in double quotes.
+export function partsOf(asked) {
+  const avoid = [...asked.text.matchAll(AVOIDED)].map((found) => found[1]);
+  const text = avoid.length ? asked.text.replaceAll(AVOIDED, "").split(/\s+/).filter(Boolean).join(" ") : asked.text;
+  const parts = { like: asked.like, unlike: asked.unlike, avoid };
+  return text ? { text, ...parts } : parts;
+}
+
+// Nobody knows how probable results of several parts are.
+export function areSeveral(asked) {
+  const { text, like, unlike, avoid } = partsOf(asked);
+  return (text ? 1 : 0) + (asked.picture ? 1 : 0) + like.length + unlike.length + avoid.length > 1;
 }

@@ -1,4 +1,4 @@
-// Conditions on what is found: read, written and told as the service does.
+// Conditions on results: parsed, written and described as the service does.
 
 import * as words from "/static/words.js";
 

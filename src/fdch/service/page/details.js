@@ -2,7 +2,6 @@
 
 import { build, find, icon } from "/static/build.js";
 import { cell } from "/static/columns.js";
-import { fold, measure } from "/static/folding.js";
 import { markButtons, pictureOf, probability, title } from "/static/results.js";
 import * as service from "/static/service.js";
 import * as words from "/static/words.js";
@@ -91,7 +90,7 @@ function pictureLink(item) {
 function explained(item) {
   if (item.probability === null || item.probability === undefined) return null;
   return build("p", { class: "quiet explained" },
-    `Of 100 results like this, about ${Math.round(100 * item.probability)} share a label with what was asked for.`);
+    `Of 100 results like this, about ${Math.round(100 * item.probability)} share a label with the query.`);
 }
 
 function table(item, bits) {
@@ -109,4 +108,25 @@ function arrow(keep, name, path, disabled, act) {
   return build("button", {
     type: "button", class: "icon", "data-keep": keep, title: name, "aria-label": name, disabled, onclick: act,
   }, icon(path));
+}
+
+// Long texts: their first lines, and a button for the rest where there is more.
+// Gives the element with its button, to be put beside each other.
+function fold(element, lines) {
+  element.classList.add("folded");
+  element.style.setProperty("--lines", lines);
+  const more = build("button", { type: "button", class: "plain fold", "aria-expanded": "false", hidden: true }, "Show all of it");
+  more.addEventListener("click", () => {
+    const isOpen = element.classList.toggle("folded") === false;
+    more.setAttribute("aria-expanded", String(isOpen));
+    more.textContent = isOpen ? "Show less" : "Show all of it";
+  });
+  return [element, more];
+}
+
+// To be called once they are on show: only then is it known what is cut off.
+function measure(within) {
+  for (const element of within.querySelectorAll(".folded")) {
+    element.nextElementSibling.hidden = element.scrollHeight <= element.clientHeight + 1;
+  }
 }

@@ -1,8 +1,8 @@
 // The field of the search: its words, beside the picture or the item searched with.
 
 import { onlyItem } from "/static/address.js";
-import { asked, clear, dropPicture, picture } from "/static/asking.js";
 import { build, find } from "/static/build.js";
+import { asked, clear, dropPicture, picture } from "/static/query.js";
 import * as service from "/static/service.js";
 
 let drawn = ""; // what the field stood for when it was drawn last

@@ -1,19 +1,19 @@
-// The page: draws what its address asks for, and listens to whoever uses it.
+// The page: draws the view of its address, and listens to the user.
 
 import * as address from "/static/address.js";
-import * as asking from "/static/asking.js";
 import { find } from "/static/build.js";
 import * as colours from "/static/colours.js";
 import * as details from "/static/details.js";
+import * as errors from "/static/errors.js";
 import * as field from "/static/field.js";
 import * as keys from "/static/keys.js";
 import * as pictures from "/static/picture.js";
+import * as query from "/static/query.js";
 import * as searching from "/static/searching.js";
-import * as trouble from "/static/trouble.js";
 import * as views from "/static/views.js";
 
 function draw() {
-  const { asked } = asking;
+  const { asked } = query;
   const isSearch = asked.view === "search";
   const hasQuery = address.hasQuery(asked);
   find("search-view").hidden = !isSearch || !hasQuery;
@@ -24,8 +24,8 @@ function draw() {
     else link.removeAttribute("aria-current");
   }
   field.draw();
-  trouble.stopWaiting();
-  searching.stop(); // whatever is under way was asked for before
+  errors.stopWaiting();
+  searching.stop(); // drop the search before this one
   if (!isSearch) views.drawIndex();
   else if (hasQuery) searching.draw();
   else views.drawStart();
@@ -44,23 +44,23 @@ function listenToLinks() {
     link.addEventListener("click", (event) => {
       if (event.metaKey || event.ctrlKey || event.shiftKey) return;
       event.preventDefault();
-      if (link.classList.contains("brand")) asking.go(address.empty());
-      else asking.go({ view: link.dataset.view, item: "" });
+      if (link.classList.contains("brand")) query.go(address.empty());
+      else query.go({ view: link.dataset.view, item: "" });
     });
   }
 }
 
 find("search").addEventListener("submit", (event) => {
   event.preventDefault();
-  asking.ask(find("words").value);
+  query.ask(find("words").value);
 });
 find("side-fold").open = matchMedia("(min-width: 56rem)").matches;
 listenToLinks();
-pictures.listen((file) => asking.take(file, trouble.refuse));
+pictures.listen((file) => query.take(file, errors.refuse));
 details.listen();
-keys.listen(() => { if (address.hasQuery(asking.asked)) asking.clear(); });
+keys.listen(() => { if (address.hasQuery(query.asked)) query.clear(); });
 colours.listen();
-asking.listen(draw);
-asking.read();
+query.listen(draw);
+query.read();
 draw();
-if (asking.asked.view === "search" && !address.hasQuery(asking.asked)) find("words").focus();
+if (query.asked.view === "search" && !address.hasQuery(query.asked)) find("words").focus();

@@ -2,7 +2,6 @@
 
 import { build, find, icon } from "/static/build.js";
 import { cells } from "/static/columns.js";
-import { marked } from "/static/marks.js";
 import { show, thumbnail } from "/static/service.js";
 import * as words from "/static/words.js";
 
@@ -47,7 +46,7 @@ function card(result, bits, actions) {
           onclick: () => actions.like(result.id),
         }, "More like this"),
         markButtons(result.id, name, actions),
-        result.distance !== null && build("small", { class: "quiet", title: `Its code differs from what was asked for in ${result.distance} of ${bits} bits` },
+        result.distance !== null && build("small", { class: "quiet", title: `Its code differs from that of the query in ${result.distance} of ${bits} bits` },
           `distance ${result.distance}`))));
 }
 
@@ -125,4 +124,17 @@ function columns(links) {
   const top = links[0].getBoundingClientRect().top;
   const below = links.findIndex((link) => link.getBoundingClientRect().top > top + 1);
   return below < 0 ? links.length : below;
+}
+
+// A text with the words that were searched for in <mark>, as elements and plain texts.
+// matched: where words stand, in order, counted in whole characters
+function marked(text, matched = []) {
+  const letters = Array.from(text);
+  const parts = [];
+  let done = 0;
+  for (const { start, end } of matched) {
+    parts.push(letters.slice(done, start).join(""), build("mark", {}, letters.slice(start, end).join("")));
+    done = end;
+  }
+  return [...parts, letters.slice(done).join("")];
 }

@@ -1,20 +1,19 @@
-// A search: asked of the service, and its results, or why there are none, drawn.
+// A search: sent to the service; its results, or why there are none, are drawn.
 
 import * as address from "/static/address.js";
 import * as answers from "/static/answers.js";
-import * as asking from "/static/asking.js";
 import { find } from "/static/build.js";
 import * as columns from "/static/columns.js";
+import * as errors from "/static/errors.js";
+import * as feedback from "/static/feedback.js";
 import * as item from "/static/item.js";
-import * as known from "/static/known.js";
-import * as marking from "/static/marking.js";
-import { areSeveral, partsOf } from "/static/parts.js";
-import * as place from "/static/place.js";
+import * as loaded from "/static/loaded.js";
+import * as query from "/static/query.js";
+import * as scrolling from "/static/scrolling.js";
 import * as service from "/static/service.js";
 import * as side from "/static/side.js";
 import * as sorting from "/static/sorting.js";
 import * as states from "/static/states.js";
-import * as trouble from "/static/trouble.js";
 
 const PATIENT_MS = 120; // quicker answers come without a sign of waiting
 let running = null; // what stops the search under way
@@ -25,12 +24,12 @@ export function stop() {
 }
 
 export async function draw() {
-  const { asked, picture, lastChange } = asking;
+  const { asked, picture, lastChange } = query;
   const key = address.queryOf(asked) + (picture?.address ?? "");
-  const before = known.found?.key === key && !isWaiting ? known.found : null;
+  const before = loaded.found?.key === key && !isWaiting ? loaded.found : null;
   if (before?.k === asked.k) {
     drawSide(false);
-    place.restore();
+    scrolling.restore();
     item.draw();
     return;
   }
@@ -39,12 +38,12 @@ export async function draw() {
   find("grid").setAttribute("aria-busy", "true");
   const timer = setTimeout(() => { isWaiting = true; answers.wait(asked); }, PATIENT_MS);
   try {
-    await known.learnIndex();
+    await loaded.learnIndex();
     if (stopper.signal.aborted) return;
     drawSide(lastChange === "least");
     if (asked.picture && !picture) {
-      known.forgetResults();
-      trouble.showState("With a picture", states.lostPicture({ choose: asking.choose, clear: asking.clear, drop: asked.text && asking.dropPicture }));
+      loaded.forgetResults();
+      errors.showState("With a picture", states.lostPicture({ choose: query.choose, clear: query.clear, drop: asked.text && query.dropPicture }));
       return;
     }
     const reply = before?.k < asked.k
@@ -54,7 +53,7 @@ export async function draw() {
     if (stopper.signal.aborted) return;
     show(key, reply, best, before?.k < asked.k ? before.reply.results.length : 0);
   } catch (problem) {
-    if (problem.name !== "AbortError") trouble.show(problem);
+    if (problem.name !== "AbortError") errors.show(problem);
   } finally {
     clearTimeout(timer);
     if (!stopper.signal.aborted) {
@@ -66,30 +65,30 @@ export async function draw() {
 
 // from: how many of the results are on show already
 function show(key, reply, best, from) {
-  const isFirst = known.found === null;
-  known.keepResults(key, asking.asked.k, reply);
-  side.count(asking.asked, reply.facets);
-  answers.show(asking.asked, known.index, reply, best, from, {
-    mark: marking.mark, markOf: marking.markOf,
-    like: asking.like, clear: asking.clear, label: asking.addLabel, least: asking.setLeast, where: asking.setWhere,
-    open: (id) => asking.go({ item: id }, { because: "open" }),
-    more: () => { answers.focusWhenThere(reply.results.length); asking.showMore(); },
+  const isFirst = loaded.found === null;
+  loaded.keepResults(key, query.asked.k, reply);
+  side.count(query.asked, reply.facets);
+  answers.show(query.asked, loaded.index, reply, best, from, {
+    mark: feedback.mark, markOf: feedback.markOf,
+    like: query.like, clear: query.clear, label: query.addLabel, least: query.setLeast, where: query.setWhere,
+    open: (id) => query.go({ item: id }, { because: "open" }),
+    more: () => { answers.focusWhenThere(reply.results.length); query.showMore(); },
   });
-  place.restore();
+  scrolling.restore();
   // what had the focus may be gone with the results it belonged to
   if (!isFirst && document.activeElement === document.body) find("heading").focus({ preventScroll: true });
   item.draw();
 }
 
 function drawSide(isSliding) {
-  marking.draw();
-  columns.draw(known.index, drawCells);
-  sorting.draw(known.index, asking.asked.sort, asking.setSort);
-  side.draw(known.index, asking.asked, isSliding, known.found?.reply.facets, { where: asking.setWhere, least: asking.setLeast });
+  feedback.draw();
+  columns.draw(loaded.index, drawCells);
+  sorting.draw(loaded.index, query.asked.sort, query.setSort);
+  side.draw(loaded.index, query.asked, isSliding, loaded.found?.reply.facets, { where: query.setWhere, least: query.setLeast });
 }
 
 function drawCells() {
-  const found = new Map(known.found?.reply.results.map((result) => [result.id, result]));
+  const found = new Map(loaded.found?.reply.results.map((result) => [result.id, result]));
   for (const card of find("grid").children) {
     const result = found.get(card.dataset.id);
     if (result) card.querySelector(".cells").replaceWith(columns.cells(result));
@@ -97,11 +96,11 @@ function drawCells() {
 }
 
 function search(wanted, signal) {
-  const options = { ...partsOf(wanted), k: wanted.k, where: wanted.where, facets: true };
+  const options = { ...address.partsOf(wanted), k: wanted.k, where: wanted.where, facets: true };
   if (wanted.offset) Object.assign(options, { offset: wanted.offset, facets: false });
   if (wanted.sort) options.sort = wanted.sort;
-  if (wanted.least > 0 && known.index.has_probability && !areSeveral(wanted)) options.min_probability = wanted.least;
-  if (wanted.picture) return service.searchPicture(asking.picture.content, options, signal);
+  if (wanted.least > 0 && loaded.index.has_probability && !address.areSeveral(wanted)) options.min_probability = wanted.least;
+  if (wanted.picture) return service.searchPicture(query.picture.content, options, signal);
   return service.search(options, signal);
 }
 
@@ -115,7 +114,7 @@ async function searchOn({ k, reply }, wanted, signal) {
 
 // How probable the best result is when none is probable enough.
 async function bestOf(wanted, signal) {
-  if (!wanted.least || areSeveral(wanted)) return null;
+  if (!wanted.least || address.areSeveral(wanted)) return null;
   const reply = await search({ ...wanted, least: 0, k: 1 }, signal);
   return reply.results[0]?.probability ?? null;
 }

@@ -78,7 +78,7 @@ export function picture(id) {
   return `${BASE}/items/${encodeURIComponent(id)}/picture`;
 }
 
-// Pictures are asked for by the browser itself, unless a token has to go along.
+// The browser loads pictures itself, unless a token has to go along.
 export function show(image, address) {
   if (!token) {
     image.src = address;
@@ -126,10 +126,10 @@ async function call(address, request, signal) {
   }
   const content = await reply.json().catch(() => null);
   if (reply.ok && content !== null) return content;
-  throw told(reply, content);
+  throw problemOf(reply, content);
 }
 
-function told(reply, content) {
+function problemOf(reply, content) {
   const error = content?.error ?? {};
   const message = error.message ?? `The service answered with status ${reply.status}.`;
   const code = error.code ?? (GATEWAY.includes(reply.status) ? "away" : "unknown");

@@ -1,8 +1,8 @@
 // The panel beside the results: the slider, the chips, and which are in use.
 
+import { areSeveral } from "/static/address.js";
 import { find } from "/static/build.js";
 import * as filters from "/static/filters.js";
-import { areSeveral } from "/static/parts.js";
 
 const SLIDE_MS = 180;
 let timer = 0;
@@ -40,7 +40,7 @@ function content(index, asked, facets, actions) {
   return [...slider, ...filters.panel(index, asked.where, change)];
 }
 
-// Chips are made anew; the focus stays on the one that has the same meaning.
+// Chips are rebuilt; the focus stays on the one that has the same meaning.
 function focusInside() {
   const focused = document.activeElement;
   if (!find("filters").contains(focused)) return () => {};

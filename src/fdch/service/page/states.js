@@ -1,7 +1,7 @@
 // What the page says when there is nothing to show, with something to do about it.
 
 import { build } from "/static/build.js";
-import { explain, passes } from "/static/mistakes.js";
+import { explain, passes } from "/static/explain.js";
 import { pictureOf } from "/static/results.js";
 import { isToken } from "/static/service.js";
 import * as words from "/static/words.js";

@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import FastAPI, Header, Query, Request
 from fastapi.responses import Response
 
-from fdch.service import documents, replies
 from fdch.service.http.limits import DEFAULT_THUMBNAIL, MAX_THUMBNAIL, MIN_THUMBNAIL
+from fdch.service.http.messages import ItemReply, ItemRequest, PutReply
 from fdch.service.http.uploads import (
     JSON,
     content_type,
@@ -16,9 +16,10 @@ from fdch.service.http.uploads import (
     parse_json,
     read_form,
 )
-from fdch.service.messages import ItemReply, ItemRequest, PutReply
+from fdch.service.index.writing import Put, Removal
+from fdch.service.reference import openapi
+from fdch.service.routes import replies
 from fdch.service.service import Service
-from fdch.service.writing import Put, Removal
 
 _SIDE = "Pixels of the longer side."
 Size = Annotated[int, Query(ge=MIN_THUMBNAIL, le=MAX_THUMBNAIL, description=_SIDE)]
@@ -31,7 +32,7 @@ def add_items(app: FastAPI, service: Service) -> None:
 
     @get(
         "/v1/items/{id}",
-        summary="Say what is known of an item",
+        summary="Describe an item",
         response_model=ItemReply,
     )
     async def item(id: str) -> Response:
@@ -40,9 +41,9 @@ def add_items(app: FastAPI, service: Service) -> None:
 
     @get(
         "/v1/items/{id}/picture",
-        summary="Give an item's picture",
+        summary="Return an item's picture",
         response_class=Response,
-        openapi_extra=documents.PICTURE_REPLIES,
+        openapi_extra=openapi.PICTURE_REPLIES,
     )
     async def picture(id: str, known: Tags = None) -> Response:
         found = await service.item(replies.read_id(id))
@@ -51,9 +52,9 @@ def add_items(app: FastAPI, service: Service) -> None:
 
     @get(
         "/v1/items/{id}/thumbnail",
-        summary="Give an item's picture, small, as a JPEG",
+        summary="Return a thumbnail of an item's picture, as a JPEG",
         response_class=Response,
-        openapi_extra=documents.PICTURE_REPLIES,
+        openapi_extra=openapi.PICTURE_REPLIES,
     )
     async def thumbnail(
         id: str, size: Size = DEFAULT_THUMBNAIL, known: Tags = None
@@ -68,7 +69,7 @@ def add_items(app: FastAPI, service: Service) -> None:
         response_model=PutReply,
         status_code=201,
         responses={200: {"model": PutReply, "description": "It was replaced."}},
-        openapi_extra=documents.PUT,
+        openapi_extra=openapi.PUT,
         tags=["items"],
     )
     async def put(id: str, request: Request) -> Response:

@@ -5,10 +5,7 @@ from functools import partial
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
-from fdch.service import documents, replies
-from fdch.service.answering import Query
-from fdch.service.http.uploads import json_body, parse_fields, read_form
-from fdch.service.messages import (
+from fdch.service.http.messages import (
     BatchReply,
     EncodeReply,
     EncodeRequest,
@@ -17,6 +14,10 @@ from fdch.service.messages import (
     SearchReply,
     SearchRequest,
 )
+from fdch.service.http.uploads import json_body, parse_fields, read_form
+from fdch.service.index.answering import Query
+from fdch.service.reference import openapi
+from fdch.service.routes import replies
 from fdch.service.service import Service
 
 
@@ -28,7 +29,7 @@ def add_searches(app: FastAPI, service: Service) -> None:
         "/v1/search",
         summary="Find what fits a text, items, several together; or many texts",
         response_model=SearchReply | BatchReply,
-        openapi_extra=documents.SEARCH,
+        openapi_extra=openapi.SEARCH,
     )
     async def search(request: Request) -> Response:
         body = await json_body(SearchRequest, request)
@@ -48,7 +49,7 @@ def add_searches(app: FastAPI, service: Service) -> None:
         "/v1/search",
         summary="Find what fits a text, by an address alone",
         response_model=SearchReply,
-        openapi_extra=documents.SEARCH_QUERY,
+        openapi_extra=openapi.SEARCH_QUERY,
         tags=["search"],
     )
     async def search_query(request: Request) -> Response:
@@ -62,7 +63,7 @@ def add_searches(app: FastAPI, service: Service) -> None:
         "/v1/search/image",
         summary="Find what fits a picture, and what is given beside it",
         response_model=SearchReply,
-        openapi_extra=documents.SEARCH_IMAGE,
+        openapi_extra=openapi.SEARCH_IMAGE,
     )
     async def search_image(request: Request) -> Response:
         form = await read_form(request, ImageSearch.model_fields)
@@ -73,9 +74,9 @@ def add_searches(app: FastAPI, service: Service) -> None:
 
     @post(
         "/v1/encode",
-        summary="Give the codes of texts",
+        summary="Return the codes of texts",
         response_model=EncodeReply,
-        openapi_extra=documents.ENCODE,
+        openapi_extra=openapi.ENCODE,
     )
     async def encode(request: Request) -> Response:
         body = await json_body(EncodeRequest, request)
@@ -84,9 +85,9 @@ def add_searches(app: FastAPI, service: Service) -> None:
 
     @post(
         "/v1/encode/image",
-        summary="Give the code of a picture",
+        summary="Return the code of a picture",
         response_model=EncodeReply,
-        openapi_extra=documents.ENCODE_IMAGE,
+        openapi_extra=openapi.ENCODE_IMAGE,
     )
     async def encode_image(request: Request) -> Response:
         form = await read_form(request, ())

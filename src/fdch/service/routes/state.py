@@ -9,12 +9,14 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 from fdch.errors import FdchError
-from fdch.service import docs_page, documents, replies
-from fdch.service.examples import GENERAL, add_examples
+from fdch.service.http.messages import IndexesReply, IndexReply, ReloadReply, StateReply
 from fdch.service.http.problems import Problem
 from fdch.service.http.tokens import MAY_READ
-from fdch.service.messages import IndexesReply, IndexReply, ReloadReply, StateReply
+from fdch.service.index.contents import GENERAL
 from fdch.service.metrics import MEDIA_TYPE
+from fdch.service.reference import docs_page, openapi
+from fdch.service.reference.examples import add_examples
+from fdch.service.routes import replies
 from fdch.service.service import Service
 
 _log = logging.getLogger("fdch.service")
@@ -29,7 +31,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/v1/index",
-        summary="Say what the index holds",
+        summary="Describe what the index holds",
         response_model=IndexReply,
         tags=["index"],
     )
@@ -38,7 +40,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/v1/overview",
-        summary="Say how the index's codes lie",
+        summary="Describe how the codes of the index are distributed",
         response_model=dict[str, Any],
         tags=["index"],
     )
@@ -62,7 +64,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/health",
-        summary="Say that the service lives",
+        summary="Report that the service is alive",
         response_model=StateReply,
         tags=["state"],
     )
@@ -71,7 +73,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/ready",
-        summary="Say whether searches are answered",
+        summary="Report whether searches are answered",
         response_model=StateReply,
         tags=["state"],
     )
@@ -82,9 +84,9 @@ def add_facts(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/metrics",
-        summary="Give counters for Prometheus",
+        summary="Return counters for Prometheus",
         response_class=Response,
-        openapi_extra=documents.METRICS,
+        openapi_extra=openapi.METRICS,
         tags=["state"],
     )
     async def metrics() -> Response:
@@ -97,7 +99,7 @@ def add_pages(app: FastAPI, service: Service) -> None:
     get = partial(app.get, include_in_schema=False)
 
     async def describe(request: Request) -> dict[str, Any]:
-        document = documents.add_shapes(app.openapi())
+        document = openapi.add_shapes(app.openapi())
         may_read = request.scope.get(MAY_READ, False)
         known = await service.examples() if may_read else GENERAL
         return add_examples(document, known, has_token=service.tokens is not None)
@@ -116,12 +118,8 @@ def add_pages(app: FastAPI, service: Service) -> None:
         return Response(docs_page.page(document), media_type="text/html")
 
     @get("/openapi.json")
-    async def openapi(request: Request) -> Response:
+    async def openapi_document(request: Request) -> Response:
         return replies.ok(await describe(request))
-
-    @get("/docs.css")
-    async def docs_style() -> Response:
-        return Response(docs_page.STYLE, media_type="text/css")
 
 
 def add_indexes(app: FastAPI, service: Service) -> None:

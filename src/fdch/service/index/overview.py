@@ -156,7 +156,7 @@ def _name(id: str, item: Item | None) -> str:
 def _group(
     store: CodeStore, ids: Sequence[str], members: NDArray[np.int64], centre: int
 ) -> dict[str, Any]:
-    """Give the size of a group, its middle item, and the labels that mark it."""
+    """Return the size of a group, its middle item, and the labels that mark it."""
     looked_at = store.items([ids[row] for row in members[: LABELLED // GROUPS]])
     counts = Counter(label for item in looked_at if item for label in item.labels)
     labels = [

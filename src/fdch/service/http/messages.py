@@ -157,10 +157,8 @@ class SearchQuery(SearchOptions, Feedback):
     def query(self) -> ComposedQuery:
         """What to search for."""
         text, avoided = split_avoided(self.q)
-        given = Feedback(
-            like=self.like, unlike=self.unlike, avoid=[*self.avoid, *avoided]
-        )
-        return given.compose(text if text or not avoided else None)
+        avoid = [*self.avoid, *avoided]
+        return ComposedQuery(text or None, None, self.like, self.unlike, avoid)
 
 
 class ImageSearch(SearchOptions, Feedback):

@@ -16,6 +16,7 @@ from fdch.data.pictures.decoding import PictureLimits, picture_format, shrink
 from fdch.errors import BrokenPicture
 from fdch.index.storage.files.layout import PARTIAL, sync_folder, write_durably
 from fdch.index.store import Item
+from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem, too_busy
 
 # formats with their endings and, where browsers show them, their media types;
@@ -66,13 +67,13 @@ class OpenPicture:
             os.close(self._file)
 
     def read(self, most: int) -> bytes:
-        """Give the whole content, of at most so many bytes."""
+        """Return the whole content, of at most so many bytes."""
         if self.size > most:
             raise _missing_picture()
         return b"".join(self.parts())
 
     def parts(self) -> Iterator[bytes]:
-        """Give the content part by part; OSError where it has become shorter."""
+        """Return the content part by part; OSError where it has become shorter."""
         for offset in range(0, self.size, PART_BYTES):
             length = min(PART_BYTES, self.size - offset)
             part = os.pread(self._file, length, offset)
@@ -95,28 +96,25 @@ class ItemPictures:
 
     Args:
         folder: Where uploaded pictures are kept; None where there is no place.
-        pixels: The largest picture that is decoded.
-        cache_bytes: Memory for thumbnails.
+        limits: Of pixels, of memory for thumbnails, and of all uploads.
         count: Called for each thumbnail with whether it was cached.
-        quota: Bytes that uploaded pictures may take; None for any number.
     """
 
     def __init__(
         self,
         folder: Path | None,
-        pixels: int,
-        cache_bytes: int,
+        limits: ServiceLimits,
         count: Callable[[bool], None] = lambda _: None,
-        quota: int | None = None,
     ) -> None:
         self.folder = folder
-        self._quota, self._used = quota, _used_bytes(folder) if quota else 0
-        self._limits = PictureLimits(pixels=pixels)
-        self._thumbnails = _Thumbnails(cache_bytes)
+        self._quota = limits.upload_quota
+        self._used = _used_bytes(folder) if self._quota else 0
+        self._limits = PictureLimits(pixels=limits.picture_pixels)
+        self._thumbnails = _Thumbnails(limits.thumbnail_bytes)
         self._count = count
 
     def picture(self, item: Item, known: str | None = None) -> ServedPicture:
-        """Give an item's picture in a format that browsers show.
+        """Return an item's picture in a format that browsers show.
 
         Args:
             item: Whose picture.
@@ -140,7 +138,7 @@ class ItemPictures:
     def thumbnail(
         self, item: Item, size: int, known: str | None = None
     ) -> ServedPicture:
-        """Give a JPEG of an item's picture, its longer side at most size pixels."""
+        """Return a JPEG of an item's picture, its longer side at most size pixels."""
         file = OpenPicture(self._path(item))
         etag = f'"{file.mark}-{size}"'
         if has_tag(known, etag):
@@ -177,7 +175,7 @@ class ItemPictures:
             self._used += len(content)
 
     def uploaded_name(self, image: str | None) -> str | None:
-        """Give the name of a picture's file, if it was uploaded to this folder."""
+        """Return the name of a picture's file, if it was uploaded to this folder."""
         if image is None or self.folder is None:
             return None
         path = Path(image)
@@ -228,7 +226,7 @@ class _Thumbnails:
 
 
 def has_tag(given: str | None, etag: str) -> bool:
-    """Say whether If-None-Match names the current tag.
+    """Return whether If-None-Match names the current tag.
 
     >>> has_tag('W/"a", "b"', '"b"'), has_tag('"c"', '"b"'), has_tag("*", '"b"')
     (True, False, True)

@@ -4,8 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from fdch.service.http.uploads import FORM, JSON, PICTURE
-from fdch.service.messages import (
+from fdch.service.http.messages import (
     EncodeRequest,
     ErrorReply,
     ImageSearch,
@@ -13,6 +12,7 @@ from fdch.service.messages import (
     SearchQuery,
     SearchRequest,
 )
+from fdch.service.http.uploads import FORM, JSON, PICTURE
 
 DESCRIPTION = (
     "Finds pictures with words and words with pictures, through learned codes. "

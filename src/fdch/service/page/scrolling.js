@@ -2,7 +2,7 @@
 // results come late, so that the browser itself would look for the place too early.
 
 const SETTLED_MS = 100;
-let wanted = null; // where to be once what is asked for is drawn
+let wanted = null; // where to scroll once the view is drawn
 let timer = 0;
 
 export function listen() {
@@ -19,7 +19,7 @@ export function listen() {
   });
 }
 
-// To be called before something else is asked for.
+// To be called before the query changes.
 export function keep() {
   clearTimeout(timer);
   if (wanted === null) history.replaceState({ ...history.state, top: Math.round(window.scrollY) }, "");
@@ -29,7 +29,7 @@ export function wantTop() {
   wanted = 0;
 }
 
-// To be called when what was asked for is drawn.
+// To be called when the view is drawn.
 export function restore() {
   if (wanted === null) return;
   window.scrollTo({ top: wanted, behavior: "instant" });

@@ -1,11 +1,11 @@
-// What is asked for: the page's address. Whatever changes it draws the page anew.
+// The current query, kept in the page's address. Any change redraws the page.
 
 import * as address from "/static/address.js";
 import { find } from "/static/build.js";
 import * as conditions from "/static/conditions.js";
-import * as known from "/static/known.js";
+import * as loaded from "/static/loaded.js";
 import * as pictures from "/static/picture.js";
-import * as place from "/static/place.js";
+import * as scrolling from "/static/scrolling.js";
 
 export let asked = address.empty();
 export let picture = null; // the picture searched with, and its address for showing it
@@ -16,7 +16,7 @@ let draw = () => {};
 // given() draws the page.
 export function listen(given) {
   draw = given;
-  place.listen();
+  scrolling.listen();
   window.addEventListener("popstate", () => { read(); draw(); });
 }
 
@@ -32,7 +32,7 @@ export function again() {
 }
 
 export function go(changes, { replace = false, because = "" } = {}) {
-  place.keep();
+  scrolling.keep();
   const before = asked;
   asked = { ...asked, ...changes };
   if (!asked.picture) picture = null;
@@ -47,7 +47,7 @@ export function go(changes, { replace = false, because = "" } = {}) {
     opened: asked.item !== "" && (because === "open" || (!isNew && Boolean(history.state?.opened))),
     top: isOther ? 0 : Math.round(window.scrollY),
   };
-  if (isOther) place.wantTop();
+  if (isOther) scrolling.wantTop();
   const way = isNew ? "pushState" : "replaceState";
   try {
     history[way](kept, "", written);
@@ -125,14 +125,14 @@ export function choose() {
   find("file").click();
 }
 
-// Asks with a picture, and the words beside it; fail(problem) is told, unless something else is asked by then.
+// Searches with a picture and the words beside it; calls fail(problem), unless the query has changed by then.
 export async function take(file, fail) {
   const seen = asked;
   try {
     const prepared = await pictures.prepare(file);
     const shown = await pictures.toAddress(prepared);
     picture = { content: prepared, address: shown };
-    known.forgetResults();
+    loaded.forgetResults();
     go({ view: "search", text: find("words").value.trim(), ...UNMARKED, picture: true, item: "", k: address.PAGE });
   } catch (problem) {
     if (seen === asked) fail(problem);

@@ -4,12 +4,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import fdch
 from fdch.index.store import LABEL, Contents
 from fdch.retrieval.index import Index
-from fdch.service.overview import overview
+from fdch.retrieval.searcher import Searcher
+from fdch.service.index.overview import overview
 
 FRESH_SECONDS = 10.0
 QUICK_SECONDS = 0.1
@@ -17,6 +19,8 @@ _MAX_VALUES = 20
 _MAX_LABELS = 200
 _T = TypeVar("_T")
 _log = logging.getLogger("fdch.service")
+_WITHOUT_ADDRESS = (".", "..")
+_LOOKED_AT = 50
 _HEALTH = ("sampled", "distinct", "largest")
 
 
@@ -37,7 +41,7 @@ class Cached(Generic[_T]):
         self._has_changed = False
 
     def get(self) -> _T:
-        """Give the value."""
+        """Return the value."""
         known = self._known
         if known is not None and not self._is_old():
             return known
@@ -86,7 +90,7 @@ class About:
         self._overview = Cached(lambda: overview(index.store))
 
     def index(self) -> dict[str, Any]:
-        """Give what `GET /v1/index` replies."""
+        """Return what `GET /v1/index` replies."""
         index, known = self._index, self._overview.get()
         balance = known.get("balance") or []
         return {
@@ -105,7 +109,7 @@ class About:
         }
 
     def overview(self) -> dict[str, Any]:
-        """Give what `GET /v1/overview` replies."""
+        """Return what `GET /v1/overview` replies."""
         return self._overview.get()
 
     def forget(self) -> None:
@@ -142,3 +146,31 @@ def _column(name: str, found: Contents) -> dict[str, Any]:
         "min": low,
         "max": high,
     }
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What examples are made of: what the model and the index know."""
+
+    words: tuple[str, ...] = ()  # two of them, or none
+    label: str | None = None
+    id: str | None = None  # of an item, one with a picture where there is such
+    has_picture: bool = False
+
+
+# for those who may not read: nothing of the index
+GENERAL = Examples(("dog", "beach"), "dog", "4711", has_picture=True)
+
+
+def find_examples(searcher: Searcher, about: About) -> Examples:
+    """Look for words, a label and an id that an index knows."""
+    vocabulary = searcher.encoder.inputs.vocabulary
+    words = () if vocabulary is None else tuple(vocabulary.examples()[:2])
+    names = [each["name"] for each in about.index()["labels"] or ()]
+    label = next((name for name in names if "\n" not in name), None)
+    found = searcher.by_text(words[0], k=_LOOKED_AT) if words else ()
+    items = [each for each in found if each.id not in _WITHOUT_ADDRESS]
+    if not items:
+        return Examples(words, label)
+    item = next((each for each in items if each.image is not None), items[0])
+    return Examples(words, label, item.id, item.image is not None)

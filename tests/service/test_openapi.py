@@ -14,7 +14,8 @@ from PIL import Image
 from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
 
 import fdch.service
-from fdch.service.examples import Examples, add_examples
+from fdch.service.index.contents import Examples
+from fdch.service.reference.examples import add_examples
 
 
 @pytest.fixture(scope="module")
@@ -190,14 +191,14 @@ def test_the_page_shows_every_route_and_loads_nothing_from_elsewhere(target, doc
         for method in operations:
             assert f"{method.upper()} {path}" in page
     assert re.findall(r"(?:src|href)=(\S+?)[ >]", page) == [
-        "/docs.css",
+        "/static/docs.css",
         "/static/docs.js",
         "/openapi.json",
     ]
     assert page.count("<script") == 1
     assert "style=" not in page
     assert (
-        httpx.get(f"{target.url}/docs.css")
+        httpx.get(f"{target.url}/static/docs.css")
         .headers["content-type"]
         .startswith("text/css")
     )

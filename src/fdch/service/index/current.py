@@ -13,11 +13,10 @@ from fdch.export.model import ExportedModel
 from fdch.index.storage.files.layout import CATALOGUE, PICTURES
 from fdch.retrieval.index import Index
 from fdch.retrieval.searcher import Searcher
-from fdch.service.about import About, Cached
-from fdch.service.examples import find_examples
 from fdch.service.http.limits import ServiceLimits
-from fdch.service.pictures import ItemPictures
-from fdch.service.writing import Unfinished, Writer
+from fdch.service.index.contents import About, Cached, find_examples
+from fdch.service.index.pictures import ItemPictures
+from fdch.service.index.writing import Unfinished, Writer
 
 WAIT_SECONDS = 5.0
 _PAUSE_SECONDS = 0.05
@@ -43,17 +42,17 @@ class Place:
         return self._link or self.folder
 
     def is_there(self) -> bool:
-        """Say whether the folder that was opened is where it was."""
+        """Return whether the folder that was opened is where it was."""
         return identify(self.folder) == self._identity
 
     def is_current(self) -> bool:
-        """Say whether opening it again would give the same index."""
+        """Return whether opening it again would give the same index."""
         is_same = self._link is None or self._link.resolve() == self.folder
         return is_same and self.is_there()
 
 
 def identify(folder: Path | None) -> list[tuple[int, int]]:
-    """Give the file system's numbers of a folder and its catalogue, if there are any.
+    """Return the file system's numbers of a folder and its catalogue, if there are any.
 
     They change when the folder is removed, or replaced by another.
     """
@@ -102,11 +101,7 @@ class CurrentIndex:
         folder, elsewhere = self._place.folder, self._pictures_elsewhere
         own = None if folder is None else folder / PICTURES
         self.pictures = ItemPictures(
-            elsewhere or own,
-            self._limits.picture_pixels,
-            self._limits.thumbnail_bytes,
-            self._count_thumbnail,
-            self._limits.upload_quota,
+            elsewhere or own, self._limits, self._count_thumbnail
         )
         about = About(index, self.can_write)
         self.index, self.searcher, self.about = index, searcher, about
@@ -136,7 +131,7 @@ class CurrentIndex:
         await asyncio.to_thread(self.index.close)
 
     async def is_there(self) -> bool:
-        """Say whether an index is in its place; wait a while where it is not."""
+        """Return whether an index is in its place; wait a while where it is not."""
         before = self.index
         return await asyncio.to_thread(
             self._place.is_there
@@ -172,7 +167,7 @@ class CurrentIndex:
                 _log.error("there is no index that can be served: %s", problem)
 
     async def repeat(self, work: Callable[[], Awaitable[_T]]) -> _T:
-        """Do some work; once more where the index was replaced meanwhile."""
+        """Do some work; repeat it if the index was replaced during it."""
         before = self.index
         try:
             return await work()

@@ -1,8 +1,8 @@
 // Items marked on their cards: results should be like some of them and unlike others.
 
 import { onlyItem } from "/static/address.js";
-import * as asking from "/static/asking.js";
 import { build, find } from "/static/build.js";
+import * as query from "/static/query.js";
 import * as service from "/static/service.js";
 import { button } from "/static/states.js";
 import * as words from "/static/words.js";
@@ -24,7 +24,7 @@ export function mark(id, name, way) {
 }
 
 export function draw() {
-  const { text, picture, like, unlike } = asking.asked;
+  const { text, picture, like, unlike } = query.asked;
   const now = JSON.stringify([text, picture, like, unlike]);
   if (now !== drawn) marks = new Map([...like.map((id) => [id, "like"]), ...unlike.map((id) => [id, "unlike"])]);
   drawn = now;
@@ -32,7 +32,7 @@ export function draw() {
 }
 
 function drawBar() {
-  const { asked } = asking;
+  const { asked } = query;
   const isChanged = ["like", "unlike"].some((way) => marked(way).join("\n") !== asked[way].join("\n"));
   const bar = find("marks");
   bar.hidden = !isChanged && (!marks.size || onlyItem(asked) !== "");
@@ -48,7 +48,7 @@ function marked(way) {
 }
 
 function search() {
-  asking.refine(marked("like"), marked("unlike"));
+  query.refine(marked("like"), marked("unlike"));
 }
 
 function chip(id, way) {
@@ -66,7 +66,7 @@ function chip(id, way) {
 }
 
 function remove(id) {
-  const isUsed = [...asking.asked.like, ...asking.asked.unlike].includes(id);
+  const isUsed = [...query.asked.like, ...query.asked.unlike].includes(id);
   marks.delete(id);
   if (isUsed) search();
   else drawBar();

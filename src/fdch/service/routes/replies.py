@@ -18,7 +18,7 @@ from fdch.index.store import Item
 from fdch.retrieval.results import Results
 from fdch.service.http.limits import MAX_ID_CHARACTERS
 from fdch.service.http.problems import Problem
-from fdch.service.pictures import OpenPicture, ServedPicture, has_tag
+from fdch.service.index.pictures import OpenPicture, ServedPicture, has_tag
 
 _CODES = {400: "bad_request", 404: "not_found", 405: "wrong_method"}
 _DOTS = (".", "..")
@@ -139,7 +139,7 @@ def read_new_id(quoted: str) -> str:
 
 
 def adapt_error(error: HTTPException) -> Problem:
-    """Give an error of the framework the shape of all errors."""
+    """Return an error of the framework the shape of all errors."""
     code = _CODES.get(error.status_code, "refused")
     hint = "/docs lists what there is."
     if error.status_code == 404:

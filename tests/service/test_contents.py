@@ -5,7 +5,7 @@ import threading
 import pytest
 from tests.service.running import wait_until
 
-from fdch.service.about import FRESH_SECONDS, QUICK_SECONDS, Cached
+from fdch.service.index.contents import FRESH_SECONDS, QUICK_SECONDS, Cached
 
 
 class Found:

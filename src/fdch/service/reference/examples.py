@@ -8,50 +8,18 @@ import copy
 import json
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from fdch.index.conditions import write_condition
 from fdch.index.store import LABEL, Condition
-from fdch.retrieval.searcher import Searcher
-from fdch.service.about import About
+from fdch.service.index.contents import Examples
 
 NEW_ID = "an-example"
 FILE = "picture.jpg"
 _SEARCH = "/v1/search"
 _ITEM = "/v1/items/{id}"
 _FILES = {f"{_ITEM}/picture": FILE, f"{_ITEM}/thumbnail": "thumbnail.jpg"}
-_WITHOUT_ADDRESS = (".", "..")
-_LOOKED_AT = 50
-
-
-@dataclass(frozen=True)
-class Examples:
-    """What examples are made of: what the model and the index know."""
-
-    words: tuple[str, ...] = ()  # two of them, or none
-    label: str | None = None
-    id: str | None = None  # of an item, one with a picture where there is such
-    has_picture: bool = False
-
-
-# for those who may not read: nothing of the index
-GENERAL = Examples(("dog", "beach"), "dog", "4711", has_picture=True)
-
-
-def find_examples(searcher: Searcher, about: About) -> Examples:
-    """Look for words, a label and an id that an index knows."""
-    vocabulary = searcher.encoder.inputs.vocabulary
-    words = () if vocabulary is None else tuple(vocabulary.examples()[:2])
-    names = [each["name"] for each in about.index()["labels"] or ()]
-    label = next((name for name in names if "\n" not in name), None)
-    found = searcher.by_text(words[0], k=_LOOKED_AT) if words else ()
-    items = [each for each in found if each.id not in _WITHOUT_ADDRESS]
-    if not items:
-        return Examples(words, label)
-    item = next((each for each in items if each.image is not None), items[0])
-    return Examples(words, label, item.id, item.image is not None)
 
 
 def add_examples(
@@ -109,7 +77,7 @@ def _add_bodies(
 
 
 def _bodies(known: Examples) -> dict[str, dict[str, Any]]:
-    """Give documents to send, by route."""
+    """Return documents to send, by route."""
     words, searches = list(known.words), {}
     if known.id is not None:
         searches["more like this"] = {"id": known.id, "k": 5}
@@ -140,7 +108,7 @@ def _bodies(known: Examples) -> dict[str, dict[str, Any]]:
 
 
 def _fields(known: Examples) -> dict[str, list[str]]:
-    """Give what is sent beside a picture, by route."""
+    """Return what is sent beside a picture, by route."""
     where = [] if known.label is None else [f"where={_of_label(known.label)}"]
     item = json.dumps({"labels": [known.label or "a label"]})
     return {"/v1/search/image": ["k=5", *where], _ITEM: [f"item={item}"]}

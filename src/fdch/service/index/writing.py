@@ -14,9 +14,9 @@ from fdch.errors import BrokenPicture, FdchError
 from fdch.index.storage.files.layout import write_durably
 from fdch.index.store import Item, Kind
 from fdch.retrieval.index import Index
+from fdch.service.http.messages import ItemRequest
 from fdch.service.http.problems import Problem, disk_problem
-from fdch.service.messages import ItemRequest
-from fdch.service.pictures import ItemPictures
+from fdch.service.index.pictures import ItemPictures
 
 FILE = "unfinished.json"
 _log = logging.getLogger("fdch.service")
@@ -72,7 +72,7 @@ class Unfinished:
             write_durably(self._path, json.dumps(owners).encode())
 
     def owners(self) -> dict[str, str]:
-        """Give the pictures and ids of a change that was cut off."""
+        """Return the pictures and ids of a change that was cut off."""
         if self._path is None or not self._path.exists():
             return {}
         try:
@@ -196,7 +196,7 @@ class Writer:
 
 
 def _runs(changes: list[Change]) -> Iterator[list[Change]]:
-    """Give neighbours that can be made in one commit.
+    """Return neighbours that can be made in one commit.
 
     Such are items of different ids, if all of them are to be encoded, or none.
     """
@@ -218,7 +218,7 @@ def _kind(change: Change) -> str:
 
 
 def _item(put: Put, known: Item | None) -> Item:
-    """Give what is to be known: what was given replaces, the rest is kept."""
+    """Return what is to be known: what was given replaces, the rest is kept."""
     given, body = put.item.model_fields_set, put.item
     item = known or Item(put.id)
     if "labels" in given:

@@ -2,13 +2,13 @@
 
 import * as address from "/static/address.js";
 import * as answers from "/static/answers.js";
-import * as asking from "/static/asking.js";
 import { build, find } from "/static/build.js";
 import * as details from "/static/details.js";
-import * as known from "/static/known.js";
-import { explain, passes } from "/static/mistakes.js";
+import { explain, passes } from "/static/explain.js";
+import * as loaded from "/static/loaded.js";
 import * as indexView from "/static/overview.js";
-import * as place from "/static/place.js";
+import * as query from "/static/query.js";
+import * as scrolling from "/static/scrolling.js";
 import * as service from "/static/service.js";
 import * as states from "/static/states.js";
 
@@ -16,12 +16,12 @@ const AWAY_MS = 3000;
 let awayTimer = 0;
 
 export function show(problem) {
-  known.forgetResults();
+  loaded.forgetResults();
   const told = inWords(problem);
-  if (asking.asked.view === "index") showInIndex(told);
-  else if (!address.hasQuery(asking.asked)) showAtStart(told);
+  if (query.asked.view === "index") showInIndex(told);
+  else if (!address.hasQuery(query.asked)) showAtStart(told);
   else {
-    showState(answers.heading(asking.asked), states.problem(told, actions()));
+    showState(answers.heading(query.asked), states.problem(told, actions()));
     waitWhileAway(told);
   }
   answers.say(explain(told)[0]);
@@ -29,7 +29,7 @@ export function show(problem) {
 
 // A file that cannot be searched with: the results on show stay.
 export function refuse(problem) {
-  if (asking.asked.view === "index" || !known.found) {
+  if (query.asked.view === "index" || !loaded.found) {
     show(problem);
     return;
   }
@@ -43,20 +43,20 @@ export function refuse(problem) {
 export function showAtStart(problem) {
   find("start-view").replaceChildren(
     build("h1", { id: "start-heading", class: "hidden" }, "Search"), states.problem(inWords(problem), actions()));
-  place.restore();
+  scrolling.restore();
   waitWhileAway(problem);
 }
 
 export function showInIndex(problem) {
   find("index-view").replaceChildren(...indexView.failed(states.problem(inWords(problem), actions())));
-  place.restore();
+  scrolling.restore();
   waitWhileAway(problem);
 }
 
 // In place of results.
 export function showState(title, shown) {
   answers.showState(title, shown);
-  place.restore();
+  scrolling.restore();
   details.shut();
 }
 
@@ -66,19 +66,19 @@ export function stopWaiting() {
 
 function actions() {
   return {
-    ask: asking.ask, choose: asking.choose, dropPicture: asking.asked.picture && asking.dropPicture, clear: asking.clear, where: asking.setWhere, again,
-    hasFilters: asking.asked.where.length > 0, hasToken: service.hasToken(),
-    token: (given) => { service.setToken(given); known.forgetResults(); asking.again(); },
+    ask: query.ask, choose: query.choose, dropPicture: query.asked.picture && query.dropPicture, clear: query.clear, where: query.setWhere, again,
+    hasFilters: query.asked.where.length > 0, hasToken: service.hasToken(),
+    token: (given) => { service.setToken(given); loaded.forgetResults(); query.again(); },
   };
 }
 
 function again() {
-  known.forgetResults();
-  known.forgetIndex();
-  asking.again();
+  loaded.forgetResults();
+  loaded.forgetIndex();
+  query.again();
 }
 
-// A mistake of this page is told like any other problem, and to the console.
+// An error of this page is shown like any other problem, and logged to the console.
 function inWords(problem) {
   if (problem instanceof service.Problem) return problem;
   console.error(problem);

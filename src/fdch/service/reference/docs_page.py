@@ -1,7 +1,7 @@
 """A page that shows the OpenAPI document, with a form to try each route.
 
 It is plain HTML made here: the pages that come with the framework load scripts from
-elsewhere, which this service never does. Its script is `page/docs.js`.
+elsewhere, which this service never does. `page/docs.js` and `docs.css` belong to it.
 """
 
 import json
@@ -11,31 +11,13 @@ from typing import Any
 
 from fdch.service.http.uploads import FORM, JSON, PICTURE
 
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
-  padding: 0 1rem; }
-h2 code { font-size: 1.1rem; }
-section { border-top: 1px solid #8888; padding-top: .5rem; }
-pre { overflow-x: auto; padding: .75rem; background: #8882; border-radius: .4rem; }
-summary { cursor: pointer; }
-.try label { display: block; margin: .4rem 0; }
-.try input, .try textarea { width: 100%; box-sizing: border-box; padding: .3rem .4rem;
-  font: 14px/1.4 ui-monospace, monospace; }
-.try output { display: block; margin: .75rem 0; padding: .75rem; overflow: auto;
-  max-height: 30rem; background: #8882; border-radius: .4rem; white-space: pre-wrap;
-  font: 14px/1.4 ui-monospace, monospace; overflow-wrap: anywhere; }
-.try img { max-width: 100%; }
-button { font: inherit; padding: .3rem .9rem; }
-"""
-
 
 def page(document: dict[str, Any]) -> str:
     """Show an OpenAPI document as one page."""
     parts = [
         "<!doctype html><html lang=en><head><meta charset=utf-8>",
         "<meta name=viewport content='width=device-width'>",
-        "<title>fdch: the API</title><link rel=stylesheet href=/docs.css>"
+        "<title>fdch: the API</title><link rel=stylesheet href=/static/docs.css>"
         "<script type=module src=/static/docs.js></script></head>",
         f"<body><main><h1>{escape(document['info']['title'])} "
         f"{escape(document['info']['version'])}: the API</h1>",
@@ -119,5 +101,5 @@ def _show(value: Any) -> str:
 
 
 def _text(marked: str) -> str:
-    """Give a text with what is between backticks as code."""
+    """Return a text with what is between backticks as code."""
     return re.sub("`([^`]*)`", r"<code>\1</code>", escape(marked))

@@ -27,7 +27,7 @@ class Batcher(Generic[_Job, _Answer]):
 
     Args:
         work: Gives for each job its answer, or the error to raise.
-        most: Jobs in a batch.
+        max_batch: Jobs in a batch.
         name: Of the thread.
         observe: Called with each batch's size.
     """
@@ -35,11 +35,11 @@ class Batcher(Generic[_Job, _Answer]):
     def __init__(
         self,
         work: Callable[[list[_Job]], list[_Answer | Exception]],
-        most: int,
+        max_batch: int,
         name: str,
         observe: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self._work, self._most, self._observe = work, most, observe
+        self._work, self._max_batch, self._observe = work, max_batch, observe
         # jobs with where their answers go; None for the end
         self._waiting: queue.SimpleQueue[
             tuple[_Job, asyncio.Future[_Answer]] | None
@@ -76,17 +76,17 @@ class Batcher(Generic[_Job, _Answer]):
     def _run(self) -> None:
         size = 0
         while (entry := self._waiting.get()) is not None:
-            if size > 1 and self._waiting.qsize() + 1 < min(size, self._most):
+            if size > 1 and self._waiting.qsize() + 1 < min(size, self._max_batch):
                 time.sleep(GATHERING_SECONDS)
             gathered = [entry]
-            while len(gathered) < self._most and not self._waiting.empty():
+            while len(gathered) < self._max_batch and not self._waiting.empty():
                 entry = self._waiting.get()
                 if entry is None:
                     self._waiting.put(None)  # the last one, for the next round
                     break
                 gathered.append(entry)
             size = len(gathered)
-            # whoever gave up waiting has cancelled
+            # a client that stopped waiting has cancelled its future
             wanted = [each for each in gathered if not each[1].cancelled()]
             if wanted:
                 self._finish(wanted)

@@ -1,0 +1,1 @@
+"""The index behind a service: searched, described, changed, switched."""

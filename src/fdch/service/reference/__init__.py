@@ -1,0 +1,1 @@
+"""What `/docs` and `/openapi.json` show."""
