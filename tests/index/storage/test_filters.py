@@ -12,8 +12,7 @@ from fdch.index.column_types import (
     read_date,
     read_truth,
 )
-from fdch.index.storage.catalogue import filters
-from fdch.index.storage.catalogue.filters import Allowed, require_columns
+from fdch.index.storage.catalogue.filters import filter_gallery, require_columns
 from fdch.index.storage.catalogue.items import as_number, spelled
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import LABEL, Condition, Item
@@ -137,49 +136,19 @@ def test_answers_follow_changes(tmp_path):
         assert found(folder, red) == {"item 1", "item 3"}
 
 
-class Counted(Allowed):
-    """Tells of what it had to find out."""
-
-    def ask(self, folder, colour):
-        """Give whether an answer was at hand."""
-        key = (Condition("colour", "=", (colour,)),)
-        with folder._access.reading() as view:
-            before = self._known.get(key)
-            return self.answer(view, key) is before
-
-
-def test_answers_are_kept_within_their_bytes(shop):
-    """Each colour has 20 of 60 items: which, is told in 60 bytes."""
-    assert len(found(shop, Condition("colour", "=", ("red",)))) == 20
-    two = Counted(most=120)
-    assert [two.ask(shop, each) for each in ("red", "blue", "red")] == [0, 0, 1]
-    assert not two.ask(shop, "green")  # and blue, asked for least lately, goes
-    assert [two.ask(shop, each) for each in ("red", "green", "blue")] == [1, 1, 0]
-
-
-def test_answers_are_forgotten_at_the_next_search_after_a_commit(tmp_path):
-    kept = Counted()
+def test_a_filter_is_answered_once_until_the_next_commit(tmp_path):
+    red = [Condition("colour", "=", ("red",))]
     with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
         folder.add(sample_items(6), random_codes(6))
-        assert [kept.ask(folder, each) for each in ("red", "red")] == [0, 1]
+        with folder._access.reading() as view:
+            first = filter_gallery(view, red)
+            assert filter_gallery(view, []) is view.snapshot.gallery
+        with folder._access.reading() as view:
+            assert filter_gallery(view, red) is first
         folder.remove(["item 1"])
         with folder._access.reading() as view:
-            assert kept.gallery(view, ()) is view.snapshot.gallery
-    assert not kept._known
-
-
-def test_one_answer_is_kept_whatever_it_takes(shop):
-    one = Counted(most=1)
-    assert [one.ask(shop, each) for each in ("red", "red", "blue")] == [0, 1, 0]
-    assert not one.ask(shop, "red")
-    assert len(one._known) == 1
-
-
-def test_answers_without_a_byte_are_counted(shop):
-    many = Counted()
-    for number in range(200):
-        many.ask(shop, f"none {number}")
-    assert len(many._known) == filters._MAX_KNOWN
+            assert not len(view.snapshot.cache)
+            assert filter_gallery(view, red) is not first
 
 
 @pytest.mark.parametrize(

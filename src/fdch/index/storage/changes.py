@@ -10,7 +10,6 @@ from fdch.index.storage.catalogue.tables import Applier, State, kept_records
 from fdch.index.storage.files.layout import DIGEST_BYTES, MAX_PART_ROWS, VECTORS
 from fdch.index.storage.files.log import PART, Entry, encode_records
 from fdch.index.storage.files.records import (
-    About,
     Checks,
     PartRecord,
     item_entry,
@@ -85,7 +84,7 @@ class Change:
 
     def put_types(self, types: Mapping[str, ColumnType]) -> None:
         """Keep the types of columns, beside those known before."""
-        about = About.read(self.view.snapshot.state.about)
+        about = self.view.snapshot.about
         changed = {**about.types, **types}
         if changed != about.types:
             self._entries.append(replace(about, types=changed).entry())

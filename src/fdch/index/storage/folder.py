@@ -1,7 +1,8 @@
 """An index folder: codes under ids, durable, for many readers and one writer."""
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -15,14 +16,10 @@ from fdch.index.search.gallery import Found, Gallery
 from fdch.index.search.lookup import nearest, within
 from fdch.index.search.rows import row_words
 from fdch.index.storage.access import Access
-from fdch.index.storage.catalogue.column_look import (
-    MAX_TYPES,
-    find_new_types,
-    kept_types,
-)
-from fdch.index.storage.catalogue.contents import contents, describe, number_columns
-from fdch.index.storage.catalogue.facets import FacetCounter
-from fdch.index.storage.catalogue.filters import Allowed
+from fdch.index.storage.catalogue.column_look import MAX_TYPES, find_new_types
+from fdch.index.storage.catalogue.contents import contents, describe
+from fdch.index.storage.catalogue.facets import count_facets
+from fdch.index.storage.catalogue.filters import filter_gallery, note_conditions
 from fdch.index.storage.catalogue.identities import (
     answers_of,
     find_items,
@@ -33,7 +30,7 @@ from fdch.index.storage.catalogue.identities import (
 )
 from fdch.index.storage.catalogue.items import to_row
 from fdch.index.storage.catalogue.word_table import has_words
-from fdch.index.storage.catalogue.words import WordSearch
+from fdch.index.storage.catalogue.words import join_words
 from fdch.index.storage.creating import WriteModel, create_folder
 from fdch.index.storage.duplicates import near_groups
 from fdch.index.storage.files.layout import MODEL
@@ -74,8 +71,7 @@ class CodeFolder:
     """
 
     def __init__(self, access: Access) -> None:
-        self._access, self._allowed, self._words = access, Allowed(), WordSearch()
-        self._facets = FacetCounter()
+        self._access = access
         self.path, self.bits = access.place.folder, access.place.bits
         self.vector_bytes = access.place.vector_bytes
         self.name = str(self.path)
@@ -124,8 +120,7 @@ class CodeFolder:
             numbers = change.append_codes(row_words(codes), vectors)
             change.drop_items(known.values())
             change.put_items(numbers, rows)
-            names = number_columns(change.view)
-            change.put_types(find_new_types(change.view, names, rows))
+            change.put_types(find_new_types(change.view, rows))
         return Added(len(rows) - len(known), len(known))
 
     def add_numbered(self, codes: Codes, vectors: Vectors | None = None) -> range:
@@ -171,12 +166,8 @@ class CodeFolder:
         words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query the k nearest items that fulfil all conditions."""
-        check_length(self, queries)
-        with self._access.reading() as view:
-            gallery = self._allowed.gallery(view, where)
-            found = nearest(gallery, queries, k)
-            found = self._join_words(view, gallery, queries, words, found, k)
-            return answers_of(view, found, choose)
+        find = partial(nearest, queries=queries, k=k)
+        return self._search(queries, find, k, where, choose, words)
 
     def within(
         self,
@@ -188,29 +179,26 @@ class CodeFolder:
         words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query all items no farther than the radius."""
+        find = partial(within, queries=queries, radius=radius, most=most)
+        return self._search(queries, find, most, where, choose, words)
+
+    def _search(
+        self,
+        queries: Codes,
+        find: Callable[[Gallery], list[Found]],
+        most: int | None,
+        where: Sequence[Condition],
+        choose: Choose | None,
+        words: Sequence[WordQuery] | None,
+    ) -> list[Answer]:
         check_length(self, queries)
         with self._access.reading() as view:
-            gallery = self._allowed.gallery(view, where)
-            found = within(gallery, queries, radius, most=most)
-            found = self._join_words(view, gallery, queries, words, found, most)
+            gallery = filter_gallery(view, where)
+            found = find(gallery)
+            for row, query in enumerate(words or ()):
+                code = queries[[row]]
+                found[row] = join_words(view, gallery, code, query, found[row], most)
             return answers_of(view, found, choose)
-
-    def _join_words(
-        self,
-        view: View,
-        gallery: Gallery,
-        codes: Codes,
-        words: Sequence[WordQuery] | None,
-        found: list[Found],
-        most: int | None,
-    ) -> list[Found]:
-        """Add the items whose texts match the words of each query."""
-        if words is None:
-            return found
-        return [
-            self._words.join(view, gallery, codes[[row]], words[row], one, most)
-            for row, one in enumerate(found)
-        ]
 
     def words_obstacle(self) -> str:
         """Say why items cannot be found by words: none has a text."""
@@ -241,7 +229,7 @@ class CodeFolder:
     def contents(self, most: int = 20) -> Contents:
         """Tell what filters can ask for: so many values of each column."""
         with self._access.reading() as view:
-            return contents(view, most, self._allowed.types(view))
+            return contents(view, most)
 
     def facets(
         self,
@@ -253,12 +241,12 @@ class CodeFolder:
         if near is not None:
             check_length(self, near[0])
         with self._access.reading() as view:
-            return self._facets.count(view, self._allowed, where, most, near)
+            return count_facets(view, where, most, near)
 
     def notes(self, where: Sequence[Condition]) -> tuple[str, ...]:
         """Say what is odd about conditions, such as a value that no item has."""
         with self._access.reading() as view:
-            return self._allowed.answer(view, where).notes if where else ()
+            return note_conditions(view, where)
 
     @property
     def keeps_types(self) -> bool:
@@ -268,13 +256,11 @@ class CodeFolder:
     def types(self) -> dict[str, ColumnType]:
         """Return how the cells of each column are compared."""
         with self._access.reading() as view:
-            return self._allowed.types(view)
+            return dict(view.snapshot.about.types)
 
     def set_types(self, types: Mapping[str, ColumnType]) -> None:
         """Choose how the cells of some columns are compared, and keep that."""
-        chosen = read_types(types)
-        with self._access.reading() as view:
-            known = kept_types(view)
+        chosen, known = read_types(types), self.types()
         if len(known | chosen) > MAX_TYPES:
             raise DataError(f"an index keeps the types of {MAX_TYPES:,} columns.")
         if known | chosen != known:

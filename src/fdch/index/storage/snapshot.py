@@ -7,7 +7,7 @@ the place of a row among all rows, in order of insertion.
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -17,11 +17,12 @@ from fdch.codes import Codes
 from fdch.errors import DamagedIndex
 from fdch.index.search.gallery import Gallery
 from fdch.index.search.rows import row_codes, row_length, row_type
+from fdch.index.storage.cache import Cache
 from fdch.index.storage.catalogue.tables import State, kept_records, read_parts
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR
 from fdch.index.storage.files.log import RANGE, REMOVAL
 from fdch.index.storage.files.parts import NOWHERE, OpenPart, open_part
-from fdch.index.storage.files.records import read_range, read_removal
+from fdch.index.storage.files.records import About, read_range, read_removal
 from fdch.index.storage.files.segments import Place
 from fdch.index.store import Vectors
 
@@ -36,6 +37,12 @@ class Snapshot:
     state: State  # what the catalogue says of the commit
     parts: tuple[OpenPart, ...]  # in order of insertion
     ranges: NDArray[np.int64]  # first and last of running numbers, (n, 2)
+    cache: Cache = field(default_factory=Cache)  # of what queries computed
+
+    @cached_property
+    def about(self) -> About:
+        """What the index is, with the types of its columns."""
+        return About.read(self.state.about)
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:

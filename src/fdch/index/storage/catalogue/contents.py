@@ -1,6 +1,5 @@
 """What an index holds, in figures: for `info`, and for the chips of filters."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 
 from fdch.errors import DamagedIndex
@@ -8,7 +7,7 @@ from fdch.index.storage.catalogue.cell_table import COUNT
 from fdch.index.storage.catalogue.column_look import ColumnLook
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR
 from fdch.index.storage.snapshot import View
-from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Contents
+from fdch.index.store import LABEL, Cell, ColumnFacts, Contents
 
 _FACETS = (
     f"SELECT CASE WHEN spelled = '' THEN value ELSE spelled END, {COUNT} AS total "
@@ -50,8 +49,8 @@ def number_columns(view: View) -> dict[str, int]:
     return found
 
 
-def contents(view: View, most: int, types: Mapping[str, ColumnType]) -> Contents:
-    """Tell what filters can ask for: so many values of each column."""
+def contents(view: View, most: int) -> Contents:
+    """Return what filters can use: so many values of each column."""
     facets: dict[str, list[tuple[Cell, int]]] = {}
     extremes: dict[str, tuple[float, float]] = {}
     distinct: dict[str, int] = {}
@@ -64,11 +63,11 @@ def contents(view: View, most: int, types: Mapping[str, ColumnType]) -> Contents
         facets[name], distinct[name] = values, len(values)
         if len(values) == most:
             (distinct[name],) = execute(_DISTINCT, (column,)).fetchone()
-        type = types.get(name, "text")
-        facts = ColumnLook(view.connection, column, type).facts(view.items)
+        look = ColumnLook.at(view, name, column)
+        facts = look.facts(view.items)
         if facts is not None and name != LABEL:
             columns[name] = facts
-        if type == "number":
+        if look.type == "number":
             ends = execute(_ENDS, (column,)).fetchone()
             if None not in ends:
                 extremes[name] = ends
