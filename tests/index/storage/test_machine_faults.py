@@ -42,9 +42,8 @@ def test_a_fault_is_no_damage(path, monkeypatch, act, problem, told):
         raise problem
 
     before = files(path)
-    name = "verification" if act is verify_folder else "repair"
-    module = f"fdch.index.storage.maintenance.{name}"
-    monkeypatch.setattr(f"{module}.catalogue_problems", fail)
+    module = "fdch.index.storage.maintenance.verification"
+    monkeypatch.setattr(f"{module}.check_problem", fail)
     with pytest.raises(told):
         act(path)
     assert files(path) == before

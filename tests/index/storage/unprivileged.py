@@ -58,8 +58,8 @@ def follow(path):
     with CodeFolder.open(path) as folder:
         for _ in sys.stdin:
             try:
-                found, _ = folder.sample(100)
-                told = f"{len(folder)} {len(found)}"
+                found = sum(len(batch.items) for batch in folder.batches(100))
+                told = f"{len(folder)} {found}"
             except FdchError as problem:
                 told = f"{type(problem).__name__} {problem}"
             print(told, flush=True)  # noqa: T201

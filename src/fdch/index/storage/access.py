@@ -4,15 +4,15 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from fdch.errors import FdchError, IndexFolderError
 from fdch.index.storage.catalogue.catalogue import Catalogue, check_problem
-from fdch.index.storage.catalogue.tables import State, kept_records, read_parts
+from fdch.index.storage.catalogue.tables import State, kept_records
 from fdch.index.storage.changes import Change
-from fdch.index.storage.files.acknowledged import Acknowledged, acknowledge
+from fdch.index.storage.files.acknowledged import acknowledge
 from fdch.index.storage.files.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
@@ -28,7 +28,7 @@ from fdch.index.storage.files.layout import (
 from fdch.index.storage.files.locking import WriterLock, is_locked
 from fdch.index.storage.files.log import PART, append_records
 from fdch.index.storage.files.parts import CHECKED_BYTES
-from fdch.index.storage.files.records import About, PartRecord, join_parts
+from fdch.index.storage.files.records import PartRecord, join_parts
 from fdch.index.storage.maintenance.checking import (
     MISSING,
     Problem,
@@ -76,11 +76,10 @@ class Access:
             undo.callback(self.catalogue.close)
             with self.catalogue.reading() as connection:
                 state = State.read(connection, folder)
-                self.about = About.read(state.about)
+                self.about = state.about
                 self.place = self.about.place(folder, state.uid)
-                parts = read_parts(connection, state)
             if writable:
-                self._remove_leftovers(parts)
+                self._remove_leftovers(state.parts)
             undo.pop_all()
 
     @contextmanager
@@ -117,8 +116,8 @@ class Access:
             yield change
             content, state = change.apply()
             folder, self.is_log_ahead = self.place.folder, True
-            append_records(folder, state.offset - len(content), content)
-            acknowledge(folder, acknowledged_by(state))
+            append_records(folder, state.position.offset - len(content), content)
+            acknowledge(folder, state.acknowledged)
 
     @contextmanager
     def writing(self) -> Iterator[View]:
@@ -239,7 +238,7 @@ class Access:
                 "was forked from. Open it again in this process."
             )
 
-    def _remove_leftovers(self, parts: list[PartRecord]) -> None:
+    def _remove_leftovers(self, parts: Sequence[PartRecord]) -> None:
         """Remove what a killed writer left behind."""
         for part in parts:
             for segment in self.place.segments(part.part, part.has_gaps):
@@ -249,11 +248,6 @@ class Access:
             name = PART_FILE.fullmatch(file.name)
             if name and int(name[1]) not in known:
                 file.unlink()
-
-
-def acknowledged_by(state: State) -> Acknowledged:
-    """Return what to acknowledge when the catalogue is in a state."""
-    return Acknowledged(state.sequence, state.commit, state.items, state.uid)
 
 
 def _version(folder: Path) -> tuple[object, ...]:

@@ -106,7 +106,7 @@ class Change:
         content, digests, end = encode_records(before.uid, before.position, entries)
         applier = Applier(self.view.connection, before)
         for at, entry in enumerate(others):
-            applier.apply(before.sequence + at + 1, entry, digests[at])
+            applier.apply(before.position.sequence + at + 1, entry, digests[at])
         if items:  # without reading them again
             applier.put_items(self._numbers, self._rows, digests[len(others) : -1])
         applier.apply(end.sequence, entries[-1], digests[-1])

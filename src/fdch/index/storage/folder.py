@@ -23,7 +23,6 @@ from fdch.index.storage.catalogue.filters import filter_gallery, note_conditions
 from fdch.index.storage.catalogue.identities import (
     answers_of,
     find_items,
-    ids_of,
     items_of,
     numbers_of,
     unknown_ids,
@@ -267,13 +266,6 @@ class CodeFolder:
             with self._access.changing() as change:
                 change.put_types(chosen)
 
-    def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
-        """Draw so many items at random: their ids and codes."""
-        with self._access.reading() as view:
-            numbers = view.snapshot.draw(count, seed)
-            codes = view.snapshot.codes(view.snapshot.positions(numbers))
-            return ids_of(view, numbers), codes
-
     def batches(self, size: int) -> Iterator[Known]:
         """Return all items, codes and vectors as of one commit, so many at a time."""
         with self._access.reading() as view:
@@ -300,7 +292,7 @@ class CodeFolder:
             raise DataError(f"a radius is 0 or more; got {radius}.")
         with self._access.reading() as view:
             groups = near_groups(view.snapshot, radius, progress)
-            return [tuple(ids_of(view, group)) for group in groups]
+            return [tuple(i.id for i in items_of(view, group)) for group in groups]
 
     def verify(self, progress: Progress = silent) -> Verification:
         """Look at every byte of the index and say what is wrong."""

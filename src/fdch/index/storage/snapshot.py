@@ -18,7 +18,7 @@ from fdch.errors import DamagedIndex
 from fdch.index.search.gallery import Gallery
 from fdch.index.search.rows import row_codes, row_length, row_type
 from fdch.index.storage.cache import Cache
-from fdch.index.storage.catalogue.tables import State, kept_records, read_parts
+from fdch.index.storage.catalogue.tables import State, kept_records
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR
 from fdch.index.storage.files.log import RANGE, REMOVAL
 from fdch.index.storage.files.parts import NOWHERE, OpenPart, open_part
@@ -26,7 +26,7 @@ from fdch.index.storage.files.records import About, read_range, read_removal
 from fdch.index.storage.files.segments import Place
 from fdch.index.store import Vectors
 
-_DRAWS = 4
+_NO_NUMBERS = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +39,10 @@ class Snapshot:
     ranges: NDArray[np.int64]  # first and last of running numbers, (n, 2)
     cache: Cache = field(default_factory=Cache)  # of what queries computed
 
-    @cached_property
+    @property
     def about(self) -> About:
         """What the index is, with the types of its columns."""
-        return About.read(self.state.about)
+        return self.state.about
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -77,23 +77,13 @@ class Snapshot:
 
     def living(self) -> NDArray[np.int64]:
         """Give the numbers of all items, rising."""
-        numbers = [np.empty(0, dtype=np.int64)]
-        for part in self.parts:
-            numbers.append(part.item_numbers(part.living()))
-        return np.concatenate(numbers)
+        found = [part.item_numbers(part.living()) for part in self.parts]
+        return np.concatenate([_NO_NUMBERS, *found])
 
-    def draw(self, count: int, seed: int) -> NDArray[np.int64]:
-        """Draw at most so many numbers of items at random, not looking at all."""
-        rng, rows = np.random.default_rng(seed), int(self.starts[-1])
-        if rows <= _DRAWS * count:
-            numbers = self.living()
-        else:
-            places = np.unique(rng.integers(rows, size=_DRAWS * count))
-            numbers = self.numbers(places)
-            numbers = numbers[self.positions(numbers) >= 0]
-        if len(numbers) > count:
-            numbers = np.sort(rng.choice(numbers, count, replace=False))
-        return numbers
+    def first_living(self, count: int) -> NDArray[np.int64]:
+        """Return the numbers of some items, the oldest, at most so many."""
+        some = (part.item_numbers(part.living()[:count]) for part in self.parts)
+        return next((numbers for numbers in some if len(numbers)), _NO_NUMBERS)
 
     def numbers(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Give the numbers of the items at some positions."""
@@ -150,7 +140,7 @@ class View:
     @property
     def items(self) -> int:
         """Count the items."""
-        return self.snapshot.state.items
+        return self.snapshot.state.counts.items
 
 
 def _groups(owners: NDArray[np.intp]) -> Iterator[tuple[int, NDArray[np.intp]]]:
@@ -172,20 +162,17 @@ def load_snapshot(
     if before is not None and before.state.first != state.first:
         before = None  # compacted since
     known = {part.record.part: part for part in before.parts} if before else {}
-    parts = [
-        open_part(place, record, known.get(record.part))
-        for record in read_parts(connection, state)
-    ]
-    seen = before.state.sequence if before else -1
+    parts = [open_part(place, record, known.get(record.part)) for record in state.parts]
+    seen = before.state.position.sequence if before else -1
     found = map(read_removal, kept_records(connection, place.uid, REMOVAL, seen))
-    removed = np.concatenate([np.empty(0, np.int64), *found])
+    removed = np.concatenate([_NO_NUMBERS, *found])
     if len(removed):
         parts = [part.without(removed) for part in parts]
-    alive = sum(part.alive for part in parts)
-    if alive != state.items:  # a removal or a part was lost
+    items, alive = state.counts.items, sum(part.alive for part in parts)
+    if items != alive:  # a removal or a part was lost
         raise DamagedIndex(
-            f"'{place.folder / CATALOGUE}' counts {state.items:,} items; {alive:,} "
-            f"have a code. {REPAIR}"
+            f"'{place.folder / CATALOGUE}' counts {items:,} items; {alive:,} have a "
+            f"code. {REPAIR}"
         )
     ranges = before.ranges.tolist() if before else []
     for numbers in map(read_range, kept_records(connection, place.uid, RANGE, seen)):

@@ -52,10 +52,11 @@ _MAY_NOT_WRITE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 
 
 @contextmanager
-def create_catalogue(path: Path) -> Iterator[sqlite3.Connection]:
+def create_catalogue(path: Path | str) -> Iterator[sqlite3.Connection]:
     """Make an empty catalogue that nobody else sees yet, to be filled.
 
     It is made without any care for a power cut: who makes it flushes it at the end.
+    Without a name it is a temporary file.
     """
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = MEMORY")

@@ -35,7 +35,7 @@ def describe(view: View) -> dict[str, object]:
         "compacted": sum(part.is_compacted for part in snapshot.parts),
         "bytes": size,
         "columns": list(number_columns(view)),
-        "commit": snapshot.state.commit,
+        "commit": snapshot.state.counts.commit,
     }
 
 

@@ -4,7 +4,8 @@ import json
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from fdch.index.storage.catalogue.cell_table import (
 )
 from fdch.index.storage.catalogue.items import Row, read_row
 from fdch.index.storage.catalogue.word_table import WORDS_TABLE, drop_words, put_words
+from fdch.index.storage.files.acknowledged import Acknowledged
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR, digest
 from fdch.index.storage.files.log import (
     COMMIT,
@@ -34,27 +36,24 @@ from fdch.index.storage.files.log import (
     payload_digest,
 )
 from fdch.index.storage.files.records import (
+    About,
     Commit,
     PartRecord,
-    decode_about,
+    damage_of,
     item_entry,
     read_item,
     read_part,
     read_removal,
+    write_json,
 )
 from fdch.index.store import LABEL
 
 SCHEMA = (
     "CREATE TABLE state (row INTEGER PRIMARY KEY CHECK (row = 0), uid BLOB NOT NULL, "
-    "about TEXT NOT NULL, first INTEGER NOT NULL, sequence INTEGER NOT NULL, "
-    '"offset" INTEGER NOT NULL, chain BLOB NOT NULL, "commit" INTEGER NOT NULL, '
-    "items INTEGER NOT NULL, next_number INTEGER NOT NULL, "
-    "next_part INTEGER NOT NULL, digest BLOB NOT NULL)",
+    "content TEXT NOT NULL, digest BLOB NOT NULL)",
     "CREATE TABLE records (kind TEXT NOT NULL, sequence INTEGER NOT NULL, "
     "payload BLOB NOT NULL, digest BLOB NOT NULL, "
     "PRIMARY KEY (kind, sequence)) WITHOUT ROWID",
-    "CREATE TABLE parts (part INTEGER PRIMARY KEY, content TEXT NOT NULL, "
-    "digest BLOB NOT NULL)",
     "CREATE TABLE items (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
     "content TEXT NOT NULL, digest BLOB NOT NULL)",
     'CREATE TABLE columns ("column" INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)',
@@ -63,51 +62,78 @@ SCHEMA = (
 )
 _KEPT = (REMOVAL, RANGE, PART)  # which the table of records has, too
 _ITEMS_AT_A_TIME = 10_000
+_NO_COMMIT = Commit()
 
 
 @dataclass(frozen=True)
 class State:
-    """Up to where the catalogue follows the log, and what it then holds.
-
-    The last fields are those of `Position` and of the last `Commit`.
-    """
+    """Up to where the catalogue follows the log, and what it then holds."""
 
     uid: bytes  # identity of the index
-    about: str  # what never changes of it, as JSON
     first: int  # sequence number before the log's first; changes with each compaction
-    sequence: int
-    offset: int
-    chain: bytes
-    commit: int = 0
-    items: int = 0
-    next_number: int = 0
-    next_part: int = 0
+    position: Position  # the end of the log as far as it was applied
+    about: About  # what the index is
+    counts: Commit = _NO_COMMIT  # what the last commit said
+    parts: tuple[PartRecord, ...] = ()  # in order of insertion, without checksums
+
+    def __post_init__(self) -> None:
+        ends = [0, *(part.first + part.span for part in self.parts)]
+        is_wrong = ends[-1] > self.counts.next_number or any(
+            not part.rows or part.first < end or part.part >= self.counts.next_part
+            for part, end in zip(self.parts, ends, strict=False)
+        )
+        if is_wrong or min(self.first, *self.position[:2]) < 0:
+            raise ValueError("a part or a position is wrong")
 
     @property
-    def position(self) -> Position:
-        """Return the end of the log as far as it was applied."""
-        return Position(self.sequence, self.offset, self.chain)
+    def acknowledged(self) -> Acknowledged:
+        """What to put on record when this state is committed."""
+        counts = self.counts
+        return Acknowledged(
+            self.position.sequence, counts.commit, counts.items, self.uid
+        )
 
-    @property
-    def counts(self) -> Commit:
-        """Return what the last commit said."""
-        return Commit(self.commit, self.items, self.next_number, self.next_part)
-
-    def digest(self) -> bytes:
-        """Return the checksum that the catalogue keeps beside the state."""
-        values = json.dumps(astuple(self), default=bytes.hex)
-        return digest(values.encode(), self.uid, "state")
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Put the state into the catalogue, with its checksum."""
+        known = {
+            "first": self.first,
+            "position": [*self.position[:2], self.position.chain.hex()],
+            "about": self.about.fields,
+            "counts": asdict(self.counts),
+            "parts": [part.fields for part in self.parts],
+        }
+        content = write_json(known)
+        connection.execute(
+            "INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)",
+            (self.uid, content.decode(), digest(content, self.uid, "state")),
+        )
 
     @classmethod
     def read(cls, connection: sqlite3.Connection, folder: Path) -> "State":
-        """Read the state, with its checksum."""
-        row = connection.execute("SELECT * FROM state").fetchone()
-        if row is not None:
-            state, check = cls(*row[1:-1]), row[-1]
-            is_typed = isinstance(state.uid, bytes) and len(state.uid) == 16
-            if is_typed and state.digest() == check:
-                return state
+        """Read the state, if it is as written."""
+        query = "SELECT uid, content, digest FROM state"
+        if (row := connection.execute(query).fetchone()) is not None:
+            uid, content, check = row
+            is_uid = isinstance(uid, bytes) and len(uid) == 16
+            known = str(content).encode()
+            if is_uid and digest(known, uid, "state") == check:
+                return _parse_state(uid, content)
         raise DamagedIndex(f"'{folder / CATALOGUE}' has lost its state. {REPAIR}")
+
+
+@lru_cache(maxsize=16)  # every search reads the state
+def _parse_state(uid: bytes, content: str) -> State:
+    with damage_of("the catalogue"):
+        known = json.loads(content)
+        sequence, offset, chain = known["position"]
+        return State(
+            uid,
+            known["first"],
+            Position(sequence, offset, bytes.fromhex(chain)),
+            About(**known["about"]),
+            Commit(**known["counts"]),
+            tuple(PartRecord(**fields) for fields in known["parts"]),
+        )
 
 
 class Applier:
@@ -116,7 +142,8 @@ class Applier:
     def __init__(self, connection: sqlite3.Connection, state: State) -> None:
         self._connection = connection
         self._execute, self._execute_many = connection.execute, connection.executemany
-        self.state = state
+        self._state, self._about, self._counts = state, state.about, state.counts
+        self._parts = {part.part: part for part in state.parts}
         self._pending: list[tuple[int, str, str, bytes]] = []
         self._cells: list[Cell] = []
         self._words: list[tuple[int, str]] = []
@@ -131,9 +158,9 @@ class Applier:
         elif kind in _KEPT:
             self._keep(sequence, entry, check)
         elif kind == COMMIT:
-            self.state = replace(self.state, **asdict(Commit.read(payload)))
+            self._counts = Commit.read(payload)
         elif kind == INDEX:
-            self.state = replace(self.state, about=decode_about(payload))
+            self._about = About.read(payload)
         else:
             raise DamagedIndex(f"the log has a record of unknown kind {kind!r}.")
 
@@ -159,24 +186,28 @@ class Applier:
     def finish(self, end: Position) -> State:
         """Write what is pending, and the state at the end of a commit; return it."""
         self._insert_items()
-        self.state = replace(self.state, **end._asdict())
-        marks = ", ".join("?" * 11)
-        row = (*astuple(self.state), self.state.digest())
-        self._execute(f"INSERT OR REPLACE INTO state VALUES (0, {marks})", row)
-        return self.state
+        parts = sorted(self._parts.values(), key=lambda part: part.first)
+        with damage_of("the index"):
+            state = replace(
+                self._state,
+                position=end,
+                about=self._about,
+                counts=self._counts,
+                parts=tuple(parts),
+            )
+        state.write(self._connection)
+        return state
 
     def _keep(self, sequence: int, entry: Entry, check: bytes) -> None:
-        uid, (kind, payload) = self.state.uid, entry
+        uid, (kind, payload) = self._state.uid, entry
         check = digest(check, uid, "kept", sequence)
         self._execute(
             "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
             (kind.decode(), sequence, payload, check),
         )
         if kind == PART:
-            part = read_part(payload)
-            content = part.write()
-            row = (part.part, content, digest(content.encode(), uid, "part"))
-            self._execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", row)
+            part = replace(read_part(payload), checks={}, packed=b"")
+            self._parts[part.part] = part
         elif kind == REMOVAL:
             self._insert_items()
             self._drop_items(read_removal(payload))
@@ -229,23 +260,6 @@ def apply_all(
         applier.apply(record.sequence, record.entry, record.digest)
         end = record.position
     return applier.finish(end)
-
-
-def read_parts(connection: sqlite3.Connection, state: State) -> list[PartRecord]:
-    """Read all parts, in order of insertion, each as written and beside the others."""
-    parts = []
-    for _, content, check in connection.execute("SELECT * FROM parts"):
-        is_proven = digest(str(content).encode(), state.uid, "part") == check
-        parts.append(PartRecord.read(content if is_proven else ""))
-    parts.sort(key=lambda part: part.first)
-    ends = [0, *(part.first + part.span for part in parts)]
-    is_wrong = ends[-1] > state.next_number or any(
-        part.first < end or part.part >= state.next_part
-        for part, end in zip(parts, ends, strict=False)
-    )
-    if is_wrong:
-        raise DamagedIndex(f"{CATALOGUE} describes a part wrongly. {REPAIR}")
-    return parts
 
 
 def kept_records(

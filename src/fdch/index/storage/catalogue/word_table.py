@@ -7,7 +7,7 @@ keeps, for each, the numbers of the items.
 import sqlite3
 import threading
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
 from fdch.data.words import cut_words
@@ -57,23 +57,11 @@ def has_words(connection: sqlite3.Connection) -> bool:
     return bool(found)
 
 
-def holds_same_words(
-    connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]
-) -> bool:
-    """Tell whether the table holds the words of these items, and no others.
-
-    What is made to compare with goes with the connection.
-    """
-    execute = connection.execute
-    execute(f"CREATE VIRTUAL TABLE temp.expected USING fts5(cut_{CUT}, {_OPTIONS})")
-    query = f"INSERT INTO temp.expected (rowid, cut_{CUT}) VALUES (?, ?)"
-    connection.executemany(query, (row for row in rows if row[1]))
-    sums = []
-    for name, table in (("given", "main, words"), ("wanted", "temp, expected")):
-        execute(f"CREATE VIRTUAL TABLE temp.{name} USING fts5vocab({table}, instance)")
-        found = execute(f"SELECT term, doc FROM temp.{name}")
-        sums.append(sum(map(hash, found)))
-    return sums[0] == sums[1]
+def read_words(connection: sqlite3.Connection) -> Iterator[tuple[str, int]]:
+    """Return each word, as the table keeps it, with the number of each item."""
+    vocabulary = "CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, words, instance)"
+    connection.execute(vocabulary)  # which goes with the connection
+    yield from connection.execute("SELECT term, doc FROM temp.held")
 
 
 def shrink_words(connection: sqlite3.Connection) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fdch.errors import DamagedIndex, IndexBusy
-from fdch.index.storage.access import Access, acknowledged_by
+from fdch.index.storage.access import Access
 from fdch.index.storage.creating import stage
 from fdch.index.storage.files.acknowledged import begin
 from fdch.index.storage.files.layout import CODES, LOG, MODEL, PICTURES, VECTORS
@@ -43,7 +43,7 @@ def _copy(access: Access, staging: Path) -> int:
             if log.read(HEADER_BYTES) == header:
                 gone = _copy_parts(view, staging)
                 if gone is None:
-                    _copy_bytes(log.fileno(), staging / LOG, state.offset)
+                    _copy_bytes(log.fileno(), staging / LOG, state.position.offset)
                     break
                 missing.add(gone)
     else:
@@ -54,14 +54,14 @@ def _copy(access: Access, staging: Path) -> int:
             )
         raise IndexBusy(f"index '{folder}' is being compacted. Try again.")
     _copy_files(folder, staging)
-    begin(staging, acknowledged_by(state))
+    begin(staging, state.acknowledged)
     flush_files(staging, staging)
     rebuild_catalogue(staging)
     for problem in verify_folder(staging, is_locked=True).problems:
         raise DamagedIndex(
             f"index '{folder}' was not copied: {problem}. Run 'fdch index repair'."
         )
-    return state.items
+    return state.counts.items
 
 
 def _copy_files(folder: Path, staging: Path) -> None:

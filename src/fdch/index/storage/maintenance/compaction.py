@@ -18,7 +18,7 @@ from fdch.errors import DamagedIndex
 from fdch.index.search.buckets import Buckets
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
-from fdch.index.storage.access import Access, acknowledged_by
+from fdch.index.storage.access import Access
 from fdch.index.storage.catalogue.tables import (
     Applier,
     State,
@@ -38,12 +38,11 @@ from fdch.index.storage.files.layout import (
     part_files,
 )
 from fdch.index.storage.files.log import PART, LogHeader, write_log
-from fdch.index.storage.files.parts import OpenPart, write_sidecar
+from fdch.index.storage.files.parts import OpenPart, write_arrays
 from fdch.index.storage.files.records import (
     BUCKETS,
     GROUPING,
     MAX_SPAN,
-    About,
     Checks,
     PartRecord,
     join_parts,
@@ -68,7 +67,7 @@ def compact(access: Access, progress: Progress = silent) -> None:
             made = _write_parts(view.snapshot, old, progress)
             access.is_log_ahead = True
             state = _replace_log(view, [*kept, *made])
-            acknowledge(access.place.folder, acknowledged_by(state))
+            acknowledge(access.place.folder, state.acknowledged)
         gone = tuple(f"{part.record.part:08d}." for part in old)
         for file in part_files(access.place.folder):
             if file.name.startswith(gone):
@@ -103,7 +102,7 @@ def _write_parts(
     snapshot: Snapshot, old: Sequence[OpenPart], progress: Progress
 ) -> list[PartRecord]:
     """Write the rows that stay of old parts into new ones."""
-    number, done, made = snapshot.state.next_part, 0, []
+    number, done, made = snapshot.state.counts.next_part, 0, []
     total = sum(part.record.rows for part in old)
     for run in _runs(snapshot.parts, old):
         for pieces in _batches(run):
@@ -158,7 +157,7 @@ def _write_part(place: Place, number: int, pieces: Sequence[Piece]) -> PartRecor
         relative = (numbers - first).astype(np.uint32)
         digests[NUMBERS], packed = segment.create(relative), pack_numbers(relative)
     checks = {kind: Checks(0, each) for kind, each in digests.items()}
-    sidecars = _write_sidecars(place, number, rows)
+    sidecars = _write_arrayss(place, number, rows)
     return PartRecord(number, first, len(rows), span, sidecars, checks, packed)
 
 
@@ -176,7 +175,7 @@ def _write_vectors(segment: Segment, pieces: Sequence[Piece]) -> bytes:
     return digests
 
 
-def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int, str]]:
+def _write_arrayss(place: Place, part: int, rows: Rows) -> dict[str, tuple[int, str]]:
     """Write what makes searching a part faster, where it pays."""
     arrays: dict[str, dict[str, NDArray[Any]]] = {}
     grouping = Grouping.build(rows, place.bits)
@@ -188,8 +187,9 @@ def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int,
         arrays[BUCKETS] = buckets.arrays()
     written = {}
     for kind, each in arrays.items():
-        write_sidecar(place, part, kind, each)
-        size, content = hash_file(part_file(place.folder, part, kind))
+        path = part_file(place.folder, part, kind)
+        write_arrays(path, each)
+        size, content = hash_file(path)
         written[kind] = (size, content.hex())
     return written
 
@@ -197,22 +197,21 @@ def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int,
 def _replace_log(view: View, parts: Sequence[PartRecord]) -> State:
     """Write a log of what is there now, and let the catalogue follow it."""
     connection, snapshot = view.connection, view.snapshot
-    before = snapshot.state
-    next_part = max([before.next_part, *(part.part + 1 for part in parts)])
+    before, counts = snapshot.state, snapshot.state.counts
+    next_part = max([counts.next_part, *(part.part + 1 for part in parts)])
     entries = log_entries(
-        about=About.read(before.about),
+        about=before.about,
         parts=parts,
         ranges=[range(first, last + 1) for first, last in snapshot.ranges.tolist()],
         removed=[],
         items=_living_items(view),
-        counts=replace(before.counts, commit=before.commit + 1, next_part=next_part),
+        counts=replace(counts, commit=counts.commit + 1, next_part=next_part),
     )
-    header = LogHeader(before.uid, before.sequence)
+    header = LogHeader(before.uid, before.position.sequence)
     end, kept = write_log(snapshot.place.folder, header, entries)
     connection.execute("DELETE FROM records")
-    connection.execute("DELETE FROM parts")
     shrink_words(connection)
-    applier = Applier(connection, replace(before, first=header.first))
+    applier = Applier(connection, replace(before, first=header.first, parts=()))
     for record in kept:
         applier.apply(*record)
     return applier.finish(end)
