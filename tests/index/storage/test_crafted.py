@@ -78,20 +78,20 @@ def test_an_item_of_the_wrong_kind_is_damage(path, content):
         craft(path, change)
 
 
+PART_FIELDS = b'{"part":%d,"first":0,"rows":9,"span":9,"sidecars":%s,"checks":%s}\n'
+
+
 @pytest.mark.parametrize(
     ("kind", "payload"),
     [
         (ITEM, b"short"),
         (ITEM, b"\xff" * 40),
         (PART, b"{}"),
-        (PART, b'{"part":0,"first":0,"rows":9,"span":9,"sidecars":[]}\n0 16 0\n'),
-        (PART, b'{"part":0,"first":0,"rows":9,"span":9,"sidecars":{}}\n0 0 0 0\n'),
-        (PART, b'{"part":0,"first":0,"rows":9,"span":9,"sidecars":{}}\n0 0 0 0 8\n'),
-        (
-            PART,
-            b'{"part":0,"first":0,"rows":9,"span":9,"checks":{"rows":[0,""]}}\n0 0 0\n',
-        ),
-        (PART, b'{"part":-1,"first":0,"rows":9,"span":9,"sidecars":{}}\n0 0 0\n'),
+        (PART, PART_FIELDS % (0, b"[]", b"{}")),
+        (PART, PART_FIELDS % (0, b"{}", b'{"rows":[0,8]}') + b"12345678"),
+        (PART, PART_FIELDS % (0, b"{}", b'{"rows":[0,16]}')),
+        (PART, PART_FIELDS % (0, b"{}", b'{"rows":[0,""]}')),
+        (PART, PART_FIELDS % (-1, b"{}", b"{}")),
         (REMOVAL, b"seven b"),
         (RANGE, b"\xff" * 16),
         (b"C", b'{"commit":-1}'),

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 from tests.index.store_samples import random_codes, sample_items
 
-from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.errors import DamagedIndex
 from fdch.index.storage.files.layout import CATALOGUE, CHECK, LOG, WAL
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.maintenance import recovery

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
 from fdch.index.search.rows import MAX_BITS
-from fdch.index.storage.files.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR, VECTORS
+from fdch.index.storage.files.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR
 from fdch.index.storage.files.log import (
     COMMIT,
     INDEX,
@@ -25,7 +25,7 @@ from fdch.index.storage.files.log import (
     REMOVAL,
     Entry,
 )
-from fdch.index.storage.files.segments import NUMBERS, ROWS, Place
+from fdch.index.storage.files.segments import Place
 from fdch.index.store import MAX_VECTOR_BYTES, ColumnType
 
 MAX_SPAN = 2**32
@@ -151,14 +151,13 @@ class PartRecord:
         return {name: getattr(self, name) for name in names}
 
     def entry(self) -> Entry:
-        """Return the record: JSON, sizes, then checksums and numbers."""
-        rows, numbers = self.digests(ROWS), self.digests(NUMBERS)
-        vectors = self.digests(VECTORS)
-        sizes = f"{self.checks[ROWS].start} {len(rows)} {len(numbers)}"
-        if vectors:
-            sizes += f" {self.checks[VECTORS].start} {len(vectors)}"
-        head = write_json(self.fields) + f"\n{sizes}\n".encode()
-        return Entry(PART, head + rows + numbers + vectors + self.packed)
+        """Return the record: a line of JSON, then checksums and numbers."""
+        sizes = {
+            kind: [each.start, len(each.digests)] for kind, each in self.checks.items()
+        }
+        head = write_json({**self.fields, "checks": sizes})
+        digests = b"".join(each.digests for each in self.checks.values())
+        return Entry(PART, head + b"\n" + digests + self.packed)
 
     def digests(self, kind: str) -> bytes:
         """Return the checksums of a file's chunks, as far as they are known."""
@@ -168,23 +167,17 @@ class PartRecord:
 def read_part(payload: bytes) -> PartRecord:
     """Read the record of a part again."""
     with damage_of("a part"):
-        content, sizes, rest = payload.split(b"\n", 2)
-        start, *given = map(int, sizes.split())
-        rows, numbers, vector_start, vectors = given if given[2:] else (*given, 0, 0)
-        _require_counts((start, rows, numbers, vector_start, vectors))
-        if max(start, vector_start) > MAX_PART_ROWS:
-            raise ValueError("its first row")
-        checks, end = {}, 0
-        for kind, first, size in (
-            (ROWS, start, rows),
-            (NUMBERS, 0, numbers),
-            (VECTORS, vector_start, vectors),
-        ):
-            checks[kind] = Checks(first, rest[end : end + size])
+        head, content = payload.split(b"\n", 1)
+        known, checks, end = json.loads(head), {}, 0
+        for kind, (start, size) in known.pop("checks").items():
+            _require_counts((start, size))
+            if start > MAX_PART_ROWS:
+                raise ValueError("its first row")
+            checks[kind] = Checks(start, content[end : end + size])
             end += size
-            if size % DIGEST_BYTES or end > len(rest):
+            if size % DIGEST_BYTES or end > len(content):
                 raise ValueError("its checksums")
-        return PartRecord(**json.loads(content), checks=checks, packed=rest[end:])
+        return PartRecord(**known, checks=checks, packed=content[end:])
 
 
 def pack_numbers(relative: NDArray[np.unsignedinteger]) -> bytes:
