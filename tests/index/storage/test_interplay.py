@@ -8,7 +8,7 @@ from tests.index.store_samples import random_codes, sample_items
 from fdch.errors import DamagedIndex, IndexBusy
 from fdch.index.storage import access
 from fdch.index.storage.catalogue import catalogue
-from fdch.index.storage.files import log, records
+from fdch.index.storage.files import log
 from fdch.index.storage.files.layout import CATALOGUE, CHECK, LOG, WAL
 from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.files.log import (
@@ -138,16 +138,16 @@ def test_a_reader_opens_while_another_process_compacts(path, monkeypatch):
 
 def test_parts_that_are_compacted_during_a_check_are_no_damage(path, monkeypatch):
     with CodeFolder.open(path, writable=True) as writer:
-        join_parts = records.join_parts
+        kept_parts = access.kept_parts
 
         def compact_first(*args):
-            monkeypatch.setattr(access, "join_parts", join_parts)
-            found = join_parts(*args)
+            monkeypatch.setattr(access, "kept_parts", kept_parts)
+            found = kept_parts(*args)
             writer.compact()
             return found
 
         monkeypatch.setattr("fdch.index.storage.maintenance.checking._sound", set())
-        monkeypatch.setattr(access, "join_parts", compact_first)
+        monkeypatch.setattr(access, "kept_parts", compact_first)
         with CodeFolder.open(path) as reader:
             assert len(reader) == 599
             assert len(reader.within(random_codes(1), 32)[0].ids) == 599

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fdch.errors import FdchError, IndexFolderError
 from fdch.index.storage.catalogue.catalogue import Catalogue, check_problem
-from fdch.index.storage.catalogue.tables import State, kept_records
+from fdch.index.storage.catalogue.tables import State, kept_parts
 from fdch.index.storage.changes import Change
 from fdch.index.storage.files.acknowledged import acknowledge
 from fdch.index.storage.files.layout import (
@@ -26,14 +26,13 @@ from fdch.index.storage.files.layout import (
     translate_os_errors,
 )
 from fdch.index.storage.files.locking import WriterLock, is_locked
-from fdch.index.storage.files.log import PART, append_records
+from fdch.index.storage.files.log import append_records
 from fdch.index.storage.files.parts import CHECKED_BYTES
-from fdch.index.storage.files.records import PartRecord, join_parts
+from fdch.index.storage.files.records import PartRecord
 from fdch.index.storage.maintenance.checking import (
     MISSING,
     Problem,
     Scrub,
-    are_sound,
     file_problems,
     part_problems,
     sidecar_rows,
@@ -175,12 +174,8 @@ class Access:
 
     def _start_scrub(self, connection: sqlite3.Connection, snapshot: Snapshot) -> Scrub:
         """Look for damage of what answers are made from."""
-        place, parts = self.place, [part.record.part for part in snapshot.parts]
-        rows = [each.path for part in parts for each in place.appended(part)]
-        files = [place.folder / CATALOGUE, *rows]
-        if are_sound(files):
-            return Scrub(iter(()), [])
-        known = join_parts(kept_records(connection, place.uid, PART))
+        place, parts = self.place, [part.part for part in snapshot.state.parts]
+        known = kept_parts(connection, place.uid)  # now, for the check may go on later
 
         def problems() -> Iterator[Problem]:
             if (wrong := self._catalogue_problem()) is not None:
@@ -196,7 +191,8 @@ class Access:
                     if row[1] > CHECKED_BYTES and (place.folder / row[0]).exists():
                         yield from file_problems(place.folder, [row])
 
-        return Scrub(problems(), files)
+        rows = [each.path for part in parts for each in place.appended(part)]
+        return Scrub(problems(), [place.folder / CATALOGUE, *rows])
 
     def _catalogue_problem(self) -> str | None:
         """Check the catalogue's file, unless another process writes it meanwhile."""

@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -16,8 +17,12 @@ from fdch.index.search.gallery import Found, Gallery
 from fdch.index.search.lookup import nearest, within
 from fdch.index.search.rows import row_words
 from fdch.index.storage.access import Access
-from fdch.index.storage.catalogue.column_look import MAX_TYPES, find_new_types
-from fdch.index.storage.catalogue.contents import contents, describe
+from fdch.index.storage.catalogue.columns import (
+    MAX_TYPES,
+    contents,
+    find_new_types,
+    number_columns,
+)
 from fdch.index.storage.catalogue.facets import count_facets
 from fdch.index.storage.catalogue.filters import filter_gallery, note_conditions
 from fdch.index.storage.catalogue.identities import (
@@ -221,9 +226,25 @@ class CodeFolder:
 
     def describe(self) -> dict[str, object]:
         """Say what there is: items, bytes, parts; plain values for JSON."""
+        size = 0
+        for path in self.path.rglob("*"):
+            with suppress(FileNotFoundError):  # compacted away meanwhile
+                size += path.stat().st_size if path.is_file() else 0
         with self._access.reading() as view:
-            known = describe(view)
-        return known | {"model": self.model, "facts": self.facts}
+            snapshot = view.snapshot
+            return {
+                "items": view.items,
+                "bits": self.bits,
+                "vector_bytes": self.vector_bytes,
+                "removed": int(snapshot.starts[-1]) - view.items,
+                "parts": len(snapshot.parts),
+                "compacted": sum(part.is_compacted for part in snapshot.parts),
+                "bytes": size,
+                "columns": list(number_columns(view)),
+                "commit": snapshot.state.counts.commit,
+                "model": self.model,
+                "facts": self.facts,
+            }
 
     def contents(self, most: int = 20) -> Contents:
         """Tell what filters can ask for: so many values of each column."""

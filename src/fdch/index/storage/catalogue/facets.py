@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.index.search.lookup import within
 from fdch.index.storage.catalogue.cell_table import NUMBER_BYTES, join_numbers
-from fdch.index.storage.catalogue.contents import number_columns
+from fdch.index.storage.catalogue.columns import number_columns
 from fdch.index.storage.catalogue.filters import Flags, fulfil_all, require_columns
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, Cell, Condition, Facets

@@ -17,8 +17,7 @@ from fdch.index.storage.catalogue.clauses import (
     beginning,
     ordered,
 )
-from fdch.index.storage.catalogue.column_look import ColumnLook
-from fdch.index.storage.catalogue.contents import number_columns
+from fdch.index.storage.catalogue.columns import ColumnLook, number_columns
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, Condition
 

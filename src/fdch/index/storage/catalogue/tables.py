@@ -41,6 +41,7 @@ from fdch.index.storage.files.records import (
     PartRecord,
     damage_of,
     item_entry,
+    join_parts,
     read_item,
     read_part,
     read_removal,
@@ -281,6 +282,11 @@ def kept_records(
         if not is_proven(uid, Entry(kind, payload), sequence, check):
             raise DamagedIndex(f"a record in {CATALOGUE} is damaged. {REPAIR}")
         yield payload
+
+
+def kept_parts(connection: sqlite3.Connection, uid: bytes) -> dict[int, PartRecord]:
+    """Read all parts with the checksums of their chunks."""
+    return join_parts(kept_records(connection, uid, PART))
 
 
 def is_proven(uid: bytes, entry: Entry, sequence: Any, check: Any) -> bool:

@@ -23,7 +23,7 @@ from fdch.index.storage.catalogue.tables import (
     Applier,
     State,
     is_intact_item,
-    kept_records,
+    kept_parts,
 )
 from fdch.index.storage.catalogue.word_table import shrink_words
 from fdch.index.storage.files.acknowledged import acknowledge
@@ -37,7 +37,7 @@ from fdch.index.storage.files.layout import (
     part_file,
     part_files,
 )
-from fdch.index.storage.files.log import PART, LogHeader, write_log
+from fdch.index.storage.files.log import LogHeader, write_log
 from fdch.index.storage.files.parts import OpenPart, write_arrays
 from fdch.index.storage.files.records import (
     BUCKETS,
@@ -45,7 +45,6 @@ from fdch.index.storage.files.records import (
     MAX_SPAN,
     Checks,
     PartRecord,
-    join_parts,
     log_entries,
     pack_numbers,
 )
@@ -91,7 +90,7 @@ def _parts_to_rewrite(parts: Sequence[OpenPart]) -> list[OpenPart]:
 def _keep_parts(view: View, old: Sequence[OpenPart]) -> list[PartRecord]:
     """Return the parts that stay; refuse to copy damage under a new checksum."""
     place = view.snapshot.place
-    known = join_parts(kept_records(view.connection, place.uid, PART))
+    known = kept_parts(view.connection, place.uid)
     for record in (part.record for part in old):
         for problem in part_problems(place, known.pop(record.part, record)):
             raise DamagedIndex(f"'{place.folder}': {problem}. {REPAIR}")
@@ -157,7 +156,7 @@ def _write_part(place: Place, number: int, pieces: Sequence[Piece]) -> PartRecor
         relative = (numbers - first).astype(np.uint32)
         digests[NUMBERS], packed = segment.create(relative), pack_numbers(relative)
     checks = {kind: Checks(0, each) for kind, each in digests.items()}
-    sidecars = _write_arrayss(place, number, rows)
+    sidecars = _write_sidecars(place, number, rows)
     return PartRecord(number, first, len(rows), span, sidecars, checks, packed)
 
 
@@ -175,7 +174,7 @@ def _write_vectors(segment: Segment, pieces: Sequence[Piece]) -> bytes:
     return digests
 
 
-def _write_arrayss(place: Place, part: int, rows: Rows) -> dict[str, tuple[int, str]]:
+def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int, str]]:
     """Write what makes searching a part faster, where it pays."""
     arrays: dict[str, dict[str, NDArray[Any]]] = {}
     grouping = Grouping.build(rows, place.bits)

@@ -54,9 +54,8 @@ _PAUSE_SECONDS = 0.05
 class _Standing(NamedTuple):
     """How far the catalogue follows the log, as seen at one moment."""
 
-    state: State | None  # of the catalogue; None where it has none that can be read
-    is_usable: bool = False  # it was made from this log, and has a checksum
-    is_chained: bool = False  # the log holds its last commit
+    state: State | None = None  # of the catalogue; None where it cannot be read
+    is_usable: bool = False  # it follows this log, which holds its last commit
     is_complete: bool = False  # it has every commit that was acknowledged
     is_current: bool = False  # nothing is to be done
 
@@ -68,16 +67,16 @@ def _compare(folder: Path) -> _Standing:
         header = parse_header(folder, log.read(HEADER_BYTES))
         seen, state = _require_acknowledged(folder), read_state(folder)
         if state is None:
-            return _Standing(None)
-        is_of_log = (state.uid, state.first) == (header.uid, header.first)
+            return _Standing()
         sequence, offset, check = state.position
         log.seek(max(0, offset - DIGEST_BYTES))
         is_chained = log.read(DIGEST_BYTES) == check
         is_at_end = os.fstat(log.fileno()).st_size == offset
-    is_usable = is_of_log and (folder / CHECK).exists()
+    is_usable = is_chained and header == (state.uid, state.first)
     is_complete = sequence >= seen.sequence
-    is_current = is_usable and is_chained and is_at_end and is_complete
-    return _Standing(state, is_usable, is_chained, is_complete, is_current)
+    is_checked = (folder / CHECK).exists()
+    is_current = is_usable and is_at_end and is_complete and is_checked
+    return _Standing(state, is_usable, is_complete, is_current)
 
 
 def recover(folder: Path) -> None:
@@ -86,15 +85,9 @@ def recover(folder: Path) -> None:
     if found.is_current:
         return
     state = found.state
-    if state is None or not found.is_usable:
+    # what is written must get no checksum over damage
+    if state is None or not found.is_usable or check_problem(folder, state.uid):
         rebuild_catalogue(folder)
-    elif not found.is_chained:
-        raise DamagedIndex(
-            f"'{folder / LOG}' does not hold commit {state.counts.commit}, which was "
-            f"acknowledged. {REPAIR}"
-        )
-    elif check_problem(folder, state.uid):
-        rebuild_catalogue(folder)  # what is written must get no checksum over damage
     else:
         _replay_tail(folder, state)
 

@@ -19,7 +19,7 @@ from fdch.index.storage.catalogue.catalogue import (
 )
 from fdch.index.storage.catalogue.cell_table import read_cells
 from fdch.index.storage.catalogue.items import from_row
-from fdch.index.storage.catalogue.tables import State, kept_records
+from fdch.index.storage.catalogue.tables import State, kept_parts
 from fdch.index.storage.catalogue.word_table import read_words
 from fdch.index.storage.files.acknowledged import read_acknowledged
 from fdch.index.storage.files.layout import (
@@ -35,8 +35,7 @@ from fdch.index.storage.files.layout import (
     translate_os_errors,
 )
 from fdch.index.storage.files.locking import WriterLock
-from fdch.index.storage.files.log import PART
-from fdch.index.storage.files.records import PartRecord, join_parts
+from fdch.index.storage.files.records import PartRecord
 from fdch.index.storage.maintenance.checking import (
     Problem,
     file_problems,
@@ -110,11 +109,6 @@ class _Log(NamedTuple):
 
     state: State
     connection: sqlite3.Connection
-
-    @property
-    def parts(self) -> dict[int, PartRecord]:
-        """All parts with the checksums of their chunks."""
-        return join_parts(kept_records(self.connection, self.state.uid, PART))
 
 
 @contextmanager
@@ -210,7 +204,8 @@ def _picture_problems(folder: Path, item: Item) -> Iterator[Problem]:
 
 def _file_problems(folder: Path, log: _Log) -> Iterator[Problem]:
     """Look at codes and what speeds up their search, at pictures and the model."""
-    place, parts = log.state.about.place(folder, log.state.uid), log.parts
+    uid = log.state.uid
+    place, parts = log.state.about.place(folder, uid), kept_parts(log.connection, uid)
     for _, part in sorted(parts.items()):
         yield from part_problems(place, part)
         yield from file_problems(folder, sidecar_rows(part))

@@ -1,4 +1,4 @@
-"""What the catalogue says of one column: values, ends, cells that do not fit."""
+"""What the catalogue says of columns: values, ends, cells that do not fit."""
 
 import json
 from collections import Counter
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from fdch.errors import DamagedIndex
 from fdch.index.column_types import (
     MAX_LISTED,
     count_types,
@@ -28,11 +29,21 @@ from fdch.index.storage.catalogue.clauses import (
     beginning,
 )
 from fdch.index.storage.catalogue.items import Row, Value
+from fdch.index.storage.files.layout import CATALOGUE, REPAIR
 from fdch.index.storage.snapshot import View
-from fdch.index.store import LABEL, ColumnFacts, ColumnType
+from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Contents
 
 MAX_TYPES = 1000  # columns whose types are kept
 _SHOWN = 3
+_FACETS = (
+    f"SELECT CASE WHEN spelled = '' THEN value ELSE spelled END, {COUNT} AS total "
+    'FROM cells WHERE "column" = ? '
+    "GROUP BY value ORDER BY total DESC, value LIMIT ?"
+)
+_DISTINCT = (
+    'SELECT count(*) FROM (SELECT 1 FROM cells WHERE "column" = ? GROUP BY value)'
+)
+_ENDS = "SELECT min(value), max(value) FROM cells WHERE \"column\" = ? AND value < ''"
 _WORDS = "lower(value) IN ('true', 'false', 'yes', 'no')"
 
 
@@ -159,3 +170,47 @@ def find_new_types(view: View, rows: Sequence[Row]) -> dict[str, ColumnType]:
                 new.setdefault(name, Counter())[type_of(value)] += 1
     found = {name: find_type(counts) or "text" for name, counts in new.items()}
     return dict(list(found.items())[: max(0, MAX_TYPES - len(known))])
+
+
+def number_columns(view: View) -> dict[str, int]:
+    """Return the columns that items have had, and the numbers that stand for them."""
+    query = 'SELECT name, "column" FROM columns ORDER BY "column"'
+    found = dict(view.connection.execute(query))
+    if not all(isinstance(name, str) for name in found):
+        path = view.snapshot.place.folder / CATALOGUE
+        raise DamagedIndex(f"'{path}': the name of a column is no text. {REPAIR}")
+    return found
+
+
+def contents(view: View, most: int) -> Contents:
+    """Return what filters can use: so many values of each column."""
+    facets: dict[str, list[tuple[Cell, int]]] = {}
+    extremes: dict[str, tuple[float, float]] = {}
+    distinct: dict[str, int] = {}
+    columns: dict[str, ColumnFacts] = {}
+    execute = view.connection.execute
+    for name, column in number_columns(view).items():
+        values = execute(_FACETS, (column, most)).fetchall()
+        if not values:
+            continue
+        facets[name], distinct[name] = values, len(values)
+        if len(values) == most:
+            (distinct[name],) = execute(_DISTINCT, (column,)).fetchone()
+        look = ColumnLook.at(view, name, column)
+        facts = look.facts(view.items)
+        if facts is not None and name != LABEL:
+            columns[name] = facts
+        if look.type == "number":
+            ends = execute(_ENDS, (column,)).fetchone()
+            if None not in ends:
+                extremes[name] = ends
+    return Contents(facets, extremes, _kinds(view), None, distinct, columns)
+
+
+def _kinds(view: View) -> dict[str, int]:
+    """Count items by what their codes were made of."""
+    query = "SELECT json_extract(content, '$[0]'), count(*) FROM items GROUP BY 1"
+    found = {str(kind): count for kind, count in view.connection.execute(query)}
+    # items with running numbers for ids are not listed
+    bare = view.items - sum(found.values())
+    return found | ({"code": found.get("code", 0) + bare} if bare else {})
