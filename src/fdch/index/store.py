@@ -65,7 +65,7 @@ class ColumnFacts:
     misfits: Sequence[tuple[str, str]] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Give plain values."""
+        """Return plain values."""
         misfits = [{"id": id, "value": value} for id, value in self.misfits]
         return {
             "type": self.type,
@@ -113,7 +113,7 @@ class Facets:
     uncounted: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """Give plain values."""
+        """Return plain values."""
         columns = {
             name: [{"value": value, "count": count} for value, count in counted]
             for name, counted in self.columns.items()
@@ -431,7 +431,7 @@ def check_vectors(name: str, width: int, items: int, vectors: Vectors | None) ->
 
 
 def is_whole(text: str) -> bool:
-    """Tell a text from one with half a character (a surrogate), which none keeps."""
+    """Return whether a text has no half character (surrogate), which no store keeps."""
     return not _HALF.search(text)
 
 

@@ -120,8 +120,8 @@ class Access:
 
     @contextmanager
     def writing(self) -> Iterator[View]:
-        """Give the index in a write transaction of the catalogue, to this thread."""
-        with self.alone():
+        """Yield the index in a write transaction of the catalogue, to this thread."""
+        with self.exclusive():
             self._recover()
             # without this file a commit could not be acknowledged
             (self.place.folder / ACKNOWLEDGED).stat()
@@ -137,7 +137,7 @@ class Access:
                 self.checkpoint()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Keep other threads of this process from changing the index."""
         self._require_own_process()
         with self._writing, translate_os_errors(self.place.folder):

@@ -68,7 +68,7 @@ def create_folder(
 
 @contextmanager
 def stage(path: Path) -> Iterator[Path]:
-    """Give a hidden folder to be filled, which then becomes the index at a path."""
+    """Yield a hidden folder to be filled, which then becomes the index at a path."""
     target = free_place(path)
     with translate_os_errors(path):
         try:
@@ -106,7 +106,7 @@ def _require_usable(target: Path, path: Path) -> None:
     if os.path.ismount(target) and not (target / LOG).is_file():
         raise _mount_point(path)
     if not target.is_dir() or any(target.iterdir()):
-        raise _taken(target, path)
+        raise _taken(path)
     if target.samefile(Path.cwd()):
         raise IndexFolderError(
             f"'{path}' is the folder that this program runs in, which cannot become "
@@ -115,7 +115,7 @@ def _require_usable(target: Path, path: Path) -> None:
 
 
 def _put_in_place(staging: Path, target: Path, path: Path) -> None:
-    """Give a folder that is whole its name."""
+    """Rename a finished folder to its target."""
     try:
         os.rename(staging, target)
     except OSError as problem:
@@ -123,7 +123,7 @@ def _put_in_place(staging: Path, target: Path, path: Path) -> None:
         if problem.errno in (errno.EBUSY, errno.EXDEV):
             raise _mount_point(path) from problem
         if problem.errno in (errno.ENOTEMPTY, errno.EEXIST):
-            raise _taken(target, path) from problem
+            raise _taken(path) from problem
         raise
     sync_folder(target.parent)
 
@@ -135,10 +135,7 @@ def _mount_point(path: Path) -> IndexFolderError:
     )
 
 
-def _taken(target: Path, path: Path) -> IndexFolderError:
-    what = "is there already"
-    if (target / LOG).is_file() and not (target / MODEL).exists():
-        what += ", an index without a model: perhaps its making was stopped"
+def _taken(path: Path) -> IndexFolderError:
     return IndexFolderError(
-        f"'{path}' {what}. Choose another path, or remove it first."
+        f"'{path}' is there already. Choose another path, or remove it first."
     )

@@ -145,17 +145,17 @@ class CodeFolder:
         return [id for id in wanted if id not in known]
 
     def items(self, ids: Sequence[str]) -> list[Item | None]:
-        """Give what is known of items, None for an unknown id."""
+        """Return what is known of items, None for an unknown id."""
         with self._access.reading() as view:
             return find_items(view, ids)
 
     def codes(self, ids: Sequence[str]) -> Codes:
-        """Give the codes of items; refuse ids that are not there."""
+        """Return the codes of items; refuse ids that are not there."""
         with self._access.reading() as view:
             return view.snapshot.codes(_positions(view, ids))
 
     def known(self, ids: Sequence[str]) -> Known:
-        """Give items, codes and vectors as of one commit; refuse ids not there."""
+        """Return items, codes and vectors as of one commit; refuse ids not there."""
         with self._access.reading() as view:
             positions, snapshot = _positions(view, ids), view.snapshot
             items = [item for item in find_items(view, ids) if item is not None]
@@ -247,7 +247,7 @@ class CodeFolder:
             }
 
     def contents(self, most: int = 20) -> Contents:
-        """Tell what filters can ask for: so many values of each column."""
+        """Return what filters can use: so many values of each column."""
         with self._access.reading() as view:
             return contents(view, most)
 
@@ -317,7 +317,7 @@ class CodeFolder:
 
     def verify(self, progress: Progress = silent) -> Verification:
         """Look at every byte of the index and say what is wrong."""
-        with self._access.alone():
+        with self._access.exclusive():
             is_locked = self._access.lock is not None
             return verify_folder(self.path, progress, is_locked=is_locked)
 

@@ -46,14 +46,14 @@ class Snapshot:
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """Give the position of each part's first row, and the end of the last."""
+        """Return the position of each part's first row, and the end of the last."""
         return np.cumsum([0, *(part.record.rows for part in self.parts)])
 
     @cached_property
     def gallery(self) -> Gallery:
-        """Give all rows to the search, under their positions."""
+        """Return all rows as the search takes them, under their positions."""
         parts = [
-            part.searched(int(start))
+            part.search_part(int(start))
             for part, start in zip(self.parts, self.starts, strict=False)
         ]
         return Gallery(self.place.bits, tuple(parts))
@@ -76,7 +76,7 @@ class Snapshot:
         return np.where(found >= 0, start + found, NOWHERE) if start else found
 
     def living(self) -> NDArray[np.int64]:
-        """Give the numbers of all items, rising."""
+        """Return the numbers of all items, rising."""
         found = [part.item_numbers(part.living()) for part in self.parts]
         return np.concatenate([_NO_NUMBERS, *found])
 
@@ -86,7 +86,7 @@ class Snapshot:
         return next((numbers for numbers in some if len(numbers)), _NO_NUMBERS)
 
     def numbers(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the numbers of the items at some positions."""
+        """Return the numbers of the items at some positions."""
         numbers = np.empty(len(positions), dtype=np.int64)
         for here, part, offsets in self._at(positions):
             numbers[here] = part.item_numbers(offsets)
@@ -112,7 +112,7 @@ class Snapshot:
         return gathered
 
     def is_running(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which items have their number for an id."""
+        """Return which items have their number for an id."""
         if not len(self.ranges):
             return np.zeros(len(numbers), dtype=bool)
         at = np.searchsorted(self.ranges[:, 0], numbers, side="right") - 1
@@ -121,7 +121,7 @@ class Snapshot:
     def _at(
         self, positions: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.intp] | slice, OpenPart, NDArray[np.int64]]]:
-        """Give, part by part, which of the positions lie in it, and where."""
+        """Yield, part by part, which of the positions lie in it, and where."""
         starts = self.starts
         if len(self.parts) == 1:  # as most indexes have: a search takes microseconds
             yield slice(None), self.parts[0], positions
@@ -144,7 +144,7 @@ class View:
 
 
 def _groups(owners: NDArray[np.intp]) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Give each owner from 0 on, with the places where it stands."""
+    """Yield each owner from 0 on, with the places where it stands."""
     for owner in np.flatnonzero(np.bincount(owners + 1)[1:]):
         yield int(owner), np.flatnonzero(owners == owner)
 

@@ -78,7 +78,7 @@ def _by_value(cells: Iterable[Cell]) -> Iterator[tuple[_Key, list[int]]]:
 def read_numbers(
     connection: sqlite3.Connection, column: int, clause: str, *values: Value
 ) -> Numbers:
-    """Give the numbers of the items whose cell fulfils a clause, in any order."""
+    """Return the numbers of the items whose cell fulfils a clause, in any order."""
     query = f'SELECT numbers FROM cells WHERE "column" = ? AND {clause}'
     rows = connection.execute(query, (column, *values))
     return join_numbers(content for (content,) in rows)

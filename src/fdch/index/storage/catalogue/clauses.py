@@ -52,7 +52,7 @@ class Column:
     type: ColumnType
 
 
-def alike(column: Column, text: str) -> list[Clause]:
+def equal_clauses(column: Column, text: str) -> list[Clause]:
     """Return parts of a query that together find the cells equal to a value."""
     if column.type == "boolean" and (truth := read_truth(text)) is not None:
         return [("value = ?", (each,)) for each in truth_spellings(truth)]
@@ -73,7 +73,7 @@ def alike(column: Column, text: str) -> list[Clause]:
     ]
 
 
-def ordered(column: Column, operator: str, text: str) -> list[Clause]:
+def range_clauses(column: Column, operator: str, text: str) -> list[Clause]:
     """Return parts of a query that together find the cells before or after a value.
 
     Cells that do not fit the column's type are neither.
@@ -88,7 +88,7 @@ def ordered(column: Column, operator: str, text: str) -> list[Clause]:
     return [numbers] if column.type == "number" else [texts, numbers]
 
 
-def beginning(text: str) -> list[Clause]:
+def prefix_clauses(text: str) -> list[Clause]:
     """Return parts of a query that together find the cells that begin with a text."""
     if not text:
         return [("value IS NOT NULL", ())]
@@ -112,10 +112,14 @@ def text_after(text: str) -> str | None:
 
 def _in_time(column: Column, operator: str, text: str) -> list[Clause]:
     """Compare dates: those days away as texts, those nearby by their zones too."""
-    asked = read_date(text)
-    assert asked is not None
-    bounds = {"<": [asked.start], ">=": [asked.start], "=": [asked.start, asked.end]}
-    edges = bounds.get(operator, [asked.end])
+    wanted = read_date(text)
+    assert wanted is not None
+    bounds = {
+        "<": [wanted.start],
+        ">=": [wanted.start],
+        "=": [wanted.start, wanted.end],
+    }
+    edges = bounds.get(operator, [wanted.end])
     low, high = _day(edges[0] - _SLACK), _day(edges[-1] + _SLACK)
     near = (
         "SELECT DISTINCT value FROM cells "
@@ -124,7 +128,7 @@ def _in_time(column: Column, operator: str, text: str) -> list[Clause]:
     listed = [
         value
         for (value,) in column.connection.execute(near, (column.number, low, high))
-        if (cell := read_date(value)) and compare_dates(cell, operator, asked)
+        if (cell := read_date(value)) and compare_dates(cell, operator, wanted)
     ]
     found: list[Clause] = [
         ("value IN (SELECT value FROM json_each(?))", (json.dumps(listed),))

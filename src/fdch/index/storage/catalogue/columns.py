@@ -26,7 +26,7 @@ from fdch.index.storage.catalogue.clauses import (
     TEXT,
     Clause,
     Column,
-    beginning,
+    prefix_clauses,
 )
 from fdch.index.storage.catalogue.items import Row, Value
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR
@@ -60,7 +60,7 @@ class ColumnLook(Column):
         return cls(view.connection, number, type, view.snapshot.cache)
 
     def has_cell(self, clause: Clause) -> bool:
-        """Tell whether a cell fulfils a clause."""
+        """Return whether a cell fulfils a clause."""
         return any(self._rows("SELECT 1", clause[0], *clause[1], 1))
 
     def values_like(self, text: str) -> list[str]:
@@ -70,7 +70,7 @@ class ColumnLook(Column):
         return [
             value
             for letter in letters
-            for clause, bounds in beginning(letter)[:1]
+            for clause, bounds in prefix_clauses(letter)[:1]
             for (value,) in self._rows(
                 f"SELECT DISTINCT {TEXT}", clause, *bounds, MAX_VALUES
             )

@@ -62,7 +62,7 @@ def count_facets(
 
     @cache
     def allow(conditions: tuple[Condition, ...]) -> Flags | None:
-        """Tell which rows are counted; None for all rows."""
+        """Return which rows are counted; None for all rows."""
         if not conditions:
             return None if near is None else is_near
         return is_near & fulfil_all(view, conditions)

@@ -13,9 +13,9 @@ from fdch.index.search.gallery import Gallery
 from fdch.index.storage.catalogue.cell_table import read_numbers
 from fdch.index.storage.catalogue.clauses import (
     Clause,
-    alike,
-    beginning,
-    ordered,
+    equal_clauses,
+    prefix_clauses,
+    range_clauses,
 )
 from fdch.index.storage.catalogue.columns import ColumnLook, number_columns
 from fdch.index.storage.snapshot import View
@@ -59,7 +59,7 @@ def filter_gallery(view: View, where: Sequence[Condition]) -> Gallery:
 
 
 def fulfil_all(view: View, where: Sequence[Condition]) -> Flags:
-    """Tell which rows belong to items that fulfil all of some conditions."""
+    """Return which rows belong to items that fulfil all of some conditions."""
     require_columns(where, number_columns(view))
     types = view.snapshot.about.types
     for condition in where:
@@ -103,14 +103,14 @@ def _look(view: View, condition: Condition) -> ColumnLook:
 
 
 def _find(view: View, condition: Condition) -> Flags:
-    """Tell which rows belong to items that fulfil a condition."""
+    """Return which rows belong to items that fulfil a condition."""
     look = _look(view, condition)
     operator, values = condition.operator, list(dict.fromkeys(condition.values))
     if operator == "^=":
-        return _flag(view, look, beginning(values[0]))
+        return _flag(view, look, prefix_clauses(values[0]))
     if operator not in ("=", "!=", "in"):
-        return _flag(view, look, ordered(look, operator, values[0]))
-    equal = [part for text in values for part in alike(look, text)]
+        return _flag(view, look, range_clauses(look, operator, values[0]))
+    equal = [part for text in values for part in equal_clauses(look, text)]
     is_equal = _flag(view, look, equal)
     if operator != "!=":
         return is_equal
@@ -127,13 +127,13 @@ def _notes(view: View, condition: Condition) -> Iterator[str]:
         if condition.operator == "^=":
             is_there = not is_empty
         else:
-            is_there = any(look.has_cell(part) for part in alike(look, value))
+            is_there = any(look.has_cell(part) for part in equal_clauses(look, value))
         if not is_there:
             yield note_missing(condition, value, look.type, look)
 
 
 def _flag(view: View, look: ColumnLook, clauses: Sequence[Clause]) -> Flags:
-    """Tell which rows belong to items with a cell that fulfils one of some clauses."""
+    """Return which rows have a cell that fulfils one of some clauses."""
     flags = np.zeros(int(view.snapshot.starts[-1]), dtype=np.bool_)
     for clause, values in clauses:
         numbers = read_numbers(view.connection, look.number, clause, *values)

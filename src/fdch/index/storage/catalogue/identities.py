@@ -114,14 +114,14 @@ def _rows_where(
         yield row[:3]
 
 
-def unknown_ids(view: View, gone: Sequence[str], asked: int) -> DataError:
+def unknown_ids(view: View, gone: Sequence[str], total: int) -> DataError:
     """Make the error of ids that are not there, with some that are."""
     folder = view.snapshot.place.folder
     said = f"index '{folder}' has no item '{gone[0]}'"
-    if asked > 1:
+    if total > 1:
         more = ", ..." if len(gone) > _LISTED else ""
         said = (
-            f"{len(gone)} of {asked} ids are not in index '{folder}': "
+            f"{len(gone)} of {total} ids are not in index '{folder}': "
             f"{_quote(gone[:_LISTED])}{more}"
         )
     if not view.items:

@@ -223,7 +223,7 @@ class Applier:
         self._pending, self._cells, self._words = [], [], []
 
     def _number_columns(self, names: set[str]) -> None:
-        """Give each column a number, new ones too."""
+        """Number the columns, new ones too."""
         if self._columns and names <= self._columns.keys():
             return
         self._execute_many(
@@ -290,7 +290,7 @@ def kept_parts(connection: sqlite3.Connection, uid: bytes) -> dict[int, PartReco
 
 
 def is_proven(uid: bytes, entry: Entry, sequence: Any, check: Any) -> bool:
-    """Tell whether a row of the table of records is as written."""
+    """Return whether a row of the table of records is as written."""
     if not isinstance(entry.payload, bytes):
         return False
     if type(sequence) is not int or sequence < 0:
@@ -299,7 +299,7 @@ def is_proven(uid: bytes, entry: Entry, sequence: Any, check: Any) -> bool:
 
 
 def is_intact_item(uid: bytes, number: Any, id: Any, content: Any, check: Any) -> bool:
-    """Tell whether an item's row is as written."""
+    """Return whether an item's row is as written."""
     if type(number) is not int or not 0 <= number < 2**63:
         return False
     if not isinstance(id, str) or not isinstance(content, str) or len(id) > 2**14:

@@ -23,7 +23,7 @@ _ACCENTS = dict.fromkeys(range(0x300, 0x370))  # marks over and under letters
 
 
 def split_words(text: str | None) -> tuple[str, ...]:
-    """Give the words that a text is found by, each once, in their order.
+    """Return the words that a text is found by, each once, in their order.
 
     >>> split_words("A café, a Dog")
     ('a', 'cafe', 'dog')
@@ -32,7 +32,7 @@ def split_words(text: str | None) -> tuple[str, ...]:
 
 
 def fold_accents(word: str) -> str:
-    """Give a word without accents."""
+    """Return a word without accents."""
     if word.isascii():
         return word
     bare = unicodedata.normalize("NFD", word).translate(_ACCENTS)
@@ -52,7 +52,7 @@ def drop_words(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) 
 
 
 def has_words(connection: sqlite3.Connection) -> bool:
-    """Tell whether a word was ever put in."""
+    """Return whether a word was ever put in."""
     (found,) = connection.execute("SELECT EXISTS (SELECT 1 FROM words_idx)").fetchone()
     return bool(found)
 
@@ -65,13 +65,13 @@ def read_words(connection: sqlite3.Connection) -> Iterator[tuple[str, int]]:
 
 
 def shrink_words(connection: sqlite3.Connection) -> None:
-    """Give back the space of words that were taken out."""
+    """Free the space of words that were taken out."""
     connection.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
 @lru_cache(maxsize=_MAX_KNOWN_STEMS)
 def stem_word(word: str) -> str:
-    """Give a word as the table keeps it.
+    """Return a word as the table keeps it.
 
     >>> stem_word("dogs") == stem_word("dog")
     True

@@ -130,7 +130,7 @@ def open_plainly(path: str, flags: int) -> int:
 def digest(
     content: bytes | bytearray | memoryview, uid: bytes, kind: str, *place: int
 ) -> bytes:
-    """Give the checksum of some bytes, bound to an index and a place in it."""
+    """Return the checksum of some bytes, bound to an index and a place in it."""
     salt = struct.pack("<QQ", *place, *[0] * (2 - len(place)))
     return hashlib.blake2b(
         content, digest_size=DIGEST_BYTES, key=uid, salt=salt, person=kind.encode()
@@ -273,7 +273,7 @@ def sqlite_code(problem: BaseException) -> int:
 
 
 def is_damage(problem: BaseException) -> bool:
-    """Tell damage, which may show in any way, from a fault of the machine."""
+    """Return whether an error comes of damage, and not of a fault of the machine."""
     if isinstance(problem, OSError):
         return problem.errno in _UNREADABLE
     if isinstance(problem, sqlite3.Error):

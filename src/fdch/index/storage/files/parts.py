@@ -57,13 +57,13 @@ class OpenPart:
         return np.where(inside & (self.numbers[found] == wanted), found, NOWHERE)
 
     def living(self) -> NDArray[np.int64]:
-        """Give the offsets of the rows that were not removed."""
+        """Return the offsets of the rows that were not removed."""
         if self.dead is None:
             return np.arange(self.record.rows)
         return np.flatnonzero(~self.dead)
 
     def item_numbers(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the numbers of the items whose rows have these offsets."""
+        """Return the numbers of the items whose rows have these offsets."""
         relative = offsets if self.numbers is None else self.numbers[offsets]
         return self.record.first + relative.astype(np.int64)
 
@@ -74,16 +74,16 @@ class OpenPart:
 
     @property
     def is_compacted(self) -> bool:
-        """Tell whether the part has what makes searching it faster."""
+        """Return whether the part has what makes searching it faster."""
         return self.grouping is not None or self.buckets is not None
 
-    def searched(self, position: int) -> Part:
-        """Give the part to the search, under the position of its first row."""
+    def search_part(self, position: int) -> Part:
+        """Return the part as the search takes it, its first row at a position."""
         rows = self.rows if self.grouped is None else self.grouped
         return Part(rows, position, self.dead, self.grouping, self.buckets)
 
     def without(self, numbers: NDArray[np.int64]) -> "OpenPart":
-        """Give the part with some items removed."""
+        """Return the part with some items removed."""
         offsets = self.offsets(numbers)
         offsets = offsets[offsets >= 0]
         if not len(offsets):

@@ -141,7 +141,7 @@ class PartRecord:
 
     @property
     def has_gaps(self) -> bool:
-        """Tell whether some numbers between the first and the last are gone."""
+        """Return whether some numbers between the first and the last are gone."""
         return self.span != self.rows
 
     @property

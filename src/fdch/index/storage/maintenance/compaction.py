@@ -59,7 +59,7 @@ Piece = tuple[OpenPart, NDArray[np.int64]]  # rows of a part, by their offsets
 
 def compact(access: Access, progress: Progress = silent) -> None:
     """Rewrite parts that hold removed rows, or that can be joined, and the log."""
-    with access.alone():
+    with access.exclusive():
         with access.writing() as view:
             old = _parts_to_rewrite(view.snapshot.parts)
             kept = _keep_parts(view, old)

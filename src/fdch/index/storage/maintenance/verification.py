@@ -57,7 +57,7 @@ class Verification:
 
     @property
     def is_clean(self) -> bool:
-        """Tell whether nothing is wrong."""
+        """Return whether nothing is wrong."""
         return not self.problems
 
 
