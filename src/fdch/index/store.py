@@ -160,7 +160,7 @@ class WordQuery:
     """Words that texts are matched with, beside the code of the same query.
 
     Args:
-        words: As `index/storage/catalogue/words.py` splits texts.
+        words: As `index/storage/catalogue/word_table.py` splits texts.
         weight: Bits by which an item is nearer whose text matches all of them.
         radius: The largest Hamming distance of an item that matches; None for any.
     """

@@ -37,16 +37,9 @@ def create_folder(
     vector_bytes: int,
     types: Mapping[str, ColumnType],
 ) -> None:
-    """Make an empty index folder, whole or not at all.
+    """Make an empty index folder, whole or not at all; see `create_store`.
 
-    Args:
-        path: A folder that is not there yet, or empty.
-        bits: Length of the codes.
-        model: Fingerprint of the model that makes the codes; or what writes the
-            model's files, to be kept in the index, and gives the fingerprint.
-        facts: What else to keep, plain values for JSON.
-        vector_bytes: Bytes of the vector that is kept of each item; 0 for none.
-        types: How columns are compared, where that is not to be found.
+    `path` is a folder that is not there yet, or empty.
     """
     check_vector_bytes(vector_bytes)
     if not 1 <= bits <= MAX_BITS:

@@ -152,14 +152,13 @@ class CodeFolder:
     def codes(self, ids: Sequence[str]) -> Codes:
         """Return the codes of items; refuse ids that are not there."""
         with self._access.reading() as view:
-            return view.snapshot.codes(_positions(view, ids))
+            numbers = _require_numbers(view, ids)
+            return view.snapshot.codes(view.snapshot.positions(numbers))
 
     def known(self, ids: Sequence[str]) -> Known:
         """Return items, codes and vectors as of one commit; refuse ids not there."""
         with self._access.reading() as view:
-            positions, snapshot = _positions(view, ids), view.snapshot
-            items = [item for item in find_items(view, ids) if item is not None]
-            return Known(items, snapshot.codes(positions), snapshot.vectors(positions))
+            return _read_known(view, _require_numbers(view, ids))
 
     def nearest(
         self,
@@ -290,13 +289,9 @@ class CodeFolder:
     def batches(self, size: int) -> Iterator[Known]:
         """Return all items, codes and vectors as of one commit, so many at a time."""
         with self._access.reading() as view:
-            snapshot = view.snapshot
-            numbers = snapshot.living()
+            numbers = view.snapshot.living()
             for start in range(0, len(numbers), size):
-                some = numbers[start : start + size]
-                positions = snapshot.positions(some)
-                codes, vectors = snapshot.codes(positions), snapshot.vectors(positions)
-                yield Known(items_of(view, some), codes, vectors)
+                yield _read_known(view, numbers[start : start + size])
 
     def compact(self, progress: Progress = silent) -> None:
         """Reclaim the space of removed items, and make searching faster."""
@@ -332,10 +327,16 @@ class CodeFolder:
         self.close()
 
 
-def _positions(view: View, ids: Sequence[str]) -> NDArray[np.int64]:
+def _read_known(view: View, numbers: NDArray[np.int64]) -> Known:
+    snapshot = view.snapshot
+    positions = snapshot.positions(numbers)
+    codes, vectors = snapshot.codes(positions), snapshot.vectors(positions)
+    return Known(items_of(view, numbers), codes, vectors)
+
+
+def _require_numbers(view: View, ids: Sequence[str]) -> NDArray[np.int64]:
+    """Return the numbers of items; refuse ids that are not there."""
     numbers = numbers_of(view, ids)
-    gone = [id for id in ids if id not in numbers]
-    if gone:
+    if gone := [id for id in ids if id not in numbers]:
         raise unknown_ids(view, gone, len(ids))
-    wanted = np.array([numbers[id] for id in ids], dtype=np.int64)
-    return view.snapshot.positions(wanted)
+    return np.array([numbers[id] for id in ids], dtype=np.int64)
