@@ -12,9 +12,8 @@ from fdch.index.storage.files import log
 from fdch.index.storage.files.layout import CATALOGUE, CHECK, LOG, WAL
 from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.files.log import (
-    PART,
-    REMOVAL,
     Entry,
+    Kind,
     encode_records,
     read_header,
     read_records,
@@ -74,7 +73,7 @@ def test_a_repair_takes_nothing_from_before_a_compaction(path, tmp_path):
 def test_a_repair_applies_no_change_that_was_never_committed(path):
     before = names(path)
     header, known = read_log(path)
-    gone = Entry(REMOVAL, b"".join(n.to_bytes(8, "little") for n in range(300)))
+    gone = Entry(Kind.REMOVAL, b"".join(n.to_bytes(8, "little") for n in range(300)))
     torn, _, _ = encode_records(header.uid, known[-1].position, [gone])
     with (path / LOG).open("ab") as file:
         file.write(torn)
@@ -88,7 +87,7 @@ def test_a_repair_applies_no_change_that_was_never_committed(path):
 def test_items_whose_part_is_lost_are_named(path, which):
     before = names(path)
     _, known = read_log(path)
-    part = [record for record in known if record.entry.kind == PART][which]
+    part = [record for record in known if record.entry.kind == Kind.PART][which]
     flip(path / LOG, part.position.offset - 20)
     (path / CATALOGUE).unlink()
     done = repair_folder(path)

@@ -8,7 +8,7 @@ from fdch.index.search.rows import Rows
 from fdch.index.storage.catalogue.items import Row
 from fdch.index.storage.catalogue.tables import Applier, State, kept_records
 from fdch.index.storage.files.layout import DIGEST_BYTES, MAX_PART_ROWS, VECTORS
-from fdch.index.storage.files.log import PART, Entry, encode_records
+from fdch.index.storage.files.log import Entry, Kind, encode_records
 from fdch.index.storage.files.records import (
     Checks,
     PartRecord,
@@ -131,7 +131,7 @@ class Change:
     def _last_record(self, part: PartRecord) -> PartRecord:
         """Return a part with the checksums of the chunks that were last written."""
         uid = self._place.uid
-        newest = kept_records(self.view.connection, uid, PART, newest_first=True)
+        newest = kept_records(self.view.connection, uid, Kind.PART, newest_first=True)
         for known in map(read_part, newest if part.rows else ()):
             if known.part == part.part:
                 return known

@@ -20,7 +20,7 @@ from fdch.index.search.rows import row_codes, row_length, row_type
 from fdch.index.storage.cache import Cache
 from fdch.index.storage.catalogue.tables import State, kept_records
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR
-from fdch.index.storage.files.log import RANGE, REMOVAL
+from fdch.index.storage.files.log import Kind
 from fdch.index.storage.files.parts import NOWHERE, OpenPart, open_part
 from fdch.index.storage.files.records import About, read_range, read_removal
 from fdch.index.storage.files.segments import Place
@@ -164,7 +164,7 @@ def load_snapshot(
     known = {part.record.part: part for part in before.parts} if before else {}
     parts = [open_part(place, record, known.get(record.part)) for record in state.parts]
     seen = before.state.position.sequence if before else -1
-    found = map(read_removal, kept_records(connection, place.uid, REMOVAL, seen))
+    found = map(read_removal, kept_records(connection, place.uid, Kind.REMOVAL, seen))
     removed = np.concatenate([_NO_NUMBERS, *found])
     if len(removed):
         parts = [part.without(removed) for part in parts]
@@ -175,7 +175,9 @@ def load_snapshot(
             f"code. {REPAIR}"
         )
     ranges = before.ranges.tolist() if before else []
-    for numbers in map(read_range, kept_records(connection, place.uid, RANGE, seen)):
+    for numbers in map(
+        read_range, kept_records(connection, place.uid, Kind.RANGE, seen)
+    ):
         if ranges and ranges[-1][1] + 1 == numbers.start:
             ranges[-1][1] = numbers.stop - 1  # ranges that touch become one
         elif numbers:

@@ -24,13 +24,8 @@ from fdch.index.storage.catalogue.word_table import WORDS_TABLE, drop_words, put
 from fdch.index.storage.files.acknowledged import Acknowledged
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR, digest
 from fdch.index.storage.files.log import (
-    COMMIT,
-    INDEX,
-    ITEM,
-    PART,
-    RANGE,
-    REMOVAL,
     Entry,
+    Kind,
     Position,
     Record,
     payload_digest,
@@ -61,7 +56,7 @@ SCHEMA = (
     CELLS_TABLE,
     WORDS_TABLE,
 )
-_KEPT = (REMOVAL, RANGE, PART)  # which the table of records has, too
+_KEPT = (Kind.REMOVAL, Kind.RANGE, Kind.PART)  # which the table of records has, too
 _ITEMS_AT_A_TIME = 10_000
 _NO_COMMIT = Commit()
 
@@ -153,14 +148,14 @@ class Applier:
     def apply(self, sequence: int, entry: Entry, check: bytes) -> None:
         """Apply one record: its number, what it says, and the digest of that."""
         kind, payload = entry
-        if kind == ITEM:
+        if kind == Kind.ITEM:
             number, id, content = read_item(payload)
             self.put_items([number], [read_row(id, content)], [check])
         elif kind in _KEPT:
             self._keep(sequence, entry, check)
-        elif kind == COMMIT:
+        elif kind == Kind.COMMIT:
             self._counts = Commit.read(payload)
-        elif kind == INDEX:
+        elif kind == Kind.INDEX:
             self._about = About.read(payload)
         else:
             raise DamagedIndex(f"the log has a record of unknown kind {kind!r}.")
@@ -206,10 +201,10 @@ class Applier:
             "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
             (kind.decode(), sequence, payload, check),
         )
-        if kind == PART:
+        if kind == Kind.PART:
             part = replace(read_part(payload), checks={}, packed=b"")
             self._parts[part.part] = part
-        elif kind == REMOVAL:
+        elif kind == Kind.REMOVAL:
             self._insert_items()
             self._drop_items(read_removal(payload))
 
@@ -286,7 +281,7 @@ def kept_records(
 
 def kept_parts(connection: sqlite3.Connection, uid: bytes) -> dict[int, PartRecord]:
     """Read all parts with the checksums of their chunks."""
-    return join_parts(kept_records(connection, uid, PART))
+    return join_parts(kept_records(connection, uid, Kind.PART))
 
 
 def is_proven(uid: bytes, entry: Entry, sequence: Any, check: Any) -> bool:

@@ -15,16 +15,7 @@ from numpy.typing import NDArray
 from fdch.errors import DamagedIndex
 from fdch.index.search.rows import MAX_BITS
 from fdch.index.storage.files.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR
-from fdch.index.storage.files.log import (
-    COMMIT,
-    INDEX,
-    ITEM,
-    MAX_COUNT,
-    PART,
-    RANGE,
-    REMOVAL,
-    Entry,
-)
+from fdch.index.storage.files.log import MAX_COUNT, Entry, Kind
 from fdch.index.storage.files.segments import Place
 from fdch.index.store import MAX_VECTOR_BYTES, ColumnType
 
@@ -70,7 +61,7 @@ class About:
 
     def entry(self) -> Entry:
         """Return the record."""
-        return Entry(INDEX, write_json(self.fields))
+        return Entry(Kind.INDEX, write_json(self.fields))
 
     def place(self, folder: Path, uid: bytes) -> Place:
         """Return where the files of such an index lie, and how long their rows are."""
@@ -101,7 +92,7 @@ class Commit:
 
     def entry(self) -> Entry:
         """Return the record."""
-        return Entry(COMMIT, write_json(asdict(self)))
+        return Entry(Kind.COMMIT, write_json(asdict(self)))
 
     @classmethod
     def read(cls, payload: bytes) -> "Commit":
@@ -157,7 +148,7 @@ class PartRecord:
         }
         head = write_json({**self.fields, "checks": sizes})
         digests = b"".join(each.digests for each in self.checks.values())
-        return Entry(PART, head + b"\n" + digests + self.packed)
+        return Entry(Kind.PART, head + b"\n" + digests + self.packed)
 
     def digests(self, kind: str) -> bytes:
         """Return the checksums of a file's chunks, as far as they are known."""
@@ -217,7 +208,7 @@ def join_parts(payloads: Iterable[bytes]) -> dict[int, PartRecord]:
 def item_entry(number: int, id: str, content: str) -> Entry:
     """Return the record of an item."""
     name = id.encode()
-    return Entry(ITEM, _ITEM.pack(number, len(name)) + name + content.encode())
+    return Entry(Kind.ITEM, _ITEM.pack(number, len(name)) + name + content.encode())
 
 
 def read_item(payload: bytes) -> tuple[int, str, str]:
@@ -233,7 +224,7 @@ def removal_entries(numbers: Iterable[int]) -> list[Entry]:
     """Return the records of removed items."""
     gone = np.array(sorted(numbers), dtype="<i8")
     return [
-        Entry(REMOVAL, gone[start : start + NUMBERS_PER_RECORD].tobytes())
+        Entry(Kind.REMOVAL, gone[start : start + NUMBERS_PER_RECORD].tobytes())
         for start in range(0, len(gone), NUMBERS_PER_RECORD)
     ]
 
@@ -246,7 +237,7 @@ def read_removal(payload: bytes) -> NDArray[np.int64]:
 
 def range_entry(numbers: range) -> Entry:
     """Return the record of items whose ids are their numbers."""
-    return Entry(RANGE, _RANGE.pack(numbers.start, len(numbers)))
+    return Entry(Kind.RANGE, _RANGE.pack(numbers.start, len(numbers)))
 
 
 def read_range(payload: bytes) -> range:

@@ -11,14 +11,9 @@ from fdch.index.storage.catalogue.tables import State, is_intact_item, is_proven
 from fdch.index.storage.files.acknowledged import read_acknowledged
 from fdch.index.storage.files.layout import CATALOGUE
 from fdch.index.storage.files.log import (
-    COMMIT,
     HEADER_BYTES,
-    INDEX,
-    ITEM,
-    PART,
-    RANGE,
-    REMOVAL,
     Entry,
+    Kind,
     Position,
     Record,
     read_header,
@@ -34,7 +29,7 @@ from fdch.index.storage.files.records import (
     read_removal,
 )
 
-_READERS = {REMOVAL: read_removal, RANGE: read_range, PART: read_part}
+_READERS = {Kind.REMOVAL: read_removal, Kind.RANGE: read_range, Kind.PART: read_part}
 
 
 @dataclass
@@ -54,11 +49,11 @@ class Copies:
     def take(self, sequence: int, entry: Entry) -> None:
         """Apply one record, if a version of this program can have written it."""
         kind, payload = entry
-        if kind == ITEM:
+        if kind == Kind.ITEM:
             self.items[read_item(payload)[0]] = payload
-        elif kind == INDEX:
+        elif kind == Kind.INDEX:
             self.about = About.read(payload)
-        elif kind == COMMIT:
+        elif kind == Kind.COMMIT:
             counts = Commit.read(payload)
             self.counts = max(self.counts, counts, key=lambda each: each.commit)
         else:
@@ -86,13 +81,13 @@ def read_copies(folder: Path, is_whole: bool) -> Copies:
     if state is not None:
         found.counts = state.counts
         found.sequence = max(found.sequence, state.position.sequence)
-    commits = [r.sequence for r in records if r.entry.kind == COMMIT]
+    commits = [r.sequence for r in records if r.entry.kind == Kind.COMMIT]
     last = max([found.sequence, *commits])  # what follows was never committed
     for record in records:
         if first < record.sequence <= last:
             with suppress(DamagedIndex):
                 found.take(record.sequence, record.entry)
-    described = [r.sequence for r in records if r.entry.kind == INDEX]
+    described = [r.sequence for r in records if r.entry.kind == Kind.INDEX]
     if state is not None and state.position.sequence >= max(described, default=0):
         found.about = state.about
     found.expected = set(found.items)
@@ -111,7 +106,7 @@ def _first_sequence(folder: Path, records: list[Record], state: State | None) ->
             return header.first
         return state.first  # the log is older than the catalogue, or another index's
     # later ones only change the types of columns
-    begun = [r.sequence - 1 for r in records[:1] if r.entry.kind == INDEX]
+    begun = [r.sequence - 1 for r in records[:1] if r.entry.kind == Kind.INDEX]
     return max(begun, default=state.first if state is not None else -1)
 
 

@@ -37,7 +37,7 @@ from fdch.index.storage.files.layout import (
 from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.files.log import (
     HEADER_BYTES,
-    INDEX,
+    Kind,
     Position,
     cut_log,
     last_commit,
@@ -135,7 +135,7 @@ def replay_log(
     end = last_commit(folder, uid, header.start, until)
     records = read_records(folder, uid, header.start, end.offset)
     described = next(records, None)
-    if described is None or described.entry.kind != INDEX:
+    if described is None or described.entry.kind != Kind.INDEX:
         raise DamagedIndex(
             f"'{folder / LOG}' does not say what index this is. {REPAIR}"
         )

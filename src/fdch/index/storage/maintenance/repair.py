@@ -37,7 +37,7 @@ from fdch.index.storage.files.layout import (
     translate_os_errors,
 )
 from fdch.index.storage.files.locking import WriterLock
-from fdch.index.storage.files.log import PART, RANGE, REMOVAL, LogHeader, write_log
+from fdch.index.storage.files.log import Kind, LogHeader, write_log
 from fdch.index.storage.files.parts import map_arrays
 from fdch.index.storage.files.records import (
     GROUPING,
@@ -150,10 +150,10 @@ class _Rebuilder:
     ) -> None:
         self._place, self._folder, self._copies = place, place.folder, copies
         self._encode, self._done = encode, done
-        self._parts = dict(sorted(join_parts(copies.payloads(PART)).items()))
-        removed = map(read_removal, copies.payloads(REMOVAL))
+        self._parts = dict(sorted(join_parts(copies.payloads(Kind.PART)).items()))
+        removed = map(read_removal, copies.payloads(Kind.REMOVAL))
         self._removed = {number for each in removed for number in each.tolist()}
-        ranges = {read_range(payload) for payload in copies.payloads(RANGE)}
+        ranges = {read_range(payload) for payload in copies.payloads(Kind.RANGE)}
         self._ranges = sorted(ranges, key=lambda numbers: numbers.start)
         self._lost: set[int] = set()
         self.is_changed = False
