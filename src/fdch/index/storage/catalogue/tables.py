@@ -140,9 +140,7 @@ class Applier:
         self._execute, self._execute_many = connection.execute, connection.executemany
         self._state, self._about, self._counts = state, state.about, state.counts
         self._parts = {part.part: part for part in state.parts}
-        self._pending: list[tuple[int, str, str, bytes]] = []
-        self._cells: list[Cell] = []
-        self._words: list[tuple[int, str]] = []
+        self._pending: list[tuple[int, Row, bytes]] = []
         self._columns: dict[str, int] = {}
 
     def apply(self, sequence: int, entry: Entry, check: bytes) -> None:
@@ -164,18 +162,7 @@ class Applier:
         self, numbers: Sequence[int], rows: Sequence[Row], checks: Sequence[bytes]
     ) -> None:
         """Apply the records of items whose cells are known."""
-        self._number_columns({cell[0] for row in rows for cell in row.cells})
-        columns = self._columns
-        self._pending += [
-            (number, row.id, row.content, check)
-            for number, row, check in zip(numbers, rows, checks, strict=True)
-        ]
-        self._cells += [
-            (columns[name], value, number, text)
-            for number, row in zip(numbers, rows, strict=True)
-            for name, value, text in row.cells
-        ]
-        self._words += [(n, row.words) for n, row in zip(numbers, rows, strict=True)]
+        self._pending += zip(numbers, rows, checks, strict=True)
         if len(self._pending) >= _ITEMS_AT_A_TIME:
             self._insert_items()
 
@@ -212,38 +199,40 @@ class Applier:
         """Put items in, with the cells to filter by and the words to find them by."""
         if not self._pending:
             return
-        self._execute_many("INSERT INTO items VALUES (?, ?, ?, ?)", self._pending)
-        put_cells(self._connection, self._cells)
-        put_words(self._connection, self._words)
-        self._pending, self._cells, self._words = [], [], []
-
-    def _number_columns(self, names: set[str]) -> None:
-        """Number the columns, new ones too."""
-        if self._columns and names <= self._columns.keys():
-            return
+        items = [(number, row) for number, row, _ in self._pending]
         self._execute_many(
-            "INSERT OR IGNORE INTO columns (name) VALUES (?)",
-            ((name,) for name in [LABEL, *sorted(names - {LABEL})]),
+            "INSERT INTO items VALUES (?, ?, ?, ?)",
+            [
+                (number, row.id, row.content, check)
+                for number, row, check in self._pending
+            ],
         )
-        self._columns = dict(self._execute('SELECT name, "column" FROM columns'))
+        put_cells(self._connection, self._cells(items))
+        put_words(self._connection, ((number, row.words) for number, row in items))
+        self._pending = []
+
+    def _cells(self, items: Sequence[tuple[int, Row]]) -> Iterator[Cell]:
+        """Return the cells of items, under the numbers of their columns."""
+        names = {name for _, row in items for name, _, _ in row.cells}
+        if not self._columns or not names <= self._columns.keys():
+            self._execute_many(
+                "INSERT OR IGNORE INTO columns (name) VALUES (?)",
+                ((name,) for name in [LABEL, *sorted(names - {LABEL})]),
+            )
+            self._columns = dict(self._execute('SELECT name, "column" FROM columns'))
+        for number, row in items:
+            for name, value, spelled in row.cells:
+                yield self._columns[name], value, number, spelled
 
     def _drop_items(self, numbers: NDArray[np.int64]) -> None:
         """Take items out; their codes stay until the next compaction."""
-        self._number_columns(set())
-        columns = self._columns
         listed = json.dumps(numbers.tolist())
         inside = "number IN (SELECT value FROM json_each(?))"
-        rows = self._execute(
-            f"SELECT number, id, content FROM items WHERE {inside}", (listed,)
-        ).fetchall()
-        stored = [(number, read_row(id, content)) for number, id, content in rows]
-        cells = (
-            (columns[name], value, number, spelled)
-            for number, row in stored
-            for name, value, spelled in row.cells
-        )
-        drop_cells(self._connection, cells)
-        drop_words(self._connection, ((number, row.words) for number, row in stored))
+        query = f"SELECT number, id, content FROM items WHERE {inside}"
+        rows = self._execute(query, (listed,)).fetchall()
+        items = [(number, read_row(id, content)) for number, id, content in rows]
+        drop_cells(self._connection, self._cells(items))
+        drop_words(self._connection, ((number, row.words) for number, row in items))
         self._execute(f"DELETE FROM items WHERE {inside}", (listed,))
 
 

@@ -128,15 +128,12 @@ def _batches(run: Sequence[OpenPart]) -> Iterator[list[Piece]]:
     for part in run:
         offsets = part.living()
         while len(offsets):
-            some = part.item_numbers(offsets[:room])
-            if held:
-                some = some[: np.searchsorted(some, first + MAX_SPAN)]
-            else:
-                first = int(some[0])
-            if len(some):
-                held.append((part, offsets[: len(some)]))
-            offsets = offsets[len(some) :]
-            room -= len(some)
+            numbers = part.item_numbers(offsets[:room])
+            first = first if held else int(numbers[0])
+            count = int(np.searchsorted(numbers, first + MAX_SPAN))
+            if count:
+                held.append((part, offsets[:count]))
+            offsets, room = offsets[count:], room - count
             if not room or len(offsets):
                 yield held
                 held, room = [], MAX_PART_ROWS
