@@ -27,6 +27,21 @@ from fdch.index.storage.maintenance.recovery import rebuild_catalogue
 from fdch.index.store import ColumnType, check_vector_bytes
 
 WriteModel = Callable[[Path], str]  # makes the folder and the files in it
+_MOUNTED = (
+    "is a mount point, which cannot become an index. Name a folder in it, such as "
+    "'{path}/catalogue.index'."
+)
+_TAKEN = "is there already. Choose another path, or remove it first."
+_REASONS = {
+    errno.EBUSY: _MOUNTED,
+    errno.EXDEV: _MOUNTED,
+    errno.EEXIST: _TAKEN,
+    errno.ENOTEMPTY: _TAKEN,
+    errno.ENOENT: (
+        "could not be made: '{missing}' is not there. Check that files can be made "
+        "beside it and stay, or choose another path."
+    ),
+}
 
 
 def create_folder(
@@ -63,25 +78,19 @@ def create_folder(
 def stage(path: Path) -> Iterator[Path]:
     """Yield a hidden folder to be filled, which then becomes the index at a path."""
     target = free_place(path)
-    with translate_os_errors(path):
-        try:
-            make_folders(target.parent)
-            clear_staging(target.parent)
-            with staging_folder(target, uuid.uuid4().hex) as staging:
-                yield staging
-                _put_in_place(staging, target, path)
-        except FdchError:
-            raise
-        except FileNotFoundError as problem:
-            raise IndexFolderError(
-                f"'{path}' could not be made: '{problem.filename}' is not there. Check "
-                "that files can be made beside it and stay, or choose another path."
-            ) from problem
+    with _explain(path):
+        make_folders(target.parent)
+        clear_staging(target.parent)
+        with staging_folder(target, uuid.uuid4().hex) as staging:
+            yield staging
+            # a mount of the same disk does not show before, and others may be quicker
+            os.rename(staging, target)
+            sync_folder(target.parent)
 
 
 def free_place(path: Path) -> Path:
     """Return where a new index goes: behind links, where nothing is in the way."""
-    with translate_os_errors(path):
+    with _explain(path):
         target = Path(os.path.realpath(path))
         if target.exists():
             _require_usable(target, path)
@@ -97,9 +106,9 @@ def free_place(path: Path) -> Path:
 def _require_usable(target: Path, path: Path) -> None:
     """Refuse what is there, unless it is an empty folder that can be replaced."""
     if os.path.ismount(target) and not (target / LOG).is_file():
-        raise _mount_point(path)
+        raise OSError(errno.EBUSY, "a mount point")
     if not target.is_dir() or any(target.iterdir()):
-        raise _taken(path)
+        raise FileExistsError(errno.EEXIST, "not empty")
     if target.samefile(Path.cwd()):
         raise IndexFolderError(
             f"'{path}' is the folder that this program runs in, which cannot become "
@@ -107,28 +116,17 @@ def _require_usable(target: Path, path: Path) -> None:
         )
 
 
-def _put_in_place(staging: Path, target: Path, path: Path) -> None:
-    """Rename a finished folder to its target."""
-    try:
-        os.rename(staging, target)
-    except OSError as problem:
-        # a mount of the same disk does not show before, and others may be quicker
-        if problem.errno in (errno.EBUSY, errno.EXDEV):
-            raise _mount_point(path) from problem
-        if problem.errno in (errno.ENOTEMPTY, errno.EEXIST):
-            raise _taken(path) from problem
-        raise
-    sync_folder(target.parent)
-
-
-def _mount_point(path: Path) -> IndexFolderError:
-    return IndexFolderError(
-        f"'{path}' is a mount point, which cannot become an index. Name a folder in "
-        f"it, such as '{path / 'catalogue.index'}'."
-    )
-
-
-def _taken(path: Path) -> IndexFolderError:
-    return IndexFolderError(
-        f"'{path}' is there already. Choose another path, or remove it first."
-    )
+@contextmanager
+def _explain(path: Path) -> Iterator[None]:
+    """Say why no index can be made at a path."""
+    with translate_os_errors(path):
+        try:
+            yield
+        except FdchError:
+            raise
+        except OSError as problem:
+            why = _REASONS.get(problem.errno or 0)
+            if why is None:
+                raise
+            why = why.format(path=path, missing=problem.filename)
+            raise IndexFolderError(f"'{path}' {why}") from problem
