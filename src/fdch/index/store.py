@@ -77,7 +77,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class Contents:
-    """What filters can ask for, with numbers of items.
+    """What filters can use, with numbers of items.
 
     Args:
         facets: The most frequent values of each column.

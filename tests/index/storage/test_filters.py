@@ -33,11 +33,11 @@ def holds(cell, operator, value, type="text"):
     if type == "boolean" and read_truth(value) is not None:
         is_alike = read_truth(cell) == read_truth(value)
         return is_alike == (operator == "=")
-    if type == "date" and (asked := read_date(value)):
+    if type == "date" and (wanted := read_date(value)):
         period = read_date(cell) if len(cell) > 4 else None
         if operator == "!=":
             return not holds(cell, "=", value, type)
-        return period is not None and compare_dates(period, operator, asked)
+        return period is not None and compare_dates(period, operator, wanted)
     if operator == "^=":
         return cell.startswith(value)
     if type == "number" and operator not in ("=", "!=") and as_number(cell) is None:
@@ -105,19 +105,19 @@ def test_all_conditions_must_hold(shop):
     assert shop.nearest(random_codes(1), 3, conditions)[0].scanned == 6
 
 
-def test_an_unknown_column_is_told_with_the_nearest(shop):
+def test_an_unknown_column_is_reported_with_the_nearest(shop):
     with pytest.raises(DataError, match="no item has a column 'color'; did you mean"):
         found(shop, Condition("color", "=", ("red",)))
 
 
-def test_too_few_and_too_many_values_are_told(shop):
+def test_too_few_and_too_many_values_are_reported(shop):
     with pytest.raises(DataError, match="'colour' has 2 values"):
         found(shop, Condition("colour", "=", ("red", "blue")))
     with pytest.raises(DataError, match="'colour' has 0 values"):
         found(shop, Condition("colour", "in", ()))
 
 
-def test_labels_may_always_be_asked_for(tmp_path):
+def test_labels_may_always_be_used(tmp_path):
     require_columns([Condition("label", "=", ("x",))], [])
     with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
         assert found(folder, Condition("label", "=", ("x",))) == set()
@@ -174,9 +174,7 @@ def test_a_filter_is_answered_once_until_the_next_commit(tmp_path):
         ("flag", "!=", "true", {"real"}),
     ],
 )
-def test_large_numbers_and_truths_are_told_apart(
-    tmp_path, column, operator, value, expected
-):
+def test_large_numbers_and_truths_differ(tmp_path, column, operator, value, expected):
     more = str(2**64 + 1)
     items = [
         Item("text", labels=(more,), columns={"n": str(2**64 - 1), "flag": True}),
@@ -224,7 +222,7 @@ operators = st.sampled_from([*COMPARE, "in", "^="])
         max_size=6,
     ),
 )
-def test_sqlite_answers_as_the_promise_says(tmp_path_factory, type, cells, asked):
+def test_sqlite_answers_as_the_promise_says(tmp_path_factory, type, cells, wanted):
     items = [
         Item(f"{i}", labels=tuple(labels), columns={"x": cell})
         for i, (cell, labels) in enumerate(cells)
@@ -234,7 +232,7 @@ def test_sqlite_answers_as_the_promise_says(tmp_path_factory, type, cells, asked
     with CodeFolder.create(path, 32, "model") as folder:
         folder.add(items, random_codes(len(items)))
         folder.set_types({"x": type})
-        for column, operator, value in asked:
+        for column, operator, value in wanted:
             condition = Condition(column, operator, (value,))
             own: Any = type if column == "x" else "text"
             try:

@@ -169,17 +169,17 @@ def test_swapped_files_are_put_back(path, sound):
     [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 60))],
 )
 def test_no_random_damage_brings_back_anything_wrong(path, sound, seed):
-    """Wounds of any size, anywhere: what is kept is right, what is lost is told."""
+    """Damage of any size, anywhere: what is kept is right, what is lost is named."""
     rng = random.Random(seed)
-    (path / f"{CATALOGUE}-shm").unlink(missing_ok=True)  # made anew on opening
+    (path / f"{CATALOGUE}-shm").unlink(missing_ok=True)  # made again on opening
     files = sorted(file for file in path.rglob("*") if file.is_file())
     for _ in range(rng.randint(1, 4)):
         file = rng.choice([file for file in files if file.stat().st_size])
         place = rng.randrange(file.stat().st_size)
         length = min(rng.choice([1, 7, 300, 9000]), file.stat().st_size - place)
         written = file.read_bytes()[place : place + length]
-        wound = bytes(byte ^ rng.randint(1, 255) for byte in written)
-        damage(file, place, wound)
+        noise = bytes(byte ^ rng.randint(1, 255) for byte in written)
+        damage(file, place, noise)
     assert not verify_folder(path).is_clean
     try:
         done = repair_folder(path)

@@ -88,7 +88,7 @@ def note_conditions(view: View, where: Sequence[Condition]) -> tuple[str, ...]:
 
 
 def _bytes(gallery: Gallery) -> int:
-    """Count what tells which rows may be found."""
+    """Count the bytes that say which rows may be found."""
     return sum(
         part.flat_dead.nbytes
         if part.numbers is None

@@ -138,7 +138,7 @@ def digest(
 
 
 def file_number(path: Path) -> tuple[int, int]:
-    """Return what tells a file from another that takes its place."""
+    """Return what differs between a file and another that takes its place."""
     found = path.stat()
     return found.st_dev, found.st_ino
 
