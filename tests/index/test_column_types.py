@@ -1,6 +1,5 @@
 """Types of columns: found once, kept with the index, settable."""
 
-import json
 import sqlite3
 from typing import Any
 
@@ -149,7 +148,7 @@ def test_unknown_types_are_refused():
     with pytest.raises(SettingError, match="'label' is no column"):
         read_types({"label": "text"})
     with pytest.raises(DamagedIndex):
-        About.read(json.dumps({"bits": 8, "model": "m", "types": {"x": "colour"}}))
+        About.read(b'{"bits": 8, "model": "m", "types": {"x": "colour"}}')
 
 
 DATES = [

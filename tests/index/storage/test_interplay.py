@@ -8,6 +8,7 @@ from tests.index.store_samples import random_codes, sample_items
 from fdch.errors import DamagedIndex, IndexBusy
 from fdch.index.storage import access
 from fdch.index.storage.catalogue import catalogue
+from fdch.index.storage.catalogue.tables import kept_parts
 from fdch.index.storage.files import log
 from fdch.index.storage.files.layout import CATALOGUE, CHECK, LOG, WAL
 from fdch.index.storage.files.locking import WriterLock
@@ -137,7 +138,6 @@ def test_a_reader_opens_while_another_process_compacts(path, monkeypatch):
 
 def test_parts_that_are_compacted_during_a_check_are_no_damage(path, monkeypatch):
     with CodeFolder.open(path, writable=True) as writer:
-        kept_parts = access.kept_parts
 
         def compact_first(*args):
             monkeypatch.setattr(access, "kept_parts", kept_parts)
