@@ -1,6 +1,5 @@
 """Types of columns: found once, kept with the index, settable."""
 
-import json
 import sqlite3
 from typing import Any
 
@@ -143,29 +142,13 @@ def test_types_survive_damage_of_the_logs_header(tmp_path):
         assert len(folder) == 10
 
 
-def test_an_index_without_types_finds_them(tmp_path, monkeypatch):
-    """As those of earlier versions are."""
-    path = tmp_path / "index"
-    find = "fdch.index.storage.folder.find_new_types"
-    with CodeFolder.create(path, 32, "model") as folder:
-        monkeypatch.setattr(find, lambda *_: {})
-        folder.add(
-            [*prices(9), Item("dirty", columns={"price": "x"})], random_codes(10)
-        )
-        monkeypatch.undo()
-        assert About.read(json.dumps({"bits": 8, "model": "m"})).types == {}
-        assert folder.types() == {"price": "number"}
-        folder.add([Item("more", columns={"price": "y", "on": True})], random_codes(1))
-        assert folder.types() == {"price": "number", "on": "boolean"}
-
-
 def test_unknown_types_are_refused():
     with pytest.raises(SettingError, match="did you mean 'number'"):
         read_types({"price": "numbr"})
     with pytest.raises(SettingError, match="'label' is no column"):
         read_types({"label": "text"})
     with pytest.raises(DamagedIndex):
-        About.read(json.dumps({"bits": 8, "model": "m", "types": {"x": "colour"}}))
+        About.read(b'{"bits": 8, "model": "m", "types": {"x": "colour"}}')
 
 
 DATES = [

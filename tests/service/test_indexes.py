@@ -23,7 +23,7 @@ def site(scenes, shared_cache, tmp_path_factory):
     place = tmp_path_factory.mktemp("site")
     folders = [shutil.copytree(scenes.index, place / name) for name in ("a", "b")]
     with CodeFolder.open(folders[1], writable=True) as folder:
-        removed = folder.sample(1)[0][0]
+        removed = next(folder.batches(1)).items[0].id
         folder.remove([removed])
     metrics = Metrics()
     with pytest.MonkeyPatch.context() as patch, listen("127.0.0.1", 0) as listener:

@@ -53,7 +53,7 @@ def second(own_index):
     """A second index, with an item less."""
     other = shutil.copytree(own_index, own_index.with_name("second"))
     with CodeFolder.open(other, writable=True) as folder:
-        folder.remove([folder.sample(1)[0][0]])
+        folder.remove([next(folder.batches(1)).items[0].id])
     return other
 
 
@@ -145,7 +145,7 @@ def test_no_request_fails_while_an_index_is_replaced(
     monkeypatch.setattr(service, "WATCH_SECONDS", 0.2)
     tokens = Tokens({TOKEN: Right.WRITE}) if writable else None
     with CodeFolder.open(second) as folder:
-        known = folder.sample(1)[0][0]
+        known = next(folder.batches(1)).items[0].id
     with running(own_index, tokens=tokens) as it:
         before = count(it)
         with Searching(it, known) as searching:

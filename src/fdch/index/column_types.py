@@ -90,19 +90,19 @@ def _zone(sign: str | None, hours: str, minutes: str) -> timedelta:
     return -offset if sign == "-" else offset
 
 
-def compare_dates(cell: Period, operator: str, asked: Period) -> bool:
-    """Compare a cell with the time asked for, by its start; "=" is inside of it."""
-    is_before_end = cell.start < asked.end or cell.start == asked.start
+def compare_dates(cell: Period, operator: str, wanted: Period) -> bool:
+    """Compare a cell with a date, by its start; "=" means inside of it."""
+    is_before_end = cell.start < wanted.end or cell.start == wanted.start
     if operator == "<":
-        return cell.start < asked.start
+        return cell.start < wanted.start
     if operator == "<=":
         return is_before_end
     if operator == ">":
         return not is_before_end
-    is_after = cell.start >= asked.start
+    is_after = cell.start >= wanted.start
     if operator == ">=":
         return is_after
-    return is_after and is_before_end and cell.end <= asked.end
+    return is_after and is_before_end and cell.end <= wanted.end
 
 
 def read_truth(value: Value) -> bool | None:
@@ -114,7 +114,7 @@ def read_truth(value: Value) -> bool | None:
 
 
 def truth_spellings(is_true: bool) -> tuple[Value, ...]:
-    """Give all values of cells that say true, or false."""
+    """Return all values of cells that say true, or false."""
     words = [word for word, means in _TRUTHS.items() if means == is_true]
     cased = [each for word in words for each in (word, word.title(), word.upper())]
     return (*cased, int(is_true))
@@ -122,7 +122,7 @@ def truth_spellings(is_true: bool) -> tuple[Value, ...]:
 
 @lru_cache(maxsize=2**16)
 def type_of(value: Value) -> ColumnType:
-    """Give the type of one cell, as filters keep it; a year alone is a number."""
+    """Return the type of one cell, as filters keep it; a year alone is a number."""
     if not isinstance(value, str):
         return "number"
     if value.lower() in _TRUTHS:
@@ -131,7 +131,7 @@ def type_of(value: Value) -> ColumnType:
 
 
 def fits(value: Value, type: ColumnType) -> bool:
-    """Tell whether a cell can be compared as a type."""
+    """Return whether a cell can be compared as a type."""
     if type == "boolean":
         return read_truth(value) is not None
     return type == "text" or type_of(value) == type
@@ -218,7 +218,7 @@ def count_types(counts: Mapping[ColumnType, int], empty: int) -> dict[str, int]:
 
 
 def _values(cells: Iterable[Cell]) -> Iterator[Value]:
-    """Give cells as filters keep them; the empty ones are left out."""
+    """Return cells as filters keep them; the empty ones are left out."""
     for cell in cells:
         if cell is not None:
             text = spelled(cell)
@@ -251,7 +251,7 @@ def require_typed_columns(types: Iterable[str], known: Iterable[str]) -> None:
 
 
 def sort_key(type: ColumnType, cell: Cell) -> tuple[int, object] | None:
-    """Give what a cell is sorted by; None for one that is empty or does not fit."""
+    """Return what a cell is sorted by; None for one that is empty or does not fit."""
     value = next(_values([cell]), None)
     if value is None or not fits(value, type):
         return None

@@ -107,7 +107,7 @@ def write_condition(condition: Condition) -> str:
 
 
 def _parts(text: str) -> tuple[str, str, str]:
-    """Give the column, the operator and what follows it."""
+    """Return the column, the operator and what follows it."""
     named = _NAMED.fullmatch(text)
     if named:
         return _unquoted(text, named[1]), named[2], named[3]

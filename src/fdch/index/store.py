@@ -65,7 +65,7 @@ class ColumnFacts:
     misfits: Sequence[tuple[str, str]] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Give plain values."""
+        """Return plain values."""
         misfits = [{"id": id, "value": value} for id, value in self.misfits]
         return {
             "type": self.type,
@@ -77,7 +77,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class Contents:
-    """What filters can ask for, with numbers of items.
+    """What filters can use, with numbers of items.
 
     Args:
         facets: The most frequent values of each column.
@@ -113,7 +113,7 @@ class Facets:
     uncounted: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """Give plain values."""
+        """Return plain values."""
         columns = {
             name: [{"value": value, "count": count} for value, count in counted]
             for name, counted in self.columns.items()
@@ -160,7 +160,7 @@ class WordQuery:
     """Words that texts are matched with, beside the code of the same query.
 
     Args:
-        words: As `index/storage/catalogue/words.py` splits texts.
+        words: As `index/storage/catalogue/word_table.py` splits texts.
         weight: Bits by which an item is nearer whose text matches all of them.
         radius: The largest Hamming distance of an item that matches; None for any.
     """
@@ -431,7 +431,7 @@ def check_vectors(name: str, width: int, items: int, vectors: Vectors | None) ->
 
 
 def is_whole(text: str) -> bool:
-    """Tell a text from one with half a character (a surrogate), which none keeps."""
+    """Return whether a text has no half character (surrogate), which no store keeps."""
     return not _HALF.search(text)
 
 

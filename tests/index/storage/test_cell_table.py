@@ -38,6 +38,8 @@ def _short_lists(monkeypatch):
 def make_table():
     connection = sqlite3.connect(":memory:")
     connection.execute(CELLS_TABLE)
+    connection.execute('CREATE TABLE columns ("column" INTEGER PRIMARY KEY, name TEXT)')
+    connection.execute("INSERT INTO columns VALUES (0, 'zero'), (1, 'one')")
     return connection
 
 
@@ -56,7 +58,8 @@ def test_cells_are_those_put_in_and_not_taken_out(items, step):
     put_cells(connection, batch)
     for part in (gone[::2], gone[1::2]):
         drop_cells(connection, part)
-    assert sorted(read_cells(connection), key=repr) == sorted(kept, key=repr)
+    named = [(("zero", "one")[c], value, text, n) for c, value, n, text in kept]
+    assert sorted(read_cells(connection), key=repr) == sorted(named, key=repr)
     for column in (0, 1):
         ones = [cell[2] for cell in kept if cell[:2] == (column, 1)]
         found = read_numbers(connection, column, "value = ?", 1)

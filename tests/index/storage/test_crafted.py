@@ -6,12 +6,8 @@ from tests.index.store_samples import random_codes, sample_items
 from fdch.errors import DamagedIndex
 from fdch.index.storage.files.layout import LOG
 from fdch.index.storage.files.log import (
-    INDEX,
-    ITEM,
-    PART,
-    RANGE,
-    REMOVAL,
     Entry,
+    Kind,
     encode_records,
     read_header,
     read_records,
@@ -71,29 +67,29 @@ def search_all(path):
 )
 def test_an_item_of_the_wrong_kind_is_damage(path, content):
     def change(entry):
-        is_wanted = entry.kind == ITEM and ID.encode() in entry.payload
+        is_wanted = entry.kind == Kind.ITEM and ID.encode() in entry.payload
         return item_entry(7, ID, content) if is_wanted else entry
 
     with pytest.raises(DamagedIndex, match="'item 7' is damaged"):
         craft(path, change)
 
 
+PART_FIELDS = b'{"part":%d,"first":0,"rows":9,"span":9,"sidecars":%s,"checks":%s}\n'
+
+
 @pytest.mark.parametrize(
     ("kind", "payload"),
     [
-        (ITEM, b"short"),
-        (ITEM, b"\xff" * 40),
-        (PART, b"{}"),
-        (PART, b'{"part":0,"first":0,"rows":9,"span":9,"sidecars":[]}\n0 16 0\n'),
-        (PART, b'{"part":0,"first":0,"rows":9,"span":9,"sidecars":{}}\n0 0 0 0\n'),
-        (PART, b'{"part":0,"first":0,"rows":9,"span":9,"sidecars":{}}\n0 0 0 0 8\n'),
-        (
-            PART,
-            b'{"part":0,"first":0,"rows":9,"span":9,"checks":{"rows":[0,""]}}\n0 0 0\n',
-        ),
-        (PART, b'{"part":-1,"first":0,"rows":9,"span":9,"sidecars":{}}\n0 0 0\n'),
-        (REMOVAL, b"seven b"),
-        (RANGE, b"\xff" * 16),
+        (Kind.ITEM, b"short"),
+        (Kind.ITEM, b"\xff" * 40),
+        (Kind.PART, b"{}"),
+        (Kind.PART, PART_FIELDS % (0, b"[]", b"{}")),
+        (Kind.PART, PART_FIELDS % (0, b"{}", b'{"rows":[0,8]}') + b"12345678"),
+        (Kind.PART, PART_FIELDS % (0, b"{}", b'{"rows":[0,16]}')),
+        (Kind.PART, PART_FIELDS % (0, b"{}", b'{"rows":[0,""]}')),
+        (Kind.PART, PART_FIELDS % (-1, b"{}", b"{}")),
+        (Kind.REMOVAL, b"seven b"),
+        (Kind.RANGE, b"\xff" * 16),
         (b"C", b'{"commit":-1}'),
         (b"C", b"[" * 10_000),
         (b"F", b'{"bits":0,"model":"m"}'),
@@ -104,7 +100,7 @@ def test_an_item_of_the_wrong_kind_is_damage(path, content):
 )
 def test_a_record_of_the_wrong_kind_is_damage(path, kind, payload):
     def change(entry):
-        return Entry(kind, payload) if entry.kind in (kind, ITEM) else entry
+        return Entry(kind, payload) if entry.kind in (kind, Kind.ITEM) else entry
 
     with pytest.raises(DamagedIndex):
         craft(path, change)
@@ -134,7 +130,7 @@ def test_a_table_that_is_not_there_is_done_without(path, caplog):
 
 def test_an_index_that_describes_itself_in_no_text_is_damage(path):
     def change(entry):
-        return Entry(INDEX, b"\xff") if entry.kind == INDEX else entry
+        return Entry(Kind.INDEX, b"\xff") if entry.kind == Kind.INDEX else entry
 
     with pytest.raises(DamagedIndex, match="says of the index cannot be read"):
         craft(path, change)

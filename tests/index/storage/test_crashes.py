@@ -87,18 +87,18 @@ def writers():
 
 
 def kill_one(writers, path, draw):
-    """Let one writer begin and end; give what it told before it was gone."""
+    """Let one writer begin and end; return what it printed before it was gone."""
     calls = draw.choice([0, draw.randint(1, 90)])
     delay = draw.uniform(0, 0.05)
     request = json.dumps(["write", str(path), draw.randrange(2**32), calls])
     print(request, file=writers.stdin, flush=True)
-    told = []
+    printed = []
     while "gone" not in (line := json.loads(writers.stdout.readline())):
         if "pid" in line and not calls:
             time.sleep(delay)
             os.kill(line["pid"], signal.SIGKILL)
-        told.append(line)
-    return [line for line in told if "pid" not in line]
+        printed.append(line)
+    return [line for line in printed if "pid" not in line]
 
 
 def survive(writers, folder, kills, seed):
@@ -171,7 +171,7 @@ def fill(path):
         folder.remove([*ids[1::50], "500", "501"])
 
 
-def wound(path, draw):
+def damage_files(path, draw):
     """Damage some bytes of the codes, vectors, numbers, the log or the catalogue."""
     files = [path / CATALOGUE, path / LOG, *part_files(path)]
     file = draw.choice(sorted(files))
@@ -192,7 +192,7 @@ def survive_repairs(writers, folder, kills, seed):
     for count in range(kills):
         path, other = folder / f"index {count}", folder / f"other {count}"
         shutil.copytree(sound, path)
-        wound(path, draw)
+        damage_files(path, draw)
         shutil.copytree(path, other)
         try:
             unkilled = repair_folder(other)

@@ -106,12 +106,12 @@ def test_what_is_no_folder_in_the_making_is_left_alone(run, tmp_path):
     assert (run / LOCK).read_text() == "words"
 
 
-def test_an_index_that_never_got_its_model_is_told(tmp_path):
+def test_an_index_that_never_got_its_model_is_reported(tmp_path):
     path = tmp_path / "index"
     CodeFolder.create(path, 32, "model", FACTS).close()
     (problem,) = verify_folder(path).problems
     assert problem.file == "model"
-    with pytest.raises(IndexFolderError, match=r"without a model.* remove it first"):
+    with pytest.raises(IndexFolderError, match=r"is there already.* remove it first"):
         CodeFolder.create(path, 32, "model", FACTS)
 
 

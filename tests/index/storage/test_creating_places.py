@@ -37,7 +37,7 @@ def refusal(path, model="model"):
     return str(refused.value)
 
 
-def test_a_mount_point_is_told_before_any_work(tmp_path):
+def test_a_mount_point_is_reported_before_any_work(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     with mounted(disk, "-t", "tmpfs", "tmpfs"):
@@ -49,7 +49,7 @@ def test_a_mount_point_is_told_before_any_work(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["disk"]
 
 
-def test_a_mount_of_the_same_disk_is_told(tmp_path):
+def test_a_mount_of_the_same_disk_is_reported(tmp_path):
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
     with mounted(tmp_path / "here", "--bind", str(tmp_path / "there")):
@@ -66,7 +66,7 @@ def test_a_mount_of_the_same_disk_is_told(tmp_path):
         (errno.EIO, "disk is sound"),
     ],
 )
-def test_what_the_system_says_of_the_last_step_is_told(
+def test_what_the_system_says_of_the_last_step_is_reported(
     tmp_path, monkeypatch, code, words
 ):
     def refuse(source, target):
@@ -91,25 +91,25 @@ def test_of_two_at_once_the_first_to_finish_stays(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["index"]
 
 
-def test_a_parent_that_is_taken_away_meanwhile_is_told(tmp_path):
+def test_a_parent_that_is_taken_away_meanwhile_is_reported(tmp_path):
     def write(folder):
         shutil.rmtree(tmp_path / "new")
         return "model"
 
-    told = refusal(tmp_path / "new" / "index", write)
-    assert "could not be made: " in told
-    assert "repair" not in told
+    said = refusal(tmp_path / "new" / "index", write)
+    assert "could not be made: " in said
+    assert "repair" not in said
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_parent_that_may_not_be_written_is_told():
+def test_a_parent_that_may_not_be_written_is_reported():
     with tempfile.TemporaryDirectory() as place:
         parent = Path(place)
         parent.chmod(0o555)
         for name in ("index", "new/index"):
-            told = as_nobody(parent / name, "create")
-            assert told.startswith("IndexFolderError")
-            assert f"Permission denied ('{parent}')" in told
+            said = as_nobody(parent / name, "create")
+            assert said.startswith("IndexFolderError")
+            assert f"Permission denied ('{parent}')" in said
         parent.chmod(0o755)
 
 

@@ -12,8 +12,7 @@ from fdch.index.column_types import (
     read_date,
     read_truth,
 )
-from fdch.index.storage.catalogue import filters
-from fdch.index.storage.catalogue.filters import Allowed, require_columns
+from fdch.index.storage.catalogue.filters import filter_gallery, require_columns
 from fdch.index.storage.catalogue.items import as_number, spelled
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import LABEL, Condition, Item
@@ -34,11 +33,11 @@ def holds(cell, operator, value, type="text"):
     if type == "boolean" and read_truth(value) is not None:
         is_alike = read_truth(cell) == read_truth(value)
         return is_alike == (operator == "=")
-    if type == "date" and (asked := read_date(value)):
+    if type == "date" and (wanted := read_date(value)):
         period = read_date(cell) if len(cell) > 4 else None
         if operator == "!=":
             return not holds(cell, "=", value, type)
-        return period is not None and compare_dates(period, operator, asked)
+        return period is not None and compare_dates(period, operator, wanted)
     if operator == "^=":
         return cell.startswith(value)
     if type == "number" and operator not in ("=", "!=") and as_number(cell) is None:
@@ -106,19 +105,19 @@ def test_all_conditions_must_hold(shop):
     assert shop.nearest(random_codes(1), 3, conditions)[0].scanned == 6
 
 
-def test_an_unknown_column_is_told_with_the_nearest(shop):
+def test_an_unknown_column_is_reported_with_the_nearest(shop):
     with pytest.raises(DataError, match="no item has a column 'color'; did you mean"):
         found(shop, Condition("color", "=", ("red",)))
 
 
-def test_too_few_and_too_many_values_are_told(shop):
+def test_too_few_and_too_many_values_are_reported(shop):
     with pytest.raises(DataError, match="'colour' has 2 values"):
         found(shop, Condition("colour", "=", ("red", "blue")))
     with pytest.raises(DataError, match="'colour' has 0 values"):
         found(shop, Condition("colour", "in", ()))
 
 
-def test_labels_may_always_be_asked_for(tmp_path):
+def test_labels_may_always_be_used(tmp_path):
     require_columns([Condition("label", "=", ("x",))], [])
     with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
         assert found(folder, Condition("label", "=", ("x",))) == set()
@@ -137,49 +136,19 @@ def test_answers_follow_changes(tmp_path):
         assert found(folder, red) == {"item 1", "item 3"}
 
 
-class Counted(Allowed):
-    """Tells of what it had to find out."""
-
-    def ask(self, folder, colour):
-        """Give whether an answer was at hand."""
-        key = (Condition("colour", "=", (colour,)),)
-        with folder._access.reading() as view:
-            before = self._known.get(key)
-            return self.answer(view, key) is before
-
-
-def test_answers_are_kept_within_their_bytes(shop):
-    """Each colour has 20 of 60 items: which, is told in 60 bytes."""
-    assert len(found(shop, Condition("colour", "=", ("red",)))) == 20
-    two = Counted(most=120)
-    assert [two.ask(shop, each) for each in ("red", "blue", "red")] == [0, 0, 1]
-    assert not two.ask(shop, "green")  # and blue, asked for least lately, goes
-    assert [two.ask(shop, each) for each in ("red", "green", "blue")] == [1, 1, 0]
-
-
-def test_answers_are_forgotten_at_the_next_search_after_a_commit(tmp_path):
-    kept = Counted()
+def test_a_filter_is_answered_once_until_the_next_commit(tmp_path):
+    red = [Condition("colour", "=", ("red",))]
     with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
         folder.add(sample_items(6), random_codes(6))
-        assert [kept.ask(folder, each) for each in ("red", "red")] == [0, 1]
+        with folder._access.reading() as view:
+            first = filter_gallery(view, red)
+            assert filter_gallery(view, []) is view.snapshot.gallery
+        with folder._access.reading() as view:
+            assert filter_gallery(view, red) is first
         folder.remove(["item 1"])
         with folder._access.reading() as view:
-            assert kept.gallery(view, ()) is view.snapshot.gallery
-    assert not kept._known
-
-
-def test_one_answer_is_kept_whatever_it_takes(shop):
-    one = Counted(most=1)
-    assert [one.ask(shop, each) for each in ("red", "red", "blue")] == [0, 1, 0]
-    assert not one.ask(shop, "red")
-    assert len(one._known) == 1
-
-
-def test_answers_without_a_byte_are_counted(shop):
-    many = Counted()
-    for number in range(200):
-        many.ask(shop, f"none {number}")
-    assert len(many._known) == filters._MAX_KNOWN
+            assert not len(view.snapshot.cache)
+            assert filter_gallery(view, red) is not first
 
 
 @pytest.mark.parametrize(
@@ -205,9 +174,7 @@ def test_answers_without_a_byte_are_counted(shop):
         ("flag", "!=", "true", {"real"}),
     ],
 )
-def test_large_numbers_and_truths_are_told_apart(
-    tmp_path, column, operator, value, expected
-):
+def test_large_numbers_and_truths_differ(tmp_path, column, operator, value, expected):
     more = str(2**64 + 1)
     items = [
         Item("text", labels=(more,), columns={"n": str(2**64 - 1), "flag": True}),
@@ -255,7 +222,7 @@ operators = st.sampled_from([*COMPARE, "in", "^="])
         max_size=6,
     ),
 )
-def test_sqlite_answers_as_the_promise_says(tmp_path_factory, type, cells, asked):
+def test_sqlite_answers_as_the_promise_says(tmp_path_factory, type, cells, wanted):
     items = [
         Item(f"{i}", labels=tuple(labels), columns={"x": cell})
         for i, (cell, labels) in enumerate(cells)
@@ -265,7 +232,7 @@ def test_sqlite_answers_as_the_promise_says(tmp_path_factory, type, cells, asked
     with CodeFolder.create(path, 32, "model") as folder:
         folder.add(items, random_codes(len(items)))
         folder.set_types({"x": type})
-        for column, operator, value in asked:
+        for column, operator, value in wanted:
             condition = Condition(column, operator, (value,))
             own: Any = type if column == "x" else "text"
             try:

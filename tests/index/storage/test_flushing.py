@@ -32,17 +32,17 @@ def flushed(monkeypatch):
     calls = []
     fsync = os.fsync
 
-    def told(handle):
+    def record(handle):
         calls.append(("fsync", handle))
         fsync(handle)
 
     monkeypatch.delattr(os, "fdatasync", raising=False)
-    monkeypatch.setattr(os, "fsync", told)
+    monkeypatch.setattr(os, "fsync", record)
     monkeypatch.setattr(fcntl, "F_FULLFSYNC", FULLY, raising=False)
     return calls
 
 
-def test_the_drives_cache_is_flushed_where_that_is_asked_for(
+def test_the_drives_cache_is_flushed_where_that_is_possible(
     tmp_path, flushed, monkeypatch
 ):
     def control(handle, command, *rest):

@@ -71,7 +71,7 @@ def test_an_item_with_a_known_id_replaces_that_one(filled):
     )
 
 
-def test_removed_items_are_gone_and_unknown_ids_told(filled):
+def test_removed_items_are_gone_and_unknown_ids_reported(filled):
     assert filled.remove(["item 3", "x", "item 4", "y", "item 3"]) == ["x", "y"]
     assert len(filled) == 58
     assert filled.items(["item 3"]) == [None]
@@ -234,7 +234,7 @@ def test_a_copied_folder_opens(filled, tmp_path):
         copy.add([Item("more")], random_codes(1))
 
 
-def test_a_folder_that_is_taken_or_missing_is_told(filled, tmp_path):
+def test_a_folder_that_is_taken_or_missing_is_reported(filled, tmp_path):
     with pytest.raises(IndexFolderError, match="is there already"):
         CodeFolder.create(tmp_path / "index", 32, "m")
     with pytest.raises(IndexFolderError, match="is not there"):
@@ -256,12 +256,12 @@ def test_a_folder_that_is_taken_or_missing_is_told(filled, tmp_path):
 
 def test_contents_are_described(filled):
     filled.remove(["item 0"])
-    told = filled.describe()
-    assert told["items"] == 59
-    assert told["removed"] == 1
-    assert told["bits"] == 32
-    assert told["model"] == "model a"
-    assert told["columns"] == ["label", "colour", "price", "year"]
+    said = filled.describe()
+    assert said["items"] == 59
+    assert said["removed"] == 1
+    assert said["bits"] == 32
+    assert said["model"] == "model a"
+    assert said["columns"] == ["label", "colour", "price", "year"]
     contents = filled.contents(most=2)
     facets = contents.facets
     assert facets["label"] == [("cat", 40), ("dog", 19)]
@@ -275,7 +275,7 @@ def test_contents_are_described(filled):
     assert filled.contents(most=100).distinct == contents.distinct
 
 
-def test_a_model_that_is_not_there_is_told(filled):
+def test_a_model_that_is_not_there_is_reported(filled):
     with pytest.raises(IndexFolderError, match="lost its model"):
         filled.model_folder()
 

@@ -106,7 +106,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         assert len(folder) == 2
 
 
-def test_a_child_is_told_to_open_the_index_itself(path):
+def test_a_child_must_open_the_index_itself(path):
     lines = """
 if not (child := os.fork()):
     for use in (

@@ -8,13 +8,13 @@ from tests.index.store_samples import random_codes, sample_items
 from fdch.errors import DamagedIndex, IndexBusy
 from fdch.index.storage import access
 from fdch.index.storage.catalogue import catalogue
-from fdch.index.storage.files import log, records
+from fdch.index.storage.catalogue.tables import kept_parts
+from fdch.index.storage.files import log
 from fdch.index.storage.files.layout import CATALOGUE, CHECK, LOG, WAL
 from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.files.log import (
-    PART,
-    REMOVAL,
     Entry,
+    Kind,
     encode_records,
     read_header,
     read_records,
@@ -74,7 +74,7 @@ def test_a_repair_takes_nothing_from_before_a_compaction(path, tmp_path):
 def test_a_repair_applies_no_change_that_was_never_committed(path):
     before = names(path)
     header, known = read_log(path)
-    gone = Entry(REMOVAL, b"".join(n.to_bytes(8, "little") for n in range(300)))
+    gone = Entry(Kind.REMOVAL, b"".join(n.to_bytes(8, "little") for n in range(300)))
     torn, _, _ = encode_records(header.uid, known[-1].position, [gone])
     with (path / LOG).open("ab") as file:
         file.write(torn)
@@ -88,7 +88,7 @@ def test_a_repair_applies_no_change_that_was_never_committed(path):
 def test_items_whose_part_is_lost_are_named(path, which):
     before = names(path)
     _, known = read_log(path)
-    part = [record for record in known if record.entry.kind == PART][which]
+    part = [record for record in known if record.entry.kind == Kind.PART][which]
     flip(path / LOG, part.position.offset - 20)
     (path / CATALOGUE).unlink()
     done = repair_folder(path)
@@ -138,16 +138,15 @@ def test_a_reader_opens_while_another_process_compacts(path, monkeypatch):
 
 def test_parts_that_are_compacted_during_a_check_are_no_damage(path, monkeypatch):
     with CodeFolder.open(path, writable=True) as writer:
-        join_parts = records.join_parts
 
         def compact_first(*args):
-            monkeypatch.setattr(access, "join_parts", join_parts)
-            found = join_parts(*args)
+            monkeypatch.setattr(access, "kept_parts", kept_parts)
+            found = kept_parts(*args)
             writer.compact()
             return found
 
         monkeypatch.setattr("fdch.index.storage.maintenance.checking._sound", set())
-        monkeypatch.setattr(access, "join_parts", compact_first)
+        monkeypatch.setattr(access, "kept_parts", compact_first)
         with CodeFolder.open(path) as reader:
             assert len(reader) == 599
             assert len(reader.within(random_codes(1), 32)[0].ids) == 599

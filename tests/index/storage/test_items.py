@@ -95,6 +95,6 @@ def test_what_cannot_be_stored_is_named(item, words):
 
 
 @pytest.mark.parametrize("content", ["", "[]", "7", "[" * 5000, '[1,2,3,4,"x"]'])
-def test_damaged_content_is_told(content):
+def test_damaged_content_is_reported(content):
     with pytest.raises(DamagedIndex, match="item 'a' is damaged"):
         from_row("a", content)

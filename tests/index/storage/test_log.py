@@ -7,10 +7,9 @@ import pytest
 from fdch.errors import DamagedIndex, IndexFolderError
 from fdch.index.storage.files.layout import LOG
 from fdch.index.storage.files.log import (
-    COMMIT,
     HEADER_BYTES,
-    ITEM,
     Entry,
+    Kind,
     LogHeader,
     append_records,
     cut_log,
@@ -21,7 +20,9 @@ from fdch.index.storage.files.log import (
 
 UID = bytes(range(16))
 HEADER = LogHeader(UID, 40)
-ENTRIES = [Entry(ITEM, f"item {i}".encode()) for i in range(4)] + [Entry(COMMIT, b"{}")]
+ENTRIES = [Entry(Kind.ITEM, f"item {i}".encode()) for i in range(4)] + [
+    Entry(Kind.COMMIT, b"{}")
+]
 
 
 @pytest.fixture

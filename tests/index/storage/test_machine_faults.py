@@ -1,4 +1,4 @@
-"""A fault of the machine is told as what it is, and nothing is changed for it."""
+"""A fault of the machine is reported as such, and changes nothing."""
 
 import errno
 import sqlite3
@@ -29,7 +29,7 @@ def files(path):
 
 
 @pytest.mark.parametrize(
-    ("problem", "told"),
+    ("problem", "expected"),
     [
         (MemoryError(), MemoryError),
         (ImportError("no such library"), ImportError),
@@ -37,15 +37,14 @@ def files(path):
     ],
 )
 @pytest.mark.parametrize("act", [verify_folder, repair_folder])
-def test_a_fault_is_no_damage(path, monkeypatch, act, problem, told):
+def test_a_fault_is_no_damage(path, monkeypatch, act, problem, expected):
     def fail(*args):
         raise problem
 
     before = files(path)
-    name = "verification" if act is verify_folder else "repair"
-    module = f"fdch.index.storage.maintenance.{name}"
-    monkeypatch.setattr(f"{module}.catalogue_problems", fail)
-    with pytest.raises(told):
+    module = "fdch.index.storage.maintenance.verification"
+    monkeypatch.setattr(f"{module}.check_problem", fail)
+    with pytest.raises(expected):
         act(path)
     assert files(path) == before
     assert not (path / "damaged").exists()

@@ -21,8 +21,8 @@ from fdch.index.storage.files.layout import (
     WAL,
 )
 from fdch.index.storage.files.log import (
-    PART,
     Entry,
+    Kind,
     LogHeader,
     read_header,
     read_records,
@@ -157,11 +157,10 @@ def test_a_forged_first_row_is_damage(path, start):
     entries = [r.entry for r in read_records(path, header.uid, header.start)]
 
     def forge(entry):
-        if entry.kind != PART:
+        if entry.kind != Kind.PART:
             return entry
-        content, sizes, rest = entry.payload.split(b"\n", 2)
-        sizes = b" ".join([str(start).encode(), *sizes.split()[1:]])
-        return Entry(PART, b"\n".join([content, sizes, rest]))
+        forged = f'"rows":[{start},'.encode()
+        return Entry(Kind.PART, entry.payload.replace(b'"rows":[0,', forged))
 
     header = LogHeader(header.uid, header.first)
     write_records(path, header, [forge(entry) for entry in entries])

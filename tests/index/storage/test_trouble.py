@@ -58,7 +58,7 @@ def failing(monkeypatch, calls):
 
 @pytest.mark.parametrize("action", ["add", "remove", "add_numbered", "compact"])
 def test_a_full_disk_at_any_write_leaves_the_last_commit(path, monkeypatch, action):
-    """The change is there wholly, or not at all, and told to be in doubt."""
+    """The change is there wholly, or not at all, and reported to be in doubt."""
     for calls in range(1, 40):
         before = names(path)
         folder = CodeFolder.open(path, writable=True)
@@ -151,20 +151,20 @@ def test_a_read_only_folder_is_read_and_not_written(elsewhere):
     assert "is read-only here" in as_nobody(elsewhere, "write")
 
 
-def test_closed_doors_are_told(elsewhere):
+def test_closed_doors_are_reported(elsewhere):
     (elsewhere / CATALOGUE).chmod(0)
-    told = as_nobody(elsewhere, "read")
-    assert told.startswith("IndexFolderError")
-    assert "permissions" in told
+    said = as_nobody(elsewhere, "read")
+    assert said.startswith("IndexFolderError")
+    assert "permissions" in said
     (elsewhere / CATALOGUE).chmod(0o644)
     for file in (elsewhere / "codes").iterdir():
         file.chmod(0)
-    told = as_nobody(elsewhere, "read")
-    assert told.startswith("IndexFolderError")
-    assert "permissions" in told
+    said = as_nobody(elsewhere, "read")
+    assert said.startswith("IndexFolderError")
+    assert "permissions" in said
 
 
-def test_a_vanished_folder_is_told(path):
+def test_a_vanished_folder_is_reported(path):
     with CodeFolder.open(path, writable=True) as folder:
         shutil.rmtree(path)
         with pytest.raises(IndexFolderError):
@@ -231,7 +231,7 @@ def test_a_forked_child_does_not_let_go_of_the_lock(path):
     lock.release()
 
 
-def test_a_vanished_part_is_told(path):
+def test_a_vanished_part_is_reported(path):
     for file in (path / "codes").iterdir():
         file.unlink()
     with (

@@ -1,4 +1,4 @@
-"""An id that is not there is told with ids that are."""
+"""An id that is not there is reported with ids that are."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_the_nearest_ids_are_named(folder):
     assert "Near 'Park12' are 'park 12', 'park 13'." in said
 
 
-def test_without_near_ids_their_number_and_some_are_told(folder):
+def test_without_near_ids_their_number_and_some_are_reported(folder):
     fill(folder, ["beach", "city", "park", "lake"])
     said = complaint(folder, "xyz 9")
     assert "It has 4 items, such as 'beach', 'city', 'park'" in said

@@ -16,6 +16,6 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(look, tmp_path):
 
 
 @pytest.mark.parametrize("look", [verify_folder, repair_folder, CodeFolder.open])
-def test_a_folder_that_is_not_there_is_told(look, tmp_path):
+def test_a_folder_that_is_not_there_is_reported(look, tmp_path):
     with pytest.raises(MissingIndex, match="is not there"):
         look(tmp_path / "index")

@@ -1,4 +1,4 @@
-"""Opens or makes an index as a user who owns nothing, and tells how that went."""
+"""Opens or makes an index as a user who owns nothing, and prints how that went."""
 
 import fcntl  # noqa: F401  before the user is left who may import it
 import mmap  # noqa: F401
@@ -20,7 +20,7 @@ NOBODY = 65534
 
 
 def as_nobody(path, action):
-    """Run this file as a process of its own; give what it tells."""
+    """Run this file as a process of its own; return what it prints."""
     done = subprocess.run(
         [sys.executable, __file__, path, action],
         capture_output=True,
@@ -33,7 +33,7 @@ def as_nobody(path, action):
 
 @contextmanager
 def followed_by_nobody(path):
-    """Keep the index open in a process of its own; gives what asks it to count."""
+    """Keep the index open in another process; yields a function that counts there."""
     with subprocess.Popen(
         [sys.executable, __file__, path, "follow"],
         stdin=subprocess.PIPE,
@@ -43,26 +43,26 @@ def followed_by_nobody(path):
     ) as reader:
         assert reader.stdin
         assert reader.stdout
-        ask, answers = reader.stdin, reader.stdout
+        request, answers = reader.stdin, reader.stdout
 
         def count():
-            ask.write("\n")
-            ask.flush()
+            request.write("\n")
+            request.flush()
             return answers.readline().strip()
 
         yield count
-        ask.close()
+        request.close()
 
 
 def follow(path):
     with CodeFolder.open(path) as folder:
         for _ in sys.stdin:
             try:
-                found, _ = folder.sample(100)
-                told = f"{len(folder)} {len(found)}"
+                found = sum(len(batch.items) for batch in folder.batches(100))
+                said = f"{len(folder)} {found}"
             except FdchError as problem:
-                told = f"{type(problem).__name__} {problem}"
-            print(told, flush=True)  # noqa: T201
+                said = f"{type(problem).__name__} {problem}"
+            print(said, flush=True)  # noqa: T201
 
 
 def main():

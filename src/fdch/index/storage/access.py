@@ -4,15 +4,15 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from fdch.errors import FdchError, IndexFolderError
 from fdch.index.storage.catalogue.catalogue import Catalogue, check_problem
-from fdch.index.storage.catalogue.tables import State, kept_records, read_parts
+from fdch.index.storage.catalogue.tables import State, kept_parts
 from fdch.index.storage.changes import Change
-from fdch.index.storage.files.acknowledged import Acknowledged, acknowledge
+from fdch.index.storage.files.acknowledged import acknowledge
 from fdch.index.storage.files.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
@@ -26,14 +26,13 @@ from fdch.index.storage.files.layout import (
     translate_os_errors,
 )
 from fdch.index.storage.files.locking import WriterLock, is_locked
-from fdch.index.storage.files.log import PART, append_records
+from fdch.index.storage.files.log import append_records
 from fdch.index.storage.files.parts import CHECKED_BYTES
-from fdch.index.storage.files.records import About, PartRecord, join_parts
+from fdch.index.storage.files.records import PartRecord
 from fdch.index.storage.maintenance.checking import (
     MISSING,
     Problem,
     Scrub,
-    are_sound,
     file_problems,
     part_problems,
     sidecar_rows,
@@ -76,11 +75,10 @@ class Access:
             undo.callback(self.catalogue.close)
             with self.catalogue.reading() as connection:
                 state = State.read(connection, folder)
-                self.about = About.read(state.about)
+                self.about = state.about
                 self.place = self.about.place(folder, state.uid)
-                parts = read_parts(connection, state)
             if writable:
-                self._remove_leftovers(parts)
+                self._remove_leftovers(state.parts)
             undo.pop_all()
 
     @contextmanager
@@ -117,13 +115,13 @@ class Access:
             yield change
             content, state = change.apply()
             folder, self.is_log_ahead = self.place.folder, True
-            append_records(folder, state.offset - len(content), content)
-            acknowledge(folder, acknowledged_by(state))
+            append_records(folder, state.position.offset - len(content), content)
+            acknowledge(folder, state.acknowledged)
 
     @contextmanager
     def writing(self) -> Iterator[View]:
-        """Give the index in a write transaction of the catalogue, to this thread."""
-        with self.alone():
+        """Yield the index in a write transaction of the catalogue, to this thread."""
+        with self.exclusive():
             self._recover()
             # without this file a commit could not be acknowledged
             (self.place.folder / ACKNOWLEDGED).stat()
@@ -139,7 +137,7 @@ class Access:
                 self.checkpoint()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Keep other threads of this process from changing the index."""
         self._require_own_process()
         with self._writing, translate_os_errors(self.place.folder):
@@ -176,12 +174,8 @@ class Access:
 
     def _start_scrub(self, connection: sqlite3.Connection, snapshot: Snapshot) -> Scrub:
         """Look for damage of what answers are made from."""
-        place, parts = self.place, [part.record.part for part in snapshot.parts]
-        rows = [each.path for part in parts for each in place.appended(part)]
-        files = [place.folder / CATALOGUE, *rows]
-        if are_sound(files):
-            return Scrub(iter(()), [])
-        known = join_parts(kept_records(connection, place.uid, PART))
+        place, parts = self.place, [part.part for part in snapshot.state.parts]
+        known = kept_parts(connection, place.uid)  # now, for the check may go on later
 
         def problems() -> Iterator[Problem]:
             if (wrong := self._catalogue_problem()) is not None:
@@ -197,7 +191,8 @@ class Access:
                     if row[1] > CHECKED_BYTES and (place.folder / row[0]).exists():
                         yield from file_problems(place.folder, [row])
 
-        return Scrub(problems(), files)
+        rows = [each.path for part in parts for each in place.appended(part)]
+        return Scrub(problems(), [place.folder / CATALOGUE, *rows])
 
     def _catalogue_problem(self) -> str | None:
         """Check the catalogue's file, unless another process writes it meanwhile."""
@@ -239,7 +234,7 @@ class Access:
                 "was forked from. Open it again in this process."
             )
 
-    def _remove_leftovers(self, parts: list[PartRecord]) -> None:
+    def _remove_leftovers(self, parts: Sequence[PartRecord]) -> None:
         """Remove what a killed writer left behind."""
         for part in parts:
             for segment in self.place.segments(part.part, part.has_gaps):
@@ -249,11 +244,6 @@ class Access:
             name = PART_FILE.fullmatch(file.name)
             if name and int(name[1]) not in known:
                 file.unlink()
-
-
-def acknowledged_by(state: State) -> Acknowledged:
-    """Return what to acknowledge when the catalogue is in a state."""
-    return Acknowledged(state.sequence, state.commit, state.items, state.uid)
 
 
 def _version(folder: Path) -> tuple[object, ...]:

@@ -8,9 +8,8 @@ from fdch.index.search.rows import Rows
 from fdch.index.storage.catalogue.items import Row
 from fdch.index.storage.catalogue.tables import Applier, State, kept_records
 from fdch.index.storage.files.layout import DIGEST_BYTES, MAX_PART_ROWS, VECTORS
-from fdch.index.storage.files.log import PART, Entry, encode_records
+from fdch.index.storage.files.log import Entry, Kind, encode_records
 from fdch.index.storage.files.records import (
-    About,
     Checks,
     PartRecord,
     item_entry,
@@ -85,7 +84,7 @@ class Change:
 
     def put_types(self, types: Mapping[str, ColumnType]) -> None:
         """Keep the types of columns, beside those known before."""
-        about = About.read(self.view.snapshot.state.about)
+        about = self.view.snapshot.about
         changed = {**about.types, **types}
         if changed != about.types:
             self._entries.append(replace(about, types=changed).entry())
@@ -107,7 +106,7 @@ class Change:
         content, digests, end = encode_records(before.uid, before.position, entries)
         applier = Applier(self.view.connection, before)
         for at, entry in enumerate(others):
-            applier.apply(before.sequence + at + 1, entry, digests[at])
+            applier.apply(before.position.sequence + at + 1, entry, digests[at])
         if items:  # without reading them again
             applier.put_items(self._numbers, self._rows, digests[len(others) : -1])
         applier.apply(end.sequence, entries[-1], digests[-1])
@@ -132,7 +131,7 @@ class Change:
     def _last_record(self, part: PartRecord) -> PartRecord:
         """Return a part with the checksums of the chunks that were last written."""
         uid = self._place.uid
-        newest = kept_records(self.view.connection, uid, PART, newest_first=True)
+        newest = kept_records(self.view.connection, uid, Kind.PART, newest_first=True)
         for known in map(read_part, newest if part.rows else ()):
             if known.part == part.part:
                 return known

@@ -27,6 +27,21 @@ from fdch.index.storage.maintenance.recovery import rebuild_catalogue
 from fdch.index.store import ColumnType, check_vector_bytes
 
 WriteModel = Callable[[Path], str]  # makes the folder and the files in it
+_MOUNTED = (
+    "is a mount point, which cannot become an index. Name a folder in it, such as "
+    "'{path}/catalogue.index'."
+)
+_TAKEN = "is there already. Choose another path, or remove it first."
+_REASONS = {
+    errno.EBUSY: _MOUNTED,
+    errno.EXDEV: _MOUNTED,
+    errno.EEXIST: _TAKEN,
+    errno.ENOTEMPTY: _TAKEN,
+    errno.ENOENT: (
+        "could not be made: '{missing}' is not there. Check that files can be made "
+        "beside it and stay, or choose another path."
+    ),
+}
 
 
 def create_folder(
@@ -37,16 +52,9 @@ def create_folder(
     vector_bytes: int,
     types: Mapping[str, ColumnType],
 ) -> None:
-    """Make an empty index folder, whole or not at all.
+    """Make an empty index folder, whole or not at all; see `create_store`.
 
-    Args:
-        path: A folder that is not there yet, or empty.
-        bits: Length of the codes.
-        model: Fingerprint of the model that makes the codes; or what writes the
-            model's files, to be kept in the index, and gives the fingerprint.
-        facts: What else to keep, plain values for JSON.
-        vector_bytes: Bytes of the vector that is kept of each item; 0 for none.
-        types: How columns are compared, where that is not to be found.
+    `path` is a folder that is not there yet, or empty.
     """
     check_vector_bytes(vector_bytes)
     if not 1 <= bits <= MAX_BITS:
@@ -68,27 +76,21 @@ def create_folder(
 
 @contextmanager
 def stage(path: Path) -> Iterator[Path]:
-    """Give a hidden folder to be filled, which then becomes the index at a path."""
+    """Yield a hidden folder to be filled, which then becomes the index at a path."""
     target = free_place(path)
-    with translate_os_errors(path):
-        try:
-            make_folders(target.parent)
-            clear_staging(target.parent)
-            with staging_folder(target, uuid.uuid4().hex) as staging:
-                yield staging
-                _put_in_place(staging, target, path)
-        except FdchError:
-            raise
-        except FileNotFoundError as problem:
-            raise IndexFolderError(
-                f"'{path}' could not be made: '{problem.filename}' is not there. Check "
-                "that files can be made beside it and stay, or choose another path."
-            ) from problem
+    with _explain(path):
+        make_folders(target.parent)
+        clear_staging(target.parent)
+        with staging_folder(target, uuid.uuid4().hex) as staging:
+            yield staging
+            # a mount of the same disk does not show before, and others may be quicker
+            os.rename(staging, target)
+            sync_folder(target.parent)
 
 
 def free_place(path: Path) -> Path:
     """Return where a new index goes: behind links, where nothing is in the way."""
-    with translate_os_errors(path):
+    with _explain(path):
         target = Path(os.path.realpath(path))
         if target.exists():
             _require_usable(target, path)
@@ -104,9 +106,9 @@ def free_place(path: Path) -> Path:
 def _require_usable(target: Path, path: Path) -> None:
     """Refuse what is there, unless it is an empty folder that can be replaced."""
     if os.path.ismount(target) and not (target / LOG).is_file():
-        raise _mount_point(path)
+        raise OSError(errno.EBUSY, "a mount point")
     if not target.is_dir() or any(target.iterdir()):
-        raise _taken(target, path)
+        raise FileExistsError(errno.EEXIST, "not empty")
     if target.samefile(Path.cwd()):
         raise IndexFolderError(
             f"'{path}' is the folder that this program runs in, which cannot become "
@@ -114,31 +116,17 @@ def _require_usable(target: Path, path: Path) -> None:
         )
 
 
-def _put_in_place(staging: Path, target: Path, path: Path) -> None:
-    """Give a folder that is whole its name."""
-    try:
-        os.rename(staging, target)
-    except OSError as problem:
-        # a mount of the same disk does not show before, and others may be quicker
-        if problem.errno in (errno.EBUSY, errno.EXDEV):
-            raise _mount_point(path) from problem
-        if problem.errno in (errno.ENOTEMPTY, errno.EEXIST):
-            raise _taken(target, path) from problem
-        raise
-    sync_folder(target.parent)
-
-
-def _mount_point(path: Path) -> IndexFolderError:
-    return IndexFolderError(
-        f"'{path}' is a mount point, which cannot become an index. Name a folder in "
-        f"it, such as '{path / 'catalogue.index'}'."
-    )
-
-
-def _taken(target: Path, path: Path) -> IndexFolderError:
-    what = "is there already"
-    if (target / LOG).is_file() and not (target / MODEL).exists():
-        what += ", an index without a model: perhaps its making was stopped"
-    return IndexFolderError(
-        f"'{path}' {what}. Choose another path, or remove it first."
-    )
+@contextmanager
+def _explain(path: Path) -> Iterator[None]:
+    """Say why no index can be made at a path."""
+    with translate_os_errors(path):
+        try:
+            yield
+        except FdchError:
+            raise
+        except OSError as problem:
+            why = _REASONS.get(problem.errno or 0)
+            if why is None:
+                raise
+            why = why.format(path=path, missing=problem.filename)
+            raise IndexFolderError(f"'{path}' {why}") from problem

@@ -42,7 +42,7 @@ def near_groups(
 
 
 def _distinct(codes: Codes) -> tuple[Codes, NDArray[np.intp]]:
-    """Give each code once, and for every row which of them it has."""
+    """Return each code once, and for every row which of them it has."""
     rows = row_words(codes)
     axis = None if rows.ndim == 1 else 0
     once, owners = np.unique(rows, axis=axis, return_inverse=True)
@@ -50,7 +50,7 @@ def _distinct(codes: Codes) -> tuple[Codes, NDArray[np.intp]]:
 
 
 def _join(codes: Codes, radius: int, progress: Progress) -> NDArray[np.intp]:
-    """Give for each code the first one that it is joined to, itself perhaps."""
+    """Return for each code the first one that it is joined to, itself perhaps."""
     rows = row_words(codes)
     buckets = Buckets.build(rows, codes.bits)
     gallery = Gallery(codes.bits, (Part(rows, 0, buckets=buckets),))

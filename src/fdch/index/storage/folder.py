@@ -1,7 +1,9 @@
 """An index folder: codes under ids, durable, for many readers and one writer."""
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -15,25 +17,24 @@ from fdch.index.search.gallery import Found, Gallery
 from fdch.index.search.lookup import nearest, within
 from fdch.index.search.rows import row_words
 from fdch.index.storage.access import Access
-from fdch.index.storage.catalogue.column_look import (
+from fdch.index.storage.catalogue.columns import (
     MAX_TYPES,
+    contents,
     find_new_types,
-    kept_types,
+    number_columns,
 )
-from fdch.index.storage.catalogue.contents import contents, describe, number_columns
-from fdch.index.storage.catalogue.facets import FacetCounter
-from fdch.index.storage.catalogue.filters import Allowed
+from fdch.index.storage.catalogue.facets import count_facets
+from fdch.index.storage.catalogue.filters import filter_gallery, note_conditions
 from fdch.index.storage.catalogue.identities import (
     answers_of,
     find_items,
-    ids_of,
     items_of,
     numbers_of,
     unknown_ids,
 )
 from fdch.index.storage.catalogue.items import to_row
 from fdch.index.storage.catalogue.word_table import has_words
-from fdch.index.storage.catalogue.words import WordSearch
+from fdch.index.storage.catalogue.words import join_words
 from fdch.index.storage.creating import WriteModel, create_folder
 from fdch.index.storage.duplicates import near_groups
 from fdch.index.storage.files.layout import MODEL
@@ -74,8 +75,7 @@ class CodeFolder:
     """
 
     def __init__(self, access: Access) -> None:
-        self._access, self._allowed, self._words = access, Allowed(), WordSearch()
-        self._facets = FacetCounter()
+        self._access = access
         self.path, self.bits = access.place.folder, access.place.bits
         self.vector_bytes = access.place.vector_bytes
         self.name = str(self.path)
@@ -124,8 +124,7 @@ class CodeFolder:
             numbers = change.append_codes(row_words(codes), vectors)
             change.drop_items(known.values())
             change.put_items(numbers, rows)
-            names = number_columns(change.view)
-            change.put_types(find_new_types(change.view, names, rows))
+            change.put_types(find_new_types(change.view, rows))
         return Added(len(rows) - len(known), len(known))
 
     def add_numbered(self, codes: Codes, vectors: Vectors | None = None) -> range:
@@ -146,21 +145,20 @@ class CodeFolder:
         return [id for id in wanted if id not in known]
 
     def items(self, ids: Sequence[str]) -> list[Item | None]:
-        """Give what is known of items, None for an unknown id."""
+        """Return what is known of items, None for an unknown id."""
         with self._access.reading() as view:
             return find_items(view, ids)
 
     def codes(self, ids: Sequence[str]) -> Codes:
-        """Give the codes of items; refuse ids that are not there."""
+        """Return the codes of items; refuse ids that are not there."""
         with self._access.reading() as view:
-            return view.snapshot.codes(_positions(view, ids))
+            numbers = _require_numbers(view, ids)
+            return view.snapshot.codes(view.snapshot.positions(numbers))
 
     def known(self, ids: Sequence[str]) -> Known:
-        """Give items, codes and vectors as of one commit; refuse ids not there."""
+        """Return items, codes and vectors as of one commit; refuse ids not there."""
         with self._access.reading() as view:
-            positions, snapshot = _positions(view, ids), view.snapshot
-            items = [item for item in find_items(view, ids) if item is not None]
-            return Known(items, snapshot.codes(positions), snapshot.vectors(positions))
+            return _read_known(view, _require_numbers(view, ids))
 
     def nearest(
         self,
@@ -171,12 +169,8 @@ class CodeFolder:
         words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query the k nearest items that fulfil all conditions."""
-        check_length(self, queries)
-        with self._access.reading() as view:
-            gallery = self._allowed.gallery(view, where)
-            found = nearest(gallery, queries, k)
-            found = self._join_words(view, gallery, queries, words, found, k)
-            return answers_of(view, found, choose)
+        find = partial(nearest, queries=queries, k=k)
+        return self._search(queries, find, k, where, choose, words)
 
     def within(
         self,
@@ -188,29 +182,26 @@ class CodeFolder:
         words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
         """Find for each query all items no farther than the radius."""
+        find = partial(within, queries=queries, radius=radius, most=most)
+        return self._search(queries, find, most, where, choose, words)
+
+    def _search(
+        self,
+        queries: Codes,
+        find: Callable[[Gallery], list[Found]],
+        most: int | None,
+        where: Sequence[Condition],
+        choose: Choose | None,
+        words: Sequence[WordQuery] | None,
+    ) -> list[Answer]:
         check_length(self, queries)
         with self._access.reading() as view:
-            gallery = self._allowed.gallery(view, where)
-            found = within(gallery, queries, radius, most=most)
-            found = self._join_words(view, gallery, queries, words, found, most)
+            gallery = filter_gallery(view, where)
+            found = find(gallery)
+            for row, query in enumerate(words or ()):
+                code = queries[[row]]
+                found[row] = join_words(view, gallery, code, query, found[row], most)
             return answers_of(view, found, choose)
-
-    def _join_words(
-        self,
-        view: View,
-        gallery: Gallery,
-        codes: Codes,
-        words: Sequence[WordQuery] | None,
-        found: list[Found],
-        most: int | None,
-    ) -> list[Found]:
-        """Add the items whose texts match the words of each query."""
-        if words is None:
-            return found
-        return [
-            self._words.join(view, gallery, codes[[row]], words[row], one, most)
-            for row, one in enumerate(found)
-        ]
 
     def words_obstacle(self) -> str:
         """Say why items cannot be found by words: none has a text."""
@@ -234,14 +225,30 @@ class CodeFolder:
 
     def describe(self) -> dict[str, object]:
         """Say what there is: items, bytes, parts; plain values for JSON."""
+        size = 0
+        for path in self.path.rglob("*"):
+            with suppress(FileNotFoundError):  # compacted away meanwhile
+                size += path.stat().st_size if path.is_file() else 0
         with self._access.reading() as view:
-            known = describe(view)
-        return known | {"model": self.model, "facts": self.facts}
+            snapshot = view.snapshot
+            return {
+                "items": view.items,
+                "bits": self.bits,
+                "vector_bytes": self.vector_bytes,
+                "removed": int(snapshot.starts[-1]) - view.items,
+                "parts": len(snapshot.parts),
+                "compacted": sum(part.is_compacted for part in snapshot.parts),
+                "bytes": size,
+                "columns": list(number_columns(view)),
+                "commit": snapshot.state.counts.commit,
+                "model": self.model,
+                "facts": self.facts,
+            }
 
     def contents(self, most: int = 20) -> Contents:
-        """Tell what filters can ask for: so many values of each column."""
+        """Return what filters can use: so many values of each column."""
         with self._access.reading() as view:
-            return contents(view, most, self._allowed.types(view))
+            return contents(view, most)
 
     def facets(
         self,
@@ -253,12 +260,12 @@ class CodeFolder:
         if near is not None:
             check_length(self, near[0])
         with self._access.reading() as view:
-            return self._facets.count(view, self._allowed, where, most, near)
+            return count_facets(view, where, most, near)
 
     def notes(self, where: Sequence[Condition]) -> tuple[str, ...]:
         """Say what is odd about conditions, such as a value that no item has."""
         with self._access.reading() as view:
-            return self._allowed.answer(view, where).notes if where else ()
+            return note_conditions(view, where)
 
     @property
     def keeps_types(self) -> bool:
@@ -268,36 +275,23 @@ class CodeFolder:
     def types(self) -> dict[str, ColumnType]:
         """Return how the cells of each column are compared."""
         with self._access.reading() as view:
-            return self._allowed.types(view)
+            return dict(view.snapshot.about.types)
 
     def set_types(self, types: Mapping[str, ColumnType]) -> None:
         """Choose how the cells of some columns are compared, and keep that."""
-        chosen = read_types(types)
-        with self._access.reading() as view:
-            known = kept_types(view)
+        chosen, known = read_types(types), self.types()
         if len(known | chosen) > MAX_TYPES:
             raise DataError(f"an index keeps the types of {MAX_TYPES:,} columns.")
         if known | chosen != known:
             with self._access.changing() as change:
                 change.put_types(chosen)
 
-    def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
-        """Draw so many items at random: their ids and codes."""
-        with self._access.reading() as view:
-            numbers = view.snapshot.draw(count, seed)
-            codes = view.snapshot.codes(view.snapshot.positions(numbers))
-            return ids_of(view, numbers), codes
-
     def batches(self, size: int) -> Iterator[Known]:
         """Return all items, codes and vectors as of one commit, so many at a time."""
         with self._access.reading() as view:
-            snapshot = view.snapshot
-            numbers = snapshot.living()
+            numbers = view.snapshot.living()
             for start in range(0, len(numbers), size):
-                some = numbers[start : start + size]
-                positions = snapshot.positions(some)
-                codes, vectors = snapshot.codes(positions), snapshot.vectors(positions)
-                yield Known(items_of(view, some), codes, vectors)
+                yield _read_known(view, numbers[start : start + size])
 
     def compact(self, progress: Progress = silent) -> None:
         """Reclaim the space of removed items, and make searching faster."""
@@ -314,11 +308,11 @@ class CodeFolder:
             raise DataError(f"a radius is 0 or more; got {radius}.")
         with self._access.reading() as view:
             groups = near_groups(view.snapshot, radius, progress)
-            return [tuple(ids_of(view, group)) for group in groups]
+            return [tuple(i.id for i in items_of(view, group)) for group in groups]
 
     def verify(self, progress: Progress = silent) -> Verification:
         """Look at every byte of the index and say what is wrong."""
-        with self._access.alone():
+        with self._access.exclusive():
             is_locked = self._access.lock is not None
             return verify_folder(self.path, progress, is_locked=is_locked)
 
@@ -333,10 +327,16 @@ class CodeFolder:
         self.close()
 
 
-def _positions(view: View, ids: Sequence[str]) -> NDArray[np.int64]:
+def _read_known(view: View, numbers: NDArray[np.int64]) -> Known:
+    snapshot = view.snapshot
+    positions = snapshot.positions(numbers)
+    codes, vectors = snapshot.codes(positions), snapshot.vectors(positions)
+    return Known(items_of(view, numbers), codes, vectors)
+
+
+def _require_numbers(view: View, ids: Sequence[str]) -> NDArray[np.int64]:
+    """Return the numbers of items; refuse ids that are not there."""
     numbers = numbers_of(view, ids)
-    gone = [id for id in ids if id not in numbers]
-    if gone:
+    if gone := [id for id in ids if id not in numbers]:
         raise unknown_ids(view, gone, len(ids))
-    wanted = np.array([numbers[id] for id in ids], dtype=np.int64)
-    return view.snapshot.positions(wanted)
+    return np.array([numbers[id] for id in ids], dtype=np.int64)

@@ -7,7 +7,7 @@ the place of a row among all rows, in order of insertion.
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -17,15 +17,16 @@ from fdch.codes import Codes
 from fdch.errors import DamagedIndex
 from fdch.index.search.gallery import Gallery
 from fdch.index.search.rows import row_codes, row_length, row_type
-from fdch.index.storage.catalogue.tables import State, kept_records, read_parts
+from fdch.index.storage.cache import Cache
+from fdch.index.storage.catalogue.tables import State, kept_records
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR
-from fdch.index.storage.files.log import RANGE, REMOVAL
+from fdch.index.storage.files.log import Kind
 from fdch.index.storage.files.parts import NOWHERE, OpenPart, open_part
-from fdch.index.storage.files.records import read_range, read_removal
+from fdch.index.storage.files.records import About, read_range, read_removal
 from fdch.index.storage.files.segments import Place
 from fdch.index.store import Vectors
 
-_DRAWS = 4
+_NO_NUMBERS = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,17 +37,23 @@ class Snapshot:
     state: State  # what the catalogue says of the commit
     parts: tuple[OpenPart, ...]  # in order of insertion
     ranges: NDArray[np.int64]  # first and last of running numbers, (n, 2)
+    cache: Cache = field(default_factory=Cache)  # of what queries computed
+
+    @property
+    def about(self) -> About:
+        """What the index is, with the types of its columns."""
+        return self.state.about
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """Give the position of each part's first row, and the end of the last."""
+        """Return the position of each part's first row, and the end of the last."""
         return np.cumsum([0, *(part.record.rows for part in self.parts)])
 
     @cached_property
     def gallery(self) -> Gallery:
-        """Give all rows to the search, under their positions."""
+        """Return all rows as the search takes them, under their positions."""
         parts = [
-            part.searched(int(start))
+            part.search_part(int(start))
             for part, start in zip(self.parts, self.starts, strict=False)
         ]
         return Gallery(self.place.bits, tuple(parts))
@@ -69,27 +76,17 @@ class Snapshot:
         return np.where(found >= 0, start + found, NOWHERE) if start else found
 
     def living(self) -> NDArray[np.int64]:
-        """Give the numbers of all items, rising."""
-        numbers = [np.empty(0, dtype=np.int64)]
-        for part in self.parts:
-            numbers.append(part.item_numbers(part.living()))
-        return np.concatenate(numbers)
+        """Return the numbers of all items, rising."""
+        found = [part.item_numbers(part.living()) for part in self.parts]
+        return np.concatenate([_NO_NUMBERS, *found])
 
-    def draw(self, count: int, seed: int) -> NDArray[np.int64]:
-        """Draw at most so many numbers of items at random, not looking at all."""
-        rng, rows = np.random.default_rng(seed), int(self.starts[-1])
-        if rows <= _DRAWS * count:
-            numbers = self.living()
-        else:
-            places = np.unique(rng.integers(rows, size=_DRAWS * count))
-            numbers = self.numbers(places)
-            numbers = numbers[self.positions(numbers) >= 0]
-        if len(numbers) > count:
-            numbers = np.sort(rng.choice(numbers, count, replace=False))
-        return numbers
+    def first_living(self, count: int) -> NDArray[np.int64]:
+        """Return the numbers of some items, the oldest, at most so many."""
+        some = (part.item_numbers(part.living()[:count]) for part in self.parts)
+        return next((numbers for numbers in some if len(numbers)), _NO_NUMBERS)
 
     def numbers(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the numbers of the items at some positions."""
+        """Return the numbers of the items at some positions."""
         numbers = np.empty(len(positions), dtype=np.int64)
         for here, part, offsets in self._at(positions):
             numbers[here] = part.item_numbers(offsets)
@@ -115,7 +112,7 @@ class Snapshot:
         return gathered
 
     def is_running(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which items have their number for an id."""
+        """Return which items have their number for an id."""
         if not len(self.ranges):
             return np.zeros(len(numbers), dtype=bool)
         at = np.searchsorted(self.ranges[:, 0], numbers, side="right") - 1
@@ -124,7 +121,7 @@ class Snapshot:
     def _at(
         self, positions: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.intp] | slice, OpenPart, NDArray[np.int64]]]:
-        """Give, part by part, which of the positions lie in it, and where."""
+        """Yield, part by part, which of the positions lie in it, and where."""
         starts = self.starts
         if len(self.parts) == 1:  # as most indexes have: a search takes microseconds
             yield slice(None), self.parts[0], positions
@@ -143,11 +140,11 @@ class View:
     @property
     def items(self) -> int:
         """Count the items."""
-        return self.snapshot.state.items
+        return self.snapshot.state.counts.items
 
 
 def _groups(owners: NDArray[np.intp]) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Give each owner from 0 on, with the places where it stands."""
+    """Yield each owner from 0 on, with the places where it stands."""
     for owner in np.flatnonzero(np.bincount(owners + 1)[1:]):
         yield int(owner), np.flatnonzero(owners == owner)
 
@@ -165,23 +162,22 @@ def load_snapshot(
     if before is not None and before.state.first != state.first:
         before = None  # compacted since
     known = {part.record.part: part for part in before.parts} if before else {}
-    parts = [
-        open_part(place, record, known.get(record.part))
-        for record in read_parts(connection, state)
-    ]
-    seen = before.state.sequence if before else -1
-    found = map(read_removal, kept_records(connection, place.uid, REMOVAL, seen))
-    removed = np.concatenate([np.empty(0, np.int64), *found])
+    parts = [open_part(place, record, known.get(record.part)) for record in state.parts]
+    seen = before.state.position.sequence if before else -1
+    found = map(read_removal, kept_records(connection, place.uid, Kind.REMOVAL, seen))
+    removed = np.concatenate([_NO_NUMBERS, *found])
     if len(removed):
         parts = [part.without(removed) for part in parts]
-    alive = sum(part.alive for part in parts)
-    if alive != state.items:  # a removal or a part was lost
+    items, alive = state.counts.items, sum(part.alive for part in parts)
+    if items != alive:  # a removal or a part was lost
         raise DamagedIndex(
-            f"'{place.folder / CATALOGUE}' counts {state.items:,} items; {alive:,} "
-            f"have a code. {REPAIR}"
+            f"'{place.folder / CATALOGUE}' counts {items:,} items; {alive:,} have a "
+            f"code. {REPAIR}"
         )
     ranges = before.ranges.tolist() if before else []
-    for numbers in map(read_range, kept_records(connection, place.uid, RANGE, seen)):
+    for numbers in map(
+        read_range, kept_records(connection, place.uid, Kind.RANGE, seen)
+    ):
         if ranges and ranges[-1][1] + 1 == numbers.start:
             ranges[-1][1] = numbers.stop - 1  # ranges that touch become one
         elif numbers:

@@ -52,10 +52,11 @@ _MAY_NOT_WRITE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 
 
 @contextmanager
-def create_catalogue(path: Path) -> Iterator[sqlite3.Connection]:
+def create_catalogue(path: Path | str) -> Iterator[sqlite3.Connection]:
     """Make an empty catalogue that nobody else sees yet, to be filled.
 
     It is made without any care for a power cut: who makes it flushes it at the end.
+    Without a name it is a temporary file.
     """
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = MEMORY")
@@ -148,7 +149,7 @@ class Catalogue:
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
-        """Give a connection inside one read transaction."""
+        """Yield a connection inside one read transaction."""
         reader = self._take_reader()
         try:
             reader.execute("BEGIN")
@@ -177,7 +178,7 @@ class Catalogue:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Give the writer's connection inside a transaction; commit at the end."""
+        """Yield the writer's connection inside a transaction; commit at the end."""
         self._require_open()
         connection = self._writer
         if connection is None:
@@ -196,7 +197,7 @@ class Catalogue:
 
     @property
     def needs_checkpoint(self) -> bool:
-        """Tell whether the write-ahead log has grown long, as seen by the file."""
+        """Return whether the write-ahead log has grown long, as seen by the file."""
         grown = _size(self.folder / WAL) - self._kept_bytes
         return grown > max(_CHECKPOINT_BYTES, _size(self.path) // 4)
 
@@ -229,7 +230,7 @@ class Catalogue:
             raise DamagedIndex(f"'{self.path}': {wrong}. {REPAIR}")
 
     def vacuum(self) -> None:
-        """Give back the space of what was removed."""
+        """Free the space of what was removed."""
         if self._writer is None:
             return
         (pages,) = self._writer.execute("PRAGMA page_count").fetchone()
@@ -287,7 +288,7 @@ class Catalogue:
         self._require_same_file()
 
     def is_replaced(self) -> bool:
-        """Tell whether another file stands where this one was opened."""
+        """Return whether another file stands where this one was opened."""
         try:
             return self._file not in (None, file_number(self.path))
         except FileNotFoundError:
@@ -358,7 +359,7 @@ class Catalogue:
 
 @cache
 def _own_schema() -> list[str]:
-    """Give the tables as SQLite notes them, with those that FTS5 makes for itself."""
+    """Return the tables as SQLite notes them, with those that FTS5 makes for itself."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for table in SCHEMA:
             connection.execute(table)

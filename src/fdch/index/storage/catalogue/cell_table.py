@@ -78,7 +78,7 @@ def _by_value(cells: Iterable[Cell]) -> Iterator[tuple[_Key, list[int]]]:
 def read_numbers(
     connection: sqlite3.Connection, column: int, clause: str, *values: Value
 ) -> Numbers:
-    """Give the numbers of the items whose cell fulfils a clause, in any order."""
+    """Return the numbers of the items whose cell fulfils a clause, in any order."""
     query = f'SELECT numbers FROM cells WHERE "column" = ? AND {clause}'
     rows = connection.execute(query, (column, *values))
     return join_numbers(content for (content,) in rows)
@@ -92,8 +92,12 @@ def join_numbers(lists: Iterable[bytes]) -> Numbers:
         raise DamagedIndex(f"{CATALOGUE} has a damaged list. {REPAIR}") from problem
 
 
-def read_cells(connection: sqlite3.Connection) -> Iterator[Cell]:
-    """Give all cells."""
-    for column, value, spelled, _, content in connection.execute("SELECT * FROM cells"):
+def read_cells(connection: sqlite3.Connection) -> Iterator[tuple[str, Value, str, int]]:
+    """Return all cells: name of the column, value, spelling and number of the item."""
+    query = (
+        "SELECT name, value, spelled, numbers FROM cells "
+        'LEFT JOIN columns ON columns."column" = cells."column"'
+    )
+    for name, value, spelled, content in connection.execute(query):
         for number in join_numbers([content]).tolist():
-            yield column, value, number, spelled
+            yield name, value, spelled, number

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fdch.index.column_types import (
@@ -42,14 +43,21 @@ MISFIT["number"] = IS_TEXT  # the same, found without looking at numbers
 _SLACK = timedelta(days=2)  # a zone moves a time by less
 
 
-def alike(
-    connection: sqlite3.Connection, column: int, text: str, type: ColumnType
-) -> list[Clause]:
-    """Give parts of a query that together find the cells equal to a value."""
-    if type == "boolean" and (truth := read_truth(text)) is not None:
+@dataclass(frozen=True)
+class Column:
+    """A column of the table of cells."""
+
+    connection: sqlite3.Connection
+    number: int
+    type: ColumnType
+
+
+def equal_clauses(column: Column, text: str) -> list[Clause]:
+    """Return parts of a query that together find the cells equal to a value."""
+    if column.type == "boolean" and (truth := read_truth(text)) is not None:
         return [("value = ?", (each,)) for each in truth_spellings(truth)]
-    if type == "date" and read_date(text) is not None:
-        return _in_time(connection, column, "=", text)
+    if column.type == "date" and read_date(text) is not None:
+        return _in_time(column, "=", text)
     number = as_number(text)
     if number is None:
         return [("value = ?", (each,)) for each in spellings(text)]
@@ -57,37 +65,31 @@ def alike(
         return [("value = ?", (number,))]
     # beyond 64 bits several whole numbers are one value here; spellings part them
     query = 'SELECT DISTINCT spelled FROM cells WHERE "column" = ? AND value = ?'
-    wanted, rows = as_whole(text), connection.execute(query, (column, number))
+    rows = column.connection.execute(query, (column.number, number)).fetchall()
     return [
         ("value = ? AND spelled = ?", (number, each))
-        for (each,) in rows.fetchall()
-        if as_whole(each) == wanted
+        for (each,) in rows
+        if as_whole(each) == as_whole(text)
     ]
 
 
-def ordered(
-    connection: sqlite3.Connection,
-    column: int,
-    operator: str,
-    text: str,
-    type: ColumnType,
-) -> list[Clause]:
-    """Give parts of a query that together find the cells before or after a value.
+def range_clauses(column: Column, operator: str, text: str) -> list[Clause]:
+    """Return parts of a query that together find the cells before or after a value.
 
     Cells that do not fit the column's type are neither.
     """
-    if type == "date":
-        return _in_time(connection, column, operator, text)
+    if column.type == "date":
+        return _in_time(column, operator, text)
     number = as_number(text)
     texts = (f"value {operator} ? AND {IS_TEXT}", (text,))
     if number is None:
         return [texts, (f"{IS_NUMBER} AND {TEXT} {operator} ?", (text,))]
     numbers = (f"value {operator} ? AND {IS_NUMBER}", (number,))
-    return [numbers] if type == "number" else [texts, numbers]
+    return [numbers] if column.type == "number" else [texts, numbers]
 
 
-def beginning(text: str) -> list[Clause]:
-    """Give parts of a query that together find the cells that begin with a text."""
+def prefix_clauses(text: str) -> list[Clause]:
+    """Return parts of a query that together find the cells that begin with a text."""
     if not text:
         return [("value IS NOT NULL", ())]
     size = len(text)
@@ -101,21 +103,23 @@ def beginning(text: str) -> list[Clause]:
 
 
 def text_after(text: str) -> str | None:
-    """Give the least text behind all that begin with this one; None without one."""
+    """Return the least text behind all that begin with this one; None without one."""
     point = ord(text[-1]) + 1
     if point > 0x10FFFF:
         return text_after(text[:-1]) if len(text) > 1 else None
     return text[:-1] + chr(0xE000 if 0xD800 <= point < 0xE000 else point)
 
 
-def _in_time(
-    connection: sqlite3.Connection, column: int, operator: str, text: str
-) -> list[Clause]:
+def _in_time(column: Column, operator: str, text: str) -> list[Clause]:
     """Compare dates: those days away as texts, those nearby by their zones too."""
-    asked = read_date(text)
-    assert asked is not None
-    bounds = {"<": [asked.start], ">=": [asked.start], "=": [asked.start, asked.end]}
-    edges = bounds.get(operator, [asked.end])
+    wanted = read_date(text)
+    assert wanted is not None
+    bounds = {
+        "<": [wanted.start],
+        ">=": [wanted.start],
+        "=": [wanted.start, wanted.end],
+    }
+    edges = bounds.get(operator, [wanted.end])
     low, high = _day(edges[0] - _SLACK), _day(edges[-1] + _SLACK)
     near = (
         "SELECT DISTINCT value FROM cells "
@@ -123,8 +127,8 @@ def _in_time(
     )
     listed = [
         value
-        for (value,) in connection.execute(near, (column, low, high))
-        if (cell := read_date(value)) and compare_dates(cell, operator, asked)
+        for (value,) in column.connection.execute(near, (column.number, low, high))
+        if (cell := read_date(value)) and compare_dates(cell, operator, wanted)
     ]
     found: list[Clause] = [
         ("value IN (SELECT value FROM json_each(?))", (json.dumps(listed),))

@@ -21,38 +21,36 @@ from fdch.index.store import Answer, Choose, Item, is_whole
 
 _LISTED = 10
 _NEAR = 3
-_BESIDE = 5
-_DRAWN = 1000
-_COMPARED = 200
+_COMPARED = 1000
+_LETTERS = 200
 _RUNNING = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 
 
 def find_items(view: View, ids: Sequence[str]) -> list[Item | None]:
     """Return what is known of the items with these ids, None for an unknown id."""
-    known = {id: Item(id) for id in _running(view, ids)}
-    for id, (_, content) in _rows_by_id(view, ids).items():
-        known[id] = from_row(id, content)
+    numbers = numbers_of(view, ids)
+    items = items_of(view, np.array(list(numbers.values()), dtype=np.int64))
+    known = dict(zip(numbers, items, strict=True))
     return [known.get(id) for id in ids]
 
 
 def numbers_of(view: View, ids: Sequence[str]) -> dict[str, int]:
     """Return the numbers of the items with these ids that are there."""
-    rows = _rows_by_id(view, ids)
-    return _running(view, ids) | {id: number for id, (number, _) in rows.items()}
-
-
-def ids_of(view: View, numbers: NDArray[np.int64]) -> list[str]:
-    """Return the ids of items that are there."""
-    is_running = view.snapshot.is_running(numbers)
-    found = {number: id for number, id, _ in _rows_at(view, numbers[~is_running])}
-    return [found.get(number) or str(number) for number in numbers.tolist()]
+    wanted = [id for id in dict.fromkeys(ids) if is_whole(id) and "\0" not in id]
+    rows = _rows_where(view, "id", wanted)
+    return _running(view, ids) | {id: number for number, id, _ in rows}
 
 
 def items_of(view: View, numbers: NDArray[np.int64]) -> list[Item]:
     """Return what is known of items that are there."""
-    is_running = view.snapshot.is_running(numbers)
-    rows = _rows_at(view, numbers[~is_running])
+    wanted = np.unique(numbers[~view.snapshot.is_running(numbers)]).tolist()
+    rows = _rows_where(view, "number", wanted)
     found = {number: from_row(id, content) for number, id, content in rows}
+    if len(found) != len(wanted):
+        raise DamagedIndex(
+            f"'{view.snapshot.place.folder / CATALOGUE}' lacks "
+            f"{len(wanted) - len(found)} items that have a code. {REPAIR}"
+        )
     return [found.get(number) or Item(str(number)) for number in numbers.tolist()]
 
 
@@ -98,25 +96,6 @@ def _running(view: View, ids: Iterable[str]) -> dict[str, int]:
     return {wanted[i]: int(numbers[i]) for i in np.flatnonzero(there)}
 
 
-def _rows_by_id(view: View, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
-    """Return number and content of the items with these ids that have a row."""
-    wanted = [id for id in dict.fromkeys(ids) if is_whole(id) and "\0" not in id]
-    rows = _rows_where(view, "id", wanted)
-    return {id: (number, content) for number, id, content in rows}
-
-
-def _rows_at(view: View, numbers: NDArray[np.int64]) -> list[tuple[int, str, str]]:
-    """Read the rows of items that are there."""
-    wanted = np.unique(numbers).tolist()
-    found = list(_rows_where(view, "number", wanted))
-    if len(found) != len(wanted):
-        raise DamagedIndex(
-            f"'{view.snapshot.place.folder / CATALOGUE}' lacks "
-            f"{len(wanted) - len(found)} items that have a code. {REPAIR}"
-        )
-    return found
-
-
 def _rows_where(
     view: View, column: str, values: Sequence[str] | Sequence[int]
 ) -> Iterator[tuple[int, str, str]]:
@@ -135,27 +114,27 @@ def _rows_where(
         yield row[:3]
 
 
-def unknown_ids(view: View, gone: Sequence[str], asked: int) -> DataError:
+def unknown_ids(view: View, gone: Sequence[str], total: int) -> DataError:
     """Make the error of ids that are not there, with some that are."""
     folder = view.snapshot.place.folder
     said = f"index '{folder}' has no item '{gone[0]}'"
-    if asked > 1:
+    if total > 1:
         more = ", ..." if len(gone) > _LISTED else ""
         said = (
-            f"{len(gone)} of {asked} ids are not in index '{folder}': "
+            f"{len(gone)} of {total} ids are not in index '{folder}': "
             f"{_quote(gone[:_LISTED])}{more}"
         )
     if not view.items:
         return DataError(f"{said}: it is empty. Fill it with 'fdch index add'.")
-    drawn = ids_of(view, view.snapshot.draw(_DRAWN, 0))
-    others = {id[:_COMPARED].casefold(): id for id in [*_beside(view, gone[0]), *drawn]}
-    wanted = gone[0][:_COMPARED].casefold()
-    if near := difflib.get_close_matches(wanted, others, n=_NEAR):
-        listed = _quote([others[each] for each in near])
+    some = [item.id for item in items_of(view, view.snapshot.first_living(_COMPARED))]
+    known = {id[:_LETTERS].casefold(): id for id in [*_beside(view, gone[0]), *some]}
+    wanted = gone[0][:_LETTERS].casefold()
+    if near := difflib.get_close_matches(wanted, known, n=_NEAR):
+        listed = _quote([known[each] for each in near])
         return DataError(f"{said}. Near '{gone[0]}' are {listed}.")
     counted = "1 item" if view.items == 1 else f"{view.items:,} items"
     return DataError(
-        f"{said}, nor any like it. It has {counted}, such as {_quote(drawn[:_NEAR])}; "
+        f"{said}, nor any like it. It has {counted}, such as {_quote(some[:_NEAR])}; "
         "searching by words shows the ids of what is found."
     )
 
@@ -165,10 +144,10 @@ def _quote(ids: Sequence[str]) -> str:
 
 
 def _beside(view: View, id: str) -> list[str]:
-    """Give the ids that come just before and just after in the order of ids."""
+    """Return the ids that come just before and just after in the order of ids."""
     if not is_whole(id):
         return []
-    before = "SELECT id FROM items WHERE id < ? ORDER BY id DESC LIMIT ?"
-    after = "SELECT id FROM items WHERE id > ? ORDER BY id LIMIT ?"
-    rows = [view.connection.execute(query, (id, _BESIDE)) for query in (before, after)]
+    before = "SELECT id FROM items WHERE id < ? ORDER BY id DESC LIMIT 5"
+    after = "SELECT id FROM items WHERE id > ? ORDER BY id LIMIT 5"
+    rows = [view.connection.execute(query, (id,)) for query in (before, after)]
     return [name for found in rows for (name,) in found]

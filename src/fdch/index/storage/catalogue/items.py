@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from json.encoder import encode_basestring
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -33,6 +32,7 @@ def _refuse_constant(name: str) -> None:
 
 
 _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 Value = int | float | str
 CellRow = tuple[str, Value, str]  # column, value, spelling where it is not plain
@@ -50,7 +50,7 @@ class Row(NamedTuple):
 def to_row(item: Item) -> Row:
     """Check an item and make its row."""
     columns = _require_item(item)
-    content = _write_content(item, columns)
+    content = _encode([item.kind, item.text, item.image, item.labels, columns])
     if len(content) > MAX_CONTENT_CHARACTERS or len(columns) > MAX_COLUMNS:
         raise DataError(
             f"item '{item.id}' has {len(content):,} characters in {len(columns):,} "
@@ -99,26 +99,8 @@ def _require_item(item: Item) -> dict[str, Cell]:
     }
 
 
-def _write_content(item: Item, columns: dict[str, Cell]) -> str:
-    """Write kind, text, image, labels and columns as JSON, twice as fast as `json`."""
-    text = "null" if item.text is None else encode_basestring(item.text)
-    image = "null" if item.image is None else encode_basestring(item.image)
-    labels = ",".join([encode_basestring(label) for label in item.labels])
-    cells = ",".join(
-        [
-            f"{encode_basestring(name)}:{cell if type(cell) is int else _encode(cell)}"
-            for name, cell in columns.items()
-        ]
-    )
-    return f'["{item.kind}",{text},{image},[{labels}],{{{cells}}}]'
-
-
-def _encode(cell: Cell) -> str:
-    return encode_basestring(cell) if type(cell) is str else json.dumps(cell)
-
-
 def read_row(id: str, content: str) -> Row:
-    """Give a stored row with the cells and words that belong to it."""
+    """Return a stored row with the cells and words that belong to it."""
     item = from_row(id, content)
     cells = cell_rows(item.labels, item.columns)
     return Row(id, content, cells, " ".join(split_words(item.text)))
@@ -159,7 +141,7 @@ def as_whole(text: str) -> int:
 
 
 def spellings(text: str) -> tuple[str, ...]:
-    """Give what a text may be kept as: True and False as JSON writes them, too.
+    """Return what a text may be kept as: True and False as JSON writes them, too.
 
     >>> spellings("True"), spellings("beach")
     (('True', 'true'), ('beach',))
@@ -170,7 +152,7 @@ def spellings(text: str) -> tuple[str, ...]:
 def cell_rows(
     labels: Iterable[str], columns: Mapping[str, Cell]
 ) -> tuple[CellRow, ...]:
-    """Give the cells by which an item is filtered and counted, each once."""
+    """Return the cells by which an item is filtered and counted, each once."""
     found: dict[CellRow, None] = {}
     named: list[tuple[str, Cell]] = [(LABEL, label) for label in labels]
     for name, cell in [*named, *columns.items()]:

@@ -4,7 +4,8 @@ import json
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,94 +21,115 @@ from fdch.index.storage.catalogue.cell_table import (
 )
 from fdch.index.storage.catalogue.items import Row, read_row
 from fdch.index.storage.catalogue.word_table import WORDS_TABLE, drop_words, put_words
+from fdch.index.storage.files.acknowledged import Acknowledged
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR, digest
 from fdch.index.storage.files.log import (
-    COMMIT,
-    INDEX,
-    ITEM,
-    PART,
-    RANGE,
-    REMOVAL,
     Entry,
+    Kind,
     Position,
     Record,
     payload_digest,
 )
 from fdch.index.storage.files.records import (
+    About,
     Commit,
     PartRecord,
-    decode_about,
+    damage_of,
     item_entry,
+    join_parts,
     read_item,
     read_part,
     read_removal,
+    write_json,
 )
 from fdch.index.store import LABEL
 
 SCHEMA = (
     "CREATE TABLE state (row INTEGER PRIMARY KEY CHECK (row = 0), uid BLOB NOT NULL, "
-    "about TEXT NOT NULL, first INTEGER NOT NULL, sequence INTEGER NOT NULL, "
-    '"offset" INTEGER NOT NULL, chain BLOB NOT NULL, "commit" INTEGER NOT NULL, '
-    "items INTEGER NOT NULL, next_number INTEGER NOT NULL, "
-    "next_part INTEGER NOT NULL, digest BLOB NOT NULL)",
+    "content TEXT NOT NULL, digest BLOB NOT NULL)",
     "CREATE TABLE records (kind TEXT NOT NULL, sequence INTEGER NOT NULL, "
     "payload BLOB NOT NULL, digest BLOB NOT NULL, "
     "PRIMARY KEY (kind, sequence)) WITHOUT ROWID",
-    "CREATE TABLE parts (part INTEGER PRIMARY KEY, content TEXT NOT NULL, "
-    "digest BLOB NOT NULL)",
     "CREATE TABLE items (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
     "content TEXT NOT NULL, digest BLOB NOT NULL)",
     'CREATE TABLE columns ("column" INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)',
     CELLS_TABLE,
     WORDS_TABLE,
 )
-_KEPT = (REMOVAL, RANGE, PART)  # which the table of records has, too
+_KEPT = (Kind.REMOVAL, Kind.RANGE, Kind.PART)  # which the table of records has, too
 _ITEMS_AT_A_TIME = 10_000
+_NO_COMMIT = Commit()
 
 
 @dataclass(frozen=True)
 class State:
-    """Up to where the catalogue follows the log, and what it then holds.
-
-    The last fields are those of `Position` and of the last `Commit`.
-    """
+    """Up to where the catalogue follows the log, and what it then holds."""
 
     uid: bytes  # identity of the index
-    about: str  # what never changes of it, as JSON
     first: int  # sequence number before the log's first; changes with each compaction
-    sequence: int
-    offset: int
-    chain: bytes
-    commit: int = 0
-    items: int = 0
-    next_number: int = 0
-    next_part: int = 0
+    position: Position  # the end of the log as far as it was applied
+    about: About  # what the index is
+    counts: Commit = _NO_COMMIT  # what the last commit said
+    parts: tuple[PartRecord, ...] = ()  # in order of insertion, without checksums
+
+    def __post_init__(self) -> None:
+        ends = [0, *(part.first + part.span for part in self.parts)]
+        is_wrong = ends[-1] > self.counts.next_number or any(
+            not part.rows or part.first < end or part.part >= self.counts.next_part
+            for part, end in zip(self.parts, ends, strict=False)
+        )
+        if is_wrong or min(self.first, *self.position[:2]) < 0:
+            raise ValueError("a part or a position is wrong")
 
     @property
-    def position(self) -> Position:
-        """Return the end of the log as far as it was applied."""
-        return Position(self.sequence, self.offset, self.chain)
+    def acknowledged(self) -> Acknowledged:
+        """What to put on record when this state is committed."""
+        counts = self.counts
+        return Acknowledged(
+            self.position.sequence, counts.commit, counts.items, self.uid
+        )
 
-    @property
-    def counts(self) -> Commit:
-        """Return what the last commit said."""
-        return Commit(self.commit, self.items, self.next_number, self.next_part)
-
-    def digest(self) -> bytes:
-        """Return the checksum that the catalogue keeps beside the state."""
-        values = json.dumps(astuple(self), default=bytes.hex)
-        return digest(values.encode(), self.uid, "state")
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Put the state into the catalogue, with its checksum."""
+        known = {
+            "first": self.first,
+            "position": [*self.position[:2], self.position.chain.hex()],
+            "about": self.about.fields,
+            "counts": asdict(self.counts),
+            "parts": [part.fields for part in self.parts],
+        }
+        content = write_json(known)
+        connection.execute(
+            "INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)",
+            (self.uid, content.decode(), digest(content, self.uid, "state")),
+        )
 
     @classmethod
     def read(cls, connection: sqlite3.Connection, folder: Path) -> "State":
-        """Read the state, with its checksum."""
-        row = connection.execute("SELECT * FROM state").fetchone()
-        if row is not None:
-            state, check = cls(*row[1:-1]), row[-1]
-            is_typed = isinstance(state.uid, bytes) and len(state.uid) == 16
-            if is_typed and state.digest() == check:
-                return state
+        """Read the state, if it is as written."""
+        query = "SELECT uid, content, digest FROM state"
+        if (row := connection.execute(query).fetchone()) is not None:
+            uid, content, check = row
+            is_uid = isinstance(uid, bytes) and len(uid) == 16
+            known = str(content).encode()
+            if is_uid and digest(known, uid, "state") == check:
+                return _parse_state(uid, content)
         raise DamagedIndex(f"'{folder / CATALOGUE}' has lost its state. {REPAIR}")
+
+
+@lru_cache(maxsize=16)  # every search reads the state
+def _parse_state(uid: bytes, content: str) -> State:
+    with damage_of("the catalogue"):
+        known = json.loads(content)
+        sequence, offset, chain = known["position"]
+        return State(
+            uid,
+            known["first"],
+            Position(sequence, offset, bytes.fromhex(chain)),
+            About(**known["about"]),
+            Commit(**known["counts"]),
+            tuple(PartRecord(**fields) for fields in known["parts"]),
+        )
 
 
 class Applier:
@@ -116,24 +138,23 @@ class Applier:
     def __init__(self, connection: sqlite3.Connection, state: State) -> None:
         self._connection = connection
         self._execute, self._execute_many = connection.execute, connection.executemany
-        self.state = state
-        self._pending: list[tuple[int, str, str, bytes]] = []
-        self._cells: list[Cell] = []
-        self._words: list[tuple[int, str]] = []
+        self._state, self._about, self._counts = state, state.about, state.counts
+        self._parts = {part.part: part for part in state.parts}
+        self._pending: list[tuple[int, Row, bytes]] = []
         self._columns: dict[str, int] = {}
 
     def apply(self, sequence: int, entry: Entry, check: bytes) -> None:
         """Apply one record: its number, what it says, and the digest of that."""
         kind, payload = entry
-        if kind == ITEM:
+        if kind == Kind.ITEM:
             number, id, content = read_item(payload)
             self.put_items([number], [read_row(id, content)], [check])
         elif kind in _KEPT:
             self._keep(sequence, entry, check)
-        elif kind == COMMIT:
-            self.state = replace(self.state, **asdict(Commit.read(payload)))
-        elif kind == INDEX:
-            self.state = replace(self.state, about=decode_about(payload))
+        elif kind == Kind.COMMIT:
+            self._counts = Commit.read(payload)
+        elif kind == Kind.INDEX:
+            self._about = About.read(payload)
         else:
             raise DamagedIndex(f"the log has a record of unknown kind {kind!r}.")
 
@@ -141,43 +162,36 @@ class Applier:
         self, numbers: Sequence[int], rows: Sequence[Row], checks: Sequence[bytes]
     ) -> None:
         """Apply the records of items whose cells are known."""
-        self._number_columns({cell[0] for row in rows for cell in row.cells})
-        columns = self._columns
-        self._pending += [
-            (number, row.id, row.content, check)
-            for number, row, check in zip(numbers, rows, checks, strict=True)
-        ]
-        self._cells += [
-            (columns[name], value, number, text)
-            for number, row in zip(numbers, rows, strict=True)
-            for name, value, text in row.cells
-        ]
-        self._words += [(n, row.words) for n, row in zip(numbers, rows, strict=True)]
+        self._pending += zip(numbers, rows, checks, strict=True)
         if len(self._pending) >= _ITEMS_AT_A_TIME:
             self._insert_items()
 
     def finish(self, end: Position) -> State:
         """Write what is pending, and the state at the end of a commit; return it."""
         self._insert_items()
-        self.state = replace(self.state, **end._asdict())
-        marks = ", ".join("?" * 11)
-        row = (*astuple(self.state), self.state.digest())
-        self._execute(f"INSERT OR REPLACE INTO state VALUES (0, {marks})", row)
-        return self.state
+        parts = sorted(self._parts.values(), key=lambda part: part.first)
+        with damage_of("the index"):
+            state = replace(
+                self._state,
+                position=end,
+                about=self._about,
+                counts=self._counts,
+                parts=tuple(parts),
+            )
+        state.write(self._connection)
+        return state
 
     def _keep(self, sequence: int, entry: Entry, check: bytes) -> None:
-        uid, (kind, payload) = self.state.uid, entry
+        uid, (kind, payload) = self._state.uid, entry
         check = digest(check, uid, "kept", sequence)
         self._execute(
             "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
             (kind.decode(), sequence, payload, check),
         )
-        if kind == PART:
-            part = read_part(payload)
-            content = part.write()
-            row = (part.part, content, digest(content.encode(), uid, "part"))
-            self._execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", row)
-        elif kind == REMOVAL:
+        if kind == Kind.PART:
+            part = replace(read_part(payload), checks={}, packed=b"")
+            self._parts[part.part] = part
+        elif kind == Kind.REMOVAL:
             self._insert_items()
             self._drop_items(read_removal(payload))
 
@@ -185,38 +199,40 @@ class Applier:
         """Put items in, with the cells to filter by and the words to find them by."""
         if not self._pending:
             return
-        self._execute_many("INSERT INTO items VALUES (?, ?, ?, ?)", self._pending)
-        put_cells(self._connection, self._cells)
-        put_words(self._connection, self._words)
-        self._pending, self._cells, self._words = [], [], []
-
-    def _number_columns(self, names: set[str]) -> None:
-        """Give each column a number, new ones too."""
-        if self._columns and names <= self._columns.keys():
-            return
+        items = [(number, row) for number, row, _ in self._pending]
         self._execute_many(
-            "INSERT OR IGNORE INTO columns (name) VALUES (?)",
-            ((name,) for name in [LABEL, *sorted(names - {LABEL})]),
+            "INSERT INTO items VALUES (?, ?, ?, ?)",
+            [
+                (number, row.id, row.content, check)
+                for number, row, check in self._pending
+            ],
         )
-        self._columns = dict(self._execute('SELECT name, "column" FROM columns'))
+        put_cells(self._connection, self._cells(items))
+        put_words(self._connection, ((number, row.words) for number, row in items))
+        self._pending = []
+
+    def _cells(self, items: Sequence[tuple[int, Row]]) -> Iterator[Cell]:
+        """Return the cells of items, under the numbers of their columns."""
+        names = {name for _, row in items for name, _, _ in row.cells}
+        if not self._columns or not names <= self._columns.keys():
+            self._execute_many(
+                "INSERT OR IGNORE INTO columns (name) VALUES (?)",
+                ((name,) for name in [LABEL, *sorted(names - {LABEL})]),
+            )
+            self._columns = dict(self._execute('SELECT name, "column" FROM columns'))
+        for number, row in items:
+            for name, value, spelled in row.cells:
+                yield self._columns[name], value, number, spelled
 
     def _drop_items(self, numbers: NDArray[np.int64]) -> None:
         """Take items out; their codes stay until the next compaction."""
-        self._number_columns(set())
-        columns = self._columns
         listed = json.dumps(numbers.tolist())
         inside = "number IN (SELECT value FROM json_each(?))"
-        rows = self._execute(
-            f"SELECT number, id, content FROM items WHERE {inside}", (listed,)
-        ).fetchall()
-        stored = [(number, read_row(id, content)) for number, id, content in rows]
-        cells = (
-            (columns[name], value, number, spelled)
-            for number, row in stored
-            for name, value, spelled in row.cells
-        )
-        drop_cells(self._connection, cells)
-        drop_words(self._connection, ((number, row.words) for number, row in stored))
+        query = f"SELECT number, id, content FROM items WHERE {inside}"
+        rows = self._execute(query, (listed,)).fetchall()
+        items = [(number, read_row(id, content)) for number, id, content in rows]
+        drop_cells(self._connection, self._cells(items))
+        drop_words(self._connection, ((number, row.words) for number, row in items))
         self._execute(f"DELETE FROM items WHERE {inside}", (listed,))
 
 
@@ -229,23 +245,6 @@ def apply_all(
         applier.apply(record.sequence, record.entry, record.digest)
         end = record.position
     return applier.finish(end)
-
-
-def read_parts(connection: sqlite3.Connection, state: State) -> list[PartRecord]:
-    """Read all parts, in order of insertion, each as written and beside the others."""
-    parts = []
-    for _, content, check in connection.execute("SELECT * FROM parts"):
-        is_proven = digest(str(content).encode(), state.uid, "part") == check
-        parts.append(PartRecord.read(content if is_proven else ""))
-    parts.sort(key=lambda part: part.first)
-    ends = [0, *(part.first + part.span for part in parts)]
-    is_wrong = ends[-1] > state.next_number or any(
-        part.first < end or part.part >= state.next_part
-        for part, end in zip(parts, ends, strict=False)
-    )
-    if is_wrong:
-        raise DamagedIndex(f"{CATALOGUE} describes a part wrongly. {REPAIR}")
-    return parts
 
 
 def kept_records(
@@ -269,8 +268,13 @@ def kept_records(
         yield payload
 
 
+def kept_parts(connection: sqlite3.Connection, uid: bytes) -> dict[int, PartRecord]:
+    """Read all parts with the checksums of their chunks."""
+    return join_parts(kept_records(connection, uid, Kind.PART))
+
+
 def is_proven(uid: bytes, entry: Entry, sequence: Any, check: Any) -> bool:
-    """Tell whether a row of the table of records is as written."""
+    """Return whether a row of the table of records is as written."""
     if not isinstance(entry.payload, bytes):
         return False
     if type(sequence) is not int or sequence < 0:
@@ -279,7 +283,7 @@ def is_proven(uid: bytes, entry: Entry, sequence: Any, check: Any) -> bool:
 
 
 def is_intact_item(uid: bytes, number: Any, id: Any, content: Any, check: Any) -> bool:
-    """Tell whether an item's row is as written."""
+    """Return whether an item's row is as written."""
     if type(number) is not int or not 0 <= number < 2**63:
         return False
     if not isinstance(id, str) or not isinstance(content, str) or len(id) > 2**14:

@@ -7,7 +7,7 @@ keeps, for each, the numbers of the items.
 import sqlite3
 import threading
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
 from fdch.data.words import cut_words
@@ -23,7 +23,7 @@ _ACCENTS = dict.fromkeys(range(0x300, 0x370))  # marks over and under letters
 
 
 def split_words(text: str | None) -> tuple[str, ...]:
-    """Give the words that a text is found by, each once, in their order.
+    """Return the words that a text is found by, each once, in their order.
 
     >>> split_words("A café, a Dog")
     ('a', 'cafe', 'dog')
@@ -32,7 +32,7 @@ def split_words(text: str | None) -> tuple[str, ...]:
 
 
 def fold_accents(word: str) -> str:
-    """Give a word without accents."""
+    """Return a word without accents."""
     if word.isascii():
         return word
     bare = unicodedata.normalize("NFD", word).translate(_ACCENTS)
@@ -52,38 +52,26 @@ def drop_words(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) 
 
 
 def has_words(connection: sqlite3.Connection) -> bool:
-    """Tell whether a word was ever put in."""
+    """Return whether a word was ever put in."""
     (found,) = connection.execute("SELECT EXISTS (SELECT 1 FROM words_idx)").fetchone()
     return bool(found)
 
 
-def holds_same_words(
-    connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]
-) -> bool:
-    """Tell whether the table holds the words of these items, and no others.
-
-    What is made to compare with goes with the connection.
-    """
-    execute = connection.execute
-    execute(f"CREATE VIRTUAL TABLE temp.expected USING fts5(cut_{CUT}, {_OPTIONS})")
-    query = f"INSERT INTO temp.expected (rowid, cut_{CUT}) VALUES (?, ?)"
-    connection.executemany(query, (row for row in rows if row[1]))
-    sums = []
-    for name, table in (("given", "main, words"), ("wanted", "temp, expected")):
-        execute(f"CREATE VIRTUAL TABLE temp.{name} USING fts5vocab({table}, instance)")
-        found = execute(f"SELECT term, doc FROM temp.{name}")
-        sums.append(sum(map(hash, found)))
-    return sums[0] == sums[1]
+def read_words(connection: sqlite3.Connection) -> Iterator[tuple[str, int]]:
+    """Return each word, as the table keeps it, with the number of each item."""
+    vocabulary = "CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, words, instance)"
+    connection.execute(vocabulary)  # which goes with the connection
+    yield from connection.execute("SELECT term, doc FROM temp.held")
 
 
 def shrink_words(connection: sqlite3.Connection) -> None:
-    """Give back the space of words that were taken out."""
+    """Free the space of words that were taken out."""
     connection.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
 @lru_cache(maxsize=_MAX_KNOWN_STEMS)
 def stem_word(word: str) -> str:
-    """Give a word as the table keeps it.
+    """Return a word as the table keeps it.
 
     >>> stem_word("dogs") == stem_word("dog")
     True

@@ -33,7 +33,6 @@ PARTIAL = ".partial"
 PICTURES = "pictures"
 UPLOADED = re.compile(r"[0-9a-f]{32}\.[a-z]{3,4}")  # names of uploaded pictures
 ASIDE = "damaged"
-_FIRST_FORMAT = "index.sqlite"  # what only an index of the first format has
 _RUN = "run.json"  # what a trained run has, which is no index
 PART_FILE = re.compile(r"(\d{8})\.(rows|vectors|numbers|grouping|buckets)")
 
@@ -75,11 +74,6 @@ _SQLITE_FAULTS = {
 
 def require_index(folder: Path) -> None:
     """Refuse a folder with nothing of an index in it, damaged or not; and links."""
-    if not (folder / LOG).exists() and (folder / _FIRST_FORMAT).exists():
-        raise IndexFolderError(
-            f"index '{folder}' has the first format, which was never released. Create "
-            "it again with 'fdch index create'."
-        )
     if any((folder / name).exists() for name in (LOG, CATALOGUE, CODES)):
         with translate_os_errors(folder):
             _require_plain(folder)
@@ -110,23 +104,20 @@ _FOLDERS = (CODES, VECTORS, ASIDE)
 
 def _require_plain(folder: Path) -> None:
     """Refuse a link under a name of ours: writing would destroy what it leads to."""
-    ours = [folder / name for name in (*_FILES, *_FOLDERS, MODEL, PICTURES)]
     inside = [path for name in _FOLDERS for path in (folder / name).glob("*")]
-    for path in [*ours, *inside]:
+    files = [*(folder / name for name in _FILES), *inside]
+    folders = [folder / name for name in (*_FOLDERS, MODEL, PICTURES)]
+    for path in [*files, *folders]:
         try:
             mode = path.lstat().st_mode
         except FileNotFoundError:
             continue
-        may_be_folder = path.name not in _FILES
-        may_be_file = path in inside or not may_be_folder
-        is_file = may_be_file and stat.S_ISREG(mode)
-        if not is_file and not (may_be_folder and stat.S_ISDIR(mode)):
-            kind = "file" if may_be_file else "folder"
-            what = "a link" if stat.S_ISLNK(mode) else "something else"
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            kind = "folder" if path in folders else "file"
             raise IndexFolderError(
-                f"'{path}' is no plain {kind} but {what}, which an index never has. "
-                "Remove it if you trust the rest of the folder, or restore the index "
-                "from a copy."
+                f"'{path}' is no plain {kind} but a link or a device, which an index "
+                "never has. Remove it if you trust the rest of the folder, or restore "
+                "the index from a copy."
             )
 
 
@@ -139,7 +130,7 @@ def open_plainly(path: str, flags: int) -> int:
 def digest(
     content: bytes | bytearray | memoryview, uid: bytes, kind: str, *place: int
 ) -> bytes:
-    """Give the checksum of some bytes, bound to an index and a place in it."""
+    """Return the checksum of some bytes, bound to an index and a place in it."""
     salt = struct.pack("<QQ", *place, *[0] * (2 - len(place)))
     return hashlib.blake2b(
         content, digest_size=DIGEST_BYTES, key=uid, salt=salt, person=kind.encode()
@@ -147,7 +138,7 @@ def digest(
 
 
 def file_number(path: Path) -> tuple[int, int]:
-    """Return what tells a file from another that takes its place."""
+    """Return what differs between a file and another that takes its place."""
     found = path.stat()
     return found.st_dev, found.st_ino
 
@@ -282,7 +273,7 @@ def sqlite_code(problem: BaseException) -> int:
 
 
 def is_damage(problem: BaseException) -> bool:
-    """Tell damage, which may show in any way, from a fault of the machine."""
+    """Return whether an error comes of damage, and not of a fault of the machine."""
     if isinstance(problem, OSError):
         return problem.errno in _UNREADABLE
     if isinstance(problem, sqlite3.Error):

@@ -102,7 +102,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_locked(folder: Path) -> bool:
-    """Tell whether a writer is at work, without getting in the way of one."""
+    """Return whether a writer is at work, without getting in the way of one."""
     import fcntl
 
     try:

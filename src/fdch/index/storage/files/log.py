@@ -33,9 +33,6 @@ from fdch.index.storage.files.layout import (
     write_all,
 )
 
-INDEX, ITEM, REMOVAL, RANGE, PART, COMMIT = b"F", b"I", b"R", b"N", b"P", b"C"
-KINDS = INDEX + ITEM + REMOVAL + RANGE + PART + COMMIT
-_ANY_KIND = re.compile(b"[" + KINDS + b"]")
 HEADER_BYTES = 64
 MAX_PAYLOAD_BYTES = 2**28
 MAX_COUNT = 2**62  # of any number; SQLite keeps none from 2**63 on
@@ -46,6 +43,21 @@ _MIN_BYTES = _HEAD.size + DIGEST_BYTES
 _READ_BYTES = 2**22
 _SCANNED_BYTES = 512
 _RECORDS_AT_A_TIME = 10_000
+
+
+class Kind:
+    """Kinds of records."""
+
+    INDEX = b"F"  # what the index is
+    ITEM = b"I"
+    REMOVAL = b"R"  # numbers of removed items
+    RANGE = b"N"  # items whose ids are their numbers
+    PART = b"P"  # of the codes
+    COMMIT = b"C"  # which lets the records before it count
+
+
+_KINDS = Kind.INDEX + Kind.ITEM + Kind.REMOVAL + Kind.RANGE + Kind.PART + Kind.COMMIT
+_ANY_KIND = re.compile(b"[" + _KINDS + b"]")
 
 
 class Entry(NamedTuple):
@@ -182,7 +194,7 @@ def write_log(
                 content, digests, end = encode_records(header.uid, position, some)
                 file.write(content)
                 numbered = zip(count(position.sequence + 1), some, digests)
-                kept += [record for record in numbered if record[1].kind != ITEM]
+                kept += [record for record in numbered if record[1].kind != Kind.ITEM]
                 position = end
             file.flush()
             sync(file.fileno())
@@ -233,7 +245,7 @@ def last_commit(
     for record in read_records(folder, uid, start):
         if until is not None and record.sequence > until:
             break
-        if record.entry.kind == COMMIT:
+        if record.entry.kind == Kind.COMMIT:
             end = record.position
     return end
 
@@ -246,7 +258,7 @@ def _read_record(
     chain, head = file.read(DIGEST_BYTES), file.read(_HEAD.size)
     length, kind, sequence = _HEAD.unpack(head)
     end = offset + _MIN_BYTES + length
-    is_likely = kind in KINDS and sequence in expected and end <= size
+    is_likely = kind in _KINDS and sequence in expected and end <= size
     if not is_likely or length > MAX_PAYLOAD_BYTES:
         return None
     entry = Entry(kind, file.read(length))

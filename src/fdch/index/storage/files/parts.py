@@ -2,10 +2,9 @@
 
 import json
 import logging
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,6 @@ from fdch.index.search.gallery import Part
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
 from fdch.index.storage.files.layout import (
-    DIGEST_BYTES,
-    digest,
     open_plainly,
     part_file,
     sync,
@@ -32,11 +29,7 @@ from fdch.index.store import Vectors
 _log = logging.getLogger(__name__)
 
 NOWHERE = -1
-_MAGIC = b"fdcharrs"
 _ALIGNMENT = 64
-_MAX_HEADER = 2**16
-_KINDS = {"u1", "u2", "u4", "u8", "i8"}
-_BYTES_AT_A_TIME = 1 << 20
 CHECKED_BYTES = 2**26  # of a file that is checked when it is mapped
 
 
@@ -64,13 +57,13 @@ class OpenPart:
         return np.where(inside & (self.numbers[found] == wanted), found, NOWHERE)
 
     def living(self) -> NDArray[np.int64]:
-        """Give the offsets of the rows that were not removed."""
+        """Return the offsets of the rows that were not removed."""
         if self.dead is None:
             return np.arange(self.record.rows)
         return np.flatnonzero(~self.dead)
 
     def item_numbers(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the numbers of the items whose rows have these offsets."""
+        """Return the numbers of the items whose rows have these offsets."""
         relative = offsets if self.numbers is None else self.numbers[offsets]
         return self.record.first + relative.astype(np.int64)
 
@@ -81,16 +74,16 @@ class OpenPart:
 
     @property
     def is_compacted(self) -> bool:
-        """Tell whether the part has what makes searching it faster."""
+        """Return whether the part has what makes searching it faster."""
         return self.grouping is not None or self.buckets is not None
 
-    def searched(self, position: int) -> Part:
-        """Give the part to the search, under the position of its first row."""
+    def search_part(self, position: int) -> Part:
+        """Return the part as the search takes it, its first row at a position."""
         rows = self.rows if self.grouped is None else self.grouped
         return Part(rows, position, self.dead, self.grouping, self.buckets)
 
     def without(self, numbers: NDArray[np.int64]) -> "OpenPart":
-        """Give the part with some items removed."""
+        """Return the part with some items removed."""
         offsets = self.offsets(numbers)
         offsets = offsets[offsets >= 0]
         if not len(offsets):
@@ -120,22 +113,19 @@ def open_part(place: Place, record: PartRecord, known: OpenPart | None) -> OpenP
 def _with_sidecars(place: Place, part: OpenPart) -> OpenPart:
     """Map what makes searching faster; go on without what is damaged."""
     record, whole = part.record, part
-    kinds = record.sidecars
     try:
         small = [row for row in sidecar_rows(record) if row[1] <= CHECKED_BYTES]
         for problem in file_problems(place.folder, small):
             raise DamagedIndex(str(problem))
-        if GROUPING in kinds:
-            arrays = map_sidecar(place, record.part, GROUPING)
+        if GROUPING in record.sidecars:
+            arrays = _map_below(place, record, GROUPING, ["order", "places"])
             grouped = arrays.pop("rows")
-            _require_below(record, arrays, ["order", "places"])
             if grouped.shape != part.rows.shape or grouped.dtype != part.rows.dtype:
                 raise DamagedIndex(f"its rows are {grouped.dtype} {grouped.shape}.")
             grouping = Grouping.from_arrays(arrays, place.bits, record.rows)
             whole = replace(whole, grouped=grouped, grouping=grouping)
-        if BUCKETS in kinds:
-            arrays = map_sidecar(place, record.part, BUCKETS)
-            _require_below(record, arrays, ["places"])
+        if BUCKETS in record.sidecars:
+            arrays = _map_below(place, record, BUCKETS, ["places"])
             buckets = Buckets.from_arrays(arrays, place.bits, record.rows)
             whole = replace(whole, buckets=buckets)
     except (DamagedIndex, OSError, ValueError, TypeError, LookupError) as problem:
@@ -145,76 +135,48 @@ def _with_sidecars(place: Place, part: OpenPart) -> OpenPart:
     return whole
 
 
-def _require_below(
-    record: PartRecord, arrays: dict[str, NDArray[Any]], names: list[str]
-) -> None:
-    """Let no forged number lead a compiled loop out of the rows."""
-    for name in names:
-        values = arrays.get(name)
-        if values is None or not values.size or _largest(values) >= record.rows:
+def _map_below(
+    place: Place, record: PartRecord, kind: str, names: list[str]
+) -> dict[str, NDArray[Any]]:
+    """Map a file for speed; let no forged number lead a compiled loop out of the rows.
+
+    A map takes up memory for whatever was read through it. So the numbers are read
+    through another, which is gone at the end.
+    """
+    path = part_file(place.folder, record.part, kind)
+    for name, values in map_arrays(path).items():
+        if name in names and values.max() >= record.rows:
             raise DamagedIndex(f"'{name}' of part {record.part} leads out of it.")
+    return map_arrays(path)
 
 
-def _largest(values: NDArray[Any]) -> int:
-    """Give the largest value of a map, read beside it: a map keeps what it showed."""
-    if not isinstance(values, np.memmap) or values.filename is None:
-        return int(values.max())
-    largest, most = 0, _BYTES_AT_A_TIME // values.itemsize
-    with open(values.filename, "rb") as file:
-        file.seek(values.offset)
-        for start in range(0, values.size, most):
-            read = np.fromfile(file, values.dtype, min(most, values.size - start))
-            largest = max(largest, int(read.max()))  # empty, if the file is too short
-    return largest
-
-
-def write_sidecar(
-    place: Place, part: int, kind: str, arrays: Mapping[str, NDArray[Any]]
-) -> None:
-    """Write arrays into one file, and flush it to disk."""
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays into one file behind a table of them, and flush it to disk."""
     offset, table = 0, []
     for name, values in arrays.items():
-        table.append([name, values.dtype.str[1:], list(values.shape), offset])
-        offset += -(-values.nbytes // _ALIGNMENT) * _ALIGNMENT
-    words = json.dumps(table).encode()
-    head = _MAGIC + len(words).to_bytes(8, "little") + words
-    head += digest(head, place.uid, kind, part)
-    path = part_file(place.folder, part, kind)
+        table.append([name, values.dtype.str, values.shape, offset])
+        offset = _align(offset + values.nbytes)
+    head = json.dumps(table).encode()
     with open(path, "wb", opener=open_plainly) as file:
-        file.write(head.ljust(_aligned(len(head)), b"\0"))
+        file.write(len(head).to_bytes(8, "little") + head)
         for values in arrays.values():
-            content = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
-            file.write(content)
-            file.write(bytes(-len(content) % _ALIGNMENT))
+            file.write(bytes(-file.tell() % _ALIGNMENT))
+            file.write(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
         file.flush()
         sync(file.fileno())
     sync_folder(path.parent)
 
 
-def map_sidecar(place: Place, part: int, kind: str) -> dict[str, NDArray[Any]]:
-    """Map the arrays of a file, after a look at its header."""
-    path = part_file(place.folder, part, kind)
+def map_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Map the arrays of a file. Its checksum, which the log has, is not compared."""
     with path.open("rb") as file:
-        head = file.read(len(_MAGIC) + 8)
-        length = int.from_bytes(head[len(_MAGIC) :], "little")
-        head += file.read(min(length, _MAX_HEADER))
-        check = file.read(DIGEST_BYTES)
-        if head[: len(_MAGIC)] != _MAGIC or check != digest(
-            head, place.uid, kind, part
-        ):
-            raise DamagedIndex(f"'{path}' does not begin as it was written.")
-        size = os.fstat(file.fileno()).st_size
-        start = _aligned(len(head) + DIGEST_BYTES)
-        arrays: dict[str, NDArray[Any]] = {}
-        for name, code, shape, offset in json.loads(head[len(_MAGIC) + 8 :]):
-            end = start + offset + prod(shape) * int(code[1])
-            if code not in _KINDS or min(*shape, offset) < 0 or end > size:
-                raise DamagedIndex(f"'{path}' is shorter than it was written.")
-            arrays[name] = np.memmap(
-                file, f"<{code}", "r", start + offset, tuple(shape)
-            )
-        return arrays
+        length = int.from_bytes(file.read(8), "little")
+        table, start = json.loads(file.read(min(length, 2**16))), _align(8 + length)
+        return {
+            name: np.memmap(file, dtype, "r", start + offset, tuple(shape))
+            for name, dtype, shape, offset in table
+        }
 
 
-def _aligned(size: int) -> int:
+def _align(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT

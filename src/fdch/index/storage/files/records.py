@@ -5,7 +5,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -14,18 +14,9 @@ from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
 from fdch.index.search.rows import MAX_BITS
-from fdch.index.storage.files.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR, VECTORS
-from fdch.index.storage.files.log import (
-    COMMIT,
-    INDEX,
-    ITEM,
-    MAX_COUNT,
-    PART,
-    RANGE,
-    REMOVAL,
-    Entry,
-)
-from fdch.index.storage.files.segments import NUMBERS, ROWS, Place
+from fdch.index.storage.files.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR
+from fdch.index.storage.files.log import MAX_COUNT, Entry, Kind
+from fdch.index.storage.files.segments import Place
 from fdch.index.store import MAX_VECTOR_BYTES, ColumnType
 
 MAX_SPAN = 2**32
@@ -51,36 +42,36 @@ class About:
     vector_bytes: int = 0  # of each item's vector; 0 where there are none
     types: Mapping[str, ColumnType] = field(default_factory=dict)  # by column
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, str) or not isinstance(self.facts, dict):
+            raise ValueError("a fact is of the wrong kind")
+        _require_counts((self.bits, self.vector_bytes))
+        if not 1 <= self.bits <= MAX_BITS or self.vector_bytes > MAX_VECTOR_BYTES:
+            raise ValueError(f"{self.bits} bits, vectors of {self.vector_bytes} bytes")
+        if not set(self.types.values()) <= set(get_args(ColumnType)):
+            raise ValueError("a column is of an unknown type")
+        files = [(str(path), int(size), str(sum)) for path, size, sum in self.files]
+        object.__setattr__(self, "files", files)
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What is not empty; plain values for JSON."""
+        known = asdict(self).items()
+        return {name: value for name, value in known if value or name == "model"}
+
     def entry(self) -> Entry:
         """Return the record."""
-        known = asdict(self)
-        for name in ("vector_bytes", "types"):
-            if not known[name]:
-                del known[name]
-        return Entry(INDEX, _write_json(known))
+        return Entry(Kind.INDEX, write_json(self.fields))
 
     def place(self, folder: Path, uid: bytes) -> Place:
         """Return where the files of such an index lie, and how long their rows are."""
         return Place(folder, uid, self.bits, self.vector_bytes)
 
     @classmethod
-    def read(cls, payload: bytes | str) -> "About":
+    def read(cls, payload: bytes) -> "About":
         """Read the record again."""
-        with _damage_of("the index"):
-            about = cls(**json.loads(payload))
-            if not isinstance(about.model, str) or not isinstance(about.facts, dict):
-                raise ValueError("a fact is of the wrong kind")
-            if type(about.bits) is not int or not 1 <= about.bits <= MAX_BITS:
-                raise ValueError(f"{about.bits!r} bits")
-            _require_counts((about.vector_bytes,))
-            if about.vector_bytes > MAX_VECTOR_BYTES:
-                raise ValueError(f"vectors of {about.vector_bytes} bytes")
-            if not set(about.types.values()) <= set(get_args(ColumnType)):
-                raise ValueError("a column is of an unknown type")
-            files = [
-                (str(path), int(size), str(sum)) for path, size, sum in about.files
-            ]
-            return replace(about, files=files)
+        with damage_of("the index"):
+            return cls(**json.loads(payload))
 
 
 @dataclass(frozen=True)
@@ -96,17 +87,18 @@ class Commit:
     next_number: int = 0
     next_part: int = 0
 
+    def __post_init__(self) -> None:
+        _require_counts(astuple(self))
+
     def entry(self) -> Entry:
         """Return the record."""
-        return Entry(COMMIT, _write_json(asdict(self)))
+        return Entry(Kind.COMMIT, write_json(asdict(self)))
 
     @classmethod
     def read(cls, payload: bytes) -> "Commit":
         """Read the record again."""
-        with _damage_of("a commit"):
-            commit = cls(**json.loads(payload))
-            _require_counts(asdict(commit).values())
-            return commit
+        with damage_of("a commit"):
+            return cls(**json.loads(payload))
 
 
 class Checks(NamedTuple):
@@ -118,7 +110,7 @@ class Checks(NamedTuple):
 
 @dataclass(frozen=True)
 class PartRecord:
-    """One part of the codes. The catalogue's table of parts has no checksums."""
+    """One part of the codes. The catalogue's state has it without checksums."""
 
     part: int  # number of its files
     first: int  # number of its first item
@@ -129,67 +121,54 @@ class PartRecord:
     checks: Mapping[str, Checks] = field(default_factory=dict)  # new ones, by kind
     packed: bytes = b""  # numbers of its items, packed; nothing without gaps
 
+    def __post_init__(self) -> None:
+        _require_counts((self.part, self.first, self.rows, self.span))
+        if self.rows > min(self.span, MAX_PART_ROWS) or self.span > MAX_SPAN:
+            raise ValueError(f"{self.rows} rows over a span of {self.span}")
+        for kind, (size, check) in self.sidecars.items():
+            _require_counts((size,))
+            if kind not in SIDECARS or not isinstance(check, str):
+                raise ValueError(f"a file of kind {kind!r}")
+
     @property
     def has_gaps(self) -> bool:
-        """Tell whether some numbers between the first and the last are gone."""
+        """Return whether some numbers between the first and the last are gone."""
         return self.span != self.rows
 
-    def write(self) -> str:
-        """Return all but the checksums, as JSON."""
+    @property
+    def fields(self) -> dict[str, object]:
+        """All but the checksums and numbers; plain values for JSON."""
         names = ("part", "first", "rows", "span", "sidecars")
-        return _write_json({name: getattr(self, name) for name in names}).decode()
+        return {name: getattr(self, name) for name in names}
 
     def entry(self) -> Entry:
-        """Return the record: JSON, sizes, then checksums and numbers."""
-        rows, numbers = self.digests(ROWS), self.digests(NUMBERS)
-        vectors = self.digests(VECTORS)
-        sizes = f"{self.checks[ROWS].start} {len(rows)} {len(numbers)}"
-        if vectors:
-            sizes += f" {self.checks[VECTORS].start} {len(vectors)}"
-        head = f"{self.write()}\n{sizes}\n".encode()
-        return Entry(PART, head + rows + numbers + vectors + self.packed)
+        """Return the record: a line of JSON, then checksums and numbers."""
+        sizes = {
+            kind: [each.start, len(each.digests)] for kind, each in self.checks.items()
+        }
+        head = write_json({**self.fields, "checks": sizes})
+        digests = b"".join(each.digests for each in self.checks.values())
+        return Entry(Kind.PART, head + b"\n" + digests + self.packed)
 
     def digests(self, kind: str) -> bytes:
         """Return the checksums of a file's chunks, as far as they are known."""
         return self.checks.get(kind, Checks()).digests
 
-    @classmethod
-    def read(cls, content: bytes | str) -> "PartRecord":
-        """Read a part from the table of parts."""
-        with _damage_of("a part"):
-            part = cls(**json.loads(content))
-            _require_counts((part.part, part.first, part.rows, part.span))
-            if not 0 < part.rows <= min(part.span, MAX_PART_ROWS):
-                raise ValueError(f"{part.rows} rows")
-            if part.span > MAX_SPAN or part.checks or part.packed:
-                raise ValueError(f"numbers over a span of {part.span}")
-            for kind, (size, check) in part.sidecars.items():
-                _require_counts((size,))
-                if kind not in SIDECARS or not isinstance(check, str):
-                    raise ValueError(f"a file of kind {kind!r}")
-            return part
-
 
 def read_part(payload: bytes) -> PartRecord:
     """Read the record of a part again."""
-    with _damage_of("a part"):
-        content, sizes, rest = payload.split(b"\n", 2)
-        start, *given = map(int, sizes.split())
-        rows, numbers, vector_start, vectors = given if given[2:] else (*given, 0, 0)
-        _require_counts((start, rows, numbers, vector_start, vectors))
-        if max(start, vector_start) > MAX_PART_ROWS:
-            raise ValueError("its first row")
-        checks, end = {}, 0
-        for kind, first, size in (
-            (ROWS, start, rows),
-            (NUMBERS, 0, numbers),
-            (VECTORS, vector_start, vectors),
-        ):
-            checks[kind] = Checks(first, rest[end : end + size])
+    with damage_of("a part"):
+        head, content = payload.split(b"\n", 1)
+        known, checks, end = json.loads(head), {}, 0
+        for kind, (start, size) in known.pop("checks").items():
+            _require_counts((start, size))
+            if start > MAX_PART_ROWS:
+                raise ValueError("its first row")
+            checks[kind] = Checks(start, content[end : end + size])
             end += size
-            if size % DIGEST_BYTES or end > len(rest):
+            if size % DIGEST_BYTES or end > len(content):
                 raise ValueError("its checksums")
-        return replace(PartRecord.read(content), checks=checks, packed=rest[end:])
+        return PartRecord(**known, checks=checks, packed=content[end:])
 
 
 def pack_numbers(relative: NDArray[np.unsignedinteger]) -> bytes:
@@ -199,7 +178,7 @@ def pack_numbers(relative: NDArray[np.unsignedinteger]) -> bytes:
 
 def unpack_numbers(packed: bytes, count: int) -> NDArray[np.uint32]:
     """Unpack so many rising numbers, each less the part's first."""
-    with _damage_of("the numbers of a part"):
+    with damage_of("the numbers of a part"):
         content = zlib.decompressobj().decompress(packed, 4 * count + 1)
         if len(content) != 4 * count:
             raise ValueError(f"{len(content)} bytes for {count} rows")
@@ -229,18 +208,12 @@ def join_parts(payloads: Iterable[bytes]) -> dict[int, PartRecord]:
 def item_entry(number: int, id: str, content: str) -> Entry:
     """Return the record of an item."""
     name = id.encode()
-    return Entry(ITEM, _ITEM.pack(number, len(name)) + name + content.encode())
-
-
-def decode_about(payload: bytes) -> str:
-    """Give the text of the record that says what the index is."""
-    with _damage_of("the index"):
-        return payload.decode()
+    return Entry(Kind.ITEM, _ITEM.pack(number, len(name)) + name + content.encode())
 
 
 def read_item(payload: bytes) -> tuple[int, str, str]:
     """Read number, id and content of an item again."""
-    with _damage_of("an item"):
+    with damage_of("an item"):
         number, length = _ITEM.unpack_from(payload)
         _require_counts((number,))
         end = _ITEM.size + length
@@ -251,25 +224,25 @@ def removal_entries(numbers: Iterable[int]) -> list[Entry]:
     """Return the records of removed items."""
     gone = np.array(sorted(numbers), dtype="<i8")
     return [
-        Entry(REMOVAL, gone[start : start + NUMBERS_PER_RECORD].tobytes())
+        Entry(Kind.REMOVAL, gone[start : start + NUMBERS_PER_RECORD].tobytes())
         for start in range(0, len(gone), NUMBERS_PER_RECORD)
     ]
 
 
 def read_removal(payload: bytes) -> NDArray[np.int64]:
     """Read the numbers of removed items again."""
-    with _damage_of("a removal"):
+    with damage_of("a removal"):
         return np.frombuffer(payload, dtype="<i8")
 
 
 def range_entry(numbers: range) -> Entry:
     """Return the record of items whose ids are their numbers."""
-    return Entry(RANGE, _RANGE.pack(numbers.start, len(numbers)))
+    return Entry(Kind.RANGE, _RANGE.pack(numbers.start, len(numbers)))
 
 
 def read_range(payload: bytes) -> range:
     """Read the numbers of items whose ids they are."""
-    with _damage_of("a range"):
+    with damage_of("a range"):
         first, count = _RANGE.unpack(payload)
         _require_counts((first, count))
         return range(first, first + count)
@@ -298,7 +271,8 @@ def log_entries(
     yield counts.entry()
 
 
-def _write_json(value: object) -> bytes:
+def write_json(value: object) -> bytes:
+    """Write plain values."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -309,7 +283,7 @@ def _require_counts(values: Iterable[Any]) -> None:
 
 
 @contextmanager
-def _damage_of(what: str) -> Iterator[None]:
+def damage_of(what: str) -> Iterator[None]:
     """Report a record that no version of this program writes as damage."""
     try:
         yield

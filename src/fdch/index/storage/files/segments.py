@@ -49,7 +49,7 @@ class Segment:
 
     @property
     def path(self) -> Path:
-        """Give the path of the file."""
+        """Return the path of the file."""
         return part_file(self.folder, self.part, self.kind)
 
     @property
@@ -63,13 +63,13 @@ class Segment:
         return max(1, CHUNK_BYTES // self.row_bytes)
 
     def header(self) -> bytes:
-        """Give the first bytes of the file."""
+        """Return the first bytes of the file."""
         kind = self.kind.encode()
         content = _HEAD.pack(_MAGIC, FORMAT, self.row_bytes, self.uid, self.part, kind)
         return content + digest(content, self.uid, "header")
 
     def has_header(self) -> bool:
-        """Tell whether the file begins as it was written."""
+        """Return whether the file begins as it was written."""
         with self.path.open("rb") as file:
             return file.read(HEADER_BYTES) == self.header()
 
@@ -154,7 +154,7 @@ class Segment:
                     yield (start + place) // step, some[place : place + step]
 
     def restore(self, rows: int) -> None:
-        """Give a damaged file its header and its length."""
+        """Restore the header and the length of a damaged file."""
         with open(self.path, "ab", opener=open_plainly):
             pass  # it may be missing
         with open(self.path, "r+b", opener=open_plainly) as file:
@@ -170,7 +170,7 @@ class Segment:
             sync(file.fileno())
 
     def digest(self, chunk: int, content: bytes | memoryview) -> bytes:
-        """Give the checksum of a chunk."""
+        """Return the checksum of a chunk."""
         return digest(content, self.uid, self.kind, self.part, chunk)
 
 
@@ -184,23 +184,23 @@ class Place:
     vector_bytes: int = 0  # of an item; 0 for an index without vectors
 
     def rows(self, part: int) -> Segment:
-        """Give the segment of a part's codes."""
+        """Return the segment of a part's codes."""
         dtype, width = row_type(self.bits), row_length(self.bits)
         return Segment(self.folder, self.uid, part, ROWS, dtype, width)
 
     def vectors(self, part: int) -> Segment:
-        """Give the segment of a part's vectors."""
+        """Return the segment of a part's vectors."""
         kind, width = np.dtype(np.int8), self.vector_bytes
         return Segment(self.folder, self.uid, part, VECTORS, kind, width)
 
     def appended(self, part: int) -> list[Segment]:
-        """Give the segments of a part that get a row with every item."""
+        """Return the segments of a part that get a row with every item."""
         return [self.rows(part), *([self.vectors(part)] if self.vector_bytes else [])]
 
     def segments(self, part: int, has_gaps: bool) -> list[Segment]:
-        """Give all segments of a part."""
+        """Return all segments of a part."""
         return [*self.appended(part), *([self.numbers(part)] if has_gaps else [])]
 
     def numbers(self, part: int) -> Segment:
-        """Give the segment that says which items a part with gaps holds."""
+        """Return the segment that says which items a part with gaps holds."""
         return Segment(self.folder, self.uid, part, NUMBERS, np.dtype("<u4"))

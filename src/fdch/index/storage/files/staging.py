@@ -46,7 +46,7 @@ def clear_staging(folder: Path) -> None:
 
 
 def _is_left(staging: Path) -> bool:
-    """Tell a folder of ours that nobody is about to lock."""
+    """Return whether a folder is ours, and nobody is about to lock it."""
     known = staging.lstat()
     if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.geteuid():
         return False

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fdch.errors import DamagedIndex, IndexBusy
-from fdch.index.storage.access import Access, acknowledged_by
+from fdch.index.storage.access import Access
 from fdch.index.storage.creating import stage
 from fdch.index.storage.files.acknowledged import begin
 from fdch.index.storage.files.layout import CODES, LOG, MODEL, PICTURES, VECTORS
@@ -39,13 +39,15 @@ def _copy(access: Access, staging: Path) -> int:
         # open before the state is read: a compaction puts another in its place
         with (folder / LOG).open("rb") as log, access.reading() as view:
             state = view.snapshot.state
-            header = LogHeader(access.place.uid, state.first).pack()
-            if log.read(HEADER_BYTES) == header:
-                gone = _copy_parts(view, staging)
-                if gone is None:
-                    _copy_bytes(log.fileno(), staging / LOG, state.offset)
-                    break
-                missing.add(gone)
+            if log.read(HEADER_BYTES) != LogHeader(state.uid, state.first).pack():
+                continue
+            try:
+                _copy_parts(view, staging)
+            except FileNotFoundError as lost:
+                missing.add(Path(lost.filename).name)
+                continue
+            _copy_bytes(log.fileno(), staging / LOG, state.position.offset)
+            break
     else:
         if len(missing) == 1:  # a compaction would name its files differently
             raise DamagedIndex(
@@ -54,14 +56,14 @@ def _copy(access: Access, staging: Path) -> int:
             )
         raise IndexBusy(f"index '{folder}' is being compacted. Try again.")
     _copy_files(folder, staging)
-    begin(staging, acknowledged_by(state))
+    begin(staging, state.acknowledged)
     flush_files(staging, staging)
     rebuild_catalogue(staging)
     for problem in verify_folder(staging, is_locked=True).problems:
         raise DamagedIndex(
             f"index '{folder}' was not copied: {problem}. Run 'fdch index repair'."
         )
-    return state.items
+    return state.counts.items
 
 
 def _copy_files(folder: Path, staging: Path) -> None:
@@ -75,24 +77,19 @@ def _copy_files(folder: Path, staging: Path) -> None:
                     shutil.copyfile(path, target)
 
 
-def _copy_parts(view: View, staging: Path) -> str | None:
-    """Copy codes and vectors; return the file that is missing, or compacted."""
+def _copy_parts(view: View, staging: Path) -> None:
+    """Copy codes and vectors; a file that is not found may be compacted."""
     place = view.snapshot.place
     for inside in (CODES, VECTORS) if place.vector_bytes else (CODES,):
         shutil.rmtree(staging / inside, ignore_errors=True)
         (staging / inside).mkdir()
-    try:
-        for record in (part.record for part in view.snapshot.parts):
-            for segment in place.segments(record.part, record.has_gaps):
-                name = segment.path.relative_to(place.folder)
-                with segment.path.open("rb") as file:
-                    size = segment.size(record.rows)
-                    _copy_bytes(file.fileno(), staging / name, size)
-            for path, *_ in sidecar_rows(record):
-                shutil.copyfile(place.folder / path, staging / path)
-    except FileNotFoundError as problem:
-        return Path(problem.filename).name
-    return None
+    for part in view.snapshot.state.parts:
+        for segment in place.segments(part.part, part.has_gaps):
+            name = segment.path.relative_to(place.folder)
+            with segment.path.open("rb") as file:
+                _copy_bytes(file.fileno(), staging / name, segment.size(part.rows))
+        for path, *_ in sidecar_rows(part):
+            shutil.copyfile(place.folder / path, staging / path)
 
 
 def _copy_bytes(source: int, target: Path, size: int) -> None:

@@ -18,12 +18,12 @@ from fdch.errors import DamagedIndex
 from fdch.index.search.buckets import Buckets
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
-from fdch.index.storage.access import Access, acknowledged_by
+from fdch.index.storage.access import Access
 from fdch.index.storage.catalogue.tables import (
     Applier,
     State,
     is_intact_item,
-    kept_records,
+    kept_parts,
 )
 from fdch.index.storage.catalogue.word_table import shrink_words
 from fdch.index.storage.files.acknowledged import acknowledge
@@ -37,16 +37,14 @@ from fdch.index.storage.files.layout import (
     part_file,
     part_files,
 )
-from fdch.index.storage.files.log import PART, LogHeader, write_log
-from fdch.index.storage.files.parts import OpenPart, write_sidecar
+from fdch.index.storage.files.log import LogHeader, write_log
+from fdch.index.storage.files.parts import OpenPart, write_arrays
 from fdch.index.storage.files.records import (
     BUCKETS,
     GROUPING,
     MAX_SPAN,
-    About,
     Checks,
     PartRecord,
-    join_parts,
     log_entries,
     pack_numbers,
 )
@@ -61,14 +59,14 @@ Piece = tuple[OpenPart, NDArray[np.int64]]  # rows of a part, by their offsets
 
 def compact(access: Access, progress: Progress = silent) -> None:
     """Rewrite parts that hold removed rows, or that can be joined, and the log."""
-    with access.alone():
+    with access.exclusive():
         with access.writing() as view:
             old = _parts_to_rewrite(view.snapshot.parts)
             kept = _keep_parts(view, old)
             made = _write_parts(view.snapshot, old, progress)
             access.is_log_ahead = True
             state = _replace_log(view, [*kept, *made])
-            acknowledge(access.place.folder, acknowledged_by(state))
+            acknowledge(access.place.folder, state.acknowledged)
         gone = tuple(f"{part.record.part:08d}." for part in old)
         for file in part_files(access.place.folder):
             if file.name.startswith(gone):
@@ -92,7 +90,7 @@ def _parts_to_rewrite(parts: Sequence[OpenPart]) -> list[OpenPart]:
 def _keep_parts(view: View, old: Sequence[OpenPart]) -> list[PartRecord]:
     """Return the parts that stay; refuse to copy damage under a new checksum."""
     place = view.snapshot.place
-    known = join_parts(kept_records(view.connection, place.uid, PART))
+    known = kept_parts(view.connection, place.uid)
     for record in (part.record for part in old):
         for problem in part_problems(place, known.pop(record.part, record)):
             raise DamagedIndex(f"'{place.folder}': {problem}. {REPAIR}")
@@ -103,7 +101,7 @@ def _write_parts(
     snapshot: Snapshot, old: Sequence[OpenPart], progress: Progress
 ) -> list[PartRecord]:
     """Write the rows that stay of old parts into new ones."""
-    number, done, made = snapshot.state.next_part, 0, []
+    number, done, made = snapshot.state.counts.next_part, 0, []
     total = sum(part.record.rows for part in old)
     for run in _runs(snapshot.parts, old):
         for pieces in _batches(run):
@@ -130,15 +128,12 @@ def _batches(run: Sequence[OpenPart]) -> Iterator[list[Piece]]:
     for part in run:
         offsets = part.living()
         while len(offsets):
-            some = part.item_numbers(offsets[:room])
-            if held:
-                some = some[: np.searchsorted(some, first + MAX_SPAN)]
-            else:
-                first = int(some[0])
-            if len(some):
-                held.append((part, offsets[: len(some)]))
-            offsets = offsets[len(some) :]
-            room -= len(some)
+            numbers = part.item_numbers(offsets[:room])
+            first = first if held else int(numbers[0])
+            count = int(np.searchsorted(numbers, first + MAX_SPAN))
+            if count:
+                held.append((part, offsets[:count]))
+            offsets, room = offsets[count:], room - count
             if not room or len(offsets):
                 yield held
                 held, room = [], MAX_PART_ROWS
@@ -188,8 +183,9 @@ def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int,
         arrays[BUCKETS] = buckets.arrays()
     written = {}
     for kind, each in arrays.items():
-        write_sidecar(place, part, kind, each)
-        size, content = hash_file(part_file(place.folder, part, kind))
+        path = part_file(place.folder, part, kind)
+        write_arrays(path, each)
+        size, content = hash_file(path)
         written[kind] = (size, content.hex())
     return written
 
@@ -197,22 +193,21 @@ def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int,
 def _replace_log(view: View, parts: Sequence[PartRecord]) -> State:
     """Write a log of what is there now, and let the catalogue follow it."""
     connection, snapshot = view.connection, view.snapshot
-    before = snapshot.state
-    next_part = max([before.next_part, *(part.part + 1 for part in parts)])
+    before, counts = snapshot.state, snapshot.state.counts
+    next_part = max([counts.next_part, *(part.part + 1 for part in parts)])
     entries = log_entries(
-        about=About.read(before.about),
+        about=before.about,
         parts=parts,
         ranges=[range(first, last + 1) for first, last in snapshot.ranges.tolist()],
         removed=[],
         items=_living_items(view),
-        counts=replace(before.counts, commit=before.commit + 1, next_part=next_part),
+        counts=replace(counts, commit=counts.commit + 1, next_part=next_part),
     )
-    header = LogHeader(before.uid, before.sequence)
+    header = LogHeader(before.uid, before.position.sequence)
     end, kept = write_log(snapshot.place.folder, header, entries)
     connection.execute("DELETE FROM records")
-    connection.execute("DELETE FROM parts")
     shrink_words(connection)
-    applier = Applier(connection, replace(before, first=header.first))
+    applier = Applier(connection, replace(before, first=header.first, parts=()))
     for record in kept:
         applier.apply(*record)
     return applier.finish(end)

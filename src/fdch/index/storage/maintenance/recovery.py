@@ -6,8 +6,10 @@ is a change that was never finished, and is cut off.
 """
 
 import os
+import sqlite3
 import time
 from contextlib import closing, suppress
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +37,7 @@ from fdch.index.storage.files.layout import (
 from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.files.log import (
     HEADER_BYTES,
+    Kind,
     Position,
     cut_log,
     last_commit,
@@ -42,6 +45,7 @@ from fdch.index.storage.files.log import (
     read_header,
     read_records,
 )
+from fdch.index.storage.files.records import About
 
 _TRIES = 20
 _PAUSE_SECONDS = 0.05
@@ -50,9 +54,8 @@ _PAUSE_SECONDS = 0.05
 class _Standing(NamedTuple):
     """How far the catalogue follows the log, as seen at one moment."""
 
-    state: State | None  # of the catalogue; None where it has none that can be read
-    is_usable: bool = False  # it was made from this log, and has a checksum
-    is_chained: bool = False  # the log holds its last commit
+    state: State | None = None  # of the catalogue; None where it cannot be read
+    is_usable: bool = False  # it follows this log, which holds its last commit
     is_complete: bool = False  # it has every commit that was acknowledged
     is_current: bool = False  # nothing is to be done
 
@@ -64,15 +67,16 @@ def _compare(folder: Path) -> _Standing:
         header = parse_header(folder, log.read(HEADER_BYTES))
         seen, state = _require_acknowledged(folder), read_state(folder)
         if state is None:
-            return _Standing(None)
-        is_of_log = (state.uid, state.first) == (header.uid, header.first)
-        log.seek(max(0, state.offset - DIGEST_BYTES))
-        is_chained = log.read(DIGEST_BYTES) == state.chain
-        is_at_end = os.fstat(log.fileno()).st_size == state.offset
-    is_usable = is_of_log and (folder / CHECK).exists()
-    is_complete = state.sequence >= seen.sequence
-    is_current = is_usable and is_chained and is_at_end and is_complete
-    return _Standing(state, is_usable, is_chained, is_complete, is_current)
+            return _Standing()
+        sequence, offset, check = state.position
+        log.seek(max(0, offset - DIGEST_BYTES))
+        is_chained = log.read(DIGEST_BYTES) == check
+        is_at_end = os.fstat(log.fileno()).st_size == offset
+    is_usable = is_chained and header == (state.uid, state.first)
+    is_complete = sequence >= seen.sequence
+    is_checked = (folder / CHECK).exists()
+    is_current = is_usable and is_at_end and is_complete and is_checked
+    return _Standing(state, is_usable, is_complete, is_current)
 
 
 def recover(folder: Path) -> None:
@@ -81,15 +85,9 @@ def recover(folder: Path) -> None:
     if found.is_current:
         return
     state = found.state
-    if state is None or not found.is_usable:
+    # what is written must get no checksum over damage
+    if state is None or not found.is_usable or check_problem(folder, state.uid):
         rebuild_catalogue(folder)
-    elif not found.is_chained:
-        raise DamagedIndex(
-            f"'{folder / LOG}' does not hold commit {state.commit}, which was "
-            f"acknowledged. {REPAIR}"
-        )
-    elif check_problem(folder, state.uid):
-        rebuild_catalogue(folder)  # what is written must get no checksum over damage
     else:
         _replay_tail(folder, state)
 
@@ -119,7 +117,8 @@ def make_current(folder: Path) -> None:
 
 
 def _replay_tail(folder: Path, state: State) -> None:
-    end = _require_end(folder, state.uid, state.position)
+    end = last_commit(folder, state.uid, state.position)
+    _require_all(folder, state.uid, end)
     cut_log(folder, end.offset)
     with closing(Catalogue(folder, writable=True)) as catalogue:
         with catalogue.writing() as connection:
@@ -128,22 +127,34 @@ def _replay_tail(folder: Path, state: State) -> None:
         catalogue.checkpoint(state.uid)
 
 
+def replay_log(
+    folder: Path, connection: sqlite3.Connection, until: int | None = None
+) -> State:
+    """Apply the log, up to its last commit or a sequence number, to empty tables."""
+    uid, first = header = read_header(folder)
+    end = last_commit(folder, uid, header.start, until)
+    records = read_records(folder, uid, header.start, end.offset)
+    described = next(records, None)
+    if described is None or described.entry.kind != Kind.INDEX:
+        raise DamagedIndex(
+            f"'{folder / LOG}' does not say what index this is. {REPAIR}"
+        )
+    state = State(uid, first, header.start, About.read(described.entry.payload))
+    return apply_all(connection, state, chain([described], records))
+
+
 def rebuild_catalogue(folder: Path) -> None:
     """Make the catalogue again from the whole log. The caller has the writer's lock.
 
     If the log is damaged, the catalogue stays as it is.
     """
-    header = read_header(folder)
-    end = _require_end(folder, header.uid, header.start)
     partial = folder / (CATALOGUE + PARTIAL)
     _remove_database(partial)
     try:
         with create_catalogue(partial) as connection:
-            records = read_records(folder, header.uid, header.start, end.offset)
-            empty = State(header.uid, "", header.first, *header.start)
-            state = apply_all(connection, empty, records)
-        if not state.about:
-            raise DamagedIndex(f"'{folder / LOG}' does not say what it is. {REPAIR}")
+            state = replay_log(folder, connection)
+        end = state.position
+        _require_all(folder, state.uid, end)
         cut_log(folder, end.offset)
         sync_folder(partial)  # the file itself
         (folder / CHECK).unlink(missing_ok=True)
@@ -153,7 +164,7 @@ def rebuild_catalogue(folder: Path) -> None:
             (folder / name).unlink(missing_ok=True)
         os.replace(partial, folder / CATALOGUE)
         sync_folder(folder)
-        write_check(folder, header.uid)
+        write_check(folder, state.uid)
     except BaseException:
         with suppress(OSError):
             _remove_database(partial)
@@ -174,9 +185,9 @@ def _require_acknowledged(folder: Path) -> Acknowledged:
     return seen
 
 
-def _require_end(folder: Path, uid: bytes, start: Position) -> Position:
-    """Find the end of the last commit; refuse one before what was acknowledged."""
-    seen, end = _require_acknowledged(folder), last_commit(folder, uid, start)
+def _require_all(folder: Path, uid: bytes, end: Position) -> None:
+    """Refuse a log that ends before what was acknowledged."""
+    seen = _require_acknowledged(folder)
     if seen.uid != uid:
         raise DamagedIndex(f"'{folder / ACKNOWLEDGED}' is of another index. {REPAIR}")
     if end.sequence < seen.sequence:
@@ -184,4 +195,3 @@ def _require_end(folder: Path, uid: bytes, start: Position) -> Position:
             f"'{folder / LOG}' is damaged at byte {end.offset}; commits up to "
             f"{seen.commit} were acknowledged. {REPAIR}"
         )
-    return end

@@ -30,23 +30,26 @@ from fdch.index.storage.files.layout import (
     LOG,
     VECTORS,
     WAL,
+    part_file,
     part_files,
     require_index,
     sync_folder,
     translate_os_errors,
 )
 from fdch.index.storage.files.locking import WriterLock
-from fdch.index.storage.files.log import RANGE, LogHeader, write_log
-from fdch.index.storage.files.parts import map_sidecar
+from fdch.index.storage.files.log import Kind, LogHeader, write_log
+from fdch.index.storage.files.parts import map_arrays
 from fdch.index.storage.files.records import (
     GROUPING,
     About,
     Checks,
     Commit,
     PartRecord,
+    join_parts,
     log_entries,
     read_item,
     read_range,
+    read_removal,
     unpack_numbers,
 )
 from fdch.index.storage.files.segments import (
@@ -62,13 +65,9 @@ from fdch.index.storage.maintenance.checking import (
     segment_problems,
     sidecar_rows,
 )
+from fdch.index.storage.maintenance.copies import Copies, read_copies
 from fdch.index.storage.maintenance.recovery import rebuild_catalogue
-from fdch.index.storage.maintenance.replay import Copies, replay_copies, replay_log
-from fdch.index.storage.maintenance.verification import (
-    catalogue_problems,
-    log_problems,
-    verify_folder,
-)
+from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item, Vectors
 
 Encode = Callable[[Sequence[Item]], tuple[Codes, Vectors | None]]
@@ -93,16 +92,19 @@ def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
     require_index(folder)
     done = Repair()
     with translate_os_errors(folder), WriterLock(folder):
-        _repair(folder, encode, done)
-        done.left = verify_folder(folder, is_locked=True).problems
+        if problems := verify_folder(folder, is_locked=True).problems:
+            _repair(folder, problems, encode, done)
+            done.left = verify_folder(folder, is_locked=True).problems
         seen, _ = read_acknowledged(folder)
         done.items = seen.items if seen is not None else 0
     return done
 
 
-def _repair(folder: Path, encode: Encode | None, done: Repair) -> None:
-    wrong = _log_problem(folder)
-    copies = replay_copies(folder, is_whole=not wrong)
+def _repair(
+    folder: Path, problems: Sequence[Problem], encode: Encode | None, done: Repair
+) -> None:
+    wrong = [str(each) for each in problems if each.file in (LOG, ACKNOWLEDGED)]
+    copies = read_copies(folder, is_whole=not wrong)
     if copies.about is None:
         raise DamagedIndex(
             f"index '{folder}' cannot be repaired: neither '{LOG}' nor '{CATALOGUE}' "
@@ -115,25 +117,13 @@ def _repair(folder: Path, encode: Encode | None, done: Repair) -> None:
     rebuilder.put_files_back()
     rebuilder.repair_parts()
     if wrong or rebuilder.is_changed:
-        done.restored += [wrong] if wrong else []
+        done.restored += wrong
         _put_aside(folder, LOG, CATALOGUE, WAL, CHECK, ACKNOWLEDGED)
         rebuilder.write(copies.about)
-        return
-    damaged = next(catalogue_problems(folder, replay_log(folder)), None)
-    if damaged is not None:
+    elif damaged := [str(each) for each in problems if each.file == CATALOGUE]:
         _put_aside(folder, CATALOGUE, WAL, CHECK)
         rebuild_catalogue(folder)
-        done.restored.append(str(damaged))
-
-
-def _log_problem(folder: Path) -> str:
-    """Say why the log does not prove every commit that was acknowledged, if so."""
-    seen, wrong = read_acknowledged(folder)
-    try:
-        problems = [str(each) for each in log_problems(replay_log(folder), seen)]
-    except (DamagedIndex, FileNotFoundError) as problem:
-        return f"{LOG}: {problem}"
-    return "; ".join([*problems, *(f"{ACKNOWLEDGED}: {what}" for what in wrong)])
+        done.restored += damaged
 
 
 def _put_aside(folder: Path, *names: str) -> None:
@@ -160,9 +150,10 @@ class _Rebuilder:
     ) -> None:
         self._place, self._folder, self._copies = place, place.folder, copies
         self._encode, self._done = encode, done
-        self._parts = dict(sorted(copies.parts().items()))
-        self._removed = set(copies.removed().tolist())
-        ranges = {read_range(payload) for payload in copies.payloads(RANGE)}
+        self._parts = dict(sorted(join_parts(copies.payloads(Kind.PART)).items()))
+        removed = map(read_removal, copies.payloads(Kind.REMOVAL))
+        self._removed = {number for each in removed for number in each.tolist()}
+        ranges = {read_range(payload) for payload in copies.payloads(Kind.RANGE)}
         self._ranges = sorted(ranges, key=lambda numbers: numbers.start)
         self._lost: set[int] = set()
         self.is_changed = False
@@ -337,7 +328,7 @@ class _Rebuilder:
     def _take_grouped(self, part: PartRecord, low: int, count: int) -> bytes:
         """Take codes from the grouping, which has them a second time."""
         with suppress(DamagedIndex, OSError, ValueError, TypeError, LookupError):
-            arrays = map_sidecar(self._place, part.part, GROUPING)
+            arrays = map_arrays(part_file(self._folder, part.part, GROUPING))
             return arrays["rows"][arrays["places"][low : low + count]].tobytes()
         return b""
 

@@ -2,20 +2,26 @@
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.catalogue.catalogue import Catalogue, check_problem
+from fdch.index.storage.catalogue.catalogue import (
+    Catalogue,
+    check_problem,
+    create_catalogue,
+)
 from fdch.index.storage.catalogue.cell_table import read_cells
-from fdch.index.storage.catalogue.items import cell_rows, from_row, read_row
-from fdch.index.storage.catalogue.tables import State, is_intact_item, is_proven
-from fdch.index.storage.catalogue.word_table import holds_same_words
-from fdch.index.storage.files.acknowledged import Acknowledged, read_acknowledged
+from fdch.index.storage.catalogue.items import from_row
+from fdch.index.storage.catalogue.tables import State, kept_parts
+from fdch.index.storage.catalogue.word_table import read_words
+from fdch.index.storage.files.acknowledged import read_acknowledged
 from fdch.index.storage.files.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
@@ -29,15 +35,14 @@ from fdch.index.storage.files.layout import (
     translate_os_errors,
 )
 from fdch.index.storage.files.locking import WriterLock
-from fdch.index.storage.files.log import Entry
-from fdch.index.storage.files.records import About, PartRecord
+from fdch.index.storage.files.records import PartRecord
 from fdch.index.storage.maintenance.checking import (
     Problem,
     file_problems,
     part_problems,
     sidecar_rows,
 )
-from fdch.index.storage.maintenance.replay import Replay, replay_log
+from fdch.index.storage.maintenance.recovery import replay_log
 from fdch.index.store import Item
 from fdch.progress import Progress, Update, silent
 
@@ -52,7 +57,7 @@ class Verification:
 
     @property
     def is_clean(self) -> bool:
-        """Tell whether nothing is wrong."""
+        """Return whether nothing is wrong."""
         return not self.problems
 
 
@@ -76,61 +81,62 @@ def _can_lock(folder: Path) -> bool:
 
 
 def _problems(folder: Path, progress: Progress) -> Iterator[Problem]:
+    """Compare all files with the log, replayed into a temporary catalogue."""
     seen, wrong_slots = read_acknowledged(folder)
     yield from (Problem(ACKNOWLEDGED, "", what) for what in wrong_slots)
     progress(Update("verifying", 1, 4, "step"))
-    try:
-        log = replay_log(folder)
-    except (DamagedIndex, FileNotFoundError) as problem:
-        yield Problem(LOG, "", str(problem))
-        return
-    yield from log_problems(log, seen)
-    progress(Update("verifying", 2, 4, "step"))
-    yield from catalogue_problems(folder, log)
-    progress(Update("verifying", 3, 4, "step"))
-    yield from _file_problems(folder, log)
-    progress(Update("verifying", 4, 4, "step"))
+    with ExitStack() as stack:
+        try:
+            log = stack.enter_context(_replay(folder))
+        except (DamagedIndex, FileNotFoundError, sqlite3.IntegrityError) as problem:
+            yield Problem(LOG, "", str(problem))
+            return
+        end = log.state.position
+        if seen is not None and seen.uid != log.state.uid:
+            yield Problem(ACKNOWLEDGED, "", "it belongs to another index")
+        elif seen is not None and seen.sequence > end.sequence:
+            what = (
+                f"it is not as written; commits up to {seen.commit} were acknowledged"
+            )
+            yield Problem(LOG, f"byte {end.offset}", what)
+        progress(Update("verifying", 2, 4, "step"))
+        yield from _catalogue_problems(folder, log)
+        progress(Update("verifying", 3, 4, "step"))
+        yield from _file_problems(folder, log)
+        progress(Update("verifying", 4, 4, "step"))
 
 
-def log_problems(log: Replay, seen: Acknowledged | None) -> Iterator[Problem]:
-    """Compare the log with what was acknowledged."""
-    where = f"byte {log.end.offset}"
-    if log.about is None:
-        yield Problem(LOG, where, "it does not say what index this is")
-    if seen is not None and seen.uid != log.uid:
-        yield Problem(ACKNOWLEDGED, "", "it belongs to another index")
-    elif seen is not None and seen.sequence > log.end.sequence:
-        what = f"it is not as written; commits up to {seen.commit} were acknowledged"
-        yield Problem(LOG, where, what)
+class _Log(NamedTuple):
+    """What the log says: its end, and all the rest as tables."""
+
+    state: State
+    connection: sqlite3.Connection
 
 
-def catalogue_problems(folder: Path, log: Replay) -> Iterator[Problem]:
+@contextmanager
+def _replay(folder: Path, until: int | None = None) -> Iterator[_Log]:
+    """Replay the log up to a sequence number, or its last commit."""
+    with create_catalogue("") as connection:
+        yield _Log(replay_log(folder, connection, until), connection)
+
+
+def _catalogue_problems(folder: Path, log: _Log) -> Iterator[Problem]:
     """Compare the catalogue with its checksum, and with the log."""
     try:
-        if (wrong := check_problem(folder, log.uid)) is not None:
+        if (wrong := check_problem(folder, log.state.uid)) is not None:
             yield Problem(CATALOGUE, "", wrong)
         with (
             closing(Catalogue(folder, writable=False)) as catalogue,
             catalogue.reading() as connection,
         ):
             state = State.read(connection, folder)
-            if state.uid != log.uid:
+            if state.uid != log.state.uid:
                 yield Problem(CATALOGUE, "", "it belongs to another index")
-                return
-            if state.sequence < log.end.sequence:  # a writer was killed
-                log = replay_log(folder, state.sequence)
-            if state.sequence != log.end.sequence or state.chain != log.end.chain:
-                yield Problem(CATALOGUE, "", "it does not follow the log")
-                return
-            if log.about is not None and About.read(state.about) != log.about:
-                yield Problem(CATALOGUE, "", "it is not what the log says it is")
-            for (what,) in connection.execute("PRAGMA integrity_check(20)"):
-                if what != "ok":
-                    yield Problem(CATALOGUE, "", what)
-            yield from _record_problems(connection, log)
-            yield from _item_problems(connection, folder, log)
-            if not holds_same_words(connection, _stored_words(connection)):
-                yield Problem(CATALOGUE, "words", "they are not those of the texts")
+            elif state.position.sequence < log.state.position.sequence:
+                with _replay(folder, state.position.sequence) as older:
+                    yield from _difference(connection, state, older)
+            else:
+                yield from _difference(connection, state, log)
     except FileNotFoundError:
         yield Problem(CATALOGUE, "", "it is missing; opening the index makes it again")
     except Exception as problem:
@@ -139,57 +145,34 @@ def catalogue_problems(folder: Path, log: Replay) -> Iterator[Problem]:
         yield Problem(CATALOGUE, "", f"it cannot be read ({problem})")
 
 
-def _record_problems(connection: sqlite3.Connection, log: Replay) -> Iterator[Problem]:
-    """Compare removals, ranges and parts with those of the log."""
-    left = dict(log.records)
-    for kind, sequence, payload, check in connection.execute("SELECT * FROM records"):
-        entry = Entry(str(kind).encode(), payload)
-        if left.pop(sequence, None) != entry or not is_proven(
-            log.uid, entry, sequence, check
-        ):
-            yield Problem(CATALOGUE, f"record {sequence}", "it is not that of the log")
-    if left:
-        yield Problem(CATALOGUE, "records", f"{len(left)} are missing")
-    parts = dict(connection.execute("SELECT part, content FROM parts"))
-    if parts != {number: part.write() for number, part in log.parts().items()}:
-        yield Problem(CATALOGUE, "parts", "they are not those of the log")
-
-
-def _item_problems(
-    connection: sqlite3.Connection, folder: Path, log: Replay
+def _difference(
+    connection: sqlite3.Connection, state: State, log: _Log
 ) -> Iterator[Problem]:
-    """Compare items with those of the log, and the cells with the items."""
-    columns = dict(connection.execute('SELECT name, "column" FROM columns'))
-    expected = count = items = 0
-    for number, id, content, check in connection.execute("SELECT * FROM items"):
-        items += 1
-        is_intact = is_intact_item(log.uid, number, id, content, check)
-        if not is_intact or log.items.get(number) != check:
-            where = f"item {str(id)[:80]!r}"
-            yield Problem(CATALOGUE, where, "it is not as written")
-            continue
-        item = from_row(id, content)
-        yield from _picture_problems(folder, item)
-        for name, value, spelled in cell_rows(item.labels, item.columns):
-            expected += hash((columns.get(name), value, number, spelled))
-            count += 1
-    if items != len(log.items):
-        what = f"{items} are there, {len(log.items)} in the log"
-        yield Problem(CATALOGUE, "items", what)
-    found = 0
-    for cell in read_cells(connection):
-        found += hash(cell)
-        count -= 1
-    if count or expected != found:
-        yield Problem(CATALOGUE, "cells", "they are not those of the items")
+    """Compare the tables of a catalogue with those that the log gives."""
+    if state.position != log.state.position:
+        yield Problem(CATALOGUE, "", "it does not follow the log")
+        return
+    if state != log.state:
+        yield Problem(CATALOGUE, "", "it is not what the log says it is")
+    for (what,) in connection.execute("PRAGMA integrity_check(20)"):
+        if what != "ok":
+            yield Problem(CATALOGUE, "", what)
+    for table, read in _TABLES.items():
+        if _sum(read(connection)) != _sum(read(log.connection)):
+            yield Problem(CATALOGUE, table, "they are not those of the log")
 
 
-def _stored_words(connection: sqlite3.Connection) -> Iterator[tuple[int, str]]:
-    """Give the words that the texts of all items are found by."""
-    for number, id, content in connection.execute(
-        "SELECT number, id, content FROM items"
-    ):
-        yield number, read_row(id, content).words
+def _sum(rows: Iterable[object]) -> int:
+    """Return a number that is the same for the same rows in any order."""
+    return sum(hash((row,)) for row in rows)
+
+
+_TABLES: dict[str, Callable[[sqlite3.Connection], Iterable[object]]] = {
+    "records": lambda connection: connection.execute("SELECT * FROM records"),
+    "items": lambda connection: connection.execute("SELECT * FROM items"),
+    "cells": read_cells,
+    "words": read_words,
+}
 
 
 def _picture_problems(folder: Path, item: Item) -> Iterator[Problem]:
@@ -209,30 +192,34 @@ def _picture_problems(folder: Path, item: Item) -> Iterator[Problem]:
         yield Problem(where, "", "it is not as written")
 
 
-def _file_problems(folder: Path, log: Replay) -> Iterator[Problem]:
-    """Look at the codes, at what speeds up their search, and at the model."""
-    if log.about is None:
-        return
-    place, parts = log.about.place(folder, log.uid), log.parts()
+def _file_problems(folder: Path, log: _Log) -> Iterator[Problem]:
+    """Look at codes and what speeds up their search, at pictures and the model."""
+    uid = log.state.uid
+    place, parts = log.state.about.place(folder, uid), kept_parts(log.connection, uid)
     for _, part in sorted(parts.items()):
         yield from part_problems(place, part)
         yield from file_problems(folder, sidecar_rows(part))
-    yield from _owner_problems(log, list(parts.values()))
-    files = list(log.about.files)
+    numbers = []
+    for number, id, content, _ in log.connection.execute("SELECT * FROM items"):
+        numbers.append(number)
+        yield from _picture_problems(folder, from_row(id, content))
+    yield from _owner_problems(np.array(numbers, dtype=np.int64), parts.values())
+    files = list(log.state.about.files)
     yield from file_problems(folder, files)
     known = {path for path, *_ in files}
     for file in sorted((folder / MODEL).rglob("*")):
         name = file.relative_to(folder).as_posix()
         if file.is_file() and name not in known:
             yield Problem(name, "", "it does not belong to the model")
-    if _METHOD in log.about.facts and not files:
+    if _METHOD in log.state.about.facts and not files:
         what = "it was never kept; the index can be searched by codes only"
         yield Problem(MODEL, "", what)
 
 
-def _owner_problems(log: Replay, parts: list[PartRecord]) -> Iterator[Problem]:
+def _owner_problems(
+    numbers: NDArray[np.int64], parts: Iterable[PartRecord]
+) -> Iterator[Problem]:
     """Look whether each item of the log lies in a part."""
-    numbers = np.array(list(log.items), dtype=np.int64)
     has_part = np.zeros(len(numbers), dtype=bool)
     for part in parts:
         has_part |= (numbers >= part.first) & (numbers < part.first + part.span)

@@ -1,20 +1,21 @@
-"""What the catalogue says of one column: values, ends, cells that do not fit."""
+"""What the catalogue says of columns: values, ends, cells that do not fit."""
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Self
 
+from fdch.errors import DamagedIndex
 from fdch.index.column_types import (
     MAX_LISTED,
     count_types,
     find_type,
-    read_types,
     strip_quotes,
     type_of,
 )
 from fdch.index.condition_notes import MAX_VALUES
+from fdch.index.storage.cache import Cache
 from fdch.index.storage.catalogue.cell_table import COUNT, join_numbers
 from fdch.index.storage.catalogue.clauses import (
     FITTING,
@@ -23,27 +24,44 @@ from fdch.index.storage.catalogue.clauses import (
     IS_TEXT,
     MISFIT,
     TEXT,
-    beginning,
+    Clause,
+    Column,
+    prefix_clauses,
 )
 from fdch.index.storage.catalogue.items import Row, Value
-from fdch.index.storage.files.records import About
+from fdch.index.storage.files.layout import CATALOGUE, REPAIR
 from fdch.index.storage.snapshot import View
-from fdch.index.store import LABEL, ColumnFacts, ColumnType
+from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Contents
 
 MAX_TYPES = 1000  # columns whose types are kept
-_SAMPLED = 2000  # cells that tell the type of a column which has none yet
 _SHOWN = 3
+_FACETS = (
+    f"SELECT CASE WHEN spelled = '' THEN value ELSE spelled END, {COUNT} AS total "
+    'FROM cells WHERE "column" = ? '
+    "GROUP BY value ORDER BY total DESC, value LIMIT ?"
+)
+_DISTINCT = (
+    'SELECT count(*) FROM (SELECT 1 FROM cells WHERE "column" = ? GROUP BY value)'
+)
+_ENDS = "SELECT min(value), max(value) FROM cells WHERE \"column\" = ? AND value < ''"
 _WORDS = "lower(value) IN ('true', 'false', 'yes', 'no')"
 
 
 @dataclass(frozen=True)
-class ColumnLook:
-    """Answers questions about one column of a given type."""
+class ColumnLook(Column):
+    """Answers questions about one column."""
 
-    connection: sqlite3.Connection
-    column: int
-    type: ColumnType
-    known: dict[int, tuple[int, str]] = field(default_factory=dict)  # misfits, kept
+    cache: Cache
+
+    @classmethod
+    def at(cls, view: View, name: str, number: int) -> Self:
+        """Look at a column of an index."""
+        type = view.snapshot.about.types.get(name, "text")
+        return cls(view.connection, number, type, view.snapshot.cache)
+
+    def has_cell(self, clause: Clause) -> bool:
+        """Return whether a cell fulfils a clause."""
+        return any(self._rows("SELECT 1", clause[0], *clause[1], 1))
 
     def values_like(self, text: str) -> list[str]:
         """Return some values, those that begin with the same letter first."""
@@ -52,7 +70,7 @@ class ColumnLook:
         return [
             value
             for letter in letters
-            for clause, bounds in beginning(letter)[:1]
+            for clause, bounds in prefix_clauses(letter)[:1]
             for (value,) in self._rows(
                 f"SELECT DISTINCT {TEXT}", clause, *bounds, MAX_VALUES
             )
@@ -86,11 +104,10 @@ class ColumnLook:
 
     def misfits(self) -> tuple[int, str]:
         """Count the cells that do not fit the column's type; return one of them."""
-        if self.column not in self.known:
-            select = f"SELECT {COUNT}, min({TEXT})"
-            [(count, example)] = self._rows(select, MISFIT[self.type], 1)
-            self.known[self.column] = (count, example or "")
-        return self.known[self.column]
+        select = f"SELECT {COUNT}, min({TEXT})"
+        key, rows = ("misfits", self.number), self._rows(select, MISFIT[self.type], 1)
+        [(count, example)] = self.cache.get(key, lambda: list(rows), len)
+        return count, example or ""
 
     def facts(self, items: int) -> ColumnFacts | None:
         """Describe the column of an index with so many items; None without a cell."""
@@ -135,58 +152,65 @@ class ColumnLook:
         found["text"] -= found["date"] + found["boolean"]
         return {type: count for type, count in found.items() if count}
 
-    def sampled_type(self) -> ColumnType | None:
-        """Find the type by some of the cells."""
-        [(numbers,)] = self._rows(f"SELECT {COUNT}", IS_NUMBER, 1)
-        counts: dict[ColumnType, int] = {"number": numbers}
-        [(texts,)] = self._rows(f"SELECT {COUNT}", IS_TEXT, 1)
-        some = [value for (value,) in self._rows("SELECT value", IS_TEXT, _SAMPLED)]
-        for value in some:
-            type = type_of(value)
-            share = max(1, texts // max(1, len(some)))
-            counts[type] = counts.get(type, 0) + share
-        return find_type(counts)
-
     def _rows(
         self, select: str, clause: str, *bounds: Value, order: str = ""
     ) -> Iterator[tuple]:  # type: ignore[type-arg]
         """Read rows of the column; the last of the bounds is how many at most."""
         query = f'{select} FROM cells WHERE "column" = ? AND ({clause})'
         query += (f" ORDER BY {order}" if order else "") + " LIMIT ?"
-        yield from self.connection.execute(query, (self.column, *bounds))
+        yield from self.connection.execute(query, (self.number, *bounds))
 
 
-def kept_types(view: View) -> dict[str, ColumnType]:
-    """Return the types that the index keeps."""
-    return read_types(About.read(view.snapshot.state.about).types)
+def find_new_types(view: View, rows: Sequence[Row]) -> dict[str, ColumnType]:
+    """Find the types of columns that come with rows to add."""
+    known, new = view.snapshot.about.types, dict[str, Counter[ColumnType]]()
+    for row in rows:
+        for name, value, _ in row.cells:
+            if name != LABEL and name not in known:
+                new.setdefault(name, Counter())[type_of(value)] += 1
+    found = {name: find_type(counts) or "text" for name, counts in new.items()}
+    return dict(list(found.items())[: max(0, MAX_TYPES - len(known))])
 
 
-def find_missing_types(
-    view: View, names: dict[str, int], known: dict[str, ColumnType]
-) -> dict[str, ColumnType]:
-    """Find the types of columns for which none is kept, as in an older index."""
-    found: dict[str, ColumnType] = {}
-    for name, column in list(names.items())[: MAX_TYPES + 1]:
-        if name not in known and name != LABEL:
-            type = ColumnLook(view.connection, column, "text").sampled_type()
-            if type is not None:
-                found[name] = type
+def number_columns(view: View) -> dict[str, int]:
+    """Return the columns that items have had, and the numbers that stand for them."""
+    query = 'SELECT name, "column" FROM columns ORDER BY "column"'
+    found = dict(view.connection.execute(query))
+    if not all(isinstance(name, str) for name in found):
+        path = view.snapshot.place.folder / CATALOGUE
+        raise DamagedIndex(f"'{path}': the name of a column is no text. {REPAIR}")
     return found
 
 
-def find_new_types(
-    view: View, names: dict[str, int], rows: Sequence[Row]
-) -> dict[str, ColumnType]:
-    """Find the types of columns that come with rows to add, or had none kept."""
-    known, new = kept_types(view), dict[str, Counter[ColumnType]]()
-    for name in {cell[0] for row in rows for cell in row.cells} - known.keys():
-        if name != LABEL and name not in names:
-            new[name] = Counter()
-    if new:
-        for row in rows:
-            for name, value, _ in row.cells:
-                if name in new:
-                    new[name][type_of(value)] += 1
-    found = find_missing_types(view, names, known)
-    found |= {name: find_type(counts) or "text" for name, counts in new.items()}
-    return dict(list(found.items())[: max(0, MAX_TYPES - len(known))])
+def contents(view: View, most: int) -> Contents:
+    """Return what filters can use: so many values of each column."""
+    facets: dict[str, list[tuple[Cell, int]]] = {}
+    extremes: dict[str, tuple[float, float]] = {}
+    distinct: dict[str, int] = {}
+    columns: dict[str, ColumnFacts] = {}
+    execute = view.connection.execute
+    for name, column in number_columns(view).items():
+        values = execute(_FACETS, (column, most)).fetchall()
+        if not values:
+            continue
+        facets[name], distinct[name] = values, len(values)
+        if len(values) == most:
+            (distinct[name],) = execute(_DISTINCT, (column,)).fetchone()
+        look = ColumnLook.at(view, name, column)
+        facts = look.facts(view.items)
+        if facts is not None and name != LABEL:
+            columns[name] = facts
+        if look.type == "number":
+            ends = execute(_ENDS, (column,)).fetchone()
+            if None not in ends:
+                extremes[name] = ends
+    return Contents(facets, extremes, _kinds(view), None, distinct, columns)
+
+
+def _kinds(view: View) -> dict[str, int]:
+    """Count items by what their codes were made of."""
+    query = "SELECT json_extract(content, '$[0]'), count(*) FROM items GROUP BY 1"
+    found = {str(kind): count for kind, count in view.connection.execute(query)}
+    # items with running numbers for ids are not listed
+    bare = view.items - sum(found.values())
+    return found | ({"code": found.get("code", 0) + bare} if bare else {})

@@ -1,4 +1,4 @@
-"""What the records of an index say together: of its log, or of every copy left."""
+"""What the records of an index prove, gathered from every copy that is left."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -6,65 +6,54 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fdch.errors import DamagedIndex
 from fdch.index.storage.catalogue.tables import State, is_intact_item, is_proven
 from fdch.index.storage.files.acknowledged import read_acknowledged
 from fdch.index.storage.files.layout import CATALOGUE
 from fdch.index.storage.files.log import (
-    COMMIT,
     HEADER_BYTES,
-    INDEX,
-    ITEM,
-    PART,
-    RANGE,
-    REMOVAL,
     Entry,
+    Kind,
     Position,
     Record,
-    last_commit,
     read_header,
     read_records,
 )
 from fdch.index.storage.files.records import (
     About,
     Commit,
-    PartRecord,
     item_entry,
-    join_parts,
     read_item,
     read_part,
     read_range,
     read_removal,
 )
 
-_NOWHERE = Position(0, 0, b"")
-_READERS = {REMOVAL: read_removal, RANGE: read_range, PART: read_part}
+_READERS = {Kind.REMOVAL: read_removal, Kind.RANGE: read_range, Kind.PART: read_part}
 
 
 @dataclass
-class Replay:
-    """What records say together."""
+class Copies:
+    """What log and catalogue prove together, of removed items too."""
 
     uid: bytes  # identity of the index
     about: About | None = None  # what it is
     counts: Commit = field(default_factory=Commit)  # what the last commit says
-    # by number, the digest of each item's record; for a repair its payload
-    items: dict[int, bytes] = field(default_factory=dict)
+    items: dict[int, bytes] = field(default_factory=dict)  # payloads, by number
     # removals, ranges and parts, by sequence number
     records: dict[int, Entry] = field(default_factory=dict)
-    end: Position = _NOWHERE  # where the last commit ends
+    expected: set[int] = field(default_factory=set)  # numbers in the log of today
+    sequence: int = 0  # the highest number that is known to have been used
+    acknowledged: int = 0  # number of the last commit that was acknowledged
 
-    def take(self, sequence: int, entry: Entry, item: bytes) -> None:
+    def take(self, sequence: int, entry: Entry) -> None:
         """Apply one record, if a version of this program can have written it."""
         kind, payload = entry
-        if kind == ITEM:
-            self.items[read_item(payload)[0]] = item
-        elif kind == INDEX:
+        if kind == Kind.ITEM:
+            self.items[read_item(payload)[0]] = payload
+        elif kind == Kind.INDEX:
             self.about = About.read(payload)
-        elif kind == COMMIT:
+        elif kind == Kind.COMMIT:
             counts = Commit.read(payload)
             self.counts = max(self.counts, counts, key=lambda each: each.commit)
         else:
@@ -76,38 +65,8 @@ class Replay:
         found = sorted(self.records.items())
         return [entry.payload for _, entry in found if entry.kind == kind]
 
-    def parts(self) -> dict[int, PartRecord]:
-        """Return all parts with the checksums of their chunks."""
-        return join_parts(self.payloads(PART))
 
-    def removed(self) -> NDArray[np.int64]:
-        """Return the numbers of the items that were removed."""
-        found = map(read_removal, self.payloads(REMOVAL))
-        return np.concatenate([np.empty(0, np.int64), *found])
-
-
-def replay_log(folder: Path, until: int | None = None) -> Replay:
-    """Read what the log says, up to a sequence number or its last commit."""
-    header = read_header(folder)
-    end = last_commit(folder, header.uid, header.start, until)
-    found = Replay(header.uid, end=end)
-    for record in read_records(folder, header.uid, header.start, end.offset):
-        found.take(record.sequence, record.entry, record.digest)
-    for number in found.removed().tolist():
-        found.items.pop(number, None)
-    return found
-
-
-@dataclass
-class Copies(Replay):
-    """What log and catalogue prove together, of removed items too."""
-
-    expected: set[int] = field(default_factory=set)  # numbers in the log of today
-    sequence: int = 0  # the highest number that is known to have been used
-    acknowledged: int = 0  # number of the last commit that was acknowledged
-
-
-def replay_copies(folder: Path, is_whole: bool) -> Copies:
+def read_copies(folder: Path, is_whole: bool) -> Copies:
     """Read all that log and catalogue prove; the log alone where that is whole."""
     found = Copies(_find_identity(folder))
     state = None if is_whole else _proven_state(folder, found.uid)
@@ -121,16 +80,16 @@ def replay_copies(folder: Path, is_whole: bool) -> Copies:
         found.acknowledged, found.sequence = seen.commit, seen.sequence
     if state is not None:
         found.counts = state.counts
-        found.sequence = max(found.sequence, state.sequence)
-    commits = [r.sequence for r in records if r.entry.kind == COMMIT]
+        found.sequence = max(found.sequence, state.position.sequence)
+    commits = [r.sequence for r in records if r.entry.kind == Kind.COMMIT]
     last = max([found.sequence, *commits])  # what follows was never committed
     for record in records:
         if first < record.sequence <= last:
             with suppress(DamagedIndex):
-                found.take(record.sequence, record.entry, record.entry.payload)
-    described = [r.sequence for r in records if r.entry.kind == INDEX]
-    if state is not None and state.sequence >= max(described, default=0):
-        found.about = About.read(state.about)
+                found.take(record.sequence, record.entry)
+    described = [r.sequence for r in records if r.entry.kind == Kind.INDEX]
+    if state is not None and state.position.sequence >= max(described, default=0):
+        found.about = state.about
     found.expected = set(found.items)
     found.sequence = max([last, *(record.sequence for record in records)])
     if not is_whole:
@@ -147,7 +106,7 @@ def _first_sequence(folder: Path, records: list[Record], state: State | None) ->
             return header.first
         return state.first  # the log is older than the catalogue, or another index's
     # later ones only change the types of columns
-    begun = [r.sequence - 1 for r in records[:1] if r.entry.kind == INDEX]
+    begun = [r.sequence - 1 for r in records[:1] if r.entry.kind == Kind.INDEX]
     return max(begun, default=state.first if state is not None else -1)
 
 
@@ -184,7 +143,7 @@ def _take_catalogue(folder: Path, found: Copies, first: int, is_same: bool) -> N
             proven = is_known and is_proven(found.uid, entry, sequence, check)
             if proven and sequence > first and sequence not in found.records:
                 with suppress(DamagedIndex):
-                    found.take(sequence, entry, b"")
+                    found.take(sequence, entry)
                 found.sequence = max(found.sequence, sequence)
 
 
