@@ -71,11 +71,18 @@ def test_every_flip_of_the_header_is_found(folder):
             read_header(folder)
 
 
-def test_a_later_format_is_refused_by_name(folder, monkeypatch):
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (99, "format 99, written by a later version.*Upgrade fdch"),
+        (2, "format 2, written by an earlier version.*Create it again"),
+    ],
+)
+def test_another_format_is_refused_by_name(folder, monkeypatch, version, message):
     with monkeypatch.context() as patch:
-        patch.setattr("fdch.index.storage.files.log.FORMAT", 99)
+        patch.setattr("fdch.index.storage.files.log.FORMAT", version)
         (folder / LOG).write_bytes(HEADER.pack())
-    with pytest.raises(IndexFolderError, match="format 99, written by a later version"):
+    with pytest.raises(IndexFolderError, match=message):
         read_header(folder)
 
 

@@ -22,7 +22,7 @@ command = LazyGroup(
         "facets": "Measure counts by value of items that fulfil filters.",
         "search": "Time exact search beside FAISS.",
         "pictures": "Time picture files to features, beside a plain loop.",
-        "encode": "Time the encoding of one text and one picture.",
+        "encode": "Time the encoding of one text, one picture and many pictures.",
         "serve": "Time the service beside FAISS behind FastAPI.",
         "hostile": "Time how the service rejects hostile requests.",
         "soak": "Watch the service under mixed load for an hour.",

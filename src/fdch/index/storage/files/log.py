@@ -127,10 +127,13 @@ def parse_header(folder: Path, content: bytes) -> LogHeader:
             return header
         known, check = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
         is_intact = magic == _MAGIC and check == digest(known, uid, "log")
-        if is_intact and version > FORMAT:
+        if is_intact and version != FORMAT:
+            written, then = "a later", "Upgrade fdch to open it"
+            if version < FORMAT:
+                written, then = "an earlier", "Create it again with 'fdch index create'"
             raise IndexFolderError(
-                f"index '{folder}' has format {version}, written by a later version; "
-                f"this one reads formats up to {FORMAT}. Upgrade fdch to open it."
+                f"index '{folder}' has format {version}, written by {written} version; "
+                f"this one reads format {FORMAT}. {then}."
             )
     raise DamagedIndex(f"'{folder / LOG}' does not begin as it was written. {REPAIR}")
 
