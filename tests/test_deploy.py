@@ -123,6 +123,13 @@ def test_nginx_asks_where_the_unit_listens():
     assert "listen 443 ssl http2;" in text
 
 
+def test_unit_and_image_encode_texts_with_static_embeddings():
+    """`fdch train` uses them where they are installed; queries then need them too."""
+    requirements = (DEPLOY.parent / "requirements" / "service.txt").read_text()
+    assert "\nwordllama==" in requirements and "\ntokenizers==" in requirements
+    assert ".[train,static," in (DEPLOY / "fdch.service").read_text()
+
+
 @pytest.fixture
 def certificate(tmp_path):
     if shutil.which("openssl") is None:

@@ -267,6 +267,12 @@ INDEX = {"items": 3, "bits": 16, "model": "x", "method": "dch", "can_write": Fal
 ANSWER: tuple[int, dict[str, str], bytes] = (200, {}, json.dumps(INDEX).encode())
 
 
+def test_facts_about_an_index_have_a_short_repr(canned, client):
+    canned.reply = ANSWER
+    assert repr(client.index()).startswith("IndexFacts(items=3,")
+    assert "reply" not in repr(client.index())
+
+
 @pytest.mark.parametrize(
     ("status", "given", "waited"),
     [(429, "3", 3.0), (503, "5", 5.0), (503, "0", 0.0), (503, "soon", 1.0)],

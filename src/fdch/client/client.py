@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -37,7 +37,7 @@ class IndexFacts:
     model: str
     method: str
     can_write: bool
-    reply: Mapping[str, Any]
+    reply: Mapping[str, Any] = field(repr=False)  # long
 
 
 class Client(SearchMethods[str, Picture]):
