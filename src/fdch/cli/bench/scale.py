@@ -1,11 +1,13 @@
 """`fdch bench scale`: the cost of an epoch against the number of pairs."""
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from fdch.cli.bench._tables import report_benchmark
 from fdch.cli.shared import options
+from fdch.cli.shared.output import note, require_place
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
@@ -34,17 +36,26 @@ from fdch.cli.shared.progress_lines import ProgressPrinter
     default="auto",
     help="As the setting of this name.",
 )
+@options.path("--plot", help="Draw cost against pairs, as .svg, .pdf or .png.")
 @options.device
 @options.json
-def command(pairs: str, device: str, as_json: bool, **sizes: Any) -> None:
+def command(
+    pairs: str, plot: Path | None, device: str, as_json: bool, **sizes: Any
+) -> None:
     """Measure the cost of an epoch against the number of pairs.
 
     FDCH on synthetic features and words, which repeat beyond 5,000 pairs. Memory counts
     Python, its libraries and the data.
     """
-    from fdch.bench.learning.scaling import ScalingSizes, scaling_benchmark
+    from fdch.bench.learning.methods import plot_format, write_plot
+    from fdch.bench.learning.scaling import ScalingSizes, draw_costs, scaling_benchmark
 
+    if plot is not None:
+        plot_format(require_place(plot))
     numbers = options.split_numbers(pairs, "--pairs")
     with ProgressPrinter() as progress:
         result = scaling_benchmark(numbers, ScalingSizes(**sizes), device, progress)
+    if plot is not None:
+        write_plot(plot, lambda figure: draw_costs(figure, result))
+        note(f"plot: {plot}")
     report_benchmark(result, as_json)
