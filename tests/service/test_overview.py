@@ -127,17 +127,6 @@ def test_a_large_index_is_told_by_a_sample(tmp_path, monkeypatch):
     assert len(told["points"]) == 50
 
 
-def test_a_store_without_samples_says_so():
-    class Bare:
-        bits = 8
-
-        def __len__(self):
-            return 5
-
-    told = overview(Bare())  # type: ignore[arg-type]
-    assert told["items"] == 5 and told["sampled"] == 0 and told["groups"] == []
-
-
 def test_equal_codes_make_one_group_and_lie_in_one_place():
     codes = binarize(np.ones((5, BITS)))
     owners, centres = group_codes(codes, 4, np.random.default_rng(0))

@@ -296,6 +296,9 @@ class CodeStore(Protocol):
     def known(self, ids: Sequence[str]) -> Known:
         """Return items, codes and vectors as of one moment; all must be there."""
 
+    def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
+        """Return ids and codes of at most so many items, drawn at random if it can."""
+
     def nearest(
         self,
         queries: Codes,

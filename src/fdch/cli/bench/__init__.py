@@ -22,6 +22,7 @@ command = LazyGroup(
         "facets": "Measure counts by value of items that fulfil filters.",
         "search": "Time exact search beside FAISS.",
         "pictures": "Time picture files to features, beside a plain loop.",
+        "startup": "Time how long Python, the import and the help take to start.",
         "encode": "Time the encoding of one text, one picture and many pictures.",
         "serve": "Time the service beside FAISS behind FastAPI.",
         "hostile": "Time how the service rejects hostile requests.",

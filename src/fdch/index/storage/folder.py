@@ -286,6 +286,13 @@ class CodeFolder:
             with self._access.changing() as change:
                 change.put_types(chosen)
 
+    def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
+        """Draw so many items at random: their ids and codes."""
+        with self._access.reading() as view:
+            numbers = view.snapshot.draw(count, seed)
+            codes = view.snapshot.codes(view.snapshot.positions(numbers))
+            return [item.id for item in items_of(view, numbers)], codes
+
     def batches(self, size: int) -> Iterator[Known]:
         """Return all items, codes and vectors as of one commit, so many at a time."""
         with self._access.reading() as view:

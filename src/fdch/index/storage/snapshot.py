@@ -28,6 +28,8 @@ from fdch.index.store import Vectors
 
 _NO_NUMBERS = np.empty(0, dtype=np.int64)
 
+_DRAWS = 4  # for each item of a sample: some rows are of removed items
+
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
@@ -84,6 +86,18 @@ class Snapshot:
         """Return the numbers of some items, the oldest, at most so many."""
         some = (part.item_numbers(part.living()[:count]) for part in self.parts)
         return next((numbers for numbers in some if len(numbers)), _NO_NUMBERS)
+
+    def draw(self, count: int, seed: int) -> NDArray[np.int64]:
+        """Draw at most so many numbers of items at random, not looking at all."""
+        rng, rows = np.random.default_rng(seed), int(self.starts[-1])
+        if rows <= _DRAWS * count:
+            numbers = self.living()
+        else:
+            numbers = self.numbers(np.unique(rng.integers(rows, size=_DRAWS * count)))
+            numbers = numbers[self.positions(numbers) >= 0]
+        if len(numbers) > count:
+            numbers = np.sort(rng.choice(numbers, count, replace=False))
+        return numbers
 
     def numbers(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the numbers of the items at some positions."""

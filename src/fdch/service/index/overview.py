@@ -42,9 +42,8 @@ def overview(store: CodeStore, seed: int = 0) -> dict[str, Any]:
         `distinct` codes among the `sampled`, and how many share the `largest` bucket.
     """
     known: dict[str, Any] = {"items": len(store), "bits": store.bits, "sampled": 0}
-    sample = getattr(store, "sample", None)
-    ids, codes = sample(SAMPLE, seed) if sample and len(store) else ([], None)
-    if codes is None or len(codes) == 0:
+    ids, codes = store.sample(SAMPLE, seed)
+    if not ids:
         empty: dict[str, Any] = {name: [] for name in _LISTS.split()}
         return known | empty | {"distinct": 0, "largest": 0}
     rng = np.random.default_rng(seed)
