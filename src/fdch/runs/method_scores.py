@@ -110,8 +110,14 @@ def evaluate_run(
         trained_on=known["fingerprint"],
         groups=split.groups or "",
     )
-    sides = pairs[rows.query], pairs[rows.database]
-    found = score_method(run.method, *sides, protocol, galleries, context)
+    found = score_method(
+        run.method,
+        pairs[rows.query],
+        pairs[rows.database],
+        protocol,
+        galleries,
+        context,
+    )
     learned, seen = None, None
     if protocol.data == protocol.trained_on:
         learned = np.concatenate([rows.train, rows.validation])
@@ -121,7 +127,12 @@ def evaluate_run(
     reliability = {}
     if run.calibration is not None:
         reliability = check_galleries(
-            run.method, run.calibration, *sides, found.database_codes, context
+            run.method,
+            run.calibration,
+            found.query,
+            found.database,
+            found.database_codes,
+            context,
         )
     return replace(
         found,
