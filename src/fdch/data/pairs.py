@@ -48,6 +48,7 @@ class PairedSet:
         benchmark: The sizes of the split that the literature uses.
         skipped: Rows left out while reading.
         notes: Messages for the user about the data.
+        numbered: Whether the ids are only row numbers, because the data has none.
 
     >>> len(PairedSet.read("scenes:100")[:10])
     10
@@ -63,6 +64,7 @@ class PairedSet:
     benchmark: "SplitSizes | None" = None
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
+    numbered: bool = False
 
     def __post_init__(self) -> None:
         rows = len(self.ids)
@@ -165,6 +167,7 @@ class PairedSet:
             label_names=known[1],
             columns={key: objects(values) for key, values in (columns or {}).items()},
             name=name,
+            numbered=ids is None,
         )
 
     def __len__(self) -> int:

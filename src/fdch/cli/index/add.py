@@ -32,8 +32,10 @@ def command(
 
     DATA is what 'fdch train' takes, or a file of codes by 'fdch encode'. A row
     whose id is known replaces that item; one with a picture only, or a text
-    only, is joined with the other half if the index has it. What was added is
-    on disk after every 128 rows, or 8,192 of ready features or codes.
+    only, is joined with the other half if the index has it. Without an id column,
+    rows are named by their numbers; a row whose number names another item is
+    refused. What was added is on disk after every 128 rows, or 8,192 of ready
+    features or codes.
     """
     from fdch.index.column_types import require_typed_columns
     from fdch.retrieval.index import Index

@@ -69,6 +69,7 @@ def read(
     kept: list[Pair] = []
     places: list[str] = []
     notes: dict[str, None] = {}  # each once, in their order
+    numbered = False
     for each in (path, *more):
         opened = open_folder if each.is_dir() else OPENERS[each.suffix.lower()]
         table = opened(each, layout)
@@ -84,6 +85,7 @@ def read(
                 raise BrokenRow(f"{found.reason} {_ADVICE}")
             else:
                 skipped.append(found)
+        numbered |= "id" not in columns.names
         notes |= dict.fromkeys((*table.notes, *columns.notes, *_absent(columns)))
     if not kept:
         raise _nothing_left(path, skipped)
@@ -102,6 +104,7 @@ def read(
         name=path.stem,
         skipped=tuple(skipped),
         notes=(*notes, *([note] if note else [])),
+        numbered=numbered,
     )
 
 
