@@ -38,7 +38,7 @@ GALLERIES = ("modality", "unified")
 @click.option("--cutoff", type=int, metavar="N", help="Cut rankings after rank N.")
 @options.path("--report", help="Write a page with curves and example queries.")
 @options.layout
-@options.broken(None, "Refuse or skip broken rows; as in training if not given.")
+@options.remember_broken
 @options.device
 @options.json
 def command(

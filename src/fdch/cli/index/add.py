@@ -13,7 +13,7 @@ from fdch.cli.shared.progress_lines import show_progress
 @options.index
 @options.data
 @options.layout
-@options.refuse_broken
+@options.remember_broken
 @options.types
 @options.engine
 @options.device
@@ -22,7 +22,7 @@ def command(
     index: str,
     data: str,
     layout: "options.Layout",
-    broken: "options.Broken",
+    broken: "options.Broken | None",
     types: "tuple[tuple[str, options.ColumnType], ...]",
     engine: "options.EngineName",
     device: str,
@@ -41,7 +41,7 @@ def command(
     from fdch.retrieval.index import Index
     from fdch.runs.code_files import holds_codes
     from fdch.runs.engines import open_engine
-    from fdch.runs.preparation import complete_layout, read_pairs
+    from fdch.runs.preparation import complete_reading, read_pairs
 
     pairs = None
     with (
@@ -57,7 +57,9 @@ def command(
                 opened.set_types(dict(types))
                 added = opened.add_encoded(data)
             else:
-                layout = complete_layout(opened.run.facts, data, layout)
+                layout, broken = complete_reading(
+                    opened.run.facts, data, layout, broken
+                )
                 pairs = read_pairs(data, broken, context, engine, layout)
                 with open_engine(engine, opened.run, broken, context) as encoder:
                     added = opened.add(
