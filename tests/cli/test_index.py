@@ -366,6 +366,18 @@ def test_an_index_is_rebuilt_with_a_run(fdch, filled, on_scenes, tmp_path):
     assert json.loads(fdch(*words, "--json").stdout)["encoded"] == 0
 
 
+def test_a_rebuild_counts_pairs_whose_pictures_have_no_files(
+    fdch, filled, on_scenes, photo_rows, manifest, tmp_path
+):
+    with_files = manifest(tmp_path / "pairs.csv", photo_rows[:20])  # in their place
+    assert "20 replaced" in fdch("index", "add", filled, with_files).stdout
+    words = ("index", "rebuild", filled, "--run", on_scenes.run, "--out")
+    done = fdch(*words, tmp_path / "new")
+    assert "encoded 40 pairs by text or picture alone" in done.stderr
+    again = fdch(*words, tmp_path / "new", "--json")
+    assert json.loads(again.stdout)["halved"] == 40
+
+
 def test_without_ray_its_engine_is_refused_before_an_index_is_made(
     fdch, on_scenes, tmp_path, monkeypatch
 ):
