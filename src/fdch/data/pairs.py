@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fdch.data.splits import SplitSizes
 
 Broken = Literal["refuse", "skip"]
+SKIP_BROKEN = '--broken skip, or broken="skip" in Python'  # for advice
 _NAMED = 5
 _SHOWN = 10  # rows in a notebook
 
@@ -250,7 +251,7 @@ class PairedSet:
             row, error = found[0]
             raise type(error)(
                 f"{error} It belongs to '{self.ids[row]}'. "
-                "Repair or remove it, or skip broken pictures (--broken skip)."
+                f"Repair or remove it, or skip broken pictures ({SKIP_BROKEN})."
             )
         kept = np.ones(len(self), dtype=np.bool_)
         kept[[row for row, _ in found]] = False

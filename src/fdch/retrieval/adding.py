@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes, binarize
-from fdch.data.pairs import Broken, PairedSet, Skipped
+from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped
 from fdch.data.pictures.images import (
     PictureArray,
     PictureFiles,
@@ -333,8 +333,8 @@ def _explain_unusable(method: HashMethod, pairs: PairedSet, row: int) -> str:
     vocabulary, name = method.inputs.vocabulary, pairs.ids[row]
     reason = f"'{name}' has no picture, and its text no word that the model knows"
     if vocabulary is None or not isinstance(pairs.texts, Sentences):
-        return f"{reason}. Leave such rows out, or skip them (--broken skip)."
+        return f"{reason}. Leave such rows out, or skip them ({SKIP_BROKEN})."
     return (
         f"{reason}. {vocabulary.hint(pairs.texts.values[row] or '')} Change the text, "
-        "or skip broken rows (--broken skip)."
+        f"or skip broken rows ({SKIP_BROKEN})."
     )

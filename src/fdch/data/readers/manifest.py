@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pairs import Broken, PairedSet, Skipped, name_repeated
+from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped, name_repeated
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.pictures.images import PictureFiles, PictureLimits, Pictures
 from fdch.data.pictures.places import Place, PlacedPictures
@@ -54,7 +54,7 @@ _REASON_LETTERS = 1000  # a reason may name a path
 _PEEKED = 20  # rows looked at to guess what a column holds
 _NO_ID = "it has no 'id', which rows before have."
 _NEW_ID = "it has an 'id', which rows before have not."
-_ADVICE = "Correct the row, or skip broken rows (--broken skip)."
+_ADVICE = f"Correct the row, or skip broken rows ({SKIP_BROKEN})."
 
 
 def read(
