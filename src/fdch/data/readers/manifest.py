@@ -105,6 +105,7 @@ def read(
         skipped=tuple(skipped),
         notes=(*notes, *([note] if note else [])),
         numbered=numbered,
+        places=objects(places),
     )
 
 
