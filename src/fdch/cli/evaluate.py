@@ -136,9 +136,9 @@ def _say_scores(document: dict[str, Any], scores: "Scores") -> None:
             learned = part["queries_in_training"]
             say(
                 f"identical {side}: {part['pairs']:,} pairs in "
-                f"{count(part['groups'], 'group')}; {part['queries_in_database']:,} "
-                "queries have theirs in the database too"
-                f"{'' if learned is None else f' and {learned:,} in training'}"
+                f"{count(part['groups'], 'group')}; queries with a copy in the "
+                f"database: {part['queries_in_database']:,}"
+                f"{'' if learned is None else f', in training: {learned:,}'}"
             )
     header = ("database codes", "items", "distinct", "largest bucket", "imbalance")
     rows = (
