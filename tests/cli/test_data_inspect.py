@@ -1,6 +1,7 @@
 """What is told of data, and of what is wrong with it."""
 
 import json
+from pathlib import Path
 
 
 def test_counts_labels_and_chance_are_told(fdch):
@@ -62,7 +63,7 @@ def test_broken_rows_are_listed_not_refused(fdch, photo_rows, manifest, tmp_path
     result = fdch("data", "inspect", data)
     assert result.exit_code == 0, result.stderr
     assert "broken rows        11" in result.stdout
-    assert "torn09: picture" in result.stdout
+    assert "'torn09', line 16: picture" in result.stdout
     assert "torn10" not in result.stdout
     assert "and 1 more; --json lists all" in result.stdout
     listed = json.loads(fdch("data", "inspect", data, "--json").stdout)["skipped"]
@@ -70,6 +71,28 @@ def test_broken_rows_are_listed_not_refused(fdch, photo_rows, manifest, tmp_path
     refused = fdch("data", "inspect", data, "--broken", "refuse")
     assert refused.exit_code == 1
     assert "torn00" in refused.stderr
+
+
+def test_broken_rows_are_shown_by_their_lines(fdch, photo_rows, manifest, tmp_path):
+    torn = tmp_path / "torn.png"
+    torn.write_bytes(Path(photo_rows[0]["image"]).read_bytes()[:60])
+    rows = [*photo_rows[:3], {**photo_rows[3], "image": tmp_path / "gone.png"}]
+    rows.append({**photo_rows[4], "image": torn})
+
+    def shown(columns):
+        data = manifest(tmp_path / "pairs.csv", rows, columns)
+        lines = fdch("data", "inspect", data).stdout.splitlines()
+        start = lines.index("broken rows, left out of all counts above:")
+        return [line.strip() for line in lines[start + 1 :]]
+
+    missing, broken = shown(("image", "text", "labels"))
+    assert missing.startswith(
+        f"'{tmp_path / 'pairs.csv'}', line 5: there is no picture"
+    )
+    assert broken.startswith(f"line 6: picture '{torn}'")
+    missing, broken = shown(("id", "image", "text", "labels"))
+    assert "', line 5 ('scene3'): there is no picture" in missing
+    assert broken.startswith(f"'scene4', line 6: picture '{torn}'")
 
 
 def test_many_labels_are_cut_short(fdch, photo_rows, manifest, tmp_path):

@@ -140,6 +140,31 @@ def test_known_ids_are_replaced_and_halves_joined(
     assert "items   120 (0 new, 3 replaced, 3 of them joined halves)" in second.stdout
 
 
+def test_row_numbers_replace_no_other_items(
+    fdch, on_scenes, photo_rows, manifest, tmp_path
+):
+    index, columns = tmp_path / "index", ("image", "text", "labels", "price")
+    priced = [{**row, "price": 1} for row in photo_rows]
+    first = manifest(tmp_path / "first.csv", priced[:20], columns)
+    fdch("index", "create", index, "--run", on_scenes.run, first)
+    second = manifest(tmp_path / "second.csv", priced[20:30], columns)
+    refused = fdch("index", "add", index, second)
+    assert refused.exit_code == 1
+    assert "row 1 would replace another item" in refused.stderr
+    assert "--columns id=NAME" in refused.stderr
+    pictures = [{**row, "text": ""} for row in priced[20:30]]
+    halves = fdch("index", "add", index, manifest(second, pictures, columns))
+    assert halves.exit_code == 1
+    # the same table, with other prices and more rows
+    grown = [{**row, "price": 2} for row in priced[:30]]
+    again = fdch("index", "add", index, manifest(first, grown, columns))
+    assert "items   30 (10 new, 20 replaced)" in again.stdout
+    assert fdch("index", "remove", index, "1").exit_code == 0
+    changed = [{**priced[0], "text": "a blue circle"}, *grown[1:]]
+    last = fdch("index", "add", index, manifest(first, changed, columns))
+    assert "items   30 (1 new, 29 replaced)" in last.stdout
+
+
 def test_rows_without_anything_known_are_refused_or_skipped(
     fdch, filled, photo_rows, manifest, tmp_path
 ):
@@ -339,6 +364,18 @@ def test_an_index_is_rebuilt_with_a_run(fdch, filled, on_scenes, tmp_path):
     document = json.loads(fdch(*words, "--json").stdout)
     assert document["encoded"] + len(document["skipped"]) == 60
     assert json.loads(fdch(*words, "--json").stdout)["encoded"] == 0
+
+
+def test_a_rebuild_counts_pairs_whose_pictures_have_no_files(
+    fdch, filled, on_scenes, photo_rows, manifest, tmp_path
+):
+    with_files = manifest(tmp_path / "pairs.csv", photo_rows[:20])  # in their place
+    assert "20 replaced" in fdch("index", "add", filled, with_files).stdout
+    words = ("index", "rebuild", filled, "--run", on_scenes.run, "--out")
+    done = fdch(*words, tmp_path / "new")
+    assert "encoded 40 pairs by text or picture alone" in done.stderr
+    again = fdch(*words, tmp_path / "new", "--json")
+    assert json.loads(again.stdout)["halved"] == 40
 
 
 def test_without_ray_its_engine_is_refused_before_an_index_is_made(

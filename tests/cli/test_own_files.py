@@ -84,6 +84,23 @@ def test_a_run_remembers_how_its_data_was_read(fdch, shop, tmp_path):
     assert scored.exit_code == 1 and "there are no test queries" in scored.stderr
 
 
+def test_a_run_remembers_columns_and_broken_rows(fdch, shop, tmp_path):
+    run, index = tmp_path / "run", tmp_path / "index"
+    with shop.open("a", encoding="cp1252") as file:
+        file.write("\n40;fotos\\gone.png;lost;Tasse;nothing")
+    how = ("--columns", f"id=Nr,{COLUMNS}", "--broken", "skip")
+    trained = fdch("train", shop, "--method", "dch", "--bits", 8, *how, "--out", run)
+    assert trained.exit_code == 0, trained.stderr
+    made = fdch("index", "create", index, "--run", run, shop)
+    assert made.exit_code == 0, made.stderr
+    assert "items   40 (40 new" in made.stdout
+    second = tmp_path / "second.csv"
+    second.write_text("Nr;Titel;Art\n50;Tasse;Tasse\n3;Hose;Hose\n")
+    added = fdch("index", "add", index, second)
+    assert "items   41 (1 new, 1 replaced, 1 of them joined" in added.stdout
+    assert "column 'Nr' is read as 'id', as in training" in added.stderr
+
+
 def test_using_all_pairs_leaves_no_sizes_to_choose(fdch, tmp_path):
     words = ("train", "scenes:60", "--use-all", "--out", tmp_path / "run")
     for more in (("--query-pairs", 5, "--train-pairs", 20), ("--split", "s.json")):

@@ -179,7 +179,7 @@ def test_broken_pictures_are_skipped_by_name_where_asked(
         *("--broken", "skip", "--json"),
     )
     assert result.exit_code == 0, result.stderr
-    assert "skipped 12 broken rows:\n  torn0: picture" in result.stderr
+    assert "skipped 12 broken rows:\n  'torn0', line 62: picture" in result.stderr
     assert "torn9" in result.stderr
     assert "torn10" not in result.stderr
     assert "  and 2 more" in result.stderr

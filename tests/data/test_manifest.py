@@ -135,7 +135,7 @@ def test_a_missing_picture_is_refused_by_file_row_and_id(folder, format):
     place = "row 2" if format == "parquet" else f"line {3 if format == 'csv' else 2}"
     message = (
         rf"pairs\.{format}', {place} \('b'\): there is no picture at .*lost\.png'\. "
-        r"Correct the row, or skip broken rows \(--broken skip\)"
+        r"Correct the row, or skip broken rows \(--broken skip, or broken=\"skip\" in"
     )
     path = written(folder, format, content)
     with pytest.raises(BrokenRow, match=message):

@@ -5,6 +5,7 @@ from PIL import Image
 
 from fdch.data.pairs import PairedSet
 from fdch.data.readers.columns import Layout
+from fdch.data.readers.sources import read
 from fdch.data.texts import Sentences
 from fdch.errors import BrokenRow, DataError, MissingFile
 
@@ -49,6 +50,22 @@ def test_every_dialect_and_encoding_is_read(folder, encoding, separator, ending)
     assert pairs.label_names == ("Küche", "rot")
     assert pairs.columns["Preis"].tolist() == ["5,00", "7"]
     assert len(pairs.notes) == (encoding == "cp1252")
+
+
+def test_usual_columns_are_read_where_a_table_has_them(folder):
+    usual = Layout(usual={"id": "SKU", "text": "Titel"})
+    content = "sku,text,Titel\n7,old,red mug\n"
+    pairs = read(table(folder, content), broken="refuse", layout=usual)
+    assert (pairs.ids.tolist(), texts_of(pairs)) == (["7"], ["red mug"])
+    assert not pairs.numbered
+    assert any("'sku' is read as 'id', as in training" in n for n in pairs.notes)
+    assert any("'text' is left out" in note for note in pairs.notes)
+    others = read(table(folder, "ID,text\n8,blue\n"), broken="refuse", layout=usual)
+    assert (others.ids.tolist(), texts_of(others)) == (["8"], ["blue"])
+    assert not any("as in training" in note for note in others.notes)
+    named = Layout({"text": "sku"}, usual=usual.usual)
+    chosen = read(table(folder, content), broken="refuse", layout=named)
+    assert chosen.numbered and texts_of(chosen) == ["7"]
 
 
 def test_excels_line_that_states_the_separator_is_heeded(folder):

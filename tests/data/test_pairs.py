@@ -180,7 +180,9 @@ def test_whole_pictures_stay(photos):
 
 def test_a_broken_picture_is_refused_with_its_pair(photos):
     pairs = small(images=PictureFiles(photos))
-    with pytest.raises(BrokenPicture, match=r"2\.png'.*belongs to 'p2'"):
+    with pytest.raises(
+        BrokenPicture, match=r"2\.png'.*belongs to 'p2'.*broken=\"skip\""
+    ):
         pairs.without_broken_pictures()
     with pytest.raises(SettingError, match="'drop'"):
         pairs.without_broken_pictures("drop")

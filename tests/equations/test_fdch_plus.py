@@ -295,6 +295,16 @@ def test_a_weight_that_is_set_is_kept(factor_pairs):
     assert "shared_weight" not in method.chosen
 
 
+def test_a_run_without_a_weight_of_labels_keeps_that_of_likeness(factor_pairs):
+    sizes = {"label_numbers": 6, "pair_numbers": 8}
+    method = small(**sizes, shared_weight=0.9, pair_weight=0.25).fit(factor_pairs(80))
+    state = method.state()
+    *scales, _, likeness = state["ordering.scales"]
+    state["ordering.scales"] = np.array([*scales, likeness])
+    weights = small(**sizes).restore(state).ordering.weights
+    assert (weights.labels, weights.pairs) == (1, 0.25)
+
+
 def test_settings_out_of_range_are_refused():
     with pytest.raises(SettingError, match="pair_bits is 1, 2 or 4; got 3"):
         FDCHPlus(pair_bits=3)

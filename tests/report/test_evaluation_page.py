@@ -131,7 +131,7 @@ def test_identical_pictures_and_texts_are_reported(run, evaluation, tmp_path):
     path = tmp_path / "report.html"
     write_report(path, run, replace(evaluation, duplicates=counts))
     shown = " ".join("".join(read(path).text).split())
-    assert "Identical texts: 1,200 pairs in 3 groups; 7 queries have theirs in" in shown
+    assert "1,200 pairs in 3 groups; queries with a copy in the database: 7." in shown
     assert "in training" not in shown
     assert "Identical pictures" not in shown
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -110,6 +111,16 @@ def test_codes_without_ids_get_running_numbers(index, method, pairs):
     with pytest.raises(DataError, match="has the id '404'"):
         index.add_numbered(codes[:3], model=index.fingerprint)
     assert len(index) == 404
+
+
+def test_numbered_features_replace_no_other_items(index, pairs):
+    ids = np.array([str(row) for row in range(len(pairs))], dtype=object)
+    numbered = replace(pairs, ids=ids, numbered=True)
+    index.add(numbered)
+    assert index.add(numbered).replaced == len(pairs)
+    other = replace(numbered, ids=numbered.ids[::-1])
+    with pytest.raises(DataError, match="would replace another item"):
+        index.add(other)
 
 
 def test_a_calibration_may_be_given(method, pairs, tmp_path):

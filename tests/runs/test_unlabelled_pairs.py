@@ -42,6 +42,17 @@ def test_methods_that_need_labels_leave_them_out(partly):
     assert run.method.trained_on == 63
 
 
+def test_probabilities_are_checked_where_some_pairs_have_no_label(
+    trained, tmp_path, factor_pairs, write_features
+):
+    pairs = factor_pairs(100, seed=5)
+    labels = pairs.labels.copy()
+    labels[::3] = 0
+    other = write_features(tmp_path / "other.npz", replace(pairs, labels=labels))
+    assert trained.calibration is not None
+    assert "unified" in evaluate_run(trained, other).reliability
+
+
 def test_labels_are_hidden_from_the_method_alone(task):
     sizes = SplitSizes(query=20, train=100, labelled=30, unlabelled=40)
     settings = {**task.settings, **PLUS}

@@ -42,9 +42,9 @@ COMMANDS = {
 def cli() -> None:
     """Find pictures with words and words with pictures, through learned codes.
 
-    Start with 'fdch demo'. Data is named as pairs.csv, pairs.jsonl,
-    pairs.parquet, features.npz, mirflickr25k:DIR, nuswide:DIR, dcmh-mat:FILE,
-    scenes or scenes:N.
+    Start with 'fdch demo'. Data is named as pairs.csv, pairs.xlsx, pairs.jsonl,
+    pairs.parquet, shards-{000..099}.tar, a folder of pictures, features.npz,
+    mirflickr25k:DIR, nuswide:DIR, dcmh-mat:FILE, scenes or scenes:N.
     """
 
 

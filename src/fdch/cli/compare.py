@@ -24,7 +24,7 @@ AS_OPTIONS = {
 }
 
 
-@options.command("compare", "fdch compare runs/first")
+@options.command("compare", "fdch compare runs/first runs/second")
 @click.argument(
     "runs", nargs=-1, required=True, type=options.PathName(), metavar="RUN_OR_SCORES..."
 )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @options.data
 @options.path("--out", help="File of codes to write (.npz).", required=True)
 @options.layout
-@options.refuse_broken
+@options.remember_broken
 @options.engine
 @options.device
 @options.json
@@ -30,7 +30,7 @@ def command(
     data: str,
     out: Path,
     layout: "options.Layout",
-    broken: "options.Broken",
+    broken: "options.Broken | None",
     engine: "options.EngineName",
     device: str,
     as_json: bool,
@@ -46,13 +46,13 @@ def command(
     from fdch.files import write_whole
     from fdch.runs.encoding import encode_in_parts
     from fdch.runs.engines import open_engine
-    from fdch.runs.preparation import complete_layout, read_pairs
+    from fdch.runs.preparation import complete_reading, read_pairs
     from fdch.runs.run import open_run
 
     with show_progress(device) as context:
         opened = open_run(run, context)
         method = opened.method
-        layout = complete_layout(opened.facts, data, layout)
+        layout, broken = complete_reading(opened.facts, data, layout, broken)
         read = read_pairs(data, broken, context, engine, layout)
         pairs = _keep_known(method, read, broken)
         with open_engine(engine, opened, broken, context) as encoder:

@@ -38,7 +38,7 @@ GALLERIES = ("modality", "unified")
 @click.option("--cutoff", type=int, metavar="N", help="Cut rankings after rank N.")
 @options.path("--report", help="Write a page with curves and example queries.")
 @options.layout
-@options.broken(None, "Refuse or skip broken rows; as in training if not given.")
+@options.remember_broken
 @options.device
 @options.json
 def command(
@@ -136,9 +136,9 @@ def _say_scores(document: dict[str, Any], scores: "Scores") -> None:
             learned = part["queries_in_training"]
             say(
                 f"identical {side}: {part['pairs']:,} pairs in "
-                f"{count(part['groups'], 'group')}; {part['queries_in_database']:,} "
-                "queries have theirs in the database too"
-                f"{'' if learned is None else f' and {learned:,} in training'}"
+                f"{count(part['groups'], 'group')}; queries with a copy in the "
+                f"database: {part['queries_in_database']:,}"
+                f"{'' if learned is None else f', in training: {learned:,}'}"
             )
     header = ("database codes", "items", "distinct", "largest bucket", "imbalance")
     rows = (

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fdch.data.splits import SplitSizes
 
 Broken = Literal["refuse", "skip"]
+SKIP_BROKEN = '--broken skip, or broken="skip" in Python'  # for advice
 _NAMED = 5
 _SHOWN = 10  # rows in a notebook
 
@@ -48,6 +49,8 @@ class PairedSet:
         benchmark: The sizes of the split that the literature uses.
         skipped: Rows left out while reading.
         notes: Messages for the user about the data.
+        numbered: Whether the ids are only row numbers, because the data has none.
+        places: Where each row stands in its file, such as "line 7", if known.
 
     >>> len(PairedSet.read("scenes:100")[:10])
     10
@@ -63,6 +66,8 @@ class PairedSet:
     benchmark: "SplitSizes | None" = None
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
+    numbered: bool = False
+    places: NDArray[np.object_] | None = None
 
     def __post_init__(self) -> None:
         rows = len(self.ids)
@@ -165,6 +170,7 @@ class PairedSet:
             label_names=known[1],
             columns={key: objects(values) for key, values in (columns or {}).items()},
             name=name,
+            numbered=ids is None,
         )
 
     def __len__(self) -> int:
@@ -197,6 +203,7 @@ class PairedSet:
             texts=self.texts[wanted],
             labels=self.labels[wanted],
             columns={key: values[wanted] for key, values in self.columns.items()},
+            places=None if self.places is None else self.places[wanted],
             benchmark=self.benchmark if len(wanted) == len(self) else None,
         )
 
@@ -246,15 +253,28 @@ class PairedSet:
         if broken == "refuse":
             row, error = found[0]
             raise type(error)(
-                f"{error} It belongs to '{self.ids[row]}'. "
-                "Repair or remove it, or skip broken pictures (--broken skip)."
+                f"{error} It belongs to {self._locate(row)}. "
+                f"Repair or remove it, or skip broken pictures ({SKIP_BROKEN})."
             )
         kept = np.ones(len(self), dtype=np.bool_)
         kept[[row for row, _ in found]] = False
-        skipped = tuple(Skipped(self.ids[row], str(error)) for row, error in found)
+        skipped = tuple(self._skip(row, error) for row, error in found)
         return replace(
             self[kept], skipped=self.skipped + skipped, benchmark=self.benchmark
         )
+
+    def _locate(self, row: int) -> str:
+        """Name a row by its id and its place; row numbers mean little beside one."""
+        name = f"'{shorten(self.ids[row])}'"
+        if self.places is None:
+            return name
+        return str(self.places[row]) if self.numbered else f"{name}, {self.places[row]}"
+
+    def _skip(self, row: int, error: Exception) -> Skipped:
+        if self.places is None:
+            return Skipped(self.ids[row], str(error))
+        name = self.places[row] if self.numbered else self.ids[row]
+        return Skipped(name, f"{self._locate(row)}: {error}")
 
     def require_training(self, least: int = 1, needs_labels: bool = True) -> None:
         """Refuse pairs that a method cannot learn from; it needs so many at least."""

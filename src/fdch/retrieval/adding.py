@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes, binarize
-from fdch.data.pairs import Broken, PairedSet, Skipped
+from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped
 from fdch.data.pictures.images import (
     PictureArray,
     PictureFiles,
@@ -91,6 +91,8 @@ def add_parts(
             if half is not None:
                 joined += 1
                 items[row] = _join(items[row], half) if merge else items[row]
+        if part.numbered:
+            _refuse_other_items(store, items, encoded.codes)
         added = store.add(items, *encoded) if items else Added(0, 0)
         yield AddedPairs(added.new, added.replaced, joined, skipped)
 
@@ -192,6 +194,38 @@ def _make_items(pairs: PairedSet, kinds: Iterable[Kind]) -> list[Item]:
         )
         for row, kind in enumerate(kinds)
     ]
+
+
+def _refuse_other_items(store: CodeStore, items: list[Item], codes: Codes) -> None:
+    """Refuse to replace other items by rows whose ids are only their numbers.
+
+    A row is the same as an item if text and picture are; where it has neither to
+    compare, if its code is.
+    """
+    known = store.items([item.id for item in items])
+    there = [row for row, item in enumerate(known) if item is not None]
+    if not there:
+        return
+    before = store.known([items[row].id for row in there])
+    for row, item, code in zip(there, before.items, before.codes.packed, strict=True):
+        new = items[row]
+        is_same = new.text == item.text and _is_same_picture(new.image, item.image)
+        if new.text is None and new.image is None:
+            is_same = is_same and np.array_equal(codes.packed[row], code)
+        if not is_same:
+            raise DataError(
+                f"the data has no ids, so that row {new.id} would replace another "
+                f"item that the index has as '{new.id}'. Say which column has the "
+                "ids: --columns id=NAME, or ids= in Python. If the row is to replace "
+                "that item, remove the item first."
+            )
+
+
+def _is_same_picture(new: str | None, known: str | None) -> bool:
+    """Return whether two paths are the same, or the file has moved to the new one."""
+    if new is None or known is None or new == known:
+        return new == known
+    return Path(new).name == Path(known).name and not Path(known).exists()
 
 
 def _lacks_half(pairs: PairedSet) -> NDArray[np.bool_]:
@@ -299,8 +333,8 @@ def _explain_unusable(method: HashMethod, pairs: PairedSet, row: int) -> str:
     vocabulary, name = method.inputs.vocabulary, pairs.ids[row]
     reason = f"'{name}' has no picture, and its text no word that the model knows"
     if vocabulary is None or not isinstance(pairs.texts, Sentences):
-        return f"{reason}. Leave such rows out, or skip them (--broken skip)."
+        return f"{reason}. Leave such rows out, or skip them ({SKIP_BROKEN})."
     return (
         f"{reason}. {vocabulary.hint(pairs.texts.values[row] or '')} Change the text, "
-        "or skip broken rows (--broken skip)."
+        f"or skip broken rows ({SKIP_BROKEN})."
     )

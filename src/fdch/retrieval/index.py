@@ -167,7 +167,8 @@ class Index:
 
         A pair gets its unified code where the method has one, else that of its
         picture; a single picture or text its own. A row whose id is known replaces
-        that item. Where it lacks a side that the item has, it is joined with it;
+        that item; where ids are only row numbers, it may replace only the same text
+        and picture. Where it lacks a side that the item has, it is joined with it;
         with `merge` it then keeps the item's labels and cells that it lacks itself.
         A row without anything to encode is refused, or skipped with `broken="skip"`.
         `engine` encodes; by default this process does. `types` says how columns are

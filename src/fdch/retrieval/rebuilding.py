@@ -34,11 +34,12 @@ ITEMS_AT_A_TIME = 512
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What a rebuild did: items there now, those encoded this time, ids left out."""
+    """What a rebuild did."""
 
-    items: int
-    encoded: int
-    skipped: dict[str, str]
+    items: int  # there now
+    encoded: int  # this time
+    skipped: dict[str, str]  # why, by id
+    halved: int  # pairs encoded by one half, because the index lacks the other
 
 
 def rebuild_index(
@@ -58,7 +59,7 @@ def rebuild_index(
             f"'{out}' is a file; name a folder for the new index, or remove it first."
         )
     skipped: dict[str, str] = {}
-    encoded = done = 0
+    encoded = halved = done = 0
     with CodeFolder.open(require_folder(name)) as old, _target(old, run, out) as new:
         new.set_types(old.types())
         for batch in old.batches(ITEMS_AT_A_TIME):
@@ -72,10 +73,11 @@ def rebuild_index(
             for ready, (codes, vectors) in _encode(run.method, left, context, skipped):
                 new.add(ready, codes, vectors)
                 encoded += len(ready)
+            halved += sum(_lacks_half(i) and i.id not in skipped for i in items)
             done += len(items)
             progress(Update("encoding", done, len(old), "item"))
         new.remove(list(_removed_since(old, new)))
-        return Rebuilt(len(new), encoded, skipped)
+        return Rebuilt(len(new), encoded, skipped, halved)
 
 
 def model_encoder(folder: Path, items: Sequence[Item]) -> Encoded:
@@ -140,6 +142,15 @@ def _target(old: CodeFolder, run: Run, out: Path) -> CodeFolder:
             "another path, or remove it first."
         )
     return new
+
+
+def _lacks_half(item: Item) -> bool:
+    """Return whether an item was encoded with a picture or text not kept in the index.
+
+    Pictures inside shards and Parquet files, and ready features, have no path.
+    """
+    lacks_picture = item.image is None and item.kind in ("pair", "image")
+    return lacks_picture or (item.text is None and item.kind in ("pair", "text"))
 
 
 def _removed_since(old: CodeFolder, new: CodeFolder) -> Iterator[str]:

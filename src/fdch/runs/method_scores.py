@@ -22,7 +22,7 @@ from fdch.evaluation import GALLERIES, Protocol, Scores, score_galleries
 from fdch.evaluation.calibration.reliability import Reliability
 from fdch.methods._base import HashMethod
 from fdch.runs.encoding import EncodedPairs, encode_pairs
-from fdch.runs.preparation import complete_layout, read_pairs
+from fdch.runs.preparation import complete_reading, read_pairs
 from fdch.runs.probability_checks import check_galleries
 from fdch.runs.run import Run
 from fdch.runs.run_files import DESCRIPTION
@@ -89,8 +89,8 @@ def evaluate_run(
     if not source:
         _require_queries(run)  # before anything is read
     if source:
-        layout = complete_layout(run.facts, source, layout)
-        pairs = read_pairs(source, broken or "refuse", context, layout=layout)
+        layout, broken = complete_reading(run.facts, source, layout, broken)
+        pairs = read_pairs(source, broken, context, layout=layout)
     else:
         pairs = read_own_pairs(run, broken, context, layout)
     if pairs.fingerprint == known["fingerprint"]:
@@ -110,8 +110,14 @@ def evaluate_run(
         trained_on=known["fingerprint"],
         groups=split.groups or "",
     )
-    sides = pairs[rows.query], pairs[rows.database]
-    found = score_method(run.method, *sides, protocol, galleries, context)
+    found = score_method(
+        run.method,
+        pairs[rows.query],
+        pairs[rows.database],
+        protocol,
+        galleries,
+        context,
+    )
     learned, seen = None, None
     if protocol.data == protocol.trained_on:
         learned = np.concatenate([rows.train, rows.validation])
@@ -121,7 +127,12 @@ def evaluate_run(
     reliability = {}
     if run.calibration is not None:
         reliability = check_galleries(
-            run.method, run.calibration, *sides, found.database_codes, context
+            run.method,
+            run.calibration,
+            found.query,
+            found.database,
+            found.database_codes,
+            context,
         )
     return replace(
         found,

@@ -138,14 +138,22 @@ def read_pairs(
     return pairs.without_broken_pictures(broken, context.progress)
 
 
-def complete_layout(facts: Mapping[str, Any], source: str, layout: Layout) -> Layout:
-    """Add to a layout what a run remembers of the same data, but no limit."""
+def complete_reading(
+    facts: Mapping[str, Any], source: str | None, layout: Layout, broken: Broken | None
+) -> tuple[Layout, Broken]:
+    """Complete a layout, and what to do about broken rows, by what a run remembers.
+
+    All but the limit is remembered for the run's own data; for other data, the names
+    of columns are used where it has them.
+    """
     known = facts.get("data")
-    if not isinstance(known, dict) or known.get("location") != locate(source):
-        return layout
+    known = known if isinstance(known, dict) else {}
     own = Layout.from_json(known)
+    if source is None or known.get("location") != locate(source):
+        return replace(layout, usual=own.columns), broken or "refuse"
     columns, pictures = layout.columns or own.columns, layout.pictures or own.pictures
-    return Layout(columns, pictures, layout.limit)
+    remembered: Broken = "skip" if known.get("broken") == "skip" else "refuse"
+    return Layout(columns, pictures, layout.limit), broken or remembered
 
 
 def takes_features(method: HashMethod, pairs: PairedSet) -> bool:

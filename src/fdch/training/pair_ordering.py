@@ -220,7 +220,9 @@ class PairOrdering(Ordering):
         labels = LabelNumbers.from_arrays(arrays) if "label_image" in networks else None
         pairs = PairNumbers.from_arrays(arrays) if "pair_image" in networks else None
         prior = arrays["ordering.prior"]
-        weights = Weights(*scales[3:])
+        # runs of version 0.1.0 have the weight of likeness alone
+        is_old = len(scales) == 4
+        weights = Weights(pairs=scales[3]) if is_old else Weights(*scales[3:])
         return cls(networks, labels, pairs, prior, Scales(*scales[:3]), weights)
 
     def _order(self, weights: NDArray[Any]) -> QueryOrder:

@@ -13,7 +13,7 @@ from fdch.cli.shared.progress_lines import show_progress
 @options.index
 @options.data
 @options.layout
-@options.refuse_broken
+@options.remember_broken
 @options.types
 @options.engine
 @options.device
@@ -22,7 +22,7 @@ def command(
     index: str,
     data: str,
     layout: "options.Layout",
-    broken: "options.Broken",
+    broken: "options.Broken | None",
     types: "tuple[tuple[str, options.ColumnType], ...]",
     engine: "options.EngineName",
     device: str,
@@ -32,14 +32,16 @@ def command(
 
     DATA is what 'fdch train' takes, or a file of codes by 'fdch encode'. A row
     whose id is known replaces that item; one with a picture only, or a text
-    only, is joined with the other half if the index has it. What was added is
-    on disk after every 128 rows, or 8,192 of ready features or codes.
+    only, is joined with the other half if the index has it. Without an id column,
+    rows are named by their numbers; a row whose number names another item is
+    refused. What was added is on disk after every 128 rows, or 8,192 of ready
+    features or codes.
     """
     from fdch.index.column_types import require_typed_columns
     from fdch.retrieval.index import Index
     from fdch.runs.code_files import holds_codes
     from fdch.runs.engines import open_engine
-    from fdch.runs.preparation import complete_layout, read_pairs
+    from fdch.runs.preparation import complete_reading, read_pairs
 
     pairs = None
     with (
@@ -55,7 +57,9 @@ def command(
                 opened.set_types(dict(types))
                 added = opened.add_encoded(data)
             else:
-                layout = complete_layout(opened.run.facts, data, layout)
+                layout, broken = complete_reading(
+                    opened.run.facts, data, layout, broken
+                )
                 pairs = read_pairs(data, broken, context, engine, layout)
                 with open_engine(engine, opened.run, broken, context) as encoder:
                     added = opened.add(

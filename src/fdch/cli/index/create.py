@@ -16,7 +16,7 @@ from fdch.cli.shared.progress_lines import show_progress
 @options.path("--run", required=True, help="The trained run that encodes.")
 @click.argument("data", type=options.DATA, required=False)
 @options.layout
-@options.refuse_broken
+@options.remember_broken
 @options.types
 @options.engine
 @options.device
@@ -26,7 +26,7 @@ def command(
     run: Path,
     data: str | None,
     layout: "options.Layout",
-    broken: "options.Broken",
+    broken: "options.Broken | None",
     types: "tuple[tuple[str, options.ColumnType], ...]",
     engine: "options.EngineName",
     device: str,
@@ -43,15 +43,15 @@ def command(
     from fdch.retrieval.adding import AddedPairs
     from fdch.retrieval.index import Index
     from fdch.runs.engines import open_engine
-    from fdch.runs.preparation import complete_layout, read_pairs
+    from fdch.runs.preparation import complete_reading, read_pairs
     from fdch.runs.run import open_run
 
     require_free(index)  # before pictures are read for it
     with show_progress(device) as context:
         opened = open_run(run, context)
         pairs = None
+        layout, broken = complete_reading(opened.facts, data, layout, broken)
         if data is not None:
-            layout = complete_layout(opened.facts, data, layout)
             pairs = read_pairs(data, broken, context, engine, layout)
             require_typed_columns(dict(types), pairs.columns)
         chosen = {**({} if pairs is None else find_types(pairs.columns)), **dict(types)}

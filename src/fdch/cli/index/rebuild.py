@@ -20,7 +20,8 @@ def command(index: str, run: Path, out: Path, device: str, as_json: bool) -> Non
 
     The index stays as it is; the new one goes to the folder OUT, uploaded
     pictures included. If interrupted, run it again to continue. Items whose
-    picture or text is gone are named and left out.
+    picture or text is gone are named and left out. Pairs whose picture is in no
+    file of its own are encoded by their text, and counted.
     """
     from fdch.retrieval.rebuilding import rebuild_index
     from fdch.runs.run import open_run
@@ -31,9 +32,16 @@ def command(index: str, run: Path, out: Path, device: str, as_json: bool) -> Non
     if not as_json:
         for line in show_some(list(done.skipped.items()), _show_skipped):
             note(line)
+        if done.halved:
+            note(
+                f"note: encoded {count(done.halved, 'pair')} by text or picture alone: "
+                "the index lacks the other half, such as a picture inside a Parquet "
+                "file. To keep both, create the index from its data again."
+            )
     document = {"index": index, "out": str(out), "items": done.items}
     report(
-        document | {"encoded": done.encoded, "skipped": done.skipped},
+        document
+        | {"encoded": done.encoded, "skipped": done.skipped, "halved": done.halved},
         as_json,
         f"{out}: {count(done.items, 'item')}, {done.encoded:,} encoded now",
     )

@@ -275,6 +275,9 @@ layout = gather(
 refuse_broken = broken(
     "refuse", "Refuse broken rows and pictures, or skip and count them."
 )
+remember_broken = broken(
+    None, "Refuse or skip broken rows; as in training if not given."
+)
 index: Decorator = click.argument("index", type=DATA)
 run: Decorator = click.argument("run", type=PathName())
 data: Decorator = click.argument("data", type=DATA)

@@ -101,8 +101,17 @@ def note_skipped(skipped: "Sequence[Skipped]") -> None:
 
 
 def show_reason(row: str, reason: str) -> str:
-    """Write why a row was left out."""
-    return f"{plain(row, 60)}: {plain(reason, 300)}"
+    """Write why a row was left out.
+
+    >>> show_reason("a1", "its text has no known word")
+    'a1: its text has no known word'
+    >>> show_reason("a1", "'pairs.csv', line 7 ('a1'): the id is empty.")
+    "'pairs.csv', line 7 ('a1'): the id is empty."
+    """
+    place, _, _ = reason.partition(": ")
+    shown = plain(reason, 300)
+    is_named = place.endswith(row) or f"'{row}'" in place
+    return shown if is_named else f"{plain(row, 60)}: {shown}"
 
 
 def note_parts(pairs: "PairedSet", split: "Split") -> None:

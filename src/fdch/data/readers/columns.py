@@ -34,6 +34,8 @@ class Layout:
     columns: Mapping[str, str] = field(default_factory=dict)  # such as text: title
     pictures: Path | None = None  # the folder that pictures have moved to
     limit: int | None = None  # pairs to keep; None for all
+    # such as columns, but used only by tables that have them
+    usual: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         strange = [name for name in self.columns if name not in KNOWN]
@@ -118,13 +120,23 @@ def assign_columns(
                 f"{list_names(columns, 20)}."
             )
         found[known] = raw or wanted
+    trained = {k: v for k, v in layout.usual.items() if k not in found}
+    notes = []
+    for known, wanted in trained.items():
+        raw = wanted if wanted in columns else plain.get(_plain(wanted))
+        if raw is not None and raw not in found.values():
+            found[known] = raw
+            notes.append(
+                f"column '{raw}' is read as '{known}', as in training; to read "
+                f"another, add --columns {known}=NAME."
+            )
     for known in KNOWN:
         raw = known if known in columns else plain.get(known)
         if known not in found and raw is not None and raw not in found.values():
             found[known] = raw
-    notes = [
+    notes += [
         f"column '{known}' is left out, because '{found[known]}' is read as it."
-        for known in layout.columns
+        for known in (*layout.columns, *trained)
         if known in columns and known not in found.values()
     ]
     for known, near in NEAR.items():
@@ -144,8 +156,9 @@ def assign_columns(
 def find_image_column(columns: Sequence[str], layout: Layout) -> str | None:
     """Return the column that pictures would be read from, whatever its cells hold."""
     plain = _by_plain_name(columns) | {name: name for name in columns}
-    wanted = layout.columns.get("image", "image")
-    names = (wanted, _plain(wanted), *NEAR["image"])
+    usual = layout.usual.get("image", "image")
+    wanted = layout.columns.get("image", usual)
+    names = (wanted, _plain(wanted), "image", *NEAR["image"])
     return next((plain[name] for name in names if name in plain), None)
 
 

@@ -86,6 +86,7 @@ def read(
         label_names=tuple(f"label{number}" for number in range(classes)),
         name=path.stem,
         notes=_notes(images, layouts[0]),
+        numbered=True,
     )
 
 

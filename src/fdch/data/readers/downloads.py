@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fdch.data.pairs import Broken, Skipped
+from fdch.data.pairs import SKIP_BROKEN, Broken, Skipped
 from fdch.data.rows import unreadable
 from fdch.data.splits import SplitSizes
 from fdch.errors import BrokenRow, DataError
@@ -47,7 +47,7 @@ def refuse_or_skip(
     more = f"; and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else ""
     raise BrokenRow(
         f"{len(rows):,} rows cannot be read ({named}{more}); {remedy}, or skip "
-        "broken rows (--broken skip)."
+        f"broken rows ({SKIP_BROKEN})."
     )
 
 

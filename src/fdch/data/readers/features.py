@@ -59,6 +59,7 @@ def _pairs(path: Path, arrays: dict[str, NDArray[Any]]) -> PairedSet:
         labels=labels,
         label_names=tuple(f"label{number}" for number in range(labels.shape[1])),
         name=path.stem,
+        numbered="ids" not in arrays,
     )
 
 

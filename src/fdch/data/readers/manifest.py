@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pairs import Broken, PairedSet, Skipped, name_repeated
+from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped, name_repeated
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.pictures.images import PictureFiles, PictureLimits, Pictures
 from fdch.data.pictures.places import Place, PlacedPictures
@@ -54,7 +54,7 @@ _REASON_LETTERS = 1000  # a reason may name a path
 _PEEKED = 20  # rows looked at to guess what a column holds
 _NO_ID = "it has no 'id', which rows before have."
 _NEW_ID = "it has an 'id', which rows before have not."
-_ADVICE = "Correct the row, or skip broken rows (--broken skip)."
+_ADVICE = f"Correct the row, or skip broken rows ({SKIP_BROKEN})."
 
 
 def read(
@@ -69,6 +69,7 @@ def read(
     kept: list[Pair] = []
     places: list[str] = []
     notes: dict[str, None] = {}  # each once, in their order
+    numbered = False
     for each in (path, *more):
         opened = open_folder if each.is_dir() else OPENERS[each.suffix.lower()]
         table = opened(each, layout)
@@ -84,6 +85,7 @@ def read(
                 raise BrokenRow(f"{found.reason} {_ADVICE}")
             else:
                 skipped.append(found)
+        numbered |= "id" not in columns.names
         notes |= dict.fromkeys((*table.notes, *columns.notes, *_absent(columns)))
     if not kept:
         raise _nothing_left(path, skipped)
@@ -102,6 +104,8 @@ def read(
         name=path.stem,
         skipped=tuple(skipped),
         notes=(*notes, *([note] if note else [])),
+        numbered=numbered,
+        places=objects(places),
     )
 
 

@@ -141,7 +141,7 @@ class Calibration:
         items: int,
         score: str = "plain",
     ) -> bool:
-        """Tell whether a result beyond the farthest of these may be so probable."""
+        """Return whether a result beyond the farthest may reach that probability."""
         ends = np.min(scores), np.max(scores)
         said = [
             self.probabilities(query, [kind] * 2, ends, items, score)[1]

@@ -91,7 +91,7 @@ def to_problem(error: FdchError) -> Problem:
         hint = "Send a whole JPEG, PNG, WebP, GIF, BMP or TIFF within the limits."
         return Problem(422, "broken_picture", str(error), hint)
     if isinstance(error, SettingError | DataError):
-        hint = "Change the request; /docs shows what it may hold."
+        hint = "Change the request; /docs lists what each request accepts."
         return Problem(422, "bad_request", str(error), hint)
     # what follows is not the client's fault, and may name paths
     _log.error("%s: %s", type(error).__name__, error)

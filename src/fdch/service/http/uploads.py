@@ -24,7 +24,7 @@ _SMALL = 2**18
 # all that is listed in the longest request that is allowed is far less
 _MAX_LISTED = 5000
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_HINT = "Change the request; /docs shows what it may hold."
+_HINT = "Change the request; /docs lists what each request accepts."
 _Shape = TypeVar("_Shape", bound=BaseModel)
 # it quotes what clients send
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)

@@ -145,7 +145,8 @@ def _require_free(handle: int, folder: Path) -> None:
             owner = _owner(os.pread(handle, _MAX_BYTES, 0))
             raise IndexBusy(
                 f"index '{folder}' is being written by {owner}. "
-                "Wait until it has finished, or stop it."
+                "Wait until it has finished, or stop it. If it is 'fdch serve', send "
+                "it the changes instead: PUT or DELETE /v1/items/ID."
             ) from problem
 
 
