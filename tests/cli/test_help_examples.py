@@ -43,6 +43,7 @@ ORDER = (
     ("bench", "index"),
     ("bench", "facets"),
     ("bench", "search"),
+    ("bench", "startup"),
     ("bench", "encode"),
     ("doctor",),
     ("cache", "clear"),
