@@ -18,8 +18,9 @@ from fdch.training.pair_numbers import PairNumbers
 
 # deviations above the mean from which on two items are nearly the same
 NEARLY_SAME = 1.5
-# weights to choose from, the usual ones first
-LABEL_WEIGHTS = (1.0, 1.4, 0.7, 2.0, 0.5, 2.8, 0.35, 4.0, 0.25, 0.125, 0.0)
+# weights to choose from, the usual ones first; labels count no more than codes, since
+# a larger weight that is best among few pairs is not best in a large gallery
+LABEL_WEIGHTS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.125, 0.0)
 PAIR_WEIGHTS = (0.5, 0.7, 0.35, 1.0, 0.25, 1.4, 0.18, 2.0, 0.125, 2.8, 0.06, 4.0)
 PARTNER_SHARE = 0.3  # what finding partners counts beside each measure of labels
 MAX_COMPARED = 1024  # pairs that scales and weights are chosen on
