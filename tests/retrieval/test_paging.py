@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.vector_model import give_vectors
 
@@ -72,6 +72,7 @@ def page_through(search, k, **options):
     kind=st.sampled_from(["text", "image", "id", "composed"]),
     options=OPTIONS,
 )
+@example(k=3, row=0, kind="text", options={"where": "half=1", "min_probability": 0.8})
 def test_pages_are_cut_from_one_order(searchers, pairs, order, k, row, kind, options):
     searcher, name = searchers[order], str(pairs.ids[row])
     if order == "weighted":

@@ -96,7 +96,7 @@ class Pool(NamedTuple):
     final: int  # items found that come first whatever lies farther away
     is_all: bool  # whether nothing lies farther away
     nearest: float  # score of the nearest candidate, items to leave out aside
-    farthest: int  # distance of the farthest candidate
+    farthest: float  # no candidate left out has a score below this
     # the distance at which candidates were left out only for being added later,
     # though their vectors might come first
     tied: int | None = None
@@ -233,6 +233,6 @@ class Candidates:
             near = float(fusion.scores(distances, shares).min())
         if count is not None and self.params.min_probability is None:
             places = places[: count + extra]
-        found, farthest = len(nearest), int(distances[nearest].max())
+        found, farthest = len(nearest), max(near, float(fused[nearest].max()))
         is_all = len(places) == found < limit
         return places, Pool(min(final, found), is_all, near, farthest, tied)

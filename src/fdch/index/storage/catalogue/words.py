@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes, hamming_distances
-from fdch.data.word_weights import weigh_words
+from fdch.data.word_weights import SURE_WEIGHT, weigh_words
 from fdch.index.search.gallery import Found, Gallery
 from fdch.index.storage.snapshot import View
 from fdch.index.store import WordQuery
@@ -56,6 +56,9 @@ def join_words(
             apart[is_near],
         )
     best = np.argsort(apart - query.weight * shares, kind="stable")[:most]
+    if len(apart):  # the surest item: the probabilities of all results depend on it
+        sure = np.argmin(apart - SURE_WEIGHT * code.bits * shares)
+        best = np.union1d(best, sure)
     best = best[~np.isin(positions[best], found.numbers)]
     both = np.concatenate([found.numbers, positions[best]])
     distances = np.concatenate([found.distances, apart[best]])
