@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from fdch.data.pictures.batches import decode_batches
+from fdch.data.pictures.batches import check_pictures, decode_batches
 from fdch.data.pictures.decoding import decode
 from fdch.data.pictures.images import (
     ImageFeatures,
@@ -23,7 +23,6 @@ from fdch.data.pictures.images import (
     PictureContents,
     PictureFiles,
     PictureLimits,
-    check_pictures,
     thumbnail,
 )
 from fdch.data.rows import Digest

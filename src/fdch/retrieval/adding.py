@@ -10,12 +10,8 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes, binarize
 from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped
-from fdch.data.pictures.images import (
-    PictureArray,
-    PictureFiles,
-    Pictures,
-    check_pictures,
-)
+from fdch.data.pictures.batches import check_pictures
+from fdch.data.pictures.images import PictureArray, PictureFiles, Pictures
 from fdch.data.texts import Sentences, WordVectors
 from fdch.errors import BrokenPicture, DataError, UnknownWords
 from fdch.index.store import (

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.cache import ResultCache, default_folder
-from fdch.data.pictures.images import Pictures, check_pictures
+from fdch.data.pictures.decoders import open_decoders
+from fdch.data.pictures.images import Pictures
 from fdch.data.rows import TOGETHER, Digest, count_threads, in_threads
 from fdch.errors import BrokenPicture, RunError
 from fdch.files import write_whole
@@ -19,6 +20,8 @@ from fdch.progress import Progress, Update, silent
 _log = logging.getLogger(__name__)
 Pixels = NDArray[np.uint8]
 _WHOLE = b"whole"  # in the keys of pictures that were found whole
+# a whole JPEG is read even when it is decoded this small
+_CHECK_SIZE = 16
 _AHEAD = 2  # what each thread decodes ahead, in turns of some rows
 
 
@@ -58,10 +61,13 @@ def decode_batches(
     def find_memory(row: int) -> Pixels:
         return memory[row // batch % len(memory)]
 
-    def decode(row: int) -> None:
-        pictures.decode(row, size, find_memory(row)[row % batch])
+    def fill(row: int) -> None:
+        decode(row, size, find_memory(row)[row % batch])
 
-    with closing(in_threads(decode, count, threads, together, _AHEAD)) as decoded:
+    with (
+        open_decoders(pictures, threads) as decode,
+        closing(in_threads(fill, count, threads, together, _AHEAD)) as decoded,
+    ):
         for row, _ in enumerate(decoded):
             if row % batch == batch - 1 or row == count - 1:
                 pixels = find_memory(row)[: row % batch + 1]
@@ -137,6 +143,33 @@ def _decode(pictures: Pictures, size: int, progress: Progress) -> Iterator[Pixel
         yield batch
         done += len(batch)
         progress(Update("decoding pictures", done, len(pictures), "picture"))
+
+
+def check_pictures(
+    pictures: Pictures, progress: Progress = silent, first: bool = False
+) -> list[tuple[int, BrokenPicture]]:
+    """Decode every picture; return the broken ones, or the first, with rows."""
+    rows = np.flatnonzero(pictures.present)
+
+    def trouble(position: int) -> BrokenPicture | None:
+        try:
+            decode(int(rows[position]), _CHECK_SIZE, None)
+        except BrokenPicture as error:
+            return error
+        return None
+
+    broken = []
+    with (
+        open_decoders(pictures, count_threads()) as decode,
+        closing(in_threads(trouble, len(rows), together=TOGETHER)) as troubles,
+    ):
+        for position, error in enumerate(troubles):
+            if error is not None:
+                broken.append((int(rows[position]), error))
+                if first:
+                    break
+            progress(Update("checking pictures", position + 1, len(rows), "picture"))
+    return broken
 
 
 def find_broken_pictures(

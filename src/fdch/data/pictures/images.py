@@ -4,7 +4,6 @@ import hashlib
 import os
 from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -14,19 +13,14 @@ from numpy.typing import NDArray
 from fdch.data.pictures.decoding import ENDINGS, USUAL_LIMITS, decode, shrink
 from fdch.data.pictures.decoding import PictureLimits as PictureLimits
 from fdch.data.rows import (
-    TOGETHER,
     Digest,
     Rows,
     choose,
     find_present,
-    in_threads,
     objects,
 )
 from fdch.errors import BrokenPicture, DataError
-from fdch.progress import Progress, Update, silent
 
-# a whole JPEG is read even when it is decoded this small
-_CHECK_SIZE = 16
 _SAMPLED_ROWS = 64
 
 
@@ -281,27 +275,3 @@ def thumbnail(pictures: Pictures, row: int, size: int) -> bytes:
     """Make a small JPEG of one row, its longer side at most size pixels."""
     content = pictures.content(row)
     return shrink(content, size, pictures.limits, pictures.name(row))
-
-
-def check_pictures(
-    pictures: Pictures, progress: Progress = silent, first: bool = False
-) -> list[tuple[int, BrokenPicture]]:
-    """Decode every picture; return the broken ones, or the first, with rows."""
-    rows = np.flatnonzero(pictures.present)
-
-    def trouble(position: int) -> BrokenPicture | None:
-        try:
-            pictures.decode(int(rows[position]), _CHECK_SIZE)
-        except BrokenPicture as error:
-            return error
-        return None
-
-    broken = []
-    with closing(in_threads(trouble, len(rows), together=TOGETHER)) as troubles:
-        for position, error in enumerate(troubles):
-            if error is not None:
-                broken.append((int(rows[position]), error))
-                if first:
-                    break
-            progress(Update("checking pictures", position + 1, len(rows), "picture"))
-    return broken

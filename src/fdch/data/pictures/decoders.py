@@ -1,0 +1,110 @@
+"""Pictures decoded by helper processes, on machines with many cores.
+
+Threads of one process take turns at the interpreter: six decode as fast as sixteen.
+So each thread has a process of its own, which gets a file's bytes through a pipe and
+returns pixels. What a process refuses, or fails at, the thread decodes itself: the
+error is the one that it would have been.
+"""
+
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.data.pictures.decoding import PictureLimits, decode
+from fdch.data.pictures.images import Pictures
+from fdch.errors import FdchError
+
+MOST_THREADS = 6  # that gain from one another
+MIN_PICTURES = 1000  # for which starting processes pays
+_REQUEST = struct.Struct("<QIQQ?")  # bytes, size, and the limits
+_DONE, _REFUSED = b"\1", b"\0"
+Pixels = NDArray[np.uint8]
+Decode = Callable[[int, int, Pixels | None], Pixels]
+
+
+class DecodingProcess:
+    """Another process that decodes one picture at a time."""
+
+    def __init__(self) -> None:
+        words = [sys.executable, "-P", "-m", __name__]
+        # in a session of its own: Ctrl+C is for the program, whose end closes the pipe
+        self._process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def decode(self, content: bytes, limits: PictureLimits, out: Pixels) -> bool:
+        """Fill `out`, (size, size, 3); False where the picture is refused."""
+        sent, received = self._process.stdin, self._process.stdout
+        assert sent is not None and received is not None
+        size = out.shape[0]
+        head = len(content), size, limits.bytes, limits.pixels, limits.quick
+        sent.write(_REQUEST.pack(*head))
+        sent.write(content)
+        sent.flush()
+        if received.read(1) != _DONE:
+            return False
+        return received.readinto(out.reshape(-1).data) == out.nbytes  # type: ignore[attr-defined]
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+@contextmanager
+def open_decoders(pictures: Pictures, threads: int) -> Iterator[Decode]:
+    """Give what decodes a row, as `Pictures.decode` does, to several threads."""
+    if threads <= MOST_THREADS or len(pictures) < MIN_PICTURES:
+        yield pictures.decode
+        return
+    started: list[DecodingProcess] = []
+    own = threading.local()
+
+    def decode_row(row: int, size: int, out: Pixels | None = None) -> Pixels:
+        content = pictures.content(row)
+        pixels = np.empty((size, size, 3), np.uint8) if out is None else out
+        if isinstance(content, bytes):
+            try:
+                if not hasattr(own, "process"):
+                    own.process = DecodingProcess()
+                    started.append(own.process)
+                if own.process.decode(content, pictures.limits, pixels):
+                    return pixels
+            except OSError:  # it could not start, or was killed
+                pass
+        return pictures.decode(row, size, pixels)
+
+    try:
+        yield decode_row
+    finally:
+        for process in started:
+            process.close()
+
+
+def serve(received: BinaryIO, sent: BinaryIO) -> None:
+    """Decode what is sent, until nothing more is."""
+    while head := received.read(_REQUEST.size):
+        count, size, *limits = _REQUEST.unpack(head)
+        content = received.read(count)
+        try:
+            pixels = decode(content, size, PictureLimits(*limits))
+        except FdchError:
+            sent.write(_REFUSED)
+        else:
+            sent.write(_DONE)
+            sent.write(pixels.data)
+        sent.flush()
+
+
+if __name__ == "__main__":
+    serve(sys.stdin.buffer, sys.stdout.buffer)
