@@ -57,7 +57,7 @@ def encode_part(
 
     Runs in a worker. The list keeps Ray from fetching the model for every part.
     """
-    (method, _), context = _load_model(model[0], device), Context(device=device)
+    method, context = _load_model(model[0], device), Context(device=device)
     whole = part
     try:
         result = work(method, part, context)
@@ -68,17 +68,14 @@ def encode_part(
 
 
 @lru_cache(maxsize=1)
-def _load_model(model: Any, device: str) -> tuple[HashMethod, object]:
-    """Fetch the files of a model and open it, once in each worker.
-
-    Returns the method, and its folder, which is deleted when nothing refers to it.
-    """
+def _load_model(model: Any, device: str) -> HashMethod:
+    """Fetch the files of a model and open it, once in each worker."""
     import ray
 
-    folder = tempfile.TemporaryDirectory(prefix="fdch-model-")
-    for name, content in ray.get(model).items():
-        Path(folder.name, name).write_bytes(content)
-    return open_run(folder.name, Context(device=device)).method, folder
+    with tempfile.TemporaryDirectory(prefix="fdch-model-") as folder:
+        for name, content in ray.get(model).items():
+            Path(folder, name).write_bytes(content)
+        return open_run(folder, Context(device=device)).method
 
 
 class RayEngine:
