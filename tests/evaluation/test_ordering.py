@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fdch.codes import binarize, hamming_distances
-from fdch.errors import DataError
+from fdch.errors import DataError, SettingError
 from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries
 from fdch.evaluation.metrics import average_precision, ndcg_at, precision_at
 from fdch.evaluation.ordering import (
@@ -60,6 +60,14 @@ def test_candidates_are_ordered_and_the_others_follow_by_distance(sides, candida
     rankings = rank_by_loops(order, queries, items, vectors, candidates)
     for query, ranking in enumerate(rankings):
         assert places[query, ranking].tolist() == list(range(ITEMS))
+
+
+def test_a_cut_off_of_0_is_refused(sides):
+    order, queries, items, vectors = sides
+    asking = Coded(queries, np.ones((QUERIES, 1), np.uint8), order)
+    gallery = Coded(items, np.ones((ITEMS, 1), np.uint8), None, vectors)
+    with pytest.raises(SettingError, match="1 or more; got 0"):
+        next(ordered_blocks(asking, gallery, ITEMS, first=5, cutoff=0))
 
 
 @pytest.mark.parametrize("candidates", [7, ITEMS])

@@ -120,8 +120,7 @@ def histogram_blocks(
     queries = pack(query_codes, query_labels, "query")
     database = pack(database_codes, database_labels, "database")
     _check_comparable(query_codes, database_codes, query_labels, database_labels)
-    if cutoff is not None and cutoff < 1:
-        raise SettingError(f"a cut-off is a rank, 1 or more; got {cutoff}.")
+    require_rank(cutoff)
     chosen = counting_engine(engine)
     grades = 1 + largest_grade(queries, database) if graded else 2
     at_a_time = max(1, COUNTS_PER_BLOCK // ((bits + 1) * grades))
@@ -159,6 +158,12 @@ def counting_engine(engine: Engine = "auto") -> Any:
 def engine_name() -> str:
     """Name the engine that "auto" stands for here: "numba" or "numpy"."""
     return "numpy" if counting_engine() is numpy_engine else "numba"
+
+
+def require_rank(cutoff: int | None) -> None:
+    """Refuse a cut-off that is no rank."""
+    if cutoff is not None and cutoff < 1:
+        raise SettingError(f"a cut-off is a rank, 1 or more; got {cutoff}.")
 
 
 def _check_comparable(

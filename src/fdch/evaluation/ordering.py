@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError
-from fdch.evaluation.histograms import COUNTS_PER_BLOCK, Histograms
+from fdch.evaluation.histograms import COUNTS_PER_BLOCK, Histograms, require_rank
 
 QUERIES_PER_BLOCK = 256
 SEARCHED = 500  # candidates that a search for its first results orders
@@ -183,6 +183,7 @@ def ordered_blocks(
         cutoff: Rank after which average precision is cut; None for the whole ranking.
     """
     assert queries.order is not None
+    require_rank(cutoff)
     codes, classes = gallery.codes, np.asarray(gallery.labels, np.float32)
     places = np.minimum(np.arange(len(codes)), first)
     at_a_time = max(1, min(QUERIES_PER_BLOCK, COUNTS_PER_BLOCK // len(codes)))
