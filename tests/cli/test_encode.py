@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from fdch.retrieval.index import Index
 from fdch.runs.encoding import encode_pairs
 from fdch.runs.run import open_run
 
@@ -41,6 +42,29 @@ def test_codes_lie_beside_their_ids(written, on_scenes, scenes):
         assert int(file["bits"]) == 16
         assert str(file["method"]) == "fdch"
         assert str(file["fingerprint"]) == run.fingerprint
+
+
+def test_what_orders_results_goes_with_the_codes(fdch, on_features, tiny, tmp_path):
+    run, index, out = (tmp_path / name for name in ("run", "index", "codes.npz"))
+    quick = ("--set", "label_epochs=1", "--set", "pair_epochs=1")
+    plus = ("--method", "fdch_plus", "--bits", 16, *tiny, *quick, "--out", run)
+    for words in (
+        ("train", on_features.data, *plus),
+        ("index", "create", index, "--run", run, on_features.data),
+        ("encode", run, on_features.data, "--out", out),
+    ):
+        result = fdch(*words)
+        assert result.exit_code == 0, result.stderr
+    with Index.open(index) as opened:
+        ids = [str(name) for name in np.load(out)["ids"]]
+        _, codes, vectors = opened.store.known(ids)
+    result = fdch("index", "add", index, out)
+    assert result.exit_code == 0, result.stderr
+    with Index.open(index) as opened:
+        _, again, same = opened.store.known(ids)
+    np.testing.assert_array_equal(again.packed, codes.packed)
+    np.testing.assert_array_equal(same, vectors)
+    assert np.unique(vectors, axis=0).shape[0] > 1
 
 
 def test_rows_may_lack_a_side(fdch, on_scenes, photo_rows, manifest, tmp_path):

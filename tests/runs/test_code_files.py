@@ -37,6 +37,13 @@ def test_without_unified_codes_a_pair_has_that_of_its_picture(tmp_path):
     assert file.codes.packed[:, 0].tolist() == [1, 2, 4]
 
 
+def test_what_orders_items_is_read_with_their_codes(tmp_path):
+    assert read_encoded(write(tmp_path / "codes.npz")).vectors is None
+    given = np.array([[1], [200], [3]], np.uint8)
+    file = read_encoded(write(tmp_path / "codes.npz", vectors=given))
+    assert file.vectors.tolist() == [[1], [-56], [3]]
+
+
 def test_codes_are_told_from_features(tmp_path):
     assert holds_codes(write(tmp_path / "codes.npz"))
     np.savez(tmp_path / "features.npz", image=np.ones((2, 3)), text=np.ones((2, 3)))
@@ -55,6 +62,8 @@ def test_codes_are_told_from_features(tmp_path):
         ({"ids": np.array(["a", "b"])}, "array 'has_image'"),
         ({"image": np.zeros((3, 2))}, "array 'image'"),
         ({"image": np.zeros((3, 3), np.uint8)}, "16 bits"),
+        ({"vectors": np.zeros((3, 8), np.int8)}, "array 'vectors'"),
+        ({"vectors": np.zeros((2, 8), np.uint8)}, "array 'vectors'"),
         ({"bits": np.array([16])}, "array 'bits'"),
         ({"has_text": np.zeros(3, bool)}, "neither picture nor text"),
         ({"fingerprint": np.array({}, dtype=object)}, "array 'fingerprint'"),

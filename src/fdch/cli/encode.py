@@ -39,8 +39,9 @@ def command(
 
     The file holds ids, the packed codes "image", "text" and, where the method has
     them, "unified", one row per id. has_image and has_text mark the rows that have
-    that side; the codes of the others are 0. A row may lack its picture or its
-    text, but a text must have a word that the run knows.
+    that side; the codes of the others are 0. "vectors" is what an index keeps of
+    each row to order results, where the method gives such vectors. A row may lack
+    its picture or its text, but a text must have a word that the run knows.
     """
     target = require_place(out, ".npz", inputs=[data])
     from fdch.files import write_whole
@@ -121,12 +122,17 @@ def _explain(method: "HashMethod", pairs: "PairedSet", row: int) -> str:
 def _save(path: Path, run: "Run", pairs: "PairedSet", codes: "EncodedPairs") -> None:
     import numpy as np
 
+    from fdch.retrieval.ordering import find_ordering
+
     shape = len(pairs), codes.image.packed.shape[1]
     sides = {name: np.zeros(shape, dtype=np.uint8) for name in ("image", "text")}
     sides["image"][codes.has_image] = codes.image.packed
     sides["text"][codes.has_text] = codes.text.packed
     if codes.unified is not None:
         sides["unified"] = codes.unified.packed
+    ordering, vectors = find_ordering(run.method), codes.item_vectors
+    if ordering is not None and vectors is not None:
+        sides["vectors"] = ordering.pack(vectors).view(np.uint8)
     with path.open("wb") as file:
         np.savez(
             file,

@@ -251,7 +251,13 @@ class Index:
         """Add the codes of a file that `fdch encode` wrote."""
         file = read_encoded(Path(path))
         self.require_model(file.model, f"the codes in '{path}'")
-        return self.add_codes(file.ids, file.codes, model=file.model, kinds=file.kinds)
+        return self.add_codes(
+            file.ids,
+            file.codes,
+            model=file.model,
+            kinds=file.kinds,
+            vectors=file.vectors,
+        )
 
     def update(self, items: Sequence[Item]) -> None:
         """Replace what is known of items, which keep their codes and vectors."""

@@ -11,7 +11,7 @@ from fdch.codes import Codes
 from fdch.data.pairs import name_repeated
 from fdch.data.readers.array_files import DAMAGE, ArrayHeader, array_headers, read_texts
 from fdch.errors import DataError, MissingFile
-from fdch.index.store import Kind, choose_kinds
+from fdch.index.store import Kind, Vectors, choose_kinds
 from fdch.machine import available_memory
 
 MAX_BYTES = 64 * 2**30
@@ -24,9 +24,9 @@ ARRAYS = {
     "has_text": ("b", 1),
     "bits": ("iu", 0),
     "fingerprint": ("U", 0),
-    **dict.fromkeys(SIDES, ("u", 2)),
+    **dict.fromkeys((*SIDES, "vectors"), ("u", 2)),
 }
-NEEDED = [name for name in ARRAYS if name != "unified"]
+NEEDED = [name for name in ARRAYS if name not in ("unified", "vectors")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,7 @@ class EncodedFile:
     codes: Codes  # of the pair where there is one, else of its picture or text
     kinds: list[Kind]  # what each code was made of
     model: str  # fingerprint of the model that made them
+    vectors: Vectors | None = None  # what orders them, where the model gives that
 
 
 def holds_codes(path: Path) -> bool:
@@ -82,7 +83,7 @@ def _require_fit(path: Path, headers: dict[str, ArrayHeader]) -> None:
     for name, header in headers.items():
         kinds, dimensions = ARRAYS[name]
         fits = header.dtype.kind in kinds and len(header.shape) == dimensions
-        if name in SIDES:
+        if dimensions == 2:
             fits = fits and header.dtype == np.uint8
         if not fits or (dimensions and header.shape[:1] != rows):
             raise DataError(
@@ -117,4 +118,5 @@ def _choose(
     for kind, side in KINDS.items():
         if side in sides:
             packed[kinds == kind] = sides[side].packed[kinds == kind]
-    return EncodedFile(ids, Codes(packed, bits), kinds.tolist(), model)
+    vectors = arrays["vectors"].view(np.int8) if "vectors" in arrays else None
+    return EncodedFile(ids, Codes(packed, bits), kinds.tolist(), model, vectors)

@@ -48,6 +48,17 @@ class EncodedPairs:
     orders: Mapping[str, QueryOrder] = field(default_factory=dict)
     vectors: Mapping[str, NDArray[np.int8]] = field(default_factory=dict)
 
+    @property
+    def item_vectors(self) -> NDArray[np.int8] | None:
+        """What orders each row as an item, by what its code is made of, if anything."""
+        if not self.vectors or "unified" in self.vectors:
+            return self.vectors.get("unified")
+        shape = len(self.has_image), self.vectors["image"].shape[1]
+        found = np.zeros(shape, np.int8)
+        found[self.has_text] = self.vectors["text"]
+        found[self.has_image] = self.vectors["image"]
+        return found
+
     def with_labels(self, labels: NDArray[np.uint8]) -> CodedPairs:
         """Join the codes with their rows' labels, for scoring."""
 
@@ -94,12 +105,17 @@ def _join(found: Sequence[EncodedPairs]) -> EncodedPairs:
         return Codes(np.concatenate([each.packed for each in codes]), codes[0].bits)
 
     unified = [each.unified for each in found if each.unified is not None]
+    vectors = {
+        side: np.concatenate([each.vectors[side] for each in found])
+        for side in found[0].vectors
+    }
     return EncodedPairs(
         together([each.image for each in found]),
         together([each.text for each in found]),
         together(unified) if unified else None,
         np.concatenate([each.has_image for each in found]),
         np.concatenate([each.has_text for each in found]),
+        vectors=vectors,
     )
 
 
