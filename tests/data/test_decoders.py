@@ -72,7 +72,7 @@ def test_a_killed_process_costs_no_picture(contents, processes):
 
 
 def test_a_process_that_cannot_start_costs_no_picture(contents, processes, monkeypatch):
-    monkeypatch.setattr(decoders.sys, "executable", "/no/such/python")
+    monkeypatch.setattr("sys.executable", "/no/such/python")
     assert check_pictures(PictureContents(contents)) == []
     assert processes == []
 

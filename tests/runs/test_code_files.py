@@ -41,7 +41,7 @@ def test_what_orders_items_is_read_with_their_codes(tmp_path):
     assert read_encoded(write(tmp_path / "codes.npz")).vectors is None
     given = np.array([[1], [200], [3]], np.uint8)
     file = read_encoded(write(tmp_path / "codes.npz", vectors=given))
-    assert file.vectors.tolist() == [[1], [-56], [3]]
+    assert file.vectors is not None and file.vectors.tolist() == [[1], [-56], [3]]
 
 
 def test_codes_are_told_from_features(tmp_path):
