@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from fdch.index.storage.maintenance.recovery import rebuild_catalogue
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.storage.snapshot import View
 
-_TRIES = 5
+_TRIES = 100  # while others compact
+_TRIES_OF_A_FILE = 5
 
 
 def backup_folder(folder: Path, target: Path) -> int:
@@ -34,7 +36,7 @@ def backup_folder(folder: Path, target: Path) -> int:
 
 
 def _copy(access: Access, staging: Path) -> int:
-    folder, missing = access.place.folder, set[str]()
+    folder, missing = access.place.folder, Counter[str]()
     for _ in range(_TRIES):
         # open before the state is read: a compaction puts another in its place
         with (folder / LOG).open("rb") as log, access.reading() as view:
@@ -43,17 +45,19 @@ def _copy(access: Access, staging: Path) -> int:
                 continue
             try:
                 _copy_parts(view, staging)
-            except FileNotFoundError as lost:
-                missing.add(Path(lost.filename).name)
-                continue
+            except FileNotFoundError as error:
+                lost = Path(error.filename).name
+                missing[lost] += 1
+                if missing[lost] < _TRIES_OF_A_FILE:
+                    continue
+                # a compaction would have named its files differently
+                raise DamagedIndex(
+                    f"index '{folder}' was not copied: '{lost}' is missing. Run "
+                    "'fdch index repair'."
+                ) from error
             _copy_bytes(log.fileno(), staging / LOG, state.position.offset)
             break
     else:
-        if len(missing) == 1:  # a compaction would name its files differently
-            raise DamagedIndex(
-                f"index '{folder}' was not copied: '{missing.pop()}' is missing. Run "
-                "'fdch index repair'."
-            )
         raise IndexBusy(f"index '{folder}' is being compacted. Try again.")
     _copy_files(folder, staging)
     begin(staging, state.acknowledged)
