@@ -32,13 +32,13 @@ def sides():
     return order, queries, items, vectors
 
 
-def rank_by_loops(order, queries, items, vectors, candidates):
+def rank_by_loops(order, queries, items, vectors, candidates, reordered=200):
     """List every query's items: candidates in their order, the others by distance."""
     rankings, weights = [], order.weights
     signs = items.signs()
     for query, distances in enumerate(hamming_distances(queries, items)):
         nearest = sorted(range(ITEMS), key=lambda row: (distances[row], row))
-        scores = {}
+        scores, gains = {}, {}
         for row in nearest[:candidates]:
             total = 0.0
             for bit in range(BITS):
@@ -47,7 +47,11 @@ def rank_by_loops(order, queries, items, vectors, candidates):
                 float(weights[query, BITS + column]) * int(vectors[row, column])
                 for column in range(WIDTH)
             ]
-            scores[row] = total + products[0] + max(0.0, sum(products[1:]) - 20)
+            scores[row] = total + products[0]
+            gains[row] = max(0.0, sum(products[1:]) - 20)
+        first = sorted(scores, key=lambda row: -scores[row])
+        for row in first[:reordered]:
+            scores[row] += gains[row]
         first = sorted(scores, key=lambda row: -scores[row])
         rankings.append(first + nearest[candidates:])
     return rankings
@@ -60,6 +64,20 @@ def test_candidates_are_ordered_and_the_others_follow_by_distance(sides, candida
     rankings = rank_by_loops(order, queries, items, vectors, candidates)
     for query, ranking in enumerate(rankings):
         assert places[query, ranking].tolist() == list(range(ITEMS))
+
+
+@pytest.mark.parametrize("candidates", [7, 20, ITEMS])
+def test_likeness_moves_items_within_the_first_places_only(
+    sides, candidates, monkeypatch
+):
+    monkeypatch.setattr("fdch.evaluation.ordering.REORDERED", 10)
+    order, queries, items, vectors = sides
+    places = place_items(order, queries, items, vectors, candidates)
+    rankings = rank_by_loops(order, queries, items, vectors, candidates, 10)
+    for query, ranking in enumerate(rankings):
+        assert places[query, ranking].tolist() == list(range(ITEMS))
+    whole = rank_by_loops(order, queries, items, vectors, candidates)
+    assert (candidates <= 10) == (rankings == whole)
 
 
 def test_a_cut_off_of_0_is_refused(sides):
@@ -146,8 +164,10 @@ def test_as_many_weights_as_bits_and_numbers_order_items(sides):
     assert order.score(codes, vectors).tolist() == [[301.0, 302.0]]
 
 
-def test_items_are_listed_as_a_search_does(sides, monkeypatch):
+@pytest.mark.parametrize("reordered", [4, 200])
+def test_items_are_listed_as_a_search_does(sides, reordered, monkeypatch):
     monkeypatch.setattr("fdch.evaluation.ordering.SEARCHED", 7)
+    monkeypatch.setattr("fdch.evaluation.ordering.REORDERED", reordered)
     order, queries, items, vectors = sides
     distances = hamming_distances(queries, items)
     listed = list_items(order, distances, items, vectors)
@@ -155,5 +175,6 @@ def test_items_are_listed_as_a_search_does(sides, monkeypatch):
         # who is as near as the seventh is a candidate too
         candidates = int((each <= sorted(each)[6]).sum())
         assert candidates >= 7
-        expected = rank_by_loops(order, queries, items, vectors, candidates)[row]
+        known = (order, queries, items, vectors, candidates, reordered)
+        expected = rank_by_loops(*known)[row]
         assert np.argsort(listed[row], kind="stable").tolist() == expected

@@ -2,9 +2,10 @@
 
 The nearest candidates of a query, ties in database order, are ordered by inner
 products: of the query's weights with an item's bits, -1 or +1, and the numbers of its
-vector. What the last numbers add counts only above a threshold: they tell which items
-are nearly the same, and nothing about all others. Items that are no candidates follow
-by distance. No two items share a rank, so nothing is tied.
+vector. The last numbers say which items are nearly the same. Their product counts only
+above a threshold, and only among the best candidates by all other numbers: it moves
+items within the first 200 places and leaves the rest of the ranking alone. Items that
+are no candidates follow by distance. No two items share a rank, so nothing is tied.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from fdch.evaluation.histograms import COUNTS_PER_BLOCK, Histograms, require_ran
 
 QUERIES_PER_BLOCK = 256
 SEARCHED = 500  # candidates that a search for its first results orders
+REORDERED = 200  # first places within which nearly equal items move up
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.int8]
@@ -39,8 +41,15 @@ class QueryOrder:
     def __getitem__(self, rows: Any) -> "QueryOrder":
         return QueryOrder(self.weights[rows], self.thresholded, self.threshold)
 
-    def score(self, codes: Codes, vectors: Bytes | None = None) -> Floats:
-        """Give what orders candidates, the largest first, (queries, items).
+    def score(
+        self,
+        codes: Codes,
+        vectors: Bytes | None = None,
+        among: NDArray[np.bool_] | None = None,
+    ) -> Floats:
+        """Return the scores of candidates, the largest first, (queries, items).
+
+        `among` says which of the items are candidates, (queries, items); None for all.
 
         >>> from fdch.codes import binarize
         >>> items, vectors = binarize([[1, 1], [1, -1]]), np.array([[1], [9]], np.int8)
@@ -62,8 +71,30 @@ class QueryOrder:
         scores = self.weights[:, :first] @ known[:, :first].T
         if self.thresholded:
             rest = self.weights[:, first:] @ known[:, first:].T
-            scores += np.maximum(rest - np.float32(self.threshold), 0)
+            gains = np.maximum(rest - np.float32(self.threshold), 0)
+            scores = raise_best(scores, gains, among)
         return scores
+
+
+def raise_best(
+    scores: Floats, gains: Floats, among: NDArray[np.bool_] | None = None
+) -> Floats:
+    """Add gains, 0 or more, to the scores of each query's best candidates.
+
+    Args:
+        scores: The largest comes first, (..., items).
+        gains: Of the same shape.
+        among: Which items are candidates; None for all.
+
+    >>> scores = np.arange(300, dtype=np.float32)[None]
+    >>> raise_best(scores, np.full_like(scores, 9))[0, [0, 99, 100]].tolist()
+    [0.0, 99.0, 109.0]
+    """
+    if scores.shape[-1] <= REORDERED:
+        return scores + gains
+    known = scores if among is None else np.where(among, scores, -np.inf)
+    least = np.partition(known, -REORDERED, axis=-1)[..., -REORDERED, None]
+    return np.where(known >= least, scores + gains, scores)
 
 
 class Coded(NamedTuple):
@@ -101,8 +132,12 @@ def rank_items(
     ties in database order.
     """
     distances = hamming_distances(query_codes, codes)
-    scores = order.score(codes, vectors)
     nearest = np.argsort(distances, axis=1, kind="stable")
+    among = None
+    if candidates < len(codes):
+        among = np.zeros(distances.shape, dtype=np.bool_)
+        np.put_along_axis(among, nearest[:, :candidates], True, axis=1)
+    scores = order.score(codes, vectors, among)
     found = np.take_along_axis(-scores, nearest[:, :candidates], axis=1)
     best = np.argsort(found, axis=1, kind="stable")
     nearest[:, :candidates] = np.take_along_axis(nearest, best, axis=1)
@@ -136,9 +171,10 @@ def list_items(
     """
     count = min(SEARCHED, len(codes))
     last = np.partition(distances, count - 1, axis=1)[:, count - 1 : count]
-    scores = order.score(codes, vectors)
+    is_ordered = distances <= last
+    scores = order.score(codes, vectors, is_ordered)
     below = scores.min(axis=1, keepdims=True) - 1 - scores  # all below 0
-    return np.where(distances <= last, below, distances.astype(np.float32))
+    return np.where(is_ordered, below, distances.astype(np.float32))
 
 
 def count_places(

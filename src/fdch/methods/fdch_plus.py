@@ -82,10 +82,10 @@ class FDCHPlus(FDCH):
 
     contrastive_weight: float = 0.1
     contrastive_temperature: float = 0.1
-    label_numbers: int = 8
+    label_numbers: int = 16
     label_bits: int = 2
     label_epochs: int | None = None
-    pair_numbers: int = 48
+    pair_numbers: int = 32
     pair_bits: int = 1
     pair_width: int = 128
     pair_epochs: int | None = None

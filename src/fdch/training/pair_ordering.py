@@ -10,7 +10,7 @@ from torch import nn
 
 from fdch.codes import Codes
 from fdch.evaluation.metrics import average_precision, ndcg_at, precision_at
-from fdch.evaluation.ordering import QueryOrder, count_places
+from fdch.evaluation.ordering import QueryOrder, count_places, raise_best
 from fdch.training import batches
 from fdch.training.label_numbers import LabelNumbers
 from fdch.training.ordering import Floats, Numbers, Ordering, Vectors, to_units
@@ -307,7 +307,9 @@ def choose_weights(
     found = [measure_order(codes + each * labels, shared) for each in label_weights]
     label_weight = label_weights[int(np.argmax([each.labels for each in found]))]
     known, rest = codes + label_weight * labels, np.maximum(pairs - NEARLY_SAME, 0)
-    found = [measure_order(known + each * rest, shared) for each in pair_weights]
+    found = [
+        measure_order(raise_best(known, each * rest), shared) for each in pair_weights
+    ]
     sums = [each.labels + PARTNER_SHARE * each.partners for each in found]
     return Weights(label_weight, pair_weights[int(np.argmax(sums))])
 
