@@ -191,8 +191,8 @@ def read_dataset(content: bytes) -> None:
 
 def read_tags(content: bytes) -> None:
     """Read a table of 0 and 1, as NUS-WIDE has them, and a list of names."""
-    from fdch.data.readers.bit_tables import read_bits
     from fdch.data.readers.downloads import read_lines
+    from fdch.data.readers.nuswide import read_bits
 
     path = write("tags.txt", content)
     read_lines(path)

@@ -28,7 +28,7 @@ from fdch.errors import DataError, MissingFile
 PAIRS, LABELS, WORDS = 20_015, 24, 1_386
 
 _ANNOTATIONS = "mirflickr25k_annotations_v080"
-# how annotations are recognised where they lie among other text files
+# annotations may lie among other text files
 _KNOWN_LABELS = re.compile(
     "animals|baby|bird|car|clouds|dog|female|flower|food|indoor|lake|male|night|"
     "people|plant_life|portrait|river|sea|sky|structures|sunset|transport|tree|water"
@@ -103,15 +103,7 @@ def _folders(folder: Path) -> tuple[Path, Path]:
 
 
 def _annotation_files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    files = [
-        path
-        for path in sorted(folder.glob("*.txt"))
-        if not path.stem.endswith("_r1") and path.stem.lower() != "readme"
-    ]
-    if folder.name == _ANNOTATIONS:
-        return files
+    files = sorted(folder.glob("*.txt"))
     return [path for path in files if _KNOWN_LABELS.fullmatch(path.stem)]
 
 
