@@ -31,19 +31,18 @@ def as_images(values: Any) -> Images:
     """
     if isinstance(values, Images):
         return values
-    values = _unframe(values)
-    if sparse.issparse(values):
-        return ImageFeatures(values.toarray())
-    rows = _rows(values, "images")
-    if all(isinstance(row, (str, Path)) for row in rows):
+    rows = _take_rows(values, "images")
+    if sparse.issparse(rows):
+        rows = rows.toarray()
+    if _are_all(rows, str, Path):
         return PictureFiles([Path(row) for row in rows])
-    if all(isinstance(row, bytes) for row in rows):
+    if _are_all(rows, bytes):
         return PictureContents(rows)
-    array = _numbers(rows, values)
+    array = _take_numbers(rows)
     if array is not None and array.ndim == 4 and array.dtype == np.uint8:
         return PictureArray(array)
     if array is not None and array.ndim == 2:
-        return ImageFeatures(array)
+        return ImageFeatures(require_finite(array, "image features"))
     raise DataError(
         f"images are paths, file contents, pixels (n, height, width, 3) of uint8 or "
         f"features (n, width); got {_describe(rows, array)}."
@@ -61,15 +60,14 @@ def as_texts(values: Any) -> Texts:
     """
     if isinstance(values, Texts):
         return values
-    values = _unframe(values)
-    if sparse.issparse(values):
-        return WordVectors(sparse.csr_array(values))
-    rows = _rows(values, "texts")
-    if all(row is None or isinstance(row, str) for row in rows):
+    rows = _take_rows(values, "texts")
+    if _are_all(rows, str, type(None)):
         return Sentences(rows)
-    array = _numbers(rows, values)
+    array = rows if sparse.issparse(rows) else _take_numbers(rows)
     if array is not None and array.ndim == 2:
-        return WordVectors(sparse.csr_array(array))
+        matrix = sparse.csr_array(array)
+        matrix.data = require_finite(matrix.data, "text vectors", matrix)
+        return WordVectors(matrix)
     raise DataError(
         f"texts are strings or vectors (n, words); got {_describe(rows, array)}."
     )
@@ -86,12 +84,15 @@ def as_labels(
     >>> as_labels(["dog", ["cat", "dog"], None])[1]
     ('cat', 'dog')
     """
-    values = values.toarray() if sparse.issparse(values) else _unframe(values)
-    rows = _rows(values, "labels")
-    array = _numbers(rows, values)
+    rows = _take_rows(values, "labels")
+    array = rows.toarray() if sparse.issparse(rows) else _take_numbers(rows)
     if array is not None and array.ndim == 2:
-        if not np.isin(array, (0, 1)).all():
-            raise LabelError("labels as numbers are 0 or 1, a column to each class.")
+        if (wrong := (array != 0) & (array != 1)).any():
+            row, column = np.argwhere(wrong)[0]
+            raise LabelError(
+                "labels as numbers are 0 or 1, a column to each class; got "
+                f"{array[row, column]} in row {row}."
+            )
         known = names or [f"label {i}" for i in range(array.shape[1])]
         return array.astype(np.uint8), tuple(known)
     sets = [_label_set(row) for row in rows]
@@ -102,6 +103,26 @@ def as_labels(
     return np.array(found, dtype=np.uint8).reshape(len(rows), len(known)), known
 
 
+def require_finite(
+    values: NDArray[Any], what: str, within: sparse.csr_array | None = None
+) -> NDArray[np.float32]:
+    """Return numbers of 32 bits; refuse rows that have others, such as NaN.
+
+    Values in rows, or the stored ones of a sparse matrix.
+    """
+    with np.errstate(over="ignore"):
+        numbers = values.astype(np.float32, copy=False)
+    wrong = np.flatnonzero(~np.isfinite(numbers).reshape(len(numbers), -1).all(axis=1))
+    if len(wrong) and within is not None:
+        wrong = np.unique(np.searchsorted(within.indptr, wrong, side="right") - 1)
+    if len(wrong):
+        raise DataError(
+            f"the {what} of {len(wrong):,} rows have values that are no finite numbers "
+            f"of 32 bits, the first in row {wrong[0]}. Repair or leave out those rows."
+        )
+    return numbers
+
+
 def _label_set(row: Any) -> set[str]:
     if row is None:
         return set()
@@ -110,12 +131,12 @@ def _label_set(row: Any) -> set[str]:
     return {str(label) for label in row}
 
 
-def _unframe(values: Any) -> Any:
-    """Take the values of a data frame or of one of its columns."""
-    return values.to_numpy() if hasattr(values, "to_numpy") else values
-
-
-def _rows(values: Any, what: str) -> list[Any]:
+def _take_rows(values: Any, what: str) -> Any:
+    """Return an array, a sparse matrix or a list, of a data frame or column too."""
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    if isinstance(values, np.ndarray) or sparse.issparse(values):
+        return values
     if isinstance(values, (str, bytes, Path)) or not isinstance(values, Iterable):
         raise DataError(
             f"give {what} as a list or an array, a row to each; got "
@@ -124,21 +145,27 @@ def _rows(values: Any, what: str) -> list[Any]:
     return list(values)
 
 
-def _numbers(rows: list[Any], values: Any) -> NDArray[Any] | None:
+def _are_all(rows: Any, *kinds: type) -> bool:
+    is_listed = isinstance(rows, list) or (
+        isinstance(rows, np.ndarray) and rows.dtype.kind in "OUS"
+    )
+    return is_listed and all(isinstance(row, kinds) for row in rows)
+
+
+def _take_numbers(rows: Any) -> NDArray[Any] | None:
     """Return rows as an array of numbers; None where they are none."""
-    if isinstance(values, np.ndarray):
-        array = values
-    elif rows and all(isinstance(row, (np.ndarray, list, tuple)) for row in rows):
+    array = rows
+    if isinstance(rows, list):
+        if not rows or not _are_all(rows, np.ndarray, list, tuple):
+            return None
         try:
             array = np.asarray(rows)
         except ValueError:  # rows of different lengths
             return None
-    else:
-        return None
     return array if array.dtype.kind in "fiub" else None
 
 
-def _describe(rows: list[Any], array: NDArray[Any] | None) -> str:
+def _describe(rows: Any, array: NDArray[Any] | None) -> str:
     if array is not None:
         return f"{array.dtype} of shape {array.shape}"
     kinds = dict.fromkeys(type(row).__name__ for row in rows)
@@ -147,5 +174,5 @@ def _describe(rows: list[Any], array: NDArray[Any] | None) -> str:
 
 def number_ids(ids: Any, count: int) -> NDArray[np.object_]:
     """Take ids as strings; number the rows where there are none."""
-    given = range(count) if ids is None else _rows(ids, "ids")
+    given = range(count) if ids is None else _take_rows(ids, "ids")
     return objects([str(each) for each in given])

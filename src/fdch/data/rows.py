@@ -3,15 +3,16 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError, MissingFile
+from fdch.errors import DataError, FdchError, MissingFile
 from fdch.machine import usable_cores
 
 # of one file
@@ -111,6 +112,30 @@ def unreadable(path: Path, error: OSError) -> DataError:
         return DataError(f"'{path}' cannot be read: it is a folder; name a file in it.")
     reason = error.strerror or error
     return DataError(f"'{path}' cannot be read: {reason}. Check its permissions.")
+
+
+@contextmanager
+def reading(path: Path, kind: str, advice: str) -> Iterator[None]:
+    """Name the file in errors about its content; make one of whatever else is raised.
+
+    Libraries fail in any way over damaged files.
+    """
+    try:
+        yield
+    except DataError as error:
+        raise type(error)(f"'{path}': {error}") from error.__cause__
+    except FdchError:
+        raise
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise unreadable(path, error) from error
+    except MemoryError:
+        raise DataError(
+            f"'{path}' does not fit into memory. Give fewer rows or columns."
+        ) from None
+    except Exception as error:
+        raise DataError(
+            f"'{path}' is not a whole {kind}: {shorten(str(error), 300)}. {advice}"
+        ) from error
 
 
 class Digest:
