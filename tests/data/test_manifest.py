@@ -282,12 +282,12 @@ def test_a_line_with_too_many_cells_is_broken(folder):
         (b"", "is empty"),
         (b"id,text\n", "nothing stands below the names of its columns"),
         (b"\xff\xfe", "is empty"),
-        (b"\xff\xfei\0d", "is not UTF-16 text .truncated data.; save it as UTF-8"),
+        (b"\xff\xfei\0d", "truncated data. Save it as CSV in UTF-8"),
         (b"PK\x03\x04\0\0\0\0\0\0", "is not text; save it as CSV"),
         (b"id,text,text\n1,a,b\n", "column name twice"),
         (
             "id,text\n1,café\n2,crème\n".encode() + b"3,caf\xe9\n",
-            r"not UTF-8 text \(invalid continuation byte\); save it",
+            "invalid continuation byte. Save it as CSV in UTF-8",
         ),
         (
             "id,text\n1,\u043a\u0440\u0430\u0441\u043d\n".encode("cp1251"),
@@ -297,7 +297,10 @@ def test_a_line_with_too_many_cells_is_broken(folder):
             b'id,text\n1,"never closed\n2,b\n',
             "unexpected end of data. Look for a double quote",
         ),
-        (b"id,text\n1," + b"x" * (2**20 + 1) + b"\n", "line 2: a cell is longer"),
+        (
+            b"id,text\n1," + b"x" * (2**20 + 1) + b"\n",
+            "after line 1: field larger than field limit",
+        ),
     ],
 )
 def test_a_csv_that_cannot_be_used_says_why(folder, content, message):
@@ -313,7 +316,7 @@ def test_a_cell_of_a_mebibyte_is_read_and_the_limit_put_back(folder):
 
 
 def test_an_endless_json_line_is_refused(folder, monkeypatch):
-    monkeypatch.setattr("fdch.data.readers.tables.manifest_rows._LINE_BYTES", 1000)
+    monkeypatch.setattr("fdch.data.readers.tables.text_tables._LINE_BYTES", 1000)
     path = text_file(folder, '{"text": "' + "x" * 2000, "pairs.jsonl")
     with pytest.raises(DataError, match="line 1: more than 1,000 bytes"):
         PairedSet.read(path)
@@ -354,7 +357,7 @@ def test_cells_of_parquet_that_mean_nothing_are_refused(folder, column):
     }
     cells = {"id": ["1"], "text": ["a mug"], column: bad[column]}
     parquet.write_table(arrow.table(cells), folder / "pairs.parquet")
-    with pytest.raises(DataError, match="damaged after row 0"):
+    with pytest.raises(DataError, match="is not a whole Parquet file"):
         PairedSet.read(folder / "pairs.parquet")
 
 

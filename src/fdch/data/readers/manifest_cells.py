@@ -15,7 +15,7 @@ from typing import Any
 from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.pictures.places import Place
 from fdch.data.readers.columns import KNOWN
-from fdch.data.readers.tables.manifest_rows import CELL_BYTES
+from fdch.data.readers.tables.table import CELL_BYTES
 
 _MAX_PARTS = 32  # of a path, where pictures have moved
 SEPARATORS = (";", "|", ",")

@@ -94,7 +94,7 @@ def plan_reading(path: Path, file: Any) -> Plan:
                 raise ValueError(f"row group {number} lacks a column")
             sizes = (measure_pages(opened, column) for column in columns)
             plan.groups.append(dict(zip(names, sizes, strict=True)))
-            _add_group(plan, path, number, leaves, widths)
+            _add_group(plan, number, leaves, widths)
     if len(plan.groups) != file.num_row_groups:
         raise ValueError("it says two things of its row groups")
     return plan
@@ -120,7 +120,7 @@ def _list_groups(file: BinaryIO) -> list[list[Described]]:
 
 
 def _add_group(
-    plan: Plan, path: Path, number: int, leaves: list[Any], widths: dict[str, int]
+    plan: Plan, number: int, leaves: list[Any], widths: dict[str, int]
 ) -> None:
     held, width = 0, 0  # at once, and for each row that is read
     for leaf in leaves:
@@ -142,7 +142,7 @@ def _add_group(
             plan.dictionaries.add(leaf.path)
     if held + width > plan.most:
         raise DataError(
-            f"'{path}': row group {number} unpacks to {held + width:,} bytes at once; "
+            f"row group {number} unpacks to {held + width:,} bytes at once; "
             f"at most {plan.most:,} are read. Write it with smaller ones, such as "
             "row_group_size=500."
         )

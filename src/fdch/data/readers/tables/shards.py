@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from fdch.data.pictures.decoding import ENDINGS
-from fdch.data.readers.columns import Layout
-from fdch.data.readers.tables.manifest_rows import CELL_BYTES, Row, Table
+from fdch.data.readers.columns import KNOWN, Layout
+from fdch.data.readers.tables.table import CELL_BYTES, Row, Table
 from fdch.data.rows import shorten
-from fdch.errors import DataError
 
-COLUMNS = ("id", "image", "text", "labels")
 _BLOCK = 512
 _EXTENSION_BYTES = 2**20  # of a long name, or of a PAX header
 _DIGITS = 20  # of a length
@@ -28,7 +26,7 @@ _SPARSE = "GNU.sparse"  # sparse files: their bytes are not stored as they are
 _REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)
 _SAMPLE = re.compile(r"((?:.*/)?[^./][^./]*)\.([^/]+)", re.DOTALL)
 _PICTURES = tuple(ending.removeprefix(".") for ending in ENDINGS)
-_KNOWN = (*_PICTURES, "txt", "cls", "json")
+_ENDINGS = (*_PICTURES, "txt", "cls", "json")
 
 
 class Member(NamedTuple):
@@ -64,7 +62,7 @@ class ShardPicture:
 def open_shard(path: Path, layout: Layout) -> Table:
     """Read the samples of a tar file."""
     notes: list[str] = []
-    return Table(COLUMNS, _rows(path, notes), notes, is_open=True)
+    return Table(KNOWN, _rows(path, notes), notes, is_open=True)
 
 
 def _rows(path: Path, notes: list[str]) -> Iterator[Row]:
@@ -74,7 +72,7 @@ def _rows(path: Path, notes: list[str]) -> Iterator[Row]:
         nonlocal ignored
         for member in list_members(path):
             found = _SAMPLE.fullmatch(member.name)
-            if found and found[2].lower() in _KNOWN:
+            if found and found[2].lower() in _ENDINGS:
                 yield found, member
             else:
                 ignored += 1
@@ -137,7 +135,7 @@ def _read(path: Path, member: Member) -> bytes:
 
 
 def list_members(path: Path) -> Iterator[Member]:
-    """Yield the files in a tar file, in their order; DataError where it is damaged."""
+    """Yield the files in a tar file, in their order; an error where it is damaged."""
     total, place = path.stat().st_size, 0
     extended: dict[str, str] = {}  # from extension headers before a file's own header
     with open(path, "rb") as file:
@@ -146,23 +144,19 @@ def list_members(path: Path) -> Iterator[Member]:
             block = file.read(_BLOCK)
             if len(block) < _BLOCK or not any(block):
                 return
-            try:
-                header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
-                size = int(extended.get("size", header.size))
-                if size < 0 or place + _BLOCK + size > total:
-                    raise ValueError(f"a file of {size:,} bytes is cut off")
-                if header.type in (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE):
-                    extended |= _read_extension(file, header.type, size)
-                else:
-                    if header.type in _REGULAR and _SPARSE not in extended:
-                        name = extended.get("path", header.name)
-                        yield Member(name, place + _BLOCK, size)
-                    extended = {}
-            except (tarfile.HeaderError, ValueError) as problem:
-                raise DataError(
-                    f"'{path}' is not a whole, uncompressed tar file: {problem} at "
-                    f"byte {place:,}. Write or copy it again."
-                ) from None
+            header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+            size = int(extended.get("size", header.size))
+            if size < 0 or place + _BLOCK + size > total:
+                raise ValueError(
+                    f"at byte {place:,} a file of {size:,} bytes is cut off"
+                )
+            if header.type in (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE):
+                extended |= _read_extension(file, header.type, size)
+            else:
+                if header.type in _REGULAR and _SPARSE not in extended:
+                    name = extended.get("path", header.name)
+                    yield Member(name, place + _BLOCK, size)
+                extended = {}
             place += _BLOCK + -(-size // _BLOCK) * _BLOCK
 
 
