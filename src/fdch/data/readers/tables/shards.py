@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.readers.columns import KNOWN, Layout
@@ -29,34 +29,39 @@ _PICTURES = tuple(ending.removeprefix(".") for ending in ENDINGS)
 _ENDINGS = (*_PICTURES, "txt", "cls", "json")
 
 
-class Member(NamedTuple):
-    """A file in a tar file: its name, and where its bytes are."""
-
-    name: str
-    offset: int
-    size: int
-
-
 @dataclass(frozen=True, eq=False, slots=True)
-class ShardPicture:
-    """Where a picture lies in a shard."""
+class ShardFile:
+    """A file in a shard, and where its bytes are."""
 
     shard: Path
-    member: Member
+    path: str
+    offset: int
+    size: int
 
     @property
     def name(self) -> str:
         """What an error calls it."""
-        return f"picture '{shorten(self.member.name)}' in '{self.shard}'"
-
-    @property
-    def size(self) -> int:
-        """Bytes of its file."""
-        return self.member.size
+        return f"picture '{shorten(self.path)}' in '{self.shard}'"
 
     def read(self) -> bytes:
-        """Read its file."""
-        return _read(self.shard, self.member)
+        """Read its bytes."""
+        with open(self.shard, "rb") as file:
+            file.seek(self.offset)
+            content = file.read(self.size)
+        if len(content) < self.size:
+            raise OSError("the shard has become shorter")
+        return content
+
+    def read_text(self) -> str:
+        """Read its text; ValueError where it is none, or too long."""
+        if self.size > CELL_BYTES:
+            raise ValueError(
+                f"'{self.path}' has {self.size:,} bytes; the limit is {CELL_BYTES:,}"
+            )
+        try:
+            return self.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise ValueError(f"'{self.path}' is not UTF-8 text") from None
 
 
 def open_shard(path: Path, layout: Layout) -> Table:
@@ -68,22 +73,21 @@ def open_shard(path: Path, layout: Layout) -> Table:
 def _rows(path: Path, notes: list[str]) -> Iterator[Row]:
     ignored = 0
 
-    def find_files() -> Iterator[tuple[re.Match[str], Member]]:
+    def find_files() -> Iterator[tuple[re.Match[str], ShardFile]]:
         nonlocal ignored
-        for member in list_members(path):
-            found = _SAMPLE.fullmatch(member.name)
+        for file in list_members(path):
+            found = _SAMPLE.fullmatch(file.path)
             if found and found[2].lower() in _ENDINGS:
-                yield found, member
+                yield found, file
             else:
                 ignored += 1
 
-    known = find_files()
-    samples = groupby(known, key=lambda pair: pair[0][1])
+    samples = groupby(find_files(), key=lambda pair: pair[0][1])
     for number, (key, files) in enumerate(samples, start=1):
         cells: dict[str, Any] = {"id": key}
         try:
-            for found, member in files:
-                _take(cells, found[2].lower(), path, member)
+            for found, file in files:
+                _take(cells, found[2].lower(), file)
         except (ValueError, RecursionError) as problem:
             yield Row(f"sample {number}", {"id": key}, f"{problem}.")
             continue
@@ -95,46 +99,26 @@ def _rows(path: Path, notes: list[str]) -> Iterator[Row]:
         )
 
 
-def _take(cells: dict[str, Any], ending: str, path: Path, member: Member) -> None:
+def _take(cells: dict[str, Any], ending: str, file: ShardFile) -> None:
     """Add a file's content to the cells of its sample."""
     if ending in _PICTURES:
         if "image" in cells:
-            raise ValueError(f"'{member.name}' is its second picture")
-        cells["image"] = ShardPicture(path, member)
+            raise ValueError(f"'{file.path}' is its second picture")
+        cells["image"] = file
     elif ending == "txt":
-        cells["text"] = _read_text(path, member)
+        cells["text"] = file.read_text()
     elif ending == "cls":
-        cells["labels"] = [_read_text(path, member)]
+        cells["labels"] = [file.read_text()]
     elif ending == "json":
-        found = json.loads(_read_text(path, member))
+        found = json.loads(file.read_text())
         if not isinstance(found, dict):
-            raise ValueError(f"'{member.name}' is no JSON object")
+            raise ValueError(f"'{file.path}' is no JSON object")
         for column, value in found.items():
             if column not in ("id", "image"):  # the sample's own
                 cells.setdefault(column, value)
 
 
-def _read_text(path: Path, member: Member) -> str:
-    if member.size > CELL_BYTES:
-        raise ValueError(
-            f"'{member.name}' has {member.size:,} bytes; the limit is {CELL_BYTES:,}"
-        )
-    try:
-        return _read(path, member).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"'{member.name}' is not UTF-8 text") from None
-
-
-def _read(path: Path, member: Member) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(member.offset)
-        content = file.read(member.size)
-    if len(content) < member.size:
-        raise OSError("the shard has become shorter")
-    return content
-
-
-def list_members(path: Path) -> Iterator[Member]:
+def list_members(path: Path) -> Iterator[ShardFile]:
     """Yield the files in a tar file, in their order; an error where it is damaged."""
     total, place = path.stat().st_size, 0
     extended: dict[str, str] = {}  # from extension headers before a file's own header
@@ -155,7 +139,7 @@ def list_members(path: Path) -> Iterator[Member]:
             else:
                 if header.type in _REGULAR and _SPARSE not in extended:
                     name = extended.get("path", header.name)
-                    yield Member(name, place + _BLOCK, size)
+                    yield ShardFile(path, name, place + _BLOCK, size)
                 extended = {}
             place += _BLOCK + -(-size // _BLOCK) * _BLOCK
 
