@@ -20,7 +20,6 @@ MAX_ROWS = 10_000_000
 MAX_LABELS = 100_000
 # quick rows that one thread works on before it lets another continue
 TOGETHER = 8
-THREAD_PREFIX = "fdch-rows"
 _T = TypeVar("_T")
 _MAX_THREADS = 32
 
@@ -201,7 +200,7 @@ def in_threads(
     def work_on(start: int) -> list[_T]:
         return [work(row) for row in range(start, min(start + together, count))]
 
-    pool = ThreadPoolExecutor(threads, thread_name_prefix=THREAD_PREFIX)
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="fdch-rows")
     try:
         for start in range(0, count, together):
             waiting.append(pool.submit(work_on, start))

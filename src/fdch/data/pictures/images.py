@@ -5,7 +5,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,21 +84,12 @@ class Pictures(Images):
         return hashlib.blake2b(content, digest_size=16).digest()
 
 
-class PixelRows(Protocol):
-    """What PictureArray needs of an array, in memory or on disk."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows, height, width and 3."""
-
-    def __getitem__(self, row: int) -> Any: ...
-
-
 class PictureArray(Pictures):
     """Decoded pictures of one size, in memory, mapped or in an open HDF5 file.
 
     Args:
-        pixels: RGB values 0 to 255, (n, height, width, 3); read row by row.
+        pixels: RGB values 0 to 255, (n, height, width, 3), of which `shape` and single
+            rows are read.
         rows: Which of them, in which order; all when not given.
         paths: Files that hold the same pictures, one to each of all, where there
             are any: an index shows them with its items.
@@ -109,7 +100,7 @@ class PictureArray(Pictures):
 
     def __init__(
         self,
-        pixels: PixelRows,
+        pixels: Any,
         rows: NDArray[np.intp] | None = None,
         paths: Sequence[Path] | None = None,
     ) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from fdch.data.readers.columns import KNOWN, NEAR, Layout
 from fdch.data.readers.tables.table import CELL_BYTES, Row, Table, make_table
@@ -110,10 +110,13 @@ def _csv_lines(
     line = 0
     try:
         with open(path, encoding=encoding, newline="") as file:
-            separator, before = _read_separator(file, names)
+            starts = iter(lambda: file.readline(_LINE_BYTES), "")
+            header = next(filter(str.strip, starts), "")
+            file.seek(0)
+            separator = find_separator(header, names)
             reader = csv.reader(file, delimiter=separator, strict=True)
             for cells in reader:
-                line = before + reader.line_num
+                line = reader.line_num
                 if cells:
                     yield f"line {line}", cells
     except csv.Error as error:
@@ -123,19 +126,6 @@ def _csv_lines(
         ) from None
     finally:
         csv.field_size_limit(earlier)
-
-
-def _read_separator(file: IO[str], names: Iterable[str]) -> tuple[str, int]:
-    """Return the separator, and how many lines before the header were read for it."""
-    line, blank = "\n", 0
-    while line and not line.strip():
-        line, blank = file.readline(_LINE_BYTES), blank + 1
-    stated = line.rstrip("\r\n").strip('"')
-    # Excel writes and obeys a first line such as "sep=;"
-    if stated[:4].lower() == "sep=" and stated[4:] in SEPARATORS:
-        return stated[4:], blank
-    file.seek(0)
-    return find_separator(line, names), 0
 
 
 def open_json_lines(path: Path, layout: Layout) -> Table:
