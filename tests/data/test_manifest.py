@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from fdch.data import conversion
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureFiles, PictureLimits
 from fdch.data.readers import manifest
@@ -370,13 +371,11 @@ def test_parquet_without_its_package_says_what_to_install(folder, monkeypatch):
 
 def test_too_many_rows_or_labels_are_refused(folder, monkeypatch):
     path = written(folder, "csv", rows())
-    monkeypatch.setattr(manifest, "MAX_LABELS", 1)
-    with pytest.raises(LabelError, match="2 different labels; at most 1"):
-        PairedSet.read(path)
-    monkeypatch.setattr(manifest, "MAX_LABELS", 2)
-    monkeypatch.setattr(manifest, "_LABEL_BYTES", 5)
-    with pytest.raises(LabelError, match="2 different labels for 3 rows"):
-        PairedSet.read(path)
+    for limit, most in (("MAX_LABELS", 1), ("_LABEL_BYTES", 5)):
+        with monkeypatch.context() as patch:
+            patch.setattr(conversion, limit, most)
+            with pytest.raises(LabelError, match="2 different labels for 3 rows"):
+                PairedSet.read(path)
     monkeypatch.setattr(manifest, "MAX_ROWS", 2)
     with pytest.raises(DataError, match="more than 2 rows"):
         PairedSet.read(path)

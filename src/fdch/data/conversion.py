@@ -1,6 +1,6 @@
 """Lists, paths, arrays and frames as the sides of pairs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from fdch.data.pictures.images import (
     PictureContents,
     PictureFiles,
 )
-from fdch.data.rows import objects
+from fdch.data.rows import MAX_LABELS, objects
 from fdch.data.texts import Sentences, Texts, WordVectors
 from fdch.errors import DataError, LabelError
+
+_LABEL_BYTES = 8 * 2**30
 
 
 def as_images(values: Any) -> Images:
@@ -95,12 +97,28 @@ def as_labels(
             )
         known = names or [f"label {i}" for i in range(array.shape[1])]
         return array.astype(np.uint8), tuple(known)
-    sets = [_label_set(row) for row in rows]
-    known = tuple(names or sorted(set().union(*sets)))
-    if unknown := set().union(*sets) - set(known):
-        raise LabelError(f"'{min(unknown)}' is not among the label names given.")
-    found = [[name in own for name in known] for own in sets]
-    return np.array(found, dtype=np.uint8).reshape(len(rows), len(known)), known
+    return mark_labels([_label_set(row) for row in rows], names)
+
+
+def mark_labels(
+    rows: Sequence[Collection[str]], names: Sequence[str] | None = None
+) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
+    """Return 1 where a row has a label, else 0, (n, classes), and the names."""
+    known = tuple(names or sorted({name for own in rows for name in own}))
+    if len(known) > MAX_LABELS or len(known) * len(rows) > _LABEL_BYTES:
+        raise LabelError(
+            f"{len(known):,} different labels for {len(rows):,} rows; at most "
+            f"{MAX_LABELS:,} labels and {_LABEL_BYTES:,} in a table of both are read. "
+            "Are the labels texts by mistake?"
+        )
+    numbers = {name: number for number, name in enumerate(known)}
+    labels = np.zeros((len(rows), len(known)), dtype=np.uint8)
+    for row, own in enumerate(rows):
+        if not numbers.keys() >= set(own):
+            unknown = min(set(own) - numbers.keys())
+            raise LabelError(f"'{unknown}' is not among the label names given.")
+        labels[row, [numbers[name] for name in own]] = 1
+    return labels, known
 
 
 def require_finite(

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped, name_repeated
+from fdch.data.conversion import mark_labels
+from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.pictures.images import PictureFiles, PictureLimits, Pictures
 from fdch.data.pictures.places import Place, PlacedPictures
@@ -32,9 +33,9 @@ from fdch.data.readers.tables.picture_folder import open_folder
 from fdch.data.readers.tables.shards import open_shard
 from fdch.data.readers.tables.table import Row, Table
 from fdch.data.readers.tables.text_tables import open_csv, open_json_lines
-from fdch.data.rows import MAX_LABELS, MAX_ROWS, objects, reading, shorten
+from fdch.data.rows import MAX_ROWS, objects, reading, shorten
 from fdch.data.texts import Sentences
-from fdch.errors import BrokenRow, DataError, LabelError
+from fdch.errors import BrokenRow, DataError
 
 _COPY = "Write or copy it again."
 FORMATS: dict[str, tuple[Callable[[Path, Layout], Table], str, str]] = {
@@ -51,7 +52,6 @@ FORMATS: dict[str, tuple[Callable[[Path, Layout], Table], str, str]] = {
     ".tar": (open_shard, "uncompressed tar file", _COPY),
 }
 _FOLDER = (open_folder, "folder of pictures", "Check its permissions.")
-_LABEL_BYTES = 8 * 2**30
 _REASON_LETTERS = 1000  # a reason may name a path
 _PEEKED = 20  # rows looked at to guess what a column holds
 _NO_ID = "it has no 'id', which rows before have."
@@ -87,13 +87,10 @@ def read(
         notes |= dict.fromkeys((*table.notes, *columns.notes))
     if not kept:
         raise _nothing_left(path, skipped)
-    ids = objects([item.name for item in kept])
-    if twice := name_repeated(ids, places):
-        raise DataError(f"'{path}': ids must be unique; {twice}.")
     cells, note = split_labels([item.labels for item in kept])
-    names, labels = _label_matrix(path, cells)
+    labels, names = mark_labels(cells)
     return PairedSet(
-        ids=ids,
+        ids=objects([item.name for item in kept]),
         images=_pictures([item.image for item in kept], limits),
         texts=Sentences([item.text for item in kept]),
         labels=labels,
@@ -186,27 +183,6 @@ def _nothing_left(path: Path, skipped: list[Skipped]) -> DataError:
         first = skipped[0].reason
         reason = f"; {len(skipped):,} were skipped, the first because: {first}"
     return DataError(f"'{path}' has no rows to use{reason} Write a line for each pair.")
-
-
-def _label_matrix(
-    path: Path, cells: Sequence[tuple[str, ...]]
-) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
-    names = sorted({name for own in cells for name in own})
-    if len(names) > MAX_LABELS:
-        raise LabelError(
-            f"'{path}' has {len(names):,} different labels; at most {MAX_LABELS:,} "
-            "are read. Are the labels texts by mistake?"
-        )
-    if len(names) * len(cells) > _LABEL_BYTES:
-        raise LabelError(
-            f"'{path}' has {len(names):,} different labels for {len(cells):,} rows, "
-            "too much to hold; give fewer labels or fewer rows."
-        )
-    numbers = {name: number for number, name in enumerate(names)}
-    labels = np.zeros((len(cells), len(names)), dtype=np.uint8)
-    for row, own in enumerate(cells):
-        labels[row, [numbers[name] for name in own]] = 1
-    return tuple(names), labels
 
 
 def _columns(kept: list[Pair]) -> dict[str, NDArray[np.object_]]:
