@@ -91,7 +91,7 @@ def test_arrow_and_parquet_files_are_read_alike(tmp_path, maker):
         ({"_data_files": []}, "names no files"),
         ({"_data_files": [{"filename": "../x.arrow"}]}, "names no files"),
         ({"_data_files": [{"filename": "x.mat"}]}, "names no files"),
-        ({"_data_files": 5}, "does not list"),
+        ({"_data_files": 5}, "is not a whole list"),
         ({"_indices_data_files": [{"filename": "i.arrow"}]}, "flatten_indices"),
         (
             {"_data_files": [{"filename": "lost.arrow"}]},

@@ -180,11 +180,10 @@ def read_settings(content: bytes) -> None:
 
 def read_dataset(content: bytes) -> None:
     """Read the list of files of a saved dataset."""
-    from fdch.data.readers.tables.arrow import ABOUT, STATE, list_dataset_files
+    from fdch.data.readers.tables.arrow import STATE, list_dataset_files
 
     inside = folder() / "dataset"
     inside.mkdir(exist_ok=True)
-    (inside / ABOUT).write_bytes(b"{}")
     (inside / STATE).write_bytes(content)
     list_dataset_files(inside)
 

@@ -11,10 +11,12 @@ from fdch.data.readers.columns import Layout
 from fdch.data.readers.tables.arrow_cells import measure_width
 from fdch.data.readers.tables.parquet import find_pictures, read_rows, take_pictures
 from fdch.data.readers.tables.table import Table
+from fdch.data.rows import reading
 from fdch.errors import DataError, MissingExtra
 from fdch.files import load_json
 
-STATE, ABOUT, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
+STATE, SPLITS = "state.json", "dataset_dict.json"
+_ADVICE = "Save it again with save_to_disk."
 _MAX_STATE_BYTES = 2**24
 _ROWS = 1024
 _MAGIC_BYTES = 8
@@ -25,27 +27,22 @@ _PACKING = 3  # of a batch
 
 def list_dataset_files(folder: Path) -> list[Path] | None:
     """Return the Arrow files of a saved dataset in order; None for no dataset."""
-    is_dataset = (folder / STATE).is_file() and (folder / ABOUT).is_file()
-    if (folder / SPLITS).is_file() and not is_dataset:
+    path = folder / STATE
+    if (folder / SPLITS).is_file() and not path.is_file():
         raise DataError(
             f"'{folder}' holds several splits of a dataset; name one of the folders in "
             "it, such as 'train'."
         )
-    if not is_dataset:
+    if not path.is_file():
         return None
-    try:
-        state = load_json(folder / STATE, _MAX_STATE_BYTES)
+    with reading(path, "list of a dataset's files", _ADVICE):
+        state = load_json(path, _MAX_STATE_BYTES)
         names = [str(each["filename"]) for each in state["_data_files"]]
         is_own = (Path(n).name == n and n.endswith(".arrow") for n in names)
         if not names or not all(is_own):
             raise ValueError("it names no files of its own")
         if state.get("_indices_data_files"):
             raise ValueError("its rows were chosen by indices; call flatten_indices()")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"'{folder / STATE}' does not list the files of a dataset: {error}. Save "
-            "it again with save_to_disk."
-        ) from None
     return [folder / name for name in names]
 
 
