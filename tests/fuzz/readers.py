@@ -303,7 +303,7 @@ def read_words(content: bytes) -> None:
     from fdch.data.texts import Sentences, Vocabulary
 
     text = content.decode("utf-8", "surrogatepass" if len(content) % 2 else "replace")
-    known = Vocabulary.fit(Sentences(["a red dog", "a dog", "猫狗 猫狗"]), 100)
+    known = Vocabulary.fit(Sentences(["a red dog", "a dog", "猫狗 猫狗"]))
     known.known(text)
     known.unknown(text)
     known.hint(text)

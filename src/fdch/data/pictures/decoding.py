@@ -140,7 +140,7 @@ def shrink(
 def picture_format(
     content: bytes, limits: PictureLimits = USUAL_LIMITS, name: str = "picture"
 ) -> str:
-    """Tell a picture's format by its header, as Pillow calls it, such as "JPEG"."""
+    """Return a picture's format by its header, as Pillow calls it, such as "JPEG"."""
     with _refusing_broken(name, limits), _open(content, limits, name) as picture:
         return str(picture.format)
 

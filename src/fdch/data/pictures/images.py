@@ -66,7 +66,7 @@ class Pictures(Images):
 
     @abstractmethod
     def name(self, row: int) -> str:
-        """Say what an error calls this row's picture."""
+        """Return what errors call this row's picture."""
 
     def decode(
         self, row: int, size: int, out: NDArray[np.uint8] | None = None
@@ -121,7 +121,7 @@ class PictureArray(Pictures):
         return type(self)(self.pixels, kept, self.paths)
 
     def name(self, row: int) -> str:
-        """Say what an error calls this row's picture: its number."""
+        """Return what errors call this row's picture: its number."""
         return f"picture {self.rows[row]} of the array"
 
     def content(self, row: int) -> NDArray[np.uint8]:
@@ -186,7 +186,7 @@ class PictureFiles(SeparatePictures):
         return self.places
 
     def name(self, row: int) -> str:
-        """Say what an error calls this row's picture: its path."""
+        """Return what errors call this row's picture: its path."""
         return f"picture '{self.paths[row]}'"
 
     def content(self, row: int) -> bytes:
@@ -233,7 +233,7 @@ class PictureContents(SeparatePictures):
     """
 
     def name(self, row: int) -> str:
-        """Say what an error calls this row's picture: nothing but a picture."""
+        """Return what errors call this row's picture."""
         return "the picture"
 
     def content(self, row: int) -> bytes:
