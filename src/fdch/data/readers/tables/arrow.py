@@ -53,16 +53,11 @@ def open_arrow(path: Path, layout: Layout) -> Table:
     except ImportError:
         raise MissingExtra("reading Arrow files", "parquet") from None
     table = _map(path)
-    name, read = find_pictures(table.schema, layout), None
-    if name is not None:
+    schema, batches, pictures = table.schema, table.to_batches(_ROWS), None
+    if (name := find_pictures(schema, layout)) is not None:
         contents = take_pictures(table.column(name))
-
-        def read(row: int) -> bytes:
-            content: bytes = contents[row].as_py()
-            return content
-
-    rows = read_rows(path, table.schema, table.to_batches(_ROWS), name, read)
-    return Table(tuple(table.schema.names), rows)
+        pictures = name, lambda row: contents[row].as_py()
+    return Table(tuple(schema.names), read_rows(path, schema, batches, pictures))
 
 
 def _map(path: Path) -> Any:

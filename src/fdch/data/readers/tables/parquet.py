@@ -27,7 +27,7 @@ from fdch.data.readers.tables.parquet_pages import Plan, plan_reading
 from fdch.data.readers.tables.table import Row, Table
 from fdch.errors import DataError, MissingExtra
 
-ReadPicture = Callable[[int], bytes] | None  # of a row, counted from 0
+ReadPicture = Callable[[int], bytes]  # of a row, counted from 0
 _GROUPS_KEPT = 2  # threads reach into the next one while some finish the last
 
 
@@ -39,23 +39,30 @@ def open_parquet(path: Path, layout: Layout) -> Table:
         raise MissingExtra("reading Parquet", "parquet") from None
     with parquet.ParquetFile(path) as file:
         plan, schema = plan_reading(path, file), file.schema_arrow
-        name = find_pictures(schema, layout)
-        read = PictureColumn(path, name, file, plan).read if name else None
-    rows = read_rows(path, schema, _read_batches(path, plan), name, read)
-    return Table(tuple(schema.names), rows)
+        pictures = None
+        if (name := find_pictures(schema, layout)) is not None:
+            pictures = name, PictureColumn(path, name, file, plan).read
+    batches = _read_batches(path, plan)
+    return Table(tuple(schema.names), read_rows(path, schema, batches, pictures))
 
 
 def read_rows(
-    path: Path, schema: Any, batches: Iterable[Any], name: str | None, read: ReadPicture
+    path: Path,
+    schema: Any,
+    batches: Iterable[Any],
+    pictures: tuple[str, ReadPicture] | None,
 ) -> Iterator[Row]:
-    """Yield the rows of batches; of pictures in a column, where they lie."""
+    """Yield the rows of batches; of pictures in the file, where they lie.
+
+    Pictures are a column, and what reads that of a row.
+    """
     most, taken, number = measure_budget(path), 0, 0
     classes = read_class_names(schema)
     for batch in batches:
-        pictures: Sequence[int | None] = [None] * len(batch)
-        if name is not None:
-            pictures = _measure_pictures(take_pictures(batch.column(name)))
-            batch = batch.drop_columns([name])
+        lengths: Sequence[int | None] = [None] * len(batch)
+        if pictures is not None:
+            lengths = _measure_pictures(take_pictures(batch.column(pictures[0])))
+            batch = batch.drop_columns([pictures[0]])
         sizes = measure_rows(batch)
         taken += int(sizes[sizes <= MAX_ROW_BYTES].sum())
         if taken > most:
@@ -63,15 +70,16 @@ def read_rows(
                 f"its cells take more than {most:,} bytes once they are unpacked. "
                 "Split it, or leave out long columns."
             )
-        rows = zip(convert_rows(batch, sizes), sizes, pictures, strict=True)
-        for cells, size, picture in rows:
+        rows = zip(convert_rows(batch, sizes), sizes, lengths, strict=True)
+        for cells, size, length in rows:
             number += 1
             if cells is None:
                 trouble = f"it has {size:,} bytes; the limit is {MAX_ROW_BYTES:,}."
                 yield Row(f"row {number}", {}, trouble)
                 continue
-            if name is not None and picture is not None:
-                cells[name] = EmbeddedPicture(path, number - 1, picture, read)
+            if pictures is not None and length is not None:
+                name, read = pictures
+                cells[name] = EmbeddedPicture(path, number - 1, length, read)
             for column, names in classes.items():
                 cells[column] = _name_classes(cells.get(column), names)
             yield Row(f"row {number}", cells)
@@ -104,7 +112,6 @@ class EmbeddedPicture:
 
     def read(self) -> bytes:
         """Read its file; OSError where the table was changed since."""
-        assert self.load is not None
         try:
             return self.load(self.row)
         except Exception as error:  # pyarrow has errors of its own
