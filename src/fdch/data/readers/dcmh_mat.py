@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from scipy import sparse
 from fdch.data.conversion import as_images, as_labels, as_texts
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.pictures.decoding import USUAL_LIMITS, PictureLimits
-from fdch.data.pictures.images import Images, PictureArray
+from fdch.data.pictures.images import PictureArray
 from fdch.data.readers.matlab5 import Header, read_variables
 from fdch.data.rows import MAX_LABELS, MAX_ROWS, objects, reading
 from fdch.errors import BrokenPicture, DataError, MissingExtra
@@ -49,57 +49,50 @@ class Variable:
     is_reversed: bool = False  # whether the axes are stored in reverse
     is_marked: bool = True  # whether MATLAB left its mark, so that this is certain
 
-    def take(self, axis: int, row: int) -> NDArray[Any]:
-        """Read one row of an axis; axes stay in MATLAB's order."""
-        part: list[slice] = [slice(None)] * len(self.shape)
-        part[axis] = slice(row, row + 1)
-        try:
-            values = self.stored[tuple(reversed(part) if self.is_reversed else part)]
-        except (OSError, RuntimeError, ValueError) as error:
-            raise DataError(f"variable '{self.name}' is damaged: {error}.") from error
-        return values.T if self.is_reversed else values
-
-    def load(self, axis: int) -> Any:
-        """Read a matrix, sparse or as float32, with an axis in rows."""
+    def load(self, rows: int) -> Any:
+        """Read a matrix, sparse or as float32, with so many rows."""
+        if len(self.shape) != 2:
+            raise DataError(f"{self} is no matrix.")
         _require_few(self.name, self.shape)
         values = self.stored
         if not sparse.issparse(values):
             with np.errstate(over="ignore"):
                 values = values.astype(np.float32)[...]  # HDF5 converts while it reads
-        return values.T if bool(axis) != self.is_reversed else values
+        return values if values.shape[0] == rows else values.T
 
     def __str__(self) -> str:
         return f"'{self.name}' {' x '.join(map(str, self.shape))}"
 
 
-class _Layout(NamedTuple):
-    """On which axis the pairs are, and where height, width and colour are."""
-
-    axis: int
-    picture: tuple[int, int, int] | None = None
-
-
 class MatPictures:
-    """Pictures of a variable, read one by one, upright and with values 0 to 255."""
+    """Pictures of a variable, read one by one, upright and with values 0 to 255.
 
-    def __init__(
-        self, variable: Variable, axis: int, picture: tuple[int, int, int]
-    ) -> None:
+    They are pairs x height x width x 3, or with the pairs last.
+    """
+
+    def __init__(self, variable: Variable) -> None:
         self._variable = variable
-        self._order = (axis, *picture)
-        self.shape = tuple(variable.shape[part] for part in self._order)
+        self._is_last = variable.shape[2] == 3
+        height, width = variable.shape[:2] if self._is_last else variable.shape[1:3]
+        self.shape = (variable.shape[3 if self._is_last else 0], height, width, 3)
 
     def __getitem__(self, row: int) -> NDArray[np.uint8]:
-        pixels = self._variable.take(self._order[0], row).transpose(self._order)[0]
+        name, stored = self._variable.name, self._variable.stored
+        try:
+            is_first = self._is_last == self._variable.is_reversed
+            pixels = stored[row] if is_first else stored[..., row]
+        except (OSError, RuntimeError, ValueError) as error:
+            raise DataError(f"variable '{name}' is damaged: {error}.") from error
+        if self._variable.is_reversed:
+            pixels = pixels.T
         if pixels.dtype == np.uint8:
             return pixels
         low, high = pixels.min(), pixels.max()
         # written so that NaN fails too
         if not (low >= 0 and high <= 255) or (high <= 1 and np.any(pixels % 1)):
             raise BrokenPicture(
-                f"picture {row} of '{self._variable.name}' has values from {low} to "
-                f"{high}; expected 0 to 255, without a mean taken away. Save pictures "
-                "as uint8(...)."
+                f"picture {row} of '{name}' has values from {low} to {high}; expected "
+                "0 to 255, without a mean taken away. Save pictures as uint8(...)."
             )
         return np.rint(pixels).astype(np.uint8)
 
@@ -114,7 +107,9 @@ def read(
         known = _open_variables(path, (*IMAGES, *TAGS, *LABELS))
         found = [_choose(known, names) for names in (IMAGES, TAGS, LABELS)]
         images, tags, labels = found
-        rows, layouts = _find_rows(found)
+        is_picture = len(images.shape) == 4 and 3 in images.shape[2:]
+        pictures = MatPictures(images) if is_picture else None
+        rows = _count_rows(found, pictures)
         classes = prod(labels.shape) // rows
         if rows > MAX_ROWS or classes > MAX_LABELS:
             raise DataError(
@@ -122,18 +117,35 @@ def read(
                 f"and {MAX_LABELS:,} labels are read."
             )
         bits, names = as_labels(
-            labels.load(layouts[2].axis), [f"label{i}" for i in range(classes)]
+            labels.load(rows), [f"label{i}" for i in range(classes)]
         )
         return PairedSet(
             ids=objects([str(number) for number in range(1, rows + 1)]),
-            images=_images(images, layouts[0], limits),
-            texts=as_texts(tags.load(layouts[1].axis)),
+            images=_check(pictures, limits)
+            if pictures
+            else as_images(images.load(rows)),
+            texts=as_texts(tags.load(rows)),
             labels=bits,
             label_names=names,
             name=path.stem,
-            notes=_notes(images, layouts[0]),
+            notes=_notes(images) if pictures else (),
             numbered=True,
         )
+
+
+def _count_rows(found: list[Variable], pictures: MatPictures | None) -> int:
+    """Return the one number of pairs that fits all variables."""
+    shapes = [each.shape for each in found]
+    if pictures is not None:
+        shapes[0] = pictures.shape[:1]
+    common = set.intersection(*map(set, shapes))
+    if len(common) != 1 or any(shape.count(*common) > 1 for shape in shapes):
+        raise DataError(
+            f"it has {', '.join(map(str, found))}, from which the number of pairs "
+            "cannot be decided. Expected pictures height x width x 3 x pairs (or "
+            "features pairs x numbers), and tags and labels pairs x columns."
+        )
+    return common.pop()
 
 
 def _choose(variables: dict[str, Variable], names: tuple[str, ...]) -> Variable:
@@ -151,60 +163,18 @@ def _choose(variables: dict[str, Variable], names: tuple[str, ...]) -> Variable:
     return one
 
 
-def _find_rows(variables: list[Variable]) -> tuple[int, list[_Layout]]:
-    """Find the one number of pairs that fits all variables."""
-    shapes = ", ".join(map(str, variables))
-    found = [_layouts(variable.shape) for variable in variables]
-    common = sorted(set.intersection(*(set(layouts) for layouts in found)))
-    if not common:
-        raise DataError(
-            f"it has {shapes}; they share no number of pairs. Expected pictures "
-            "height x width x 3 x pairs (or features pairs x numbers), and tags and "
-            "labels pairs x columns."
-        )
-    fitting = [layouts[common[0]] for layouts in found]
-    if len(common) > 1 or any(len(layouts) > 1 for layouts in fitting):
-        raise DataError(
-            f"it has {shapes}; which axis is that of the pairs cannot be decided (it "
-            f"may be {' or '.join(map(str, common))} long). Save more pairs, or other "
-            "numbers of columns."
-        )
-    return common[0], [layouts[0] for layouts in fitting]
-
-
-def _layouts(shape: tuple[int, ...]) -> dict[int, list[_Layout]]:
-    """List what an array may be, by the number of pairs it would then have."""
-    layouts: list[_Layout] = []
-    if len(shape) == 2:
-        layouts = [_Layout(0), _Layout(1)]
-    elif len(shape) == 4:
-        for axis, (first, middle, last) in ((3, (0, 1, 2)), (0, (1, 2, 3))):
-            if shape[last] == 3:
-                layouts.append(_Layout(axis, (first, middle, last)))
-            if shape[first] == 3:
-                layouts.append(_Layout(axis, (middle, last, first)))
-    by_rows: dict[int, list[_Layout]] = {}
-    for layout in layouts:
-        by_rows.setdefault(shape[layout.axis], []).append(layout)
-    return by_rows
-
-
-def _images(variable: Variable, layout: _Layout, limits: PictureLimits) -> Images:
-    if layout.picture is None:
-        return as_images(variable.load(layout.axis))
-    pictures = MatPictures(variable, layout.axis, layout.picture)
+def _check(pictures: MatPictures, limits: PictureLimits) -> PictureArray:
     pixels = pictures.shape[1] * pictures.shape[2]
     if pixels > limits.pixels:
         raise DataError(
-            f"the pictures in '{variable.name}' have {pixels:,} pixels; at most "
-            f"{limits.pixels:,} are read."
+            f"the pictures have {pixels:,} pixels; at most {limits.pixels:,} are read."
         )
     pictures[0]  # so that a wrong scale is known before training
     return PictureArray(pictures)
 
 
-def _notes(variable: Variable, layout: _Layout) -> tuple[str, ...]:
-    if layout.picture is None or variable.is_marked:
+def _notes(variable: Variable) -> tuple[str, ...]:
+    if variable.is_marked:
         return ()
     return (
         f"'{variable.name}' was not written by MATLAB; its pictures are taken for "
