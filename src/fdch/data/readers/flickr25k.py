@@ -21,7 +21,7 @@ from fdch.data.readers.downloads import (
     read_lines,
     refuse_or_skip,
 )
-from fdch.data.rows import objects
+from fdch.data.rows import objects, reading
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile
 
@@ -34,7 +34,6 @@ _KNOWN_LABELS = re.compile(
     "people|plant_life|portrait|river|sea|sky|structures|sunset|transport|tree|water"
 )
 _PHOTO = re.compile(r"im([1-9][0-9]{0,6})\.jpe?g", re.IGNORECASE)
-_NUMBER = re.compile(r"[1-9][0-9]{0,6}")
 
 
 def read(
@@ -109,26 +108,13 @@ def _annotation_files(folder: Path) -> list[Path]:
 
 def _numbers(path: Path) -> frozenset[int]:
     lines = read_lines(path)
-    for line in lines:
-        if not _NUMBER.fullmatch(line):
-            raise DataError(
-                f"'{path}' has the line '{line[:40]}'; annotations hold one picture "
-                "number a line."
-            )
-    return frozenset(map(int, lines))
+    with reading(path, "list of picture numbers", "Unpack the download again."):
+        return frozenset(np.array(lines, dtype=np.int32).tolist())
 
 
 def _common_tags(path: Path) -> tuple[str, ...]:
     """Read the words, without the counts that follow them."""
-    words: dict[str, None] = {}
-    for line in read_lines(path):
-        parts = line.split()
-        if len(parts) > 2 or (len(parts) == 2 and not parts[1].isdigit()):
-            raise DataError(
-                f"'{path}' has the line '{line[:40]}'; a line there is a tag and how "
-                "often it occurs."
-            )
-        words[parts[0]] = None
+    words = dict.fromkeys(line.split()[0] for line in read_lines(path))
     if not words:
         raise DataError(f"'{path}' has no tags; expected {WORDS:,} of them.")
     return tuple(words)
