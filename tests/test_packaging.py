@@ -32,7 +32,7 @@ PROMISED = {
     "transformers": "fdch.networks.model_folder transformers",
     "fast": "fdch.evaluation.counting.numba_engine fdch.index.search.scan_kernels",
     "parquet": "fdch.data.readers.tables.parquet pyarrow.parquet",
-    "mat": "fdch.data.readers.mat_files h5py",
+    "mat": "fdch.data.readers.dcmh_mat h5py",
     "heif": "pillow_heif",
     "ray": "ray",
     "report": "fdch.report.render fdch.report.plots jinja2 matplotlib.figure",

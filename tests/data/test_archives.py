@@ -205,7 +205,7 @@ def test_flipped_bytes_of_headers_raise_nothing_but_our_errors(tmp_path):
 @pytest.mark.parametrize("content", [b"\x1f\x8b" + b"0" * 1000, b"a" * 512])
 def test_what_is_no_plain_tar_file_is_refused(content, tmp_path):
     (tmp_path / "a.tar").write_bytes(content)
-    with pytest.raises(DataError, match="not a whole, uncompressed tar file"):
+    with pytest.raises(DataError, match="not a whole uncompressed tar file"):
         PairedSet.read(tmp_path / "a.tar")
 
 
@@ -213,7 +213,7 @@ def test_a_size_that_lies_is_refused_before_anything_is_read(tmp_path):
     header = tarfile.TarInfo("a.png")
     header.size = 2**60
     (tmp_path / "a.tar").write_bytes(header.tobuf(tarfile.GNU_FORMAT))
-    with pytest.raises(DataError, match="is cut off at byte 0"):
+    with pytest.raises(DataError, match=r"at byte 0 a file of .* is cut off"):
         PairedSet.read(tmp_path / "a.tar")
 
 

@@ -68,6 +68,17 @@ def test_what_is_no_side_is_refused(convert, values, message):
         convert(values)
 
 
+def test_features_that_are_no_numbers_are_named():
+    values = np.zeros((6, 2))
+    values[4, 1] = np.nan
+    with pytest.raises(DataError, match=r"image features of 1 rows.*first in row 4"):
+        as_images(values)
+    values[2, 0] = np.inf
+    for vectors in (values, sparse.coo_array(values)):
+        with pytest.raises(DataError, match=r"text vectors of 2 rows.*first in row 2"):
+            as_texts(vectors)
+
+
 def test_labels_are_numbers_or_names():
     numbers, names = as_labels([[0, 1], [1, 1]])
     assert (numbers.tolist(), names) == ([[0, 1], [1, 1]], ("label 0", "label 1"))

@@ -9,7 +9,7 @@ from scipy import io, sparse
 
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures, PictureArray, PictureLimits
-from fdch.data.readers import dcmh_mat, mat_files
+from fdch.data.readers import dcmh_mat
 from fdch.errors import BrokenPicture, DataError, LabelError, MissingExtra, MissingFile
 
 ROWS, HEIGHT, WIDTH = 7, 5, 4
@@ -87,10 +87,8 @@ def test_the_other_names_are_known(save, path):
 
 
 @SAVERS
-@pytest.mark.parametrize(
-    "axes", [(1, 2, 3, 0), (3, 1, 2, 0), (0, 1, 2, 3), (0, 3, 1, 2)]
-)
-def test_pairs_and_colours_are_found_on_other_axes(save, path, axes):
+@pytest.mark.parametrize("axes", [(1, 2, 3, 0), (0, 1, 2, 3)])
+def test_pairs_are_found_on_other_axes(save, path, axes):
     variables = {"images": PIXELS.transpose(axes), "YAll": TAGS.T, "LAll": LABELS.T}
     pairs = read(save(path, **variables))
     assert np.array_equal(pixels_of(pairs), PIXELS)
@@ -122,31 +120,25 @@ def test_sparse_tags_of_a_v5_file_are_read(path):
     assert np.array_equal(matrix.toarray(), TAGS)
 
 
-@SAVERS
-def test_blocks_add_up_to_the_whole(save, path, monkeypatch):
-    monkeypatch.setattr(mat_files, "_BLOCK_CELLS", 10)
-    features = generator.normal(size=(ROWS, 12)).astype(np.float32)
-    pairs = read(save(path, images=features, YAll=TAGS, LAll=LABELS.T))
-    assert np.array_equal(pairs.images.values, features)
-    assert np.array_equal(pairs.texts.matrix.toarray(), TAGS)
-    assert np.array_equal(pairs.labels, LABELS)
-
-
 def test_pictures_of_a_v73_file_are_read_when_asked_for(path, monkeypatch):
-    taken = []
-    take = mat_files.Variable.take
+    taken, loaded = [], []
+    take, load = dcmh_mat.MatPictures.__getitem__, dcmh_mat.Variable.load
 
-    def watched(variable, axis, start, stop):
-        taken.append((variable.name, stop - start))
-        return take(variable, axis, start, stop)
+    def watch_take(pictures, row):
+        taken.append(row)
+        return take(pictures, row)
 
-    monkeypatch.setattr(mat_files.Variable, "take", watched)
+    def watch_load(variable, rows):
+        loaded.append(variable.name)
+        return load(variable, rows)
+
+    monkeypatch.setattr(dcmh_mat.MatPictures, "__getitem__", watch_take)
+    monkeypatch.setattr(dcmh_mat.Variable, "load", watch_load)
     pairs = read(save_v73(path, **the_usual()))
-    assert ("images", 1) in taken
-    assert max(rows for name, rows in taken if name == "images") == 1
+    assert taken == [0] and set(loaded) == {"YAll", "LAll"}
     few = pairs[[5, 2]]
     assert np.array_equal(pixels_of(few), PIXELS[[5, 2]])
-    assert few.fingerprint == pairs[[5, 2]].fingerprint
+    assert taken == [0, 5, 2]
 
 
 def test_pictures_of_python_are_not_turned(path):
@@ -178,20 +170,24 @@ def test_lengths_that_do_not_fit_are_refused_with_names_and_shapes(save, path):
 
 
 @SAVERS
-def test_axes_that_cannot_be_told_are_refused(save, path):
-    square = np.zeros((ROWS, ROWS))
-    save(path, **(the_usual() | {"YAll": square}))
-    with pytest.raises(DataError, match=r"'YAll' 7 x 7.*cannot be decided"):
-        read(path)
-    save(path, images=np.ones((4, 6)), YAll=np.ones((4, 6)), LAll=np.ones((4, 6)))
-    with pytest.raises(DataError, match="may be 4 or 6 long"):
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"YAll": np.zeros((ROWS, ROWS))},
+        {"images": np.ones((4, 6)), "YAll": np.ones((4, 6)), "LAll": np.ones((4, 6))},
+        {"images": np.zeros((5, 6, 4, ROWS), np.uint8), "LAll": np.zeros((3, 2))},
+    ],
+)
+def test_pairs_that_cannot_be_counted_are_refused(save, path, changes):
+    save(path, **(the_usual() | changes))
+    with pytest.raises(DataError, match="number of pairs cannot be decided"):
         read(path)
 
 
 @SAVERS
 def test_four_colours_are_refused(save, path):
     save(path, **(the_usual() | {"images": np.zeros((5, 6, 4, ROWS), np.uint8)}))
-    with pytest.raises(DataError, match="share no number of pairs"):
+    with pytest.raises(DataError, match="'images' 5 x 6 x 4 x 7 is no matrix"):
         read(path)
 
 
@@ -204,7 +200,7 @@ def test_labels_other_than_0_and_1_are_refused_with_the_pair(
     labels = LABELS.astype(np.float64)
     labels[4, 1] = value
     save(path, **(the_usual() | {"LAll": labels.T if is_turned else labels}))
-    with pytest.raises(LabelError, match="for pair 5"):
+    with pytest.raises(LabelError, match=r"flickr\.mat'.* in row 4"):
         read(path)
 
 
@@ -214,11 +210,11 @@ def test_tags_and_features_that_are_no_numbers_are_refused(save, path, value):
     tags = TAGS.copy()
     tags[3, 3] = value
     save(path, **(the_usual() | {"YAll": tags}))
-    with pytest.raises(DataError, match="'YAll' has values that are not finite"):
+    with pytest.raises(DataError, match=r"flickr\.mat': the text vectors.*row 3"):
         read(path)
     features = np.full((ROWS, 12), value)
     save(path, **(the_usual() | {"images": features}))
-    with pytest.raises(DataError, match="'images' has values that are not finite"):
+    with pytest.raises(DataError, match=r"flickr\.mat': the image features"):
         read(path)
 
 
@@ -232,7 +228,7 @@ def test_pictures_with_a_mean_taken_away_are_refused(save, path):
 @SAVERS
 def test_pictures_from_0_to_1_are_refused(save, path):
     save(path, **(the_usual() | {"images": IN_MATLAB / 255}))
-    with pytest.raises(DataError, match="from 0 to 1"):
+    with pytest.raises(DataError, match=r"from 0\.0 to 1\.0"):
         read(path)
 
 
@@ -256,7 +252,7 @@ def test_pictures_over_the_limit_are_refused(save, path):
 @SAVERS
 def test_too_many_values_are_refused_before_they_are_read(save, path, monkeypatch):
     save(path, **the_usual())
-    monkeypatch.setattr(mat_files, "MAX_CELLS", 62)
+    monkeypatch.setattr(dcmh_mat, "MAX_CELLS", 62)
     with pytest.raises(DataError, match="values; at most 62"):
         read(path)
 
@@ -283,7 +279,7 @@ def test_other_classes_of_a_v5_file_are_refused(path):
 @pytest.mark.parametrize("content", [b"", b"id,image\n", b"\0" * 600, b"\xff\xd8\xff"])
 def test_a_file_that_is_no_mat_file_is_refused(path, content):
     path.write_bytes(content)
-    with pytest.raises(DataError, match="is not a MATLAB file"):
+    with pytest.raises(DataError, match="is not a whole MATLAB file"):
         read(path)
 
 
@@ -309,7 +305,7 @@ def test_damaged_v5_files_are_errors_of_ours(tmp_path_factory, cut, flips):
 def test_truncated_v73_files_are_errors_of_ours(path, cut):
     content = save_v73(path, **the_usual()).read_bytes()
     path.write_bytes(content[: int(cut * len(content))])
-    with pytest.raises(DataError, match=r"damaged|not a MATLAB file"):
+    with pytest.raises(DataError, match="is not a whole MATLAB file"):
         read(path)
 
 
@@ -397,5 +393,5 @@ def test_sparse_rows_beyond_the_matrix_are_damage(path):
     place = content.index(rows)
     content[place : place + 4] = (2**30).to_bytes(4, "little")
     path.write_bytes(content)
-    with pytest.raises(DataError, match="is damaged"):
+    with pytest.raises(DataError, match="is not a whole MATLAB file"):
         read(path)

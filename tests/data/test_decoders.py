@@ -27,7 +27,7 @@ def contents():
 @pytest.fixture
 def processes(monkeypatch):
     """Use processes however few pictures and threads there are; list them."""
-    monkeypatch.setattr(decoders, "MOST_THREADS", 0)
+    monkeypatch.setattr(decoders, "MAX_THREADS", 0)
     monkeypatch.setattr(decoders, "MIN_PICTURES", 1)
     started = []
 

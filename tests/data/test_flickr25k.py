@@ -171,19 +171,11 @@ def test_annotated_pictures_that_are_not_in_the_copy_are_no_matter(official):
     assert len(read(official)) == 4
 
 
-@pytest.mark.parametrize("line", ["im12", "-3", "0", "1 2", "99999999999999999999"])
-def test_annotations_that_are_not_numbers_are_refused_by_line(official, line):
+@pytest.mark.parametrize("line", ["im12", "1 2", "99999999999999999999"])
+def test_annotations_that_are_not_numbers_are_refused(official, line):
     labelled = official / "mirflickr25k_annotations_v080" / "sky.txt"
     labelled.write_text(f"1\n{line}\n")
-    with pytest.raises(DataError, match=r"sky\.txt' has the line"):
-        read(official)
-
-
-@pytest.mark.parametrize("line", ["two words 5", "sky often"])
-def test_common_tags_of_another_form_are_refused(official, line):
-    path = official / "mirflickr" / "doc" / "common_tags.txt"
-    path.write_text(f"beach 3\n{line}\n")
-    with pytest.raises(DataError, match="a tag and how often"):
+    with pytest.raises(DataError, match=r"sky\.txt' is not a whole list of picture"):
         read(official)
 
 

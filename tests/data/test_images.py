@@ -4,8 +4,6 @@ import hashlib
 import io
 import os
 import struct
-import threading
-import warnings
 import zlib
 from pathlib import Path
 
@@ -224,17 +222,6 @@ def test_other_formats_are_not_opened():
 def test_damaged_exif_does_not_matter():
     exif = b"Exif\0\0II*\0\x08\0\0\0\xff\xff\x12\x01\x03\0\xff\xff\xff\xff"
     assert decode(encoded(noise(), "JPEG", exif=exif), 16).shape == (16, 16, 3)
-
-
-def test_decoding_leaves_the_warning_filters_alone():
-    before = list(warnings.filters)
-    contents = [encoded(noise(seed=seed), "JPEG") for seed in range(4)]
-    threads = [threading.Thread(target=decode, args=(c, 8)) for c in contents]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert list(warnings.filters) == before
 
 
 @given(

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fdch.data.pairs import PairedSet
-from fdch.data.readers.tables.manifest_rows import CELL_BYTES
+from fdch.data.readers.tables.table import CELL_BYTES
 from fdch.errors import BrokenRow, DataError
 
 
@@ -22,7 +22,9 @@ def lines(folder, *rows):
 def test_a_cell_that_is_too_long_is_told_as_such(tmp_path):
     long = "a" * (CELL_BYTES + 1)
     path = written(tmp_path, f"id,text\n1,sea\n2,{long}\n")
-    with pytest.raises(DataError, match=r"line 3: a cell .*1,048,576.*Shorten"):
+    with pytest.raises(
+        DataError, match=r"after line 2: .*at most 1,048,576 characters"
+    ):
         PairedSet.read(path)
 
 

@@ -19,7 +19,7 @@ def saved(folder, **changes):
 @pytest.mark.parametrize("shape", [(5, 0), (0, 5)])
 def test_an_empty_variable_is_named(tmp_path, name, shape):
     path = saved(tmp_path, **{name: np.ones(shape)})
-    told = f"'{name}' is empty, {shape[0]} x {shape[1]}. Save it with"
+    told = f"'{name}' {shape[0]} x {shape[1]} is empty. Save it with"
     with pytest.raises(DataError, match=told):
         dcmh_mat.read(str(path))
 

@@ -1,10 +1,13 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureLimits
 from fdch.data.readers import downloads, nuswide
-from fdch.data.readers.nuswide import PhotoSearch
+from fdch.data.readers.nuswide import find_photo, index_photos, read_bits
 from fdch.errors import BrokenRow, DataError, MissingFile
 
 PICTURES = [
@@ -144,14 +147,12 @@ def test_photos_are_found_in_other_layouts(official, layout):
     assert found == ["2124494179", "174174086", "2124494", "101"]
 
 
-def test_a_name_in_two_folders_is_not_guessed(tmp_path):
-    for name in ("Flickr/a/1.jpg", "Flickr/b/1.jpg", "Flickr/b/2.jpg"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    search = PhotoSearch(tmp_path)
-    assert search.find("a/1") == tmp_path / "Flickr/a/1.jpg"
-    assert search.find("c/1") is None
-    assert search.find("c/2") == tmp_path / "Flickr/b/2.jpg"
+def test_a_name_in_two_folders_is_not_guessed():
+    photos = index_photos(["Flickr/a/1.jpg", "Flickr/b/1.JPG", "Flickr/b/2.jpg"])
+    assert find_photo(photos, "a/1") == "Flickr/a/1.jpg"
+    assert find_photo(photos, "b/1") == "Flickr/b/1.JPG"
+    assert find_photo(photos, "c/1") is None
+    assert find_photo(photos, "c/2") == "Flickr/b/2.jpg"
 
 
 def test_a_list_cannot_lead_outside_the_folder(official):
@@ -218,9 +219,7 @@ def test_too_many_label_rows_name_file_rows_and_expected_rows(official):
 
 def test_tags_of_another_width_are_refused(official):
     (official / "NUS_WID_Tags" / "AllTags1k.txt").write_text("1 0\n" * 6)
-    with pytest.raises(
-        DataError, match=r"AllTags1k\.txt', line 1: 2 values; expected 4"
-    ):
+    with pytest.raises(DataError, match=r"AllTags1k\.txt'.* Expected 4 values"):
         read(official)
 
 
@@ -276,3 +275,57 @@ def test_enough_pairs_get_the_benchmark(official, monkeypatch):
     assert (pairs.benchmark.query, pairs.benchmark.train) == (2_000, 5_000)
     assert len(pairs.notes) == 1
     assert np.array_equal(pairs.texts.present, [True, True, False, True])
+
+
+@given(
+    table=arrays(
+        np.uint8,
+        st.tuples(st.integers(1, 9), st.integers(2, 5)),
+        elements=st.integers(0, 1),
+    ),
+    between=st.sampled_from([" ", "\t", "\t "]),
+    ending=st.sampled_from(["\n", "\r\n", "\t\r\n", "\n\n"]),
+    is_named=st.booleans(),
+    block=st.integers(1, 5),
+)
+def test_a_table_reads_as_it_was_written(
+    tmp_path_factory, table, between, ending, is_named, block
+):
+    rows = [between.join(map(str, row)) for row in table]
+    names = [str(10**9 + i) for i in range(len(table))] if is_named else []
+    if is_named:
+        rows = [f"{name}{between}{row}" for name, row in zip(names, rows, strict=True)]
+    path = tmp_path_factory.mktemp("tables") / "table.txt"
+    path.write_text(ending.join(rows), newline="")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nuswide, "_LINES_AT_A_TIME", block)
+        bits, found = read_bits(path, table.shape[1], len(table))
+    assert np.array_equal(bits.toarray(), table)
+    assert found == names
+
+
+@pytest.mark.parametrize("content", ["1 0\n", "1 0\n0 1\n1 1\n0 0\n", "\n", ""])
+def test_another_number_of_rows_is_refused_with_both(tmp_path, content):
+    (tmp_path / "table.txt").write_text(content)
+    with pytest.raises(DataError, match=r"table\.txt' has [014] rows; expected 3"):
+        read_bits(tmp_path / "table.txt", 2, 3)
+
+
+@pytest.mark.parametrize("row", ["1 0 1", "1", "1 2", "1 01", "1 1.0", "1 -", "1 é"])
+def test_rows_of_another_width_and_other_values_are_refused(tmp_path, row):
+    (tmp_path / "table.txt").write_text(f"1 0\n\n{row}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"table\.txt', after row 0: "):
+        read_bits(tmp_path / "table.txt", 2, 2)
+
+
+def test_names_in_some_rows_only_are_refused(tmp_path):
+    (tmp_path / "table.txt").write_text("77 1 0\n1 0\n")
+    with pytest.raises(DataError, match="3 columns but 2 were found"):
+        read_bits(tmp_path / "table.txt", 2, 2)
+
+
+def test_a_table_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(MissingFile, match=r"nowhere\.txt"):
+        read_bits(tmp_path / "nowhere.txt", 2, 2)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_bits(tmp_path, 2, 2)

@@ -68,14 +68,6 @@ def test_usual_columns_are_read_where_a_table_has_them(folder):
     assert chosen.numbered and texts_of(chosen) == ["7"]
 
 
-def test_excels_line_that_states_the_separator_is_heeded(folder):
-    pairs = PairedSet.read(
-        table(folder, "sep=;\r\ntext;labels\r\na, b;x\r\nc\r\n"), broken="skip"
-    )
-    assert texts_of(pairs) == ["a, b"]
-    assert "line 4: 1 cells for 2 columns" in pairs.skipped[0].reason
-
-
 def test_tabs_have_an_ending_of_their_own(folder):
     assert len(PairedSet.read(table(folder, "id\ttext\n1\ta\n", name="p.tsv"))) == 1
 

@@ -255,15 +255,6 @@ def test_rows_without_image_or_text_are_named():
     refused(replace(none, columns={"texts": none.ids}), "did you mean 'texts'")
 
 
-def test_features_that_are_no_numbers_are_named():
-    values = np.zeros((6, 2))
-    values[4, 1] = np.nan
-    refused(small(images=ImageFeatures(values)), "image features of 1 pairs.*'p4'")
-    values[2, 0] = np.inf
-    vectors = WordVectors(sparse.csr_array(values))
-    refused(small(texts=vectors), "text features of 2 pairs.*'p2', 'p4'")
-
-
 def test_a_notebook_shows_the_first_rows_escaped():
     pairs = PairedSet.from_arrays([[1.0], [2.0]], ["a <b>", "c"], [["x"], ["x", "y"]])
     shown = pairs._repr_html_()

@@ -91,9 +91,12 @@ def test_arrow_and_parquet_files_are_read_alike(tmp_path, maker):
         ({"_data_files": []}, "names no files"),
         ({"_data_files": [{"filename": "../x.arrow"}]}, "names no files"),
         ({"_data_files": [{"filename": "x.mat"}]}, "names no files"),
-        ({"_data_files": 5}, "does not list"),
+        ({"_data_files": 5}, "is not a whole list"),
         ({"_indices_data_files": [{"filename": "i.arrow"}]}, "flatten_indices"),
-        ({"_data_files": [{"filename": "lost.arrow"}]}, "No such file"),
+        (
+            {"_data_files": [{"filename": "lost.arrow"}]},
+            r"there is no file .*lost\.arrow",
+        ),
     ],
 )
 def test_a_damaged_dataset_is_refused(tmp_path, changes, message):
@@ -151,5 +154,5 @@ def test_a_number_that_python_cannot_hold_is_refused(tmp_path):
     path = tmp_path / "pairs.arrow"
     with pa.ipc.new_file(path, table.schema) as file:
         file.write_table(table)
-    with pytest.raises(DataError, match="damaged after row 0"):
+    with pytest.raises(DataError, match="is not a whole Arrow file"):
         PairedSet.read(path)

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from scipy import sparse
 
 pytest.importorskip("tokenizers")
 
@@ -22,7 +21,6 @@ from fdch.data.static_words import (
     WEIGHTS,
     WIDTH,
     StaticVocabulary,
-    append_columns,
     load_embeddings,
     restore_vocabulary,
     words_in,
@@ -118,17 +116,6 @@ def test_columns_are_those_of_the_words_then_the_static_ones():
     assert np.array_equal(dense[0, 2:], vector("dog"))
     assert not dense[1].any() and not dense[3].any()
     assert np.array_equal(dense[2, 2:], vector("zebra"))
-
-
-@pytest.mark.parametrize("rows", [1, 5, 40])
-def test_columns_are_appended_as_scipy_does(rows):
-    rng = np.random.default_rng(rows)
-    words = sparse.random_array((rows, 30), density=0.1, format="csr", rng=rng)
-    static = rng.standard_normal((rows, 4)).astype(np.float32)
-    expected = sparse.hstack([words.astype(np.float32), sparse.csr_array(static)])
-    found = append_columns(words, static)
-    assert np.array_equal(found.toarray(), expected.toarray())
-    assert found.has_sorted_indices
 
 
 def test_no_texts_give_no_rows():

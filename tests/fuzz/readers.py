@@ -180,19 +180,18 @@ def read_settings(content: bytes) -> None:
 
 def read_dataset(content: bytes) -> None:
     """Read the list of files of a saved dataset."""
-    from fdch.data.readers.tables.arrow import ABOUT, STATE, list_dataset_files
+    from fdch.data.readers.tables.arrow import STATE, list_dataset_files
 
     inside = folder() / "dataset"
     inside.mkdir(exist_ok=True)
-    (inside / ABOUT).write_bytes(b"{}")
     (inside / STATE).write_bytes(content)
     list_dataset_files(inside)
 
 
 def read_tags(content: bytes) -> None:
     """Read a table of 0 and 1, as NUS-WIDE has them, and a list of names."""
-    from fdch.data.readers.bit_tables import read_bits
     from fdch.data.readers.downloads import read_lines
+    from fdch.data.readers.nuswide import read_bits
 
     path = write("tags.txt", content)
     read_lines(path)
@@ -304,7 +303,7 @@ def read_words(content: bytes) -> None:
     from fdch.data.texts import Sentences, Vocabulary
 
     text = content.decode("utf-8", "surrogatepass" if len(content) % 2 else "replace")
-    known = Vocabulary.fit(Sentences(["a red dog", "a dog", "猫狗 猫狗"]), 100)
+    known = Vocabulary.fit(Sentences(["a red dog", "a dog", "猫狗 猫狗"]))
     known.known(text)
     known.unknown(text)
     known.hint(text)

@@ -9,9 +9,8 @@ import logging
 import os
 import shutil
 import sqlite3
-import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,13 +22,13 @@ _T = TypeVar("_T")
 EXPORTS = "exports"
 _FILE = "results.sqlite"
 _WAIT_SECONDS = 30.0
-_PAUSE_SECONDS = 0.01
 _KEYS_PER_QUERY = 500
 _CHECK_BYTES = 8
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS results (key BLOB PRIMARY KEY, value BLOB NOT NULL) "
     "WITHOUT ROWID"
 )
+_PUT = "INSERT OR REPLACE INTO results VALUES (?, ?)"
 
 
 def default_folder() -> Path:
@@ -116,68 +115,34 @@ class ResultCache:
 
     def put_many(self, items: Mapping[bytes, bytes]) -> None:
         """Keep values, all or none of them; an earlier one is replaced."""
-        if not items:
-            return
-        rows = [(key, _check(key, value) + value) for key, value in items.items()]
-
-        def keep(connection: sqlite3.Connection) -> None:
-            with connection:
-                connection.executemany(
-                    "INSERT OR REPLACE INTO results VALUES (?, ?)", rows
-                )
-
-        self._try(keep)
+        if items:
+            rows = [(key, _check(key, value) + value) for key, value in items.items()]
+            self._try(lambda connection: connection.executemany(_PUT, rows))
 
     def _try(self, action: Callable[[sqlite3.Connection], _T]) -> _T | None:
-        """Run one action; set a damaged file aside once and try again."""
-        deadline = time.monotonic() + _WAIT_SECONDS
-        is_new = False
-        while True:
+        """Run an action in a transaction; delete a damaged file and try again."""
+        for attempt in range(2):
             try:
-                with closing(self._connect()) as connection:
+                with closing(self._connect()) as connection, connection:
+                    connection.execute(_TABLE)
                     return action(connection)
             except (sqlite3.OperationalError, OSError) as error:
                 problem: Exception = error
-                if _is_busy(error) and time.monotonic() <= deadline:
-                    time.sleep(_PAUSE_SECONDS)
-                    continue
+                break
             except sqlite3.DatabaseError as error:
                 problem = error
-                if not is_new:
-                    self._set_aside(error)
-                    is_new = True
-                    continue
-            level = logging.DEBUG if self._is_quiet else logging.WARNING
-            _log.log(level, "going on without the cache '%s': %s", self.path, problem)
-            self._is_quiet = True
-            return None
+                if attempt == 0:
+                    _log.warning("the cache '%s' is damaged (%s)", self.path, error)
+                    for path in self.folder.glob(f"{_FILE}*"):  # its journal too
+                        path.unlink(missing_ok=True)
+        level = logging.DEBUG if self._is_quiet else logging.WARNING
+        _log.log(level, "going on without the cache '%s': %s", self.path, problem)
+        self._is_quiet = True
+        return None
 
     def _connect(self) -> sqlite3.Connection:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            # a power cut may lose the newest results, not the file
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(_TABLE)
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
-
-    def _set_aside(self, error: sqlite3.DatabaseError) -> None:
-        mark = f"damaged-{time.time_ns():x}"
-        _log.warning("the cache '%s' is damaged (%s); it is rebuilt", self.path, error)
-        for ending in ("", "-wal", "-shm"):
-            path = self.path.with_name(self.path.name + ending)
-            with suppress(OSError):  # not there, or another process was first
-                path.rename(path.with_name(f"{path.name}.{mark}"))
-
-
-def _is_busy(error: Exception) -> bool:
-    # SQLite waits by itself, but not while another begins or ends the journal
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        return sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
 
 
 def _check(key: bytes, value: bytes) -> bytes:

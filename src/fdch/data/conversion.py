@@ -1,6 +1,6 @@
 """Lists, paths, arrays and frames as the sides of pairs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from fdch.data.pictures.images import (
     PictureContents,
     PictureFiles,
 )
-from fdch.data.rows import objects
+from fdch.data.rows import MAX_LABELS, objects
 from fdch.data.texts import Sentences, Texts, WordVectors
 from fdch.errors import DataError, LabelError
+
+_LABEL_BYTES = 8 * 2**30
 
 
 def as_images(values: Any) -> Images:
@@ -31,19 +33,18 @@ def as_images(values: Any) -> Images:
     """
     if isinstance(values, Images):
         return values
-    values = _unframe(values)
-    if sparse.issparse(values):
-        return ImageFeatures(values.toarray())
-    rows = _rows(values, "images")
-    if all(isinstance(row, (str, Path)) for row in rows):
+    rows = _take_rows(values, "images")
+    if sparse.issparse(rows):
+        rows = rows.toarray()
+    if _are_all(rows, str, Path):
         return PictureFiles([Path(row) for row in rows])
-    if all(isinstance(row, bytes) for row in rows):
+    if _are_all(rows, bytes):
         return PictureContents(rows)
-    array = _numbers(rows, values)
+    array = _take_numbers(rows)
     if array is not None and array.ndim == 4 and array.dtype == np.uint8:
         return PictureArray(array)
     if array is not None and array.ndim == 2:
-        return ImageFeatures(array)
+        return ImageFeatures(require_finite(array, "image features"))
     raise DataError(
         f"images are paths, file contents, pixels (n, height, width, 3) of uint8 or "
         f"features (n, width); got {_describe(rows, array)}."
@@ -61,15 +62,14 @@ def as_texts(values: Any) -> Texts:
     """
     if isinstance(values, Texts):
         return values
-    values = _unframe(values)
-    if sparse.issparse(values):
-        return WordVectors(sparse.csr_array(values))
-    rows = _rows(values, "texts")
-    if all(row is None or isinstance(row, str) for row in rows):
+    rows = _take_rows(values, "texts")
+    if _are_all(rows, str, type(None)):
         return Sentences(rows)
-    array = _numbers(rows, values)
+    array = rows if sparse.issparse(rows) else _take_numbers(rows)
     if array is not None and array.ndim == 2:
-        return WordVectors(sparse.csr_array(array))
+        matrix = sparse.csr_array(array)
+        matrix.data = require_finite(matrix.data, "text vectors", matrix)
+        return WordVectors(matrix)
     raise DataError(
         f"texts are strings or vectors (n, words); got {_describe(rows, array)}."
     )
@@ -86,20 +86,59 @@ def as_labels(
     >>> as_labels(["dog", ["cat", "dog"], None])[1]
     ('cat', 'dog')
     """
-    values = values.toarray() if sparse.issparse(values) else _unframe(values)
-    rows = _rows(values, "labels")
-    array = _numbers(rows, values)
+    rows = _take_rows(values, "labels")
+    array = rows.toarray() if sparse.issparse(rows) else _take_numbers(rows)
     if array is not None and array.ndim == 2:
-        if not np.isin(array, (0, 1)).all():
-            raise LabelError("labels as numbers are 0 or 1, a column to each class.")
+        if (wrong := (array != 0) & (array != 1)).any():
+            row, column = np.argwhere(wrong)[0]
+            raise LabelError(
+                "labels as numbers are 0 or 1, a column to each class; got "
+                f"{array[row, column]} in row {row}."
+            )
         known = names or [f"label {i}" for i in range(array.shape[1])]
         return array.astype(np.uint8), tuple(known)
-    sets = [_label_set(row) for row in rows]
-    known = tuple(names or sorted(set().union(*sets)))
-    if unknown := set().union(*sets) - set(known):
-        raise LabelError(f"'{min(unknown)}' is not among the label names given.")
-    found = [[name in own for name in known] for own in sets]
-    return np.array(found, dtype=np.uint8).reshape(len(rows), len(known)), known
+    return mark_labels([_label_set(row) for row in rows], names)
+
+
+def mark_labels(
+    rows: Sequence[Collection[str]], names: Sequence[str] | None = None
+) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
+    """Return 1 where a row has a label, else 0, (n, classes), and the names."""
+    known = tuple(names or sorted({name for own in rows for name in own}))
+    if len(known) > MAX_LABELS or len(known) * len(rows) > _LABEL_BYTES:
+        raise LabelError(
+            f"{len(known):,} different labels for {len(rows):,} rows; at most "
+            f"{MAX_LABELS:,} labels and {_LABEL_BYTES:,} in a table of both are read. "
+            "Are the labels texts by mistake?"
+        )
+    numbers = {name: number for number, name in enumerate(known)}
+    labels = np.zeros((len(rows), len(known)), dtype=np.uint8)
+    for row, own in enumerate(rows):
+        if not numbers.keys() >= set(own):
+            unknown = min(set(own) - numbers.keys())
+            raise LabelError(f"'{unknown}' is not among the label names given.")
+        labels[row, [numbers[name] for name in own]] = 1
+    return labels, known
+
+
+def require_finite(
+    values: NDArray[Any], what: str, within: sparse.csr_array | None = None
+) -> NDArray[np.float32]:
+    """Return numbers of 32 bits; refuse rows that have others, such as NaN.
+
+    Values in rows, or the stored ones of a sparse matrix.
+    """
+    with np.errstate(over="ignore"):
+        numbers = values.astype(np.float32, copy=False)
+    wrong = np.flatnonzero(~np.isfinite(numbers).reshape(len(numbers), -1).all(axis=1))
+    if len(wrong) and within is not None:
+        wrong = np.unique(np.searchsorted(within.indptr, wrong, side="right") - 1)
+    if len(wrong):
+        raise DataError(
+            f"the {what} of {len(wrong):,} rows have values that are no finite numbers "
+            f"of 32 bits, the first in row {wrong[0]}. Repair or leave out those rows."
+        )
+    return numbers
 
 
 def _label_set(row: Any) -> set[str]:
@@ -110,12 +149,12 @@ def _label_set(row: Any) -> set[str]:
     return {str(label) for label in row}
 
 
-def _unframe(values: Any) -> Any:
-    """Take the values of a data frame or of one of its columns."""
-    return values.to_numpy() if hasattr(values, "to_numpy") else values
-
-
-def _rows(values: Any, what: str) -> list[Any]:
+def _take_rows(values: Any, what: str) -> Any:
+    """Return an array, a sparse matrix or a list, of a data frame or column too."""
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    if isinstance(values, np.ndarray) or sparse.issparse(values):
+        return values
     if isinstance(values, (str, bytes, Path)) or not isinstance(values, Iterable):
         raise DataError(
             f"give {what} as a list or an array, a row to each; got "
@@ -124,21 +163,27 @@ def _rows(values: Any, what: str) -> list[Any]:
     return list(values)
 
 
-def _numbers(rows: list[Any], values: Any) -> NDArray[Any] | None:
+def _are_all(rows: Any, *kinds: type) -> bool:
+    is_listed = isinstance(rows, list) or (
+        isinstance(rows, np.ndarray) and rows.dtype.kind in "OUS"
+    )
+    return is_listed and all(isinstance(row, kinds) for row in rows)
+
+
+def _take_numbers(rows: Any) -> NDArray[Any] | None:
     """Return rows as an array of numbers; None where they are none."""
-    if isinstance(values, np.ndarray):
-        array = values
-    elif rows and all(isinstance(row, (np.ndarray, list, tuple)) for row in rows):
+    array = rows
+    if isinstance(rows, list):
+        if not rows or not _are_all(rows, np.ndarray, list, tuple):
+            return None
         try:
             array = np.asarray(rows)
         except ValueError:  # rows of different lengths
             return None
-    else:
-        return None
     return array if array.dtype.kind in "fiub" else None
 
 
-def _describe(rows: list[Any], array: NDArray[Any] | None) -> str:
+def _describe(rows: Any, array: NDArray[Any] | None) -> str:
     if array is not None:
         return f"{array.dtype} of shape {array.shape}"
     kinds = dict.fromkeys(type(row).__name__ for row in rows)
@@ -147,5 +192,5 @@ def _describe(rows: list[Any], array: NDArray[Any] | None) -> str:
 
 def number_ids(ids: Any, count: int) -> NDArray[np.object_]:
     """Take ids as strings; number the rows where there are none."""
-    given = range(count) if ids is None else _rows(ids, "ids")
+    given = range(count) if ids is None else _take_rows(ids, "ids")
     return objects([str(each) for each in given])

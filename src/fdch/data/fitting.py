@@ -88,7 +88,6 @@ def require_training(pairs: PairedSet, least: int, needs_labels: bool) -> None:
     _require_cells(pairs, "text", pairs.texts.present)
     if needs_labels:
         _require_labels(pairs)
-    _require_finite(pairs)
 
 
 def _require_cells(pairs: PairedSet, what: str, present: NDArray[np.bool_]) -> None:
@@ -130,21 +129,3 @@ def _require_labels(pairs: PairedSet) -> None:
             f"'{pairs.label_names[shared[0]]}', so all count as alike and nothing "
             "can be distinguished; remove that label."
         )
-
-
-def _require_finite(pairs: PairedSet) -> None:
-    wrong: dict[str, NDArray[np.intp]] = {}
-    if isinstance(pairs.images, ImageFeatures):
-        finite = np.isfinite(pairs.images.values).all(axis=1)
-        wrong["image"] = np.flatnonzero(~finite)
-    if isinstance(pairs.texts, WordVectors):
-        matrix = pairs.texts.matrix
-        rows = np.repeat(np.arange(len(pairs)), np.diff(matrix.indptr))
-        wrong["text"] = np.unique(rows[~np.isfinite(matrix.data)])
-    for what, found in wrong.items():
-        if len(found):
-            raise DataError(
-                f"the {what} features of {len(found)} pairs have values that are "
-                "no finite numbers: "
-                f"{list_names(pairs.ids[found])}. Repair or remove them."
-            )

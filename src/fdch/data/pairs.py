@@ -87,7 +87,8 @@ class PairedSet:
         if rows and self.labels.size and self.labels.max() > 1:
             raise LabelError(f"labels are 0 or 1; got {self.labels.max()}.")
         if len(set(self.ids.tolist())) != rows:
-            raise DataError(f"ids must be unique; {name_repeated(self.ids)}.")
+            twice = name_repeated(self.ids, self.places)
+            raise DataError(f"'{self.name}': ids must be unique; {twice}.")
 
     @classmethod
     def read(
@@ -300,7 +301,7 @@ def require_pairs(*given: object) -> None:
 
 
 def name_repeated(
-    ids: Sequence[str] | NDArray[np.object_], places: Sequence[str] | None = None
+    ids: Sequence[str] | NDArray[np.object_], places: NDArray[np.object_] | None = None
 ) -> str:
     """Name the first few ids that occur twice, with their places; count the others.
 
@@ -311,7 +312,7 @@ def name_repeated(
     for row, name in enumerate(ids):
         if (before := first.setdefault(name, row)) != row:
             rows = f"rows {before + 1} and {row + 1}"
-            where = f"{places[before]} and {places[row]}" if places else rows
+            where = rows if places is None else f"{places[before]} and {places[row]}"
             found.append(f"'{shorten(name)}' in {where}")
     more = len(found) - _NAMED
     return ", ".join(found[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")

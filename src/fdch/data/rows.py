@@ -3,15 +3,16 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError, MissingFile
+from fdch.errors import DataError, FdchError, MissingFile
 from fdch.machine import usable_cores
 
 # of one file
@@ -19,7 +20,6 @@ MAX_ROWS = 10_000_000
 MAX_LABELS = 100_000
 # quick rows that one thread works on before it lets another continue
 TOGETHER = 8
-THREAD_PREFIX = "fdch-rows"
 _T = TypeVar("_T")
 _MAX_THREADS = 32
 
@@ -113,6 +113,30 @@ def unreadable(path: Path, error: OSError) -> DataError:
     return DataError(f"'{path}' cannot be read: {reason}. Check its permissions.")
 
 
+@contextmanager
+def reading(path: Path, kind: str, advice: str) -> Iterator[None]:
+    """Name the file in errors about its content; make one of whatever else is raised.
+
+    Libraries fail in any way over damaged files.
+    """
+    try:
+        yield
+    except DataError as error:
+        raise type(error)(f"'{path}': {error}") from error.__cause__
+    except FdchError:
+        raise
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise unreadable(path, error) from error
+    except MemoryError:
+        raise DataError(
+            f"'{path}' does not fit into memory. Give fewer rows or columns."
+        ) from None
+    except Exception as error:
+        raise DataError(
+            f"'{path}' is not a whole {kind}: {shorten(str(error), 300)}. {advice}"
+        ) from error
+
+
 class Digest:
     """A hash of parts in their order; each part counts with its length.
 
@@ -176,7 +200,7 @@ def in_threads(
     def work_on(start: int) -> list[_T]:
         return [work(row) for row in range(start, min(start + together, count))]
 
-    pool = ThreadPoolExecutor(threads, thread_name_prefix=THREAD_PREFIX)
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="fdch-rows")
     try:
         for start in range(0, count, together):
             waiting.append(pool.submit(work_on, start))

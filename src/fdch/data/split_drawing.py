@@ -5,7 +5,7 @@ filled with the units in a random order; one that is larger than what is left of
 is left for the next.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 # a part may stay this much smaller where groups do not fit exactly
 MIN_FILLED = 0.9
-_NAMED = 3
 _SAME = {"pictures": "picture", "texts": "text", "both": "picture or text"}
 
-Units = Mapping[str, Sequence[str]]  # ids by the smallest of them
 Ids = tuple[str, ...]
 
 
@@ -42,23 +40,48 @@ def draw_ids(
 
     both = pairs.images.present & pairs.texts.present
     complete = find_usable(pairs)
-    unlabelled: Ids = tuple(sorted(pairs.ids[both & ~complete]))
     usable = int(complete.sum())
     wanted = sizes or pairs.benchmark or SplitSizes.usual(usable)
-    units = _units(pairs, complete, groups)
-    _require_enough(wanted, usable, _count(units, units), len(pairs), groups)
+    units = _find_units(pairs, complete, groups)
     names = np.array(sorted(units), dtype=object)
     np.random.default_rng(seed).shuffle(names)
-    kept_back = {name for name in units if any(each in barred for each in units[name])}
-    free = [name for name in names if name not in kept_back]
-    _require_queries(wanted.query, _count(units, free), _count(units, names), pairs)
-    query, left = _fill("queries", wanted.query, free, units, groups)
-    left += [name for name in names if name in kept_back]
+    known = [name for name in names if any(each in barred for each in units[name])]
+
+    def fill(part: str, size: int, names: Sequence[str]) -> tuple[Ids, list[str]]:
+        """Take units in order where they fit; return their ids, and the units left."""
+        taken: list[str] = []
+        left: list[str] = []
+        for name in names:
+            if len(taken) + len(units[name]) <= size:
+                taken += units[name]
+            else:
+                left.append(name)
+        if len(taken) >= (MIN_FILLED if groups else 1) * size:
+            return tuple(taken), left
+        reason = f"{usable:,} of {len(pairs):,} pairs have an image, a text and a label"
+        if known and part == "queries":
+            many = sum(len(units[name]) for name in known)
+            reason += f", {many:,} were learned from and cannot be queries"
+        if groups:
+            largest = max((len(units[name]) for name in left), default=0)
+            reason += (
+                f"; those with the same {_SAME[groups]} stay together, in the database "
+                f"where one lacks any of these (the largest group left has {largest:,})"
+            )
+        raise DataError(
+            f"only {len(taken):,} of {size:,} {part} can be drawn: {reason}. Give more "
+            "pairs, or change the sizes or the grouping of the split."
+        )
+
+    held_back = set(known)
+    free = [name for name in names if name not in held_back]
+    query, left = fill("queries", wanted.query, free)
     learning = wanted.train - wanted.held_out
-    train, left = _fill("training pairs", learning, left, units, groups)
-    held_out, left = _fill("validation pairs", wanted.held_out, left, units, groups)
-    more, _ = _fill("pairs without labels", wanted.unlabelled, left, units, groups)
+    train, left = fill("training pairs", learning, left + known)
+    held_out, left = fill("validation pairs", wanted.held_out, left)
+    more, _ = fill("pairs without labels", wanted.unlabelled, left)
     hidden = train[wanted.with_labels :]
+    unlabelled = tuple(sorted(pairs.ids[both & ~complete]))
     return query, train[: wanted.with_labels], held_out, hidden + more + unlabelled
 
 
@@ -68,10 +91,13 @@ def find_usable(pairs: PairedSet) -> NDArray[np.bool_]:
     return both & pairs.labels.any(axis=1) if pairs.labels.any() else both
 
 
-def _units(
+def _find_units(
     pairs: PairedSet, complete: NDArray[np.bool_], groups: Grouping | None
-) -> Units:
-    """Return what is drawn together: groups with no member that cannot be drawn."""
+) -> dict[str, Sequence[str]]:
+    """Return what is drawn together, by the smallest id.
+
+    These are groups with no member that cannot be drawn.
+    """
     if groups is None:
         return {name: (name,) for name in pairs.ids[complete]}
     numbers = number_groups(pairs, groups)
@@ -81,61 +107,3 @@ def _units(
         if number not in undrawable:
             members.setdefault(number, []).append(name)
     return {min(names): sorted(names) for names in members.values()}
-
-
-def _fill(
-    part: str, size: int, names: Sequence[str], units: Units, groups: Grouping | None
-) -> tuple[Ids, list[str]]:
-    """Take units in order where they fit; return their ids, and the units left."""
-    taken: list[str] = []
-    left: list[str] = []
-    for name in names:
-        if len(taken) + len(units[name]) <= size:
-            taken += units[name]
-        else:
-            left.append(name)
-    if len(taken) < MIN_FILLED * size:
-        largest = sorted((len(units[name]) for name in left), reverse=True)[:_NAMED]
-        shown = ", ".join(f"{number:,}" for number in largest)
-        raise DataError(
-            f"only {len(taken):,} of {size:,} {part} can be drawn without dividing a "
-            f"group of pairs with the same {_SAME[groups or 'both']}; the largest "
-            f"groups left have {shown} pairs. Change the sizes of the split, or "
-            "choose another grouping."
-        )
-    return tuple(taken), left
-
-
-def _count(units: Units, names: Iterable[str]) -> int:
-    return sum(len(units[name]) for name in names)
-
-
-def _require_enough(
-    wanted: "SplitSizes", usable: int, drawable: int, there: int, groups: str | None
-) -> None:
-    needed = wanted.query + wanted.train + wanted.unlabelled
-    if needed > usable:
-        learning = needed - wanted.query
-        raise DataError(
-            f"the split needs {needed:,} pairs with image, text and label "
-            f"({wanted.query:,} queries and {learning:,} for training); of "
-            f"{there:,} pairs {usable:,} have all three. Give more pairs, or smaller "
-            "sizes."
-        )
-    if groups and needed > drawable:
-        raise DataError(
-            f"the split needs {needed:,} pairs; of {usable:,} with image, text and "
-            f"label {usable - drawable:,} have the same {_SAME[groups]} as pairs that "
-            "lack one of these, and stay in the database with them. Give smaller "
-            "sizes, or choose another grouping."
-        )
-
-
-def _require_queries(wanted: int, free: int, usable: int, pairs: PairedSet) -> None:
-    if wanted > free:
-        raise DataError(
-            f"of the {usable:,} pairs of '{pairs.name}' with image, text and label "
-            f"{usable - free:,} were learned from and cannot be queries; {free:,} "
-            f"are left, and the split needs {wanted:,} queries. Give data with more "
-            "pairs that are new."
-        )

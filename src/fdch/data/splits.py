@@ -229,48 +229,33 @@ class Split:
         cls, path: str | Path, pairs: PairedSet | None = None, check: bool = True
     ) -> "Split":
         """Read a file of `save`; check it against the data where given, as `parts`."""
-        content = _load_document(Path(path))
         try:
-            if type(content["seed"]) is not int or not isinstance(content["data"], str):
-                raise TypeError("its seed or its data is of the wrong kind.")
-            content.setdefault("unlabelled", [])  # older files have none
-            lists = {name: _take_ids(content[name]) for name in _ID_LISTS}
-            groups = content.get("groups")
-            split = cls(content["seed"], content["data"], groups=groups, **lists)
-        except KeyError as error:
-            raise DataError(f"split '{path}' has no entry {error}. {_ADVICE}") from None
-        except (DataError, TypeError) as error:
-            raise DataError(f"split '{path}' is damaged: {error} {_ADVICE}") from None
-        if content.get("fingerprint") != split.fingerprint:
-            raise DataError(
-                f"split '{path}' was changed: its ids have the fingerprint "
-                f"{split.fingerprint}, it says {content.get('fingerprint')}. {_ADVICE}"
-            )
+            split = cls._parse(load_json(Path(path), _MAX_BYTES))
+        except OSError as error:
+            raise unreadable(Path(path), error) from error
+        except ValueError as error:
+            reason = str(error).rstrip(".")
+            raise DataError(f"'{path}' is not a split: {reason}. {_ADVICE}") from None
         if pairs is not None:
             split.require_match(pairs, check)
         return split
 
-
-def _load_document(path: Path) -> dict[str, Any]:
-    try:
-        content = load_json(path, _MAX_BYTES)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except ValueError as error:
-        raise DataError(f"'{path}' is not a split: {error}. {_ADVICE}") from None
-    if not isinstance(content, dict) or not isinstance(content.get("format"), int):
-        raise DataError(
-            f"'{path}' is not a split: it has no number for 'format'. {_ADVICE}"
-        )
-    if content["format"] != FORMAT:
-        raise DataError(
-            f"split '{path}' has format {content['format']}; this version of fdch "
-            f"reads format {FORMAT}. Update fdch, or draw a new split."
-        )
-    return content
-
-
-def _take_ids(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise TypeError("its ids are not lists of texts.")
-    return tuple(value)
+    @classmethod
+    def _parse(cls, content: Any) -> "Split":
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError(f"this version of fdch reads format {FORMAT}")
+        seed, data = content.get("seed"), content.get("data")
+        if type(seed) is not int or not isinstance(data, str):
+            raise ValueError("its seed or its data is missing or of the wrong kind")
+        lists: dict[str, Any] = {}
+        for name in _ID_LISTS:
+            ids = content.get(name, [])  # older files have none without labels
+            if not isinstance(ids, list) or not all(isinstance(i, str) for i in ids):
+                raise ValueError("its ids are not lists of texts")
+            lists[name] = tuple(ids)
+        split = cls(seed, data, groups=content.get("groups"), **lists)
+        if content.get("fingerprint") != split.fingerprint:
+            raise ValueError(
+                f"it was changed; its ids have the fingerprint {split.fingerprint}"
+            )
+        return split

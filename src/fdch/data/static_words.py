@@ -95,8 +95,8 @@ class StaticVocabulary(Vocabulary):
 
     def vectors(self, texts: Sentences, *, remember: bool = True) -> sparse.csr_array:
         """Make vectors, float32 (texts, words + static width)."""
-        static = self.static_vectors(texts, remember)
-        return append_columns(super().vectors(texts), static)
+        static = sparse.csr_array(self.static_vectors(texts, remember))
+        return sparse.hstack([super().vectors(texts), static], format="csr")
 
     def static_vectors(self, texts: Sentences, remember: bool) -> NDArray[np.float32]:
         """Make the static vectors, (texts, static width); zero without any word."""
@@ -106,28 +106,6 @@ class StaticVocabulary(Vocabulary):
             if text is not None:
                 static[row] = embeddings.vector(text)
         return static
-
-
-def append_columns(
-    words: sparse.csr_array, static: NDArray[np.float32]
-) -> sparse.csr_array:
-    """Put dense columns behind sparse ones; many times as fast as scipy's hstack.
-
-    >>> words = sparse.csr_array(np.array([[0.0, 3.0]]))
-    >>> append_columns(words, np.array([[5.0, 6.0]], np.float32)).toarray().tolist()
-    [[0.0, 3.0, 5.0, 6.0]]
-    """
-    rows, width = static.shape
-    starts = words.indptr + width * np.arange(rows + 1)
-    places = starts[1:, None] - width + np.arange(width)  # of the dense entries
-    is_word = np.ones(starts[-1], np.bool_)
-    is_word[places] = False
-    data, columns = np.empty(len(is_word), np.float32), np.empty_like(is_word, np.int64)
-    data[is_word], data[places] = words.data, static
-    columns[is_word] = words.indices
-    columns[places] = words.shape[1] + np.arange(width)
-    shape = (rows, words.shape[1] + width)
-    return sparse.csr_array((data, columns, starts), shape=shape)
 
 
 def restore_vocabulary(

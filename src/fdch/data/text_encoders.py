@@ -30,8 +30,8 @@ class TextEncoder:
     Args:
         name: What settings and commands call it.
         width: Number of features it gives.
-        revision: To be changed with the features: it tells cached ones and saved
-            models apart.
+        revision: Change it with the features: cached ones and saved models of another
+            revision are not used.
         load: Makes the function from texts to features, (texts, width), for a
             device such as "cpu" or "auto".
 
@@ -55,7 +55,7 @@ class TextEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Tell encoders apart; a folder's revision says what it holds, wherever."""
+        """Return a hash that differs between encoders, but not with their folder."""
         name = FOLDER if self.name.startswith(FOLDER) else self.name
         return fingerprint([name, self.width, self.revision])
 

@@ -16,8 +16,9 @@ from fdch.data.rows import Digest, Rows, choose, find_present, objects
 from fdch.data.words import cut_words, fold_case
 from fdch.errors import DataError
 
+MAX_WORDS = 10_000
 _SHOWN_WORDS = 12
-# nearest() compares with every known word: keep a hostile text cheap
+# a hint compares with every known word: keep a hostile text cheap
 _COMPARED_WORDS = 5
 _COMPARED_LETTERS = 40
 
@@ -117,7 +118,7 @@ class WordVectors(Texts):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Known words; a text's vector tells which of them occur in it.
+    """Known words; a text's vector is 1 for those that occur in it.
 
     >>> Vocabulary(("beach", "dog")).known("Dog, on the BEACH!")
     [0, 1]
@@ -126,22 +127,14 @@ class Vocabulary:
     words: tuple[str, ...]
 
     @classmethod
-    def fit(
-        cls, texts: Sentences, min_count: int = 1, most: int = 10_000
-    ) -> "Vocabulary":
-        """Take the words that occur in most texts, ties in alphabetical order.
-
-        Each text counts a word once; a word must occur in `min_count` texts.
-        """
+    def fit(cls, texts: Sentences) -> "Vocabulary":
+        """Take the words that occur in most texts, ties in alphabetical order."""
         counts: Counter[str] = Counter()
         for text in texts.values:
             if text is not None:
                 counts.update(set(cut_words(text)))
-        ranked = sorted(
-            (word for word, count in counts.items() if count >= min_count),
-            key=lambda word: (-counts[word], word),
-        )
-        return cls(tuple(ranked[:most]))
+        ranked = sorted(counts, key=lambda word: (-counts[word], word))
+        return cls(tuple(ranked[:MAX_WORDS]))
 
     def __len__(self) -> int:
         return len(self.words)
@@ -196,25 +189,21 @@ class Vocabulary:
         shape = (len(rows), len(self.words))
         return sparse.csr_array((ones, numbers, starts), shape=shape)
 
-    def nearest(self, text: str) -> list[str]:
-        """Suggest known words that look like those of a text, at most five."""
-        words = cut_words(text[:1000])[:_COMPARED_WORDS]
-        short = (word[:_COMPARED_LETTERS] for word in words)
-        likes = (difflib.get_close_matches(word, self.words) for word in short)
-        return list(dict.fromkeys(like for some in likes for like in some))[:5]
-
     def hint(self, text: str) -> str:
-        """Name known words in place of a text without any: near ones, or frequent.
+        """Name five known words in place of a text without any: near ones, or frequent.
 
         >>> Vocabulary(("beach", "tree")).hint("beech")
         'Near ones are: beach.'
         """
-        near = self.nearest(text)
-        kind = "Near ones are" if near else "Some that it knows are"
-        return f"{kind}: {', '.join(near or self.examples())}."
+        words = cut_words(text[:1000])[:_COMPARED_WORDS]
+        short = (word[:_COMPARED_LETTERS] for word in words)
+        likes = (difflib.get_close_matches(word, self.words) for word in short)
+        if near := list(dict.fromkeys(like for some in likes for like in some)):
+            return f"Near ones are: {', '.join(near[:5])}."
+        return f"Some that it knows are: {', '.join(self.examples())}."
 
     def examples(self) -> list[str]:
-        """Return five frequent words; short ones, which tell little, only at need.
+        """Return five frequent words; short ones, which say little, only at need.
 
         >>> Vocabulary(("the", "on", "beach", "of", "tree")).examples()
         ['beach', 'tree', 'the', 'on', 'of']

@@ -21,7 +21,7 @@ from fdch.data.pictures.decoding import PictureLimits, decode
 from fdch.data.pictures.images import Pictures
 from fdch.errors import FdchError
 
-MOST_THREADS = 6  # that gain from one another
+MAX_THREADS = 6  # that gain from one another
 MIN_PICTURES = 1000  # for which starting processes pays
 _REQUEST = struct.Struct("<QIQQ?")  # bytes, size, and the limits
 _DONE, _REFUSED = b"\1", b"\0"
@@ -63,8 +63,8 @@ class DecodingProcess:
 
 @contextmanager
 def open_decoders(pictures: Pictures, threads: int) -> Iterator[Decode]:
-    """Give what decodes a row, as `Pictures.decode` does, to several threads."""
-    if threads <= MOST_THREADS or len(pictures) < MIN_PICTURES:
+    """Yield a function that decodes a row, for several threads at once."""
+    if threads <= MAX_THREADS or len(pictures) < MIN_PICTURES:
         yield pictures.decode
         return
     started: list[DecodingProcess] = []

@@ -6,7 +6,6 @@ decoded that is over the limits or in a format that is not accepted.
 
 import io
 import re
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -39,6 +38,8 @@ _MAX_PIXELS = 178_000_000
 # decode this many times larger than needed before the fine resize
 _REDUCING_GAP = 2.0
 _ORIENTATION_TAG = 0x0112
+# warnings about odd files
+_QUIET = ("ignore", None, Warning, re.compile(r"PIL\.|pillow_heif"), 0)
 # else Pillow returns a picture's memory to the system, and paging it in again for
 # the next takes a tenth to a fifth of a small photo's time; at most 64 MiB are kept
 with suppress(AttributeError):  # no public names, so they may go
@@ -139,7 +140,7 @@ def shrink(
 def picture_format(
     content: bytes, limits: PictureLimits = USUAL_LIMITS, name: str = "picture"
 ) -> str:
-    """Tell a picture's format by its header, as Pillow calls it, such as "JPEG"."""
+    """Return a picture's format by its header, as Pillow calls it, such as "JPEG"."""
     with _refusing_broken(name, limits), _open(content, limits, name) as picture:
         return str(picture.format)
 
@@ -259,9 +260,11 @@ def _resize(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
 @contextmanager
 def _refusing_broken(name: str, limits: PictureLimits) -> Iterator[None]:
     """Turn anything a decoder raises on hostile bytes into BrokenPicture."""
+    # for good: warnings.catch_warnings must not be used by several threads
+    if _QUIET not in warnings.filters:
+        warnings.filters.insert(0, _QUIET)  # type: ignore[attr-defined]
     try:
-        with _quiet():
-            yield
+        yield
     except BrokenPicture:
         raise
     except Image.DecompressionBombError:
@@ -272,30 +275,3 @@ def _refusing_broken(name: str, limits: PictureLimits) -> Iterator[None]:
         raise BrokenPicture(f"{name}: {what}") from None
     except Exception as error:
         raise BrokenPicture(f"{name}: cannot be decoded ({error}).") from error
-
-
-_quiet_lock = threading.Lock()
-_quiet_users = 0
-_quiet_filter = ("ignore", None, Warning, re.compile(r"PIL\.|pillow_heif"), 0)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence Pillow's warnings on odd files while any thread decodes.
-
-    warnings.catch_warnings puts back the whole list of filters and so must
-    not be used by several threads; this adds and removes a single one.
-    """
-    global _quiet_users
-    with _quiet_lock:
-        _quiet_users += 1
-        if _quiet_filter not in warnings.filters:
-            warnings.filters.insert(0, _quiet_filter)  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        with _quiet_lock:
-            _quiet_users -= 1
-            if _quiet_users == 0:
-                with suppress(ValueError):  # another's catch_warnings dropped it
-                    warnings.filters.remove(_quiet_filter)  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class Pictures(Images):
 
     @abstractmethod
     def name(self, row: int) -> str:
-        """Say what an error calls this row's picture."""
+        """Return what errors call this row's picture."""
 
     def decode(
         self, row: int, size: int, out: NDArray[np.uint8] | None = None
@@ -84,21 +84,12 @@ class Pictures(Images):
         return hashlib.blake2b(content, digest_size=16).digest()
 
 
-class PixelRows(Protocol):
-    """What PictureArray needs of an array, in memory or on disk."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows, height, width and 3."""
-
-    def __getitem__(self, row: int) -> Any: ...
-
-
 class PictureArray(Pictures):
     """Decoded pictures of one size, in memory, mapped or in an open HDF5 file.
 
     Args:
-        pixels: RGB values 0 to 255, (n, height, width, 3); read row by row.
+        pixels: RGB values 0 to 255, (n, height, width, 3), of which `shape` and single
+            rows are read.
         rows: Which of them, in which order; all when not given.
         paths: Files that hold the same pictures, one to each of all, where there
             are any: an index shows them with its items.
@@ -109,7 +100,7 @@ class PictureArray(Pictures):
 
     def __init__(
         self,
-        pixels: PixelRows,
+        pixels: Any,
         rows: NDArray[np.intp] | None = None,
         paths: Sequence[Path] | None = None,
     ) -> None:
@@ -130,7 +121,7 @@ class PictureArray(Pictures):
         return type(self)(self.pixels, kept, self.paths)
 
     def name(self, row: int) -> str:
-        """Say what an error calls this row's picture: its number."""
+        """Return what errors call this row's picture: its number."""
         return f"picture {self.rows[row]} of the array"
 
     def content(self, row: int) -> NDArray[np.uint8]:
@@ -195,7 +186,7 @@ class PictureFiles(SeparatePictures):
         return self.places
 
     def name(self, row: int) -> str:
-        """Say what an error calls this row's picture: its path."""
+        """Return what errors call this row's picture: its path."""
         return f"picture '{self.paths[row]}'"
 
     def content(self, row: int) -> bytes:
@@ -242,7 +233,7 @@ class PictureContents(SeparatePictures):
     """
 
     def name(self, row: int) -> str:
-        """Say what an error calls this row's picture: nothing but a picture."""
+        """Return what errors call this row's picture."""
         return "the picture"
 
     def content(self, row: int) -> bytes:

@@ -36,7 +36,7 @@ class PlacedPictures(SeparatePictures):
     """
 
     def name(self, row: int) -> str:
-        """Say what an error calls this row's picture."""
+        """Return what errors call this row's picture."""
         return str(self.places[row].name)
 
     def content(self, row: int) -> bytes | NDArray[np.uint8]:

@@ -49,14 +49,14 @@ def require_few_pieces(content: bytes, name: str) -> None:
 
 
 def require_few_scans(content: bytes, pixels: int, name: str) -> None:
-    """Refuse a JPEG that has to be gone over too often for its size."""
+    """Refuse a JPEG of too many scans for its size."""
     scans = sum(kind == _START_OF_SCAN for kind in _markers(content))
     if scans * pixels > MAX_SCANNED:
         raise BrokenPicture(f"{name}: {scans} scans are too many for its size.")
 
 
 def too_many_pieces(name: str) -> BrokenPicture:
-    """Say what is wrong."""
+    """Return the error of a file in too many pieces."""
     return BrokenPicture(f"{name}: it is made of too many pieces; save it again.")
 
 

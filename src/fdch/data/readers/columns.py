@@ -84,22 +84,20 @@ class Assignment:
     """What each column is read as, and what to say about it."""
 
     names: Mapping[str, str]  # own names by known names
-    notes: tuple[str, ...]
+    notes: list[str]
 
     def rename(self, cells: Mapping[str, Any]) -> dict[str, Any]:
         """Return the cells of a row under known names, without those they replace."""
         own = {raw: known for known, raw in self.names.items() if raw in cells}
         taken = set(own.values())
-        renamed = {
+        return {
             own.get(name, name): value
             for name, value in cells.items()
             if name in own or name not in taken
         }
-        return renamed if own else dict(cells)
 
 
 def assign_columns(
-    path: Path,
     columns: Sequence[str],
     layout: Layout,
     sample: Sequence[Mapping[str, Any]],
@@ -111,46 +109,63 @@ def assign_columns(
     """
     plain = _by_plain_name(columns)
     found: dict[str, str] = {}
+    notes: list[str] = []
+
+    def find(*names: str) -> str | None:
+        own = (name if name in columns else plain.get(_plain(name)) for name in names)
+        return next((n for n in own if n is not None and n not in found.values()), None)
+
+    def guess(known: str, raw: str, why: str = "") -> None:
+        found[known] = raw
+        notes.append(
+            f"column '{raw}' is read as '{known}'{why}; to read another, add --columns "
+            f"{known}=NAME."
+        )
+
     for known, wanted in layout.columns.items():
-        raw = wanted if wanted in columns else plain.get(_plain(wanted))
+        raw = find(wanted)
         if raw is None and not is_open:
             raise DataError(
-                f"'{path}' has no column '{wanted}' to read as '{known}'"
+                f"it has no column '{wanted}' to read as '{known}'"
                 f"{suggestion(wanted, columns) or '.'} It has "
                 f"{list_names(columns, 20)}."
             )
         found[known] = raw or wanted
-    trained = {k: v for k, v in layout.usual.items() if k not in found}
-    notes = []
-    for known, wanted in trained.items():
-        raw = wanted if wanted in columns else plain.get(_plain(wanted))
-        if raw is not None and raw not in found.values():
-            found[known] = raw
-            notes.append(
-                f"column '{raw}' is read as '{known}', as in training; to read "
-                f"another, add --columns {known}=NAME."
-            )
-    for known in KNOWN:
-        raw = known if known in columns else plain.get(known)
-        if known not in found and raw is not None and raw not in found.values():
-            found[known] = raw
+    for known, wanted in layout.usual.items():
+        if known not in found and (raw := find(wanted)):
+            guess(known, raw, ", as in training")
     notes += [
-        f"column '{known}' is left out, because '{found[known]}' is read as it."
-        for known in (*layout.columns, *trained)
+        f"column '{known}' is left out, because '{raw}' is read as it."
+        for known, raw in found.items()
         if known in columns and known not in found.values()
     ]
+    for known in KNOWN:
+        if known not in found and (raw := find(known)):
+            found[known] = raw
     for known, near in NEAR.items():
-        free = (plain[name] for name in near if name in plain)
-        free = (raw for raw in free if raw not in found.values())
-        raw = None if known in found or is_open else next(free, None)
-        if raw is None or (known == "image" and not _names_pictures(sample, raw)):
-            continue
-        found[known] = raw
-        notes.append(
-            f"column '{raw}' is read as '{known}'; to read another, add --columns "
-            f"{known}=NAME."
+        raw = None if known in found or is_open else find(*near)
+        if raw and (known != "image" or _names_pictures(sample, raw)):
+            guess(known, raw)
+    if "image" not in found and "text" not in found:
+        raise _lacks_sides(columns)
+    if "id" not in found:
+        notes.append("there is no column 'id'; rows are named by their numbers.")
+    if "labels" not in found:
+        notes.append("there is no column 'labels'.")
+    return Assignment(found, notes)
+
+
+def _lacks_sides(columns: Sequence[str]) -> DataError:
+    if not columns:
+        return DataError(
+            f"it is empty; a manifest has columns {list_names(KNOWN, 20)}."
         )
-    return Assignment(found, tuple(notes))
+    hint = suggestion("image", columns) or suggestion("text", columns)
+    return DataError(
+        f"it has neither a column 'image' nor 'text'; it has "
+        f"{list_names(columns, 20)}{hint or '.'} Rename a column, or say which it is: "
+        "--columns text=NAME."
+    )
 
 
 def find_image_column(columns: Sequence[str], layout: Layout) -> str | None:
@@ -179,9 +194,10 @@ def _plain(name: str) -> str:
 
 
 def _names_pictures(sample: Sequence[Mapping[str, Any]], column: str) -> bool:
-    values = [cells.get(column) for cells in sample]
+    values = (cells.get(column) for cells in sample)
     return any(
-        value is not None
-        and (not isinstance(value, str) or PurePath(value).suffix.lower() in ENDINGS)
+        PurePath(value).suffix.lower() in ENDINGS
+        if isinstance(value, str)
+        else value is not None
         for value in values
     )

@@ -21,20 +21,19 @@ from fdch.data.readers.downloads import (
     read_lines,
     refuse_or_skip,
 )
-from fdch.data.rows import objects
+from fdch.data.rows import objects, reading
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile
 
 PAIRS, LABELS, WORDS = 20_015, 24, 1_386
 
 _ANNOTATIONS = "mirflickr25k_annotations_v080"
-# how annotations are recognised where they lie among other text files
+# annotations may lie among other text files
 _KNOWN_LABELS = re.compile(
     "animals|baby|bird|car|clouds|dog|female|flower|food|indoor|lake|male|night|"
     "people|plant_life|portrait|river|sea|sky|structures|sunset|transport|tree|water"
 )
 _PHOTO = re.compile(r"im([1-9][0-9]{0,6})\.jpe?g", re.IGNORECASE)
-_NUMBER = re.compile(r"[1-9][0-9]{0,6}")
 
 
 def read(
@@ -103,40 +102,19 @@ def _folders(folder: Path) -> tuple[Path, Path]:
 
 
 def _annotation_files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    files = [
-        path
-        for path in sorted(folder.glob("*.txt"))
-        if not path.stem.endswith("_r1") and path.stem.lower() != "readme"
-    ]
-    if folder.name == _ANNOTATIONS:
-        return files
+    files = sorted(folder.glob("*.txt"))
     return [path for path in files if _KNOWN_LABELS.fullmatch(path.stem)]
 
 
 def _numbers(path: Path) -> frozenset[int]:
     lines = read_lines(path)
-    for line in lines:
-        if not _NUMBER.fullmatch(line):
-            raise DataError(
-                f"'{path}' has the line '{line[:40]}'; annotations hold one picture "
-                "number a line."
-            )
-    return frozenset(map(int, lines))
+    with reading(path, "list of picture numbers", "Unpack the download again."):
+        return frozenset(np.array(lines, dtype=np.int32).tolist())
 
 
 def _common_tags(path: Path) -> tuple[str, ...]:
     """Read the words, without the counts that follow them."""
-    words: dict[str, None] = {}
-    for line in read_lines(path):
-        parts = line.split()
-        if len(parts) > 2 or (len(parts) == 2 and not parts[1].isdigit()):
-            raise DataError(
-                f"'{path}' has the line '{line[:40]}'; a line there is a tag and how "
-                "often it occurs."
-            )
-        words[parts[0]] = None
+    words = dict.fromkeys(line.split()[0] for line in read_lines(path))
     if not words:
         raise DataError(f"'{path}' has no tags; expected {WORDS:,} of them.")
     return tuple(words)

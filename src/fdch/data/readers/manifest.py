@@ -5,23 +5,19 @@ Folders of pictures and tar shards are read as tables of the same columns.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped, name_repeated
+from fdch.data.conversion import mark_labels
+from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.pictures.images import PictureFiles, PictureLimits, Pictures
 from fdch.data.pictures.places import Place, PlacedPictures
-from fdch.data.readers.columns import (
-    KNOWN,
-    Assignment,
-    Layout,
-    assign_columns,
-)
+from fdch.data.readers.columns import Assignment, Layout, assign_columns
 from fdch.data.readers.manifest_cells import (
     Pair,
     PictureFolders,
@@ -32,24 +28,30 @@ from fdch.data.readers.manifest_cells import (
 )
 from fdch.data.readers.tables.arrow import open_arrow
 from fdch.data.readers.tables.excel import open_excel
-from fdch.data.readers.tables.manifest_rows import Table, open_csv, open_json_lines
 from fdch.data.readers.tables.parquet import open_parquet
 from fdch.data.readers.tables.picture_folder import open_folder
 from fdch.data.readers.tables.shards import open_shard
-from fdch.data.rows import MAX_LABELS, MAX_ROWS, list_names, objects, shorten
+from fdch.data.readers.tables.table import Row, Table
+from fdch.data.readers.tables.text_tables import open_csv, open_json_lines
+from fdch.data.rows import MAX_ROWS, objects, reading, shorten
 from fdch.data.texts import Sentences
-from fdch.errors import BrokenRow, DataError, LabelError, suggestion
+from fdch.errors import BrokenRow, DataError
 
-OPENERS: dict[str, Callable[[Path, Layout], Table]] = {
-    ".csv": open_csv,
-    ".tsv": open_csv,
-    ".xlsx": open_excel,
-    ".jsonl": open_json_lines,
-    ".parquet": open_parquet,
-    ".arrow": open_arrow,
-    ".tar": open_shard,
+_COPY = "Write or copy it again."
+FORMATS: dict[str, tuple[Callable[[Path, Layout], Table], str, str]] = {
+    ".csv": (open_csv, "CSV file", "Save it as CSV in UTF-8."),
+    ".tsv": (open_csv, "table of text", "Save it as UTF-8."),
+    ".xlsx": (
+        open_excel,
+        "Excel workbook",
+        "Save it again as .xlsx without a password, or as CSV in UTF-8.",
+    ),
+    ".jsonl": (open_json_lines, "file of JSON lines", _COPY),
+    ".parquet": (open_parquet, "Parquet file", _COPY),
+    ".arrow": (open_arrow, "Arrow file", "Save it again with save_to_disk."),
+    ".tar": (open_shard, "uncompressed tar file", _COPY),
 }
-_LABEL_BYTES = 8 * 2**30
+_FOLDER = (open_folder, "folder of pictures", "Check its permissions.")
 _REASON_LETTERS = 1000  # a reason may name a path
 _PEEKED = 20  # rows looked at to guess what a column holds
 _NO_ID = "it has no 'id', which rows before have."
@@ -71,11 +73,7 @@ def read(
     notes: dict[str, None] = {}  # each once, in their order
     numbered = False
     for each in (path, *more):
-        opened = open_folder if each.is_dir() else OPENERS[each.suffix.lower()]
-        table = opened(each, layout)
-        first, table = _peek(table)
-        columns = assign_columns(each, table.columns, layout, first, table.is_open)
-        _require_columns(each, table.columns, columns)
+        table, columns = _open(each, layout)
         before = len(kept) + len(skipped)
         for place, found in _pairs(each, table, columns, limits, layout, before):
             if isinstance(found, Pair):
@@ -86,16 +84,13 @@ def read(
             else:
                 skipped.append(found)
         numbered |= "id" not in columns.names
-        notes |= dict.fromkeys((*table.notes, *columns.notes, *_absent(columns)))
+        notes |= dict.fromkeys((*table.notes, *columns.notes))
     if not kept:
         raise _nothing_left(path, skipped)
-    ids = objects([item.name for item in kept])
-    if twice := name_repeated(ids, places):
-        raise DataError(f"'{path}': ids must be unique; {twice}.")
     cells, note = split_labels([item.labels for item in kept])
-    names, labels = _label_matrix(path, cells)
+    labels, names = mark_labels(cells)
     return PairedSet(
-        ids=ids,
+        ids=objects([item.name for item in kept]),
         images=_pictures([item.image for item in kept], limits),
         texts=Sentences([item.text for item in kept]),
         labels=labels,
@@ -109,11 +104,22 @@ def read(
     )
 
 
-def _peek(table: Table) -> tuple[list[Mapping[str, Any]], Table]:
-    """Return the cells of the first rows, and the table with all of its rows."""
-    rows = iter(table.rows)
-    first = list(islice(rows, _PEEKED))
-    return [row.cells for row in first], replace(table, rows=chain(first, rows))
+def _open(path: Path, layout: Layout) -> tuple[Table, Assignment]:
+    """Open a table and find out what its columns are."""
+    opener, *kind = _FOLDER if path.is_dir() else FORMATS[path.suffix.lower()]
+    with reading(path, *kind):
+        table = opener(path, layout)
+        rows = iter(table.rows)
+        first = list(islice(rows, _PEEKED))
+        cells = [row.cells for row in first]
+        columns = assign_columns(table.columns, layout, cells, table.is_open)
+
+    def read_rows() -> Iterator[Row]:
+        yield from first
+        with reading(path, *kind):
+            yield from rows
+
+    return replace(table, rows=read_rows()), columns
 
 
 def _pictures(found: Sequence[Path | Place | None], limits: PictureLimits) -> Pictures:
@@ -179,53 +185,6 @@ def _nothing_left(path: Path, skipped: list[Skipped]) -> DataError:
     return DataError(f"'{path}' has no rows to use{reason} Write a line for each pair.")
 
 
-def _require_columns(
-    path: Path, columns: tuple[str, ...], assigned: Assignment
-) -> None:
-    if "image" in assigned.names or "text" in assigned.names:
-        return
-    if not columns:
-        raise DataError(
-            f"'{path}' is empty; a manifest has columns {list_names(KNOWN, 20)}."
-        )
-    hint = suggestion("image", columns) or suggestion("text", columns)
-    raise DataError(
-        f"'{path}' has neither a column 'image' nor 'text'; it has "
-        f"{list_names(columns, 20)}{hint or '.'} Rename a column, or say which it is: "
-        "--columns text=NAME."
-    )
-
-
-def _label_matrix(
-    path: Path, cells: Sequence[tuple[str, ...]]
-) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
-    names = sorted({name for own in cells for name in own})
-    if len(names) > MAX_LABELS:
-        raise LabelError(
-            f"'{path}' has {len(names):,} different labels; at most {MAX_LABELS:,} "
-            "are read. Are the labels texts by mistake?"
-        )
-    if len(names) * len(cells) > _LABEL_BYTES:
-        raise LabelError(
-            f"'{path}' has {len(names):,} different labels for {len(cells):,} rows, "
-            "too much to hold; give fewer labels or fewer rows."
-        )
-    numbers = {name: number for number, name in enumerate(names)}
-    labels = np.zeros((len(cells), len(names)), dtype=np.uint8)
-    for row, own in enumerate(cells):
-        labels[row, [numbers[name] for name in own]] = 1
-    return tuple(names), labels
-
-
 def _columns(kept: list[Pair]) -> dict[str, NDArray[np.object_]]:
     names = dict.fromkeys(column for item in kept for column in item.others)
     return {name: objects([item.others.get(name) for item in kept]) for name in names}
-
-
-def _absent(assigned: Assignment) -> list[str]:
-    notes = []
-    if "id" not in assigned.names:
-        notes.append("there is no column 'id'; rows are named by their numbers.")
-    if "labels" not in assigned.names:
-        notes.append("there is no column 'labels'.")
-    return notes

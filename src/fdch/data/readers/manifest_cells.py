@@ -15,7 +15,8 @@ from typing import Any
 from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.pictures.places import Place
 from fdch.data.readers.columns import KNOWN
-from fdch.data.readers.tables.manifest_rows import CELL_BYTES
+from fdch.data.readers.tables.table import CELL_BYTES
+from fdch.data.rows import shorten
 
 _MAX_PARTS = 32  # of a path, where pictures have moved
 SEPARATORS = (";", "|", ",")
@@ -110,7 +111,7 @@ def _picture(
         _require_size(value.name, value.size, limits)
         return value
     if not isinstance(value, str):
-        raise Unusable(f"the image is {_shorten(value)}; expected a path.")
+        raise Unusable(f"the image is {shorten(repr(value), 40)}; expected a path.")
     path, facts = folders.find(_check(value, "image"))
     if facts is None:
         raise Unusable(f"there is no picture at '{path}'.")
@@ -130,11 +131,7 @@ def _text(value: object) -> str | None:
         return None
     if isinstance(value, list) and all(isinstance(tag, str) for tag in value):
         value = " ".join(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)  # a title may be a number
-    if not isinstance(value, str):
-        raise Unusable(f"the text is {_shorten(value)}; expected a text.")
-    return _check(value, "text").strip() or None
+    return _as_text(value, "text", "the text is") or None  # a title may be a number
 
 
 def _labels(value: object) -> str | tuple[str, ...]:
@@ -146,7 +143,7 @@ def _labels(value: object) -> str | tuple[str, ...]:
         value = [value]
     if not isinstance(value, list):
         raise Unusable(
-            f"the labels are {_shorten(value)}; expected a list, or texts "
+            f"the labels are {shorten(repr(value), 40)}; expected a list, or texts "
             "separated by ';'."
         )
     return clean_labels([_as_text(name, "labels", "a label is") for name in value])
@@ -157,7 +154,7 @@ def _as_text(value: object, column: str, what: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise Unusable(f"{what} {_shorten(value)}; expected a text or number.")
+        raise Unusable(f"{what} {shorten(repr(value), 40)}; expected a text or number.")
     return _check(value.strip(), column)
 
 
@@ -180,11 +177,6 @@ def _check(value: str, column: str) -> str:
     if size > CELL_BYTES:
         raise Unusable(f"'{column}' has {size:,} bytes; the limit is {CELL_BYTES:,}.")
     return value
-
-
-def _shorten(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 40 else f"{shown[:40]}..."
 
 
 def split_labels(cells: Sequence[Cell]) -> tuple[list[tuple[str, ...]], str]:

@@ -10,10 +10,9 @@ concepts 186,577 remain, the literature's count; those with a tag besides are
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from posixpath import splitext
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,28 +21,25 @@ from scipy import sparse
 from fdch.data.pairs import Broken, PairedSet, Skipped
 from fdch.data.pictures.decoding import ENDINGS, USUAL_LIMITS, PictureLimits
 from fdch.data.pictures.images import PictureFiles
-from fdch.data.readers.bit_tables import read_bits
 from fdch.data.readers.downloads import (
     choose_sizes,
     compare_counts,
     read_lines,
     refuse_or_skip,
 )
-from fdch.data.rows import objects
+from fdch.data.rows import objects, unreadable
 from fdch.data.texts import Sentences, Vocabulary
 from fdch.errors import DataError, MissingFile
 
 PAIRS, CONCEPTS = 186_577, 10
+PICTURES = "ImageList/Imagelist.txt"
+TAGS, WORDS = "NUS_WID_Tags/AllTags1k.txt", "NUS_WID_Tags/TagList1k.txt"
 
 _MAX_LIST_BYTES = 64 * 2**20
-_LABEL_FILE = re.compile(r"labels_(.+)\.txt", re.IGNORECASE)
-
-
-class _Files(NamedTuple):
-    pictures: Path
-    labels: tuple[Path, ...]
-    tags: Path
-    words: Path
+_LABEL_FILE = re.compile(r"alllabels/labels_(.+)\.txt", re.IGNORECASE)
+_PREFERRED = ("flickr", "images", "image", "photos")
+_DEEPEST = 3  # levels of folders
+_LINES_AT_A_TIME = 4096
 
 
 def read(
@@ -55,22 +51,24 @@ def read(
     in it. A pair without its photo is refused, or skipped and listed.
     """
     folder = Path(argument)
-    files = _find_files(folder)
-    listed = _listed_pictures(files.pictures)
-    names, labels = _commonest(files, len(listed))
+    files = _list_files(folder)
+    pictures = _find(folder, files, PICTURES)
+    lines = read_lines(pictures, _MAX_LIST_BYTES)
+    if not lines:
+        raise DataError(f"'{pictures}' lists no pictures.")
+    listed = [os.path.splitext(line.replace("\\", "/").strip("/"))[0] for line in lines]
+    names, labels = _read_commonest(folder, files, len(listed))
     kept = np.flatnonzero(labels.any(axis=1))
-    search = PhotoSearch(folder)
-    paths = {row: search.find(listed[row]) for row in kept}
+    photos = index_photos(files)
+    paths = {row: find_photo(photos, listed[row]) for row in kept}
     missing = [row for row, path in paths.items() if path is None]
     lacking = [Skipped(listed[row], "no such photo in the folder") for row in missing]
     remedy = f"put the photos under '{folder / 'Flickr'}'"
     skipped = refuse_or_skip(lacking, broken, remedy)
     kept = np.setdiff1d(kept, missing)
     if not len(kept):
-        raise DataError(
-            f"no photo of '{files.pictures}' was found in '{folder}'; {remedy}."
-        )
-    texts = _texts(files, listed, kept)
+        raise DataError(f"no photo of '{pictures}' was found in '{folder}'; {remedy}.")
+    texts = _read_texts(folder, files, listed, kept)
     tagged = int(texts.present.sum())
     notes = compare_counts("pairs kept", len(kept), PAIRS)
     if tagged < len(kept):
@@ -81,7 +79,7 @@ def read(
     sizes, note = choose_sizes(tagged, "pairs with tags")
     return PairedSet(
         ids=objects([listed[row] for row in kept]),
-        images=PictureFiles([paths[row] for row in kept], limits),
+        images=PictureFiles([folder / str(paths[row]) for row in kept], limits),
         texts=texts,
         labels=labels[kept],
         label_names=names,
@@ -92,74 +90,66 @@ def read(
     )
 
 
-def _find_files(folder: Path) -> _Files:
+def _list_files(folder: Path) -> list[str]:
+    """List files by paths from the folder, those of a folder before its folders'."""
     if not folder.is_dir():
         raise MissingFile(f"there is no folder '{folder}'; check the path.")
-    labels_folder = _find(folder, ("Groundtruth/AllLabels", "AllLabels"))
-    labels = [
-        path
-        for path in sorted(labels_folder.iterdir(), key=_concept)
-        if _LABEL_FILE.fullmatch(path.name)
-    ]
-    if not labels:
-        raise MissingFile(f"'{labels_folder}' has no files 'Labels_<concept>.txt'.")
-    tag_folders = ("NUS_WID_Tags/", "Tags/", "ConceptsList/", "")
-    return _Files(
-        pictures=_find(folder, ("ImageList/Imagelist.txt", "Imagelist.txt")),
-        labels=tuple(labels),
-        tags=_find(folder, [f"{place}AllTags1k.txt" for place in tag_folders]),
-        words=_find(folder, [f"{place}TagList1k.txt" for place in tag_folders]),
-    )
+    found: list[str] = []
+    for place, folders, names in os.walk(folder, followlinks=True):
+        inside = Path(place).relative_to(folder)
+        if len(inside.parts) == _DEEPEST:
+            folders.clear()
+        folders.sort(key=lambda name: (name.lower() not in _PREFERRED, name))
+        found += [(inside / name).as_posix() for name in sorted(names)]
+    return found
 
 
-def _find(folder: Path, places: Iterable[str]) -> Path:
-    """Find a file or folder at one of some places, in capitals or not."""
-    tried = list(places)
-    for place in tried:
-        found = [folder]
-        for part in place.lower().split("/"):
-            inner = (path for each in found if each.is_dir() for path in each.iterdir())
-            found = sorted(path for path in inner if path.name.lower() == part)
-        if found:
-            return found[0]
+def _find(folder: Path, files: list[str], usual: str) -> Path:
+    """Find a file by its name, wherever it lies."""
+    name = os.path.basename(usual).lower()
+    for path in files:
+        if os.path.basename(path).lower() == name:
+            return folder / path
     raise MissingFile(
-        f"'{folder}' has no '{tried[0]}'; give the folder where ImageList, "
+        f"'{folder}' has no '{usual}'; give the folder where ImageList, "
         "Groundtruth and NUS_WID_Tags of NUS-WIDE were unpacked."
     )
 
 
-def _concept(path: Path) -> str:
-    match = _LABEL_FILE.fullmatch(path.name)
-    return match[1] if match else ""
-
-
-def _listed_pictures(path: Path) -> list[str]:
-    """Read the names of all pictures, without their ending."""
-    lines = read_lines(path, _MAX_LIST_BYTES)
-    if not lines:
-        raise DataError(f"'{path}' lists no pictures.")
-    return [splitext(line.replace("\\", "/").strip("/"))[0] for line in lines]
-
-
-def _commonest(files: _Files, rows: int) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
+def _read_commonest(
+    folder: Path, files: list[str], rows: int
+) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
     """Read the concepts most pictures have, ties by name: names and 0/1 rows."""
-    columns = [read_bits(path, 1, rows)[0] for path in files.labels]
+    matches = ((_LABEL_FILE.search(path), path) for path in files)
+    named = sorted((match[1], path) for match, path in matches if match)
+    if not named:
+        raise MissingFile(
+            f"'{folder}' has no files 'Groundtruth/AllLabels/Labels_<concept>.txt'."
+        )
+    columns = [read_bits(folder / path, 1, rows)[0] for _, path in named]
     table = sparse.hstack(columns, format="csc")
-    counts = np.diff(table.indptr)
     # stable: of equal counts the first by name
-    chosen = np.sort(np.argsort(-counts, kind="stable")[:CONCEPTS])
-    names = tuple(_concept(files.labels[column]) for column in chosen)
-    return names, table[:, chosen].toarray()
+    commonest = np.argsort(-np.diff(table.indptr), kind="stable")[:CONCEPTS]
+    chosen = np.sort(commonest)
+    return tuple(named[column][0] for column in chosen), table[:, chosen].toarray()
 
 
-def _texts(files: _Files, listed: list[str], kept: NDArray[np.intp]) -> Sentences:
+def _read_texts(
+    folder: Path, files: list[str], listed: list[str], kept: NDArray[np.intp]
+) -> Sentences:
     """Join each kept picture's tags; none at all is a missing text."""
-    words = read_lines(files.words)
+    path, tags = _find(folder, files, WORDS), _find(folder, files, TAGS)
+    words = read_lines(path)
     for word in words:
         if len(word.split()) != 1:
-            raise DataError(f"'{files.words}' has '{word[:40]}'; expected one word.")
-    table, names = read_bits(files.tags, len(words), len(listed))
-    _require_order(files, names or [], listed)
+            raise DataError(f"'{path}' has '{word[:40]}'; expected one word.")
+    table, names = read_bits(tags, len(words), len(listed))
+    for row, (name, picture) in enumerate(zip(names, listed, strict=False), start=1):
+        if name != _photo_number(picture):
+            raise DataError(
+                f"row {row} of '{tags}' is of photo {name}, but row {row} of the list "
+                f"of pictures is '{picture}'; the two must be of one release."
+            )
     table = table[kept]
     texts = [
         " ".join(words[column] for column in table.indices[start:end]) or None
@@ -168,59 +158,72 @@ def _texts(files: _Files, listed: list[str], kept: NDArray[np.intp]) -> Sentence
     return Sentences(texts, Vocabulary(tuple(words)))
 
 
-def _require_order(files: _Files, names: list[str], listed: list[str]) -> None:
-    """Refuse tags whose named rows are not those of the list of pictures."""
-    for row, (name, picture) in enumerate(zip(names, listed, strict=False), start=1):
-        if name != photo_number(picture):
-            raise DataError(
-                f"row {row} of '{files.tags}' is of photo {name}, but row {row} of "
-                f"'{files.pictures}' is '{picture}'; the two must be of one release."
-            )
+def read_bits(
+    path: Path, columns: int, rows: int
+) -> tuple[sparse.csr_array, list[str]]:
+    """Read a table of 0 and 1 with this many columns and rows.
+
+    Returns:
+        The bits as uint8, and the names of the rows, if they stand in a further
+        column in front.
+    """
+    parts: list[sparse.csr_array] = []
+    names: list[str] = []
+    done = 0
+    row: list[tuple[Any, ...]] = [("bits", "S2", (columns,))]
+    try:
+        with open(path, encoding="latin-1") as file:
+            while lines := list(islice(file, _LINES_AT_A_TIME)):
+                lines = [line for line in lines if line.strip()]
+                if not lines:
+                    continue
+                if not done and len(lines[0].split()) == columns + 1:
+                    row.insert(0, ("name", "U20"))
+                table = np.loadtxt(lines, np.dtype(row), comments=None, ndmin=1)
+                ones = table["bits"] == b"1"
+                if not (ones | (table["bits"] == b"0")).all():
+                    raise ValueError("a value is neither 0 nor 1")
+                parts.append(sparse.csr_array(ones.astype(np.uint8)))
+                names += table["name"].tolist() if len(row) == 2 else []
+                done += len(table)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except ValueError as error:
+        raise DataError(
+            f"'{path}', after row {done:,}: {str(error).partition(';')[0]}. Expected "
+            f"{columns:,} values, each 0 or 1, perhaps with a name in front."
+        ) from None
+    if done != rows:
+        raise DataError(
+            f"'{path}' has {done:,} rows; expected {rows:,}, one per picture."
+        )
+    return sparse.vstack(parts, format="csr"), names
 
 
-_PREFERRED = ("flickr", "images", "image", "photos")
-_DEEPEST = 3
+def index_photos(files: list[str]) -> dict[str, str | None]:
+    """Return photos by their folder and name, and by their name where it is unique."""
+    found: dict[str, str | None] = {}
+    for path in files:
+        stem, ending = os.path.splitext(path.lower())
+        if ending in ENDINGS:
+            *_, folder, name = ("", *stem.split("/"))
+            found.setdefault(f"{folder}/{name}", path)
+            found[name] = None if name in found else path
+    return found
 
 
-class PhotoSearch:
-    """The photos in a folder and up to three levels of folders in it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._by_class: dict[str, str] = {}
-        self._by_name: dict[str, str | None] = {}
-        for path in _list_photos(folder):
-            stem = os.path.splitext(path)[0].lower()
-            self._by_class.setdefault("/".join(stem.split("/")[-2:]), path)
-            name = stem.rpartition("/")[2]
-            # a name in several folders is ambiguous without its folder
-            self._by_name[name] = None if name in self._by_name else path
-
-    def find(self, listed: str) -> Path | None:
-        """Find a photo by its listed name, such as `actor/0001_2124494179`."""
-        folder, _, name = listed.lower().rpartition("/")
-        number = photo_number(name)
-        places = [self._by_class.get(f"{folder}/{key}") for key in (name, number)]
-        places += [self._by_name.get(key) for key in (name, number)]
-        return next((self._folder / path for path in places if path), None)
+def find_photo(photos: dict[str, str | None], listed: str) -> str | None:
+    """Find a photo by its listed name, such as `actor/0001_2124494179`."""
+    folder, _, name = listed.lower().rpartition("/")
+    number = _photo_number(name)
+    keys = (f"{folder}/{name}", f"{folder}/{number}", name, number)
+    return next((photos[key] for key in keys if photos.get(key)), None)
 
 
-def photo_number(name: str) -> str:
+def _photo_number(name: str) -> str:
     """Return the number that Flickr knows a photo by.
 
-    >>> photo_number("actor/0001_2124494179")
+    >>> _photo_number("actor/0001_2124494179")
     '2124494179'
     """
     return name.rpartition("/")[2].rpartition("_")[2]
-
-
-def _list_photos(folder: Path) -> Iterator[str]:
-    """List photos by paths relative to the folder, files before folders."""
-    for place, folders, files in os.walk(folder, followlinks=True):
-        inside = Path(place).relative_to(folder)
-        if len(inside.parts) == _DEEPEST:
-            folders.clear()
-        folders.sort(key=lambda name: (name.lower() not in _PREFERRED, name))
-        for name in sorted(files):
-            if name.lower().endswith(ENDINGS):
-                yield (inside / name).as_posix()

@@ -83,7 +83,7 @@ def _read_all(
     if ending == ".npz" and not path.is_dir():
         _refuse_layout(str(source), layout)
         return features.read(path)
-    if path.is_dir() or ending in manifest.OPENERS:
+    if path.is_dir() or ending in manifest.FORMATS:
         return manifest.read(*paths, broken=broken, limits=limits, layout=layout)
     raise _unknown_ending(path, ending)
 

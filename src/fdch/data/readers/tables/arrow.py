@@ -4,56 +4,45 @@ A file is mapped into memory: pictures in it are read when they are needed.
 """
 
 import struct
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fdch.data.readers.columns import Layout, find_image_column
+from fdch.data.readers.columns import Layout
 from fdch.data.readers.tables.arrow_cells import measure_width
-from fdch.data.readers.tables.manifest_rows import Table
-from fdch.data.readers.tables.parquet import (
-    embeds,
-    list_damage,
-    pictures_of,
-    read_rows,
-)
+from fdch.data.readers.tables.parquet import find_pictures, read_rows, take_pictures
+from fdch.data.readers.tables.table import Table
+from fdch.data.rows import reading
 from fdch.errors import DataError, MissingExtra
 from fdch.files import load_json
 
-STATE, ABOUT, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
+STATE, SPLITS = "state.json", "dataset_dict.json"
+_ADVICE = "Save it again with save_to_disk."
 _MAX_STATE_BYTES = 2**24
 _ROWS = 1024
 _MAGIC_BYTES = 8
-_MAX_GROWTH, _MIN_BYTES = 16, 2**26  # of files whose buffers are compressed
-_HEADER_KIND, _HEADER = 1, 2  # fields of a message
-_DICTIONARY, _BATCH = 2, 3  # kinds of header
+_HEADER = 2  # a field of a message
 _DATA = 1  # of a dictionary, its batch
-_BUFFERS, _PACKING = 2, 3  # of a batch
+_PACKING = 3  # of a batch
 
 
 def list_dataset_files(folder: Path) -> list[Path] | None:
     """Return the Arrow files of a saved dataset in order; None for no dataset."""
-    is_dataset = (folder / STATE).is_file() and (folder / ABOUT).is_file()
-    if (folder / SPLITS).is_file() and not is_dataset:
+    path = folder / STATE
+    if (folder / SPLITS).is_file() and not path.is_file():
         raise DataError(
             f"'{folder}' holds several splits of a dataset; name one of the folders in "
             "it, such as 'train'."
         )
-    if not is_dataset:
+    if not path.is_file():
         return None
-    try:
-        state = load_json(folder / STATE, _MAX_STATE_BYTES)
+    with reading(path, "list of a dataset's files", _ADVICE):
+        state = load_json(path, _MAX_STATE_BYTES)
         names = [str(each["filename"]) for each in state["_data_files"]]
         is_own = (Path(n).name == n and n.endswith(".arrow") for n in names)
         if not names or not all(is_own):
             raise ValueError("it names no files of its own")
         if state.get("_indices_data_files"):
             raise ValueError("its rows were chosen by indices; call flatten_indices()")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"'{folder / STATE}' does not list the files of a dataset: {error}. Save "
-            "it again with save_to_disk."
-        ) from None
     return [folder / name for name in names]
 
 
@@ -63,30 +52,12 @@ def open_arrow(path: Path, layout: Layout) -> Table:
         import pyarrow  # noqa: F401
     except ImportError:
         raise MissingExtra("reading Arrow files", "parquet") from None
-    try:
-        table = _map(path)
-        image = find_image_column(table.schema.names, layout)
-        pictures = None
-        if image is not None and embeds(table.schema, image):
-            pictures = MappedColumn(path, image, pictures_of(table.column(image)))
-    except list_damage() as error:
-        raise DataError(
-            f"'{path}' is not a whole Arrow file: {error}. Save it again."
-        ) from None
-    rows = read_rows(path, table.schema, table.to_batches(_ROWS), pictures)
-    return Table(tuple(table.schema.names), rows)
-
-
-class MappedColumn:
-    """The pictures in an Arrow file; threads may share it."""
-
-    def __init__(self, path: Path, name: str, contents: Any) -> None:
-        self.path, self.name, self._contents = path, name, contents
-
-    def read(self, row: int) -> bytes:
-        """Read the picture of a row, counted from 0."""
-        content: bytes = self._contents[row].as_py()
-        return content
+    table = _map(path)
+    schema, batches, pictures = table.schema, table.to_batches(_ROWS), None
+    if (name := find_pictures(schema, layout)) is not None:
+        contents = take_pictures(table.column(name))
+        pictures = name, lambda row: contents[row].as_py()
+    return Table(tuple(schema.names), read_rows(path, schema, batches, pictures))
 
 
 def _map(path: Path) -> Any:
@@ -98,7 +69,8 @@ def _map(path: Path) -> Any:
     # what comes before the index of a file is a stream
     start = _MAGIC_BYTES if source.read(6) == b"ARROW1" else 0
     source.seek(start)
-    _require_size(path, ipc.MessageReader.open_stream(source))
+    if any(map(_is_packed, ipc.MessageReader.open_stream(source))):
+        raise DataError("its buffers are compressed. Save it without compression.")
     source.seek(start)
     stream = ipc.open_stream(source)
     names = stream.schema.names
@@ -115,67 +87,37 @@ def _map(path: Path) -> Any:
     return pyarrow.Table.from_batches(batches)
 
 
-def _require_size(path: Path, messages: Iterable[Any]) -> None:
-    """Add up what packed buffers say they unpack to, before any is."""
-    most = max(_MAX_GROWTH * path.stat().st_size, _MIN_BYTES)
-    size = 0
-    for message in messages:
-        body = memoryview(message.body) if message.body is not None else b""
-        size += sum(_list_packed_sizes(memoryview(message.metadata), body))
-        if size > most:
-            raise ValueError(f"it unpacks to more than {most:,} bytes")
-
-
-def _list_packed_sizes(message: memoryview, body: memoryview | bytes) -> Iterator[int]:
-    """Yield what each packed buffer of a message says that it unpacks to.
+def _is_packed(message: Any) -> bool:
+    """Return whether the buffers of a message may unpack to any size.
 
     Messages are FlatBuffers; see "Serialization and interprocess communication" in
-    Arrow's columnar format. ValueError where one is damaged.
+    Arrow's columnar format.
     """
-    try:
-        root = _follow(message, 0)
-        kind, header = (_find_field(message, root, i) for i in (_HEADER_KIND, _HEADER))
-        code = 0 if kind is None else message[kind]
-        if header is None or code not in (_DICTIONARY, _BATCH):
-            return
-        batch = _follow(message, header)
-        if code == _DICTIONARY:
-            data = _find_field(message, batch, _DATA)
-            if data is None:
-                return
-            batch = _follow(message, data)
-        packing, buffers = (
-            _find_field(message, batch, i) for i in (_PACKING, _BUFFERS)
-        )
-        if packing is None or buffers is None:
-            return
-        vector = _follow(message, buffers)
-        first, count = vector + 4, _read_number(message, vector, "<I")
-        for place in range(first, first + 16 * count, 16):
-            start, length = struct.unpack_from("<qq", message, place)
-            if length >= 8:
-                # -1 stands for a buffer that is not packed
-                yield max(0, int(struct.unpack_from("<q", body, start)[0]))
-    except (struct.error, IndexError) as error:
-        raise ValueError(f"a message is damaged ({error})") from None
+    if message.type not in ("record batch", "dictionary"):
+        return False
+    content = memoryview(message.metadata)
+    table = _follow(content, _find_field(content, _follow(content, 0), _HEADER))
+    if message.type == "dictionary":
+        table = _follow(content, _find_field(content, table, _DATA))
+    return _find_field(content, table, _PACKING) > 0
 
 
-def _find_field(content: memoryview, table: int, field: int) -> int | None:
-    """Return where a field of a table lies; None where it is not set."""
+def _find_field(content: memoryview, table: int, field: int) -> int:
+    """Return where a field of a table lies; 0 where it is not set."""
     offsets = table - _read_number(content, table, "<i")
     entry = 4 + 2 * field
-    if offsets < 0 or entry >= _read_number(content, offsets, "<H"):
-        return None
+    if entry >= _read_number(content, offsets, "<H"):
+        return 0
     offset = _read_number(content, offsets + entry, "<H")
-    return table + offset if offset else None
+    return table + offset if offset else 0
 
 
 def _follow(content: memoryview, place: int) -> int:
-    """Return where the table or vector lies that is named at a place."""
+    """Return where the table lies that is named at a place."""
     return place + _read_number(content, place, "<I")
 
 
 def _read_number(content: memoryview, place: int, kind: str) -> int:
     if place < 0:
-        raise IndexError("a negative place")
+        raise ValueError("a message is damaged")
     return int(struct.unpack_from(kind, content, place)[0])

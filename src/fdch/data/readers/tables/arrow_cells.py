@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError
 from fdch.machine import available_memory
 
 MAX_ROW_BYTES = 16 * 2**20
@@ -54,42 +53,37 @@ def measure_width(kind: Any) -> int:
     raise ValueError(f"values of the type '{str(kind)[:80]}' are not read")
 
 
-class Budget:
-    """How many bytes the cells of a file may take in all."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._taken = path, 0
-        free = available_memory()
-        growth = max(_MIN_BYTES, _MAX_GROWTH * path.stat().st_size)
-        self._most = growth if free is None else min(growth, free // 2)
-
-    def take(self, size: int) -> None:
-        """Count bytes; DataError where they are too many."""
-        self._taken += size
-        if self._taken > self._most:
-            raise DataError(
-                f"the cells of '{self._path}' take more than {self._most:,} bytes once "
-                "they are unpacked. Split it, or leave out long columns."
-            )
+def measure_budget(path: Path) -> int:
+    """Return how many bytes the cells of a file may take in all."""
+    free = available_memory()
+    growth = max(_MIN_BYTES, _MAX_GROWTH * path.stat().st_size)
+    return growth if free is None else min(growth, free // 2)
 
 
-def convert_rows(batch: Any, budget: Budget) -> Iterator[dict[str, Any] | int]:
-    """Yield the cells of each row; of rows with too many bytes, only how many."""
+def measure_rows(batch: Any) -> NDArray[np.int64]:
+    """Return the bytes that the cells of each row take."""
     sizes = np.full(len(batch), _ROW_BYTES, np.int64)
     for column in batch.columns:
         sizes += _measure(column)
-    budget.take(int(sizes[sizes <= MAX_ROW_BYTES].sum()))
+    return sizes
+
+
+def convert_rows(
+    batch: Any, sizes: NDArray[np.int64]
+) -> Iterator[dict[str, Any] | None]:
+    """Yield the cells of each row; None for rows of too many bytes."""
     start = 0
     while start < len(batch):
-        if sizes[start] > MAX_ROW_BYTES:
-            yield int(sizes[start])
-            start += 1
-            continue
-        within = np.cumsum(sizes[start:]) <= _TOGETHER
-        fitting = within & (sizes[start:] <= MAX_ROW_BYTES)
+        left = sizes[start:]
+        fitting = (np.cumsum(left) <= _TOGETHER) & (left <= MAX_ROW_BYTES)
         count = len(fitting) if fitting.all() else int(fitting.argmin())
-        yield from batch.slice(start, count).to_pylist()
-        start += count
+        if count and batch.num_columns:
+            yield from batch.slice(start, count).to_pylist()
+        else:
+            yield from ({} for _ in range(count))
+        if not count:
+            yield None
+        start += max(1, count)
 
 
 def _is_text(kind: Any) -> bool:

@@ -7,7 +7,6 @@ whole parts before any such check. Formulas count by their saved values.
 
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -17,15 +16,7 @@ from xml.parsers import expat
 
 from fdch.data.readers.array_files import require_sound_entry
 from fdch.data.readers.columns import Layout
-from fdch.data.readers.tables.manifest_rows import (
-    CELL_BYTES,
-    Row,
-    Table,
-    describe_nameless,
-    make_row,
-    name_columns,
-)
-from fdch.errors import DataError
+from fdch.data.readers.tables.table import CELL_BYTES, Table, make_table
 
 MAX_BYTES = 256 * 2**20  # of the parts that are read, unpacked
 MAX_COLUMNS = 1000
@@ -33,10 +24,6 @@ MAX_ROW = 2**20  # Excel's own limit
 _MAX_DEPTH = 50
 _CHUNK = 2**16
 _WORKBOOK, _RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
-_DAMAGE = (
-    *(zipfile.BadZipFile, zlib.error, expat.ExpatError, NotImplementedError),
-    *(ValueError, KeyError, IndexError, OverflowError, EOFError, RuntimeError),
-)
 _DATE_NUMBERS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}
 # of a number format without quoted parts, colours and conditions
 _DATE_LETTERS = re.compile(r"[dmyhs]", re.IGNORECASE)
@@ -49,46 +36,12 @@ Tag = tuple[str, dict[str, str] | None, str]
 
 def open_excel(path: Path, layout: Layout) -> Table:
     """Read the first sheet that is not hidden, below its columns' names."""
-    try:
-        book = _Workbook(path)
-        rows = book.rows()
-        _, header = next(rows, (0, {}))
-    except _DAMAGE as error:
-        raise _damaged(path, error) from None
-    width = max(header, default=-1) + 1
-    columns = name_columns(path, (str(header.get(i, "")) for i in range(width)))
-    book.notes += describe_nameless(columns)
-
-    def read() -> Iterator[Row]:
-        try:
-            for number, cells in rows:
-                where = f"row {number}"
-                beyond = sum(column >= width for column in cells)
-                if beyond:
-                    trouble = f"{beyond} cells stand beside the named columns."
-                    yield Row(where, {}, trouble)
-                    continue
-                yield make_row(where, columns, map(cells.get, range(width)))
-        except _DAMAGE as error:
-            raise _damaged(path, error) from None
-        if book.errors:
-            book.notes.append(
-                f"{book.errors:,} cells hold errors such as #N/A; they are read as "
-                "empty."
-            )
-
-    return Table(tuple(filter(None, columns)), read(), book.notes)
-
-
-def _damaged(path: Path, error: Exception) -> DataError:
-    return DataError(
-        f"'{path}' cannot be read as an Excel workbook: {error}. Save it again as "
-        ".xlsx without a password, or as CSV in UTF-8."
-    )
+    book = _Workbook(path)
+    return make_table(book.lines(), book.notes)
 
 
 class _Workbook:
-    """A workbook whose sheet is to be read; one of _DAMAGE where it is broken."""
+    """A workbook whose sheet is to be read; any error where it is broken."""
 
     def __init__(self, path: Path) -> None:
         self._archive = zipfile.ZipFile(path)
@@ -101,7 +54,20 @@ class _Workbook:
         self._strings = self._read_strings()
         self._dates = self._find_date_styles()
 
-    def rows(self) -> Iterator[tuple[int, dict[int, Any]]]:
+    def lines(self) -> Iterator[tuple[str, list[Any]]]:
+        """Yield the places and cells of rows, at least as many cells as the first."""
+        width = 0
+        for number, cells in self._rows():
+            last = max(cells) + 1
+            width = width or last
+            yield f"row {number}", [cells.get(i) for i in range(max(width, last))]
+        if self.errors:
+            self.notes.append(
+                f"{self.errors:,} cells hold errors such as #N/A; they are read as "
+                "empty."
+            )
+
+    def _rows(self) -> Iterator[tuple[int, dict[int, Any]]]:
         """Yield the rows that are not empty: their numbers, and cells by column."""
         row, column, kind, style = 0, -1, "n", ""
         cells: dict[int, Any] = {}

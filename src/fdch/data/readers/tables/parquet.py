@@ -8,24 +8,26 @@ needed, a row group at a time.
 import json
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 from fdch.data.readers.columns import Layout, find_image_column
 from fdch.data.readers.tables.arrow_cells import (
     MAX_ROW_BYTES,
-    Budget,
     convert_rows,
+    measure_budget,
+    measure_rows,
     measure_width,
 )
-from fdch.data.readers.tables.manifest_rows import Row, Table
 from fdch.data.readers.tables.parquet_pages import Plan, plan_reading
+from fdch.data.readers.tables.table import Row, Table
 from fdch.errors import DataError, MissingExtra
 
+ReadPicture = Callable[[int], bytes]  # of a row, counted from 0
 _GROUPS_KEPT = 2  # threads reach into the next one while some finish the last
 
 
@@ -35,66 +37,52 @@ def open_parquet(path: Path, layout: Layout) -> Table:
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra("reading Parquet", "parquet") from None
-    try:
-        with parquet.ParquetFile(path) as file:
-            plan = plan_reading(path, file)
-            schema = file.schema_arrow
-            name = find_image_column(schema.names, layout)
-            pictures = None
-            if name is not None and embeds(schema, name):
-                pictures = PictureColumn(path, name, file, plan)
-    except DataError:
-        raise
-    except list_damage() as error:
-        raise DataError(
-            f"'{path}' is not a whole Parquet file: {error}. Write or copy it again."
-        ) from None
-    rows = read_rows(path, schema, _read_batches(path, plan), pictures)
-    return Table(tuple(schema.names), rows)
-
-
-def list_damage() -> tuple[type[Exception], ...]:
-    """List what pyarrow raises where a file is not what it says."""
-    import pyarrow
-
-    return pyarrow.ArrowException, OSError, ValueError, ArithmeticError
+    with parquet.ParquetFile(path) as file:
+        plan, schema = plan_reading(path, file), file.schema_arrow
+        pictures = None
+        if (name := find_pictures(schema, layout)) is not None:
+            pictures = name, PictureColumn(path, name, file, plan).read
+    batches = _read_batches(path, plan)
+    return Table(tuple(schema.names), read_rows(path, schema, batches, pictures))
 
 
 def read_rows(
-    path: Path, schema: Any, batches: Iterable[Any], pictures: "PictureSource | None"
+    path: Path,
+    schema: Any,
+    batches: Iterable[Any],
+    pictures: tuple[str, ReadPicture] | None,
 ) -> Iterator[Row]:
     """Yield the rows of batches; of pictures in the file, where they lie.
 
-    DataError says where damage begins.
+    Pictures are a column, and what reads that of a row.
     """
-    number, budget, classes = 0, Budget(path), read_class_names(schema)
-    try:
-        for batch in batches:
-            sizes: Sequence[int | None] = [None] * len(batch)
-            if pictures is not None:
-                sizes = _measure_pictures(pictures_of(batch.column(pictures.name)))
-                batch = batch.drop_columns([pictures.name])
-            found = (
-                convert_rows(batch, budget)
-                if batch.num_columns
-                else ({} for _ in sizes)
+    most, taken, number = measure_budget(path), 0, 0
+    classes = read_class_names(schema)
+    for batch in batches:
+        lengths: Sequence[int | None] = [None] * len(batch)
+        if pictures is not None:
+            lengths = _measure_pictures(take_pictures(batch.column(pictures[0])))
+            batch = batch.drop_columns([pictures[0]])
+        sizes = measure_rows(batch)
+        taken += int(sizes[sizes <= MAX_ROW_BYTES].sum())
+        if taken > most:
+            raise DataError(
+                f"its cells take more than {most:,} bytes once they are unpacked. "
+                "Split it, or leave out long columns."
             )
-            for size, cells in zip(sizes, found, strict=True):
-                number += 1
-                if isinstance(cells, int):
-                    trouble = f"it has {cells:,} bytes; the limit is {MAX_ROW_BYTES:,}."
-                    yield Row(f"row {number}", {}, trouble)
-                    continue
-                if pictures is not None and size is not None:
-                    picture = EmbeddedPicture(pictures, number - 1, size)
-                    cells[pictures.name] = picture
-                for name, names in classes.items():
-                    cells[name] = _name_classes(cells.get(name), names)
-                yield Row(f"row {number}", cells)
-    except DataError:
-        raise
-    except list_damage() as error:
-        raise DataError(f"'{path}' is damaged after row {number}: {error}.") from None
+        rows = zip(convert_rows(batch, sizes), sizes, lengths, strict=True)
+        for cells, size, length in rows:
+            number += 1
+            if cells is None:
+                trouble = f"it has {size:,} bytes; the limit is {MAX_ROW_BYTES:,}."
+                yield Row(f"row {number}", {}, trouble)
+                continue
+            if pictures is not None and length is not None:
+                name, read = pictures
+                cells[name] = EmbeddedPicture(path, number - 1, length, read)
+            for column, names in classes.items():
+                cells[column] = _name_classes(cells.get(column), names)
+            yield Row(f"row {number}", cells)
 
 
 def _read_batches(path: Path, plan: Plan) -> Iterator[Any]:
@@ -108,39 +96,33 @@ def _read_batches(path: Path, plan: Plan) -> Iterator[Any]:
                 yield batch
 
 
-class PictureSource(Protocol):
-    """A column of pictures in a file."""
-
-    path: Path
-    name: str
-
-    def read(self, row: int) -> bytes:
-        """Read the picture of a row, counted from 0."""
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class EmbeddedPicture:
     """Where a picture lies in a table."""
 
-    column: "PictureSource"
+    path: Path
     row: int
     size: int
+    load: ReadPicture
 
     @property
     def name(self) -> str:
         """What an error calls it."""
-        return f"the picture in row {self.row + 1} of '{self.column.path}'"
+        return f"the picture in row {self.row + 1} of '{self.path}'"
 
     def read(self) -> bytes:
-        """Read its file."""
-        return self.column.read(self.row)
+        """Read its file; OSError where the table was changed since."""
+        try:
+            return self.load(self.row)
+        except Exception as error:  # pyarrow has errors of its own
+            raise OSError(str(error)) from error
 
 
 class PictureColumn:
     """The pictures in a Parquet file; threads may share it."""
 
     def __init__(self, path: Path, name: str, file: Any, plan: Plan) -> None:
-        self.path, self.name, self._dictionaries = path, name, plan.dictionaries
+        self._path, self._name, self._dictionaries = path, name, plan.dictionaries
         groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
         self._starts = [0, *accumulate(group.num_rows for group in groups)]
         width = measure_width(file.schema_arrow.field(name).type)
@@ -150,7 +132,7 @@ class PictureColumn:
             size += groups[number].num_rows * width
             if size > plan.most:
                 raise DataError(
-                    f"'{path}': row group {number} has {size:,} bytes of pictures; at "
+                    f"row group {number} has {size:,} bytes of pictures; at "
                     f"most {plan.most:,} are read at once. Write it with smaller ones, "
                     "such as row_group_size=500."
                 )
@@ -160,39 +142,40 @@ class PictureColumn:
     def read(self, row: int) -> bytes:
         """Read the picture of a row, counted from 0."""
         group = bisect_right(self._starts, row) - 1
-        try:
-            with self._lock:
-                if group not in self._kept:
-                    self._kept[group] = self._load(group)
-                    while len(self._kept) > _GROUPS_KEPT:
-                        self._kept.popitem(last=False)
-                contents = self._kept[group]
-            content: bytes = contents[row - self._starts[group]].as_py()
-        except list_damage() as error:
-            raise OSError(str(error)) from error
+        with self._lock:
+            if group not in self._kept:
+                self._kept[group] = self._load(group)
+                while len(self._kept) > _GROUPS_KEPT:
+                    self._kept.popitem(last=False)
+            contents = self._kept[group]
+        content: bytes = contents[row - self._starts[group]].as_py()
         return content
 
     def _load(self, group: int) -> Any:
         from pyarrow import parquet
 
-        with parquet.ParquetFile(self.path, read_dictionary=self._dictionaries) as file:
-            table = file.read_row_group(group, columns=[self.name])
+        dictionaries = self._dictionaries
+        with parquet.ParquetFile(self._path, read_dictionary=dictionaries) as file:
+            table = file.read_row_group(group, columns=[self._name])
         table.validate(full=True)
-        return pictures_of(table.column(self.name).combine_chunks())
+        return take_pictures(table.column(self._name).combine_chunks())
 
 
-def embeds(schema: Any, name: str) -> bool:
-    """Return whether a column holds pictures themselves and not their paths."""
+def find_pictures(schema: Any, layout: Layout) -> str | None:
+    """Return the column that holds pictures themselves and not their paths."""
     from pyarrow import types
 
+    name = find_image_column(schema.names, layout)
+    if name is None:
+        return None
     kind = schema.field(name).type
     if types.is_struct(kind):
         names = [kind.field(i).name for i in range(kind.num_fields)]
         kind = kind.field("bytes").type if "bytes" in names else kind
-    return bool(types.is_binary(kind) or types.is_large_binary(kind))
+    return name if types.is_binary(kind) or types.is_large_binary(kind) else None
 
 
-def pictures_of(column: Any) -> Any:
+def take_pictures(column: Any) -> Any:
     """Return the pictures' bytes, of structures their field."""
     from pyarrow import compute, types
 

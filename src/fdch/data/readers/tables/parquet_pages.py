@@ -4,10 +4,10 @@ pyarrow trusts these sizes: a page of some bytes may unpack to gigabytes. The to
 in the metadata of a file are not compared with its pages, so that they prove nothing.
 """
 
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from fdch.data.readers.tables.arrow_cells import measure_width
 from fdch.data.readers.tables.thrift import (
@@ -42,14 +42,6 @@ _PARTS = {
     Field(8, STRUCT): (Field(1, INT32), Field(4, INT32)),
 }
 Described = dict[Field, Any]
-
-
-class _Page(NamedTuple):
-    kind: int
-    packed: int
-    unpacked: int
-    values: int
-    encoding: int
 
 
 @dataclass
@@ -94,7 +86,7 @@ def plan_reading(path: Path, file: Any) -> Plan:
                 raise ValueError(f"row group {number} lacks a column")
             sizes = (measure_pages(opened, column) for column in columns)
             plan.groups.append(dict(zip(names, sizes, strict=True)))
-            _add_group(plan, path, number, leaves, widths)
+            _add_group(plan, number, leaves, widths)
     if len(plan.groups) != file.num_row_groups:
         raise ValueError("it says two things of its row groups")
     return plan
@@ -120,7 +112,7 @@ def _list_groups(file: BinaryIO) -> list[list[Described]]:
 
 
 def _add_group(
-    plan: Plan, path: Path, number: int, leaves: list[Any], widths: dict[str, int]
+    plan: Plan, number: int, leaves: list[Any], widths: dict[str, int]
 ) -> None:
     held, width = 0, 0  # at once, and for each row that is read
     for leaf in leaves:
@@ -142,7 +134,7 @@ def _add_group(
             plan.dictionaries.add(leaf.path)
     if held + width > plan.most:
         raise DataError(
-            f"'{path}': row group {number} unpacks to {held + width:,} bytes at once; "
+            f"row group {number} unpacks to {held + width:,} bytes at once; "
             f"at most {plan.most:,} are read. Write it with smaller ones, such as "
             "row_group_size=500."
         )
@@ -155,53 +147,37 @@ def measure_pages(file: BinaryIO, column: Described) -> PageSizes:
     Raises:
         ValueError: They are not whole.
     """
-    start, length = column.get(_DATA_PLACE, -1), column.get(_PACKED_BYTES, -1)
-    dictionary = column.get(_DICTIONARY_PLACE, 0)
-    if 0 < dictionary < start:
-        start = dictionary
-    found = PageSizes()
-    for page in _list_pages(file, start, start + length):
-        found.total += page.unpacked
-        if page.kind == _DICTIONARY:
-            found.dictionary += page.unpacked
-        else:
-            found.largest = max(found.largest, page.unpacked)
-            found.values += page.values
-            found.repeats |= page.encoding == _DELTA_TEXTS
-    return found
-
-
-def _list_pages(file: BinaryIO, place: int, end: int) -> Iterator[_Page]:
+    place, length = column.get(_DATA_PLACE, -1), column.get(_PACKED_BYTES, -1)
+    if 0 < column.get(_DICTIONARY_PLACE, 0) < place:
+        place = column[_DICTIONARY_PLACE]
+    end = place + length
     if not 0 <= place <= end <= file.seek(0, 2):
         raise ValueError("a column lies outside the file")
+    found = PageSizes()
     for _ in range(_MAX_PAGES):
         if place >= end:
-            return
-        page, length = _read_page(file, place, end)
-        place += length + page.packed
-        yield page
+            return found
+        header, length = _read_header(file, place, end)
+        packed, unpacked = header.get(_PACKED, -1), header.get(_UNPACKED, -1)
+        parts = [(header[p], fields) for p, fields in _PARTS.items() if p in header]
+        values = max((part.get(many, -1) for part, (many, _) in parts), default=-1)
+        if min(packed, unpacked, values) < 0:
+            raise ValueError("a page has no length, or a negative one")
+        place += length + packed
+        found.total += unpacked
+        if header.get(_KIND) == _DICTIONARY:
+            found.dictionary += unpacked
+        else:
+            found.largest = max(found.largest, unpacked)
+            found.values += values
+            found.repeats |= any(p.get(how) == _DELTA_TEXTS for p, (_, how) in parts)
     raise ValueError(f"a column has more than {_MAX_PAGES:,} pages")
 
 
-def _read_page(file: BinaryIO, place: int, end: int) -> tuple[_Page, int]:
+def _read_header(file: BinaryIO, place: int, end: int) -> tuple[Described, int]:
+    """Read the header of a page; return its length too."""
     for most in _HEADER_BYTES:
         file.seek(place)
-        content = file.read(min(most, end - place))
-        try:
-            header, length = read_struct(content)
-        except IndexError:
-            continue
-        parts = [
-            (header[part], fields) for part, fields in _PARTS.items() if part in header
-        ]
-        page = _Page(
-            kind=header.get(_KIND, -1),
-            packed=header.get(_PACKED, -1),
-            unpacked=header.get(_UNPACKED, -1),
-            values=max((part.get(many, -1) for part, (many, _) in parts), default=-1),
-            encoding=max((part.get(how, -1) for part, (_, how) in parts), default=-1),
-        )
-        if min(page.packed, page.unpacked, page.values) < 0:
-            raise ValueError("a page has no length, or a negative one")
-        return page, length
+        with suppress(IndexError):
+            return read_struct(file.read(min(most, end - place)))
     raise ValueError("a page has no whole header")

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fdch.data.pictures.decoding import ENDINGS
-from fdch.data.readers.columns import Layout
-from fdch.data.readers.tables.manifest_rows import CELL_BYTES, Row, Table
-
-COLUMNS = ("id", "image", "text", "labels")
+from fdch.data.readers.columns import KNOWN, Layout
+from fdch.data.readers.tables.table import CELL_BYTES, Row, Table
 
 
 def open_folder(folder: Path, layout: Layout) -> Table:
@@ -19,7 +17,7 @@ def open_folder(folder: Path, layout: Layout) -> Table:
     with a note of how many they are.
     """
     notes: list[str] = []
-    return Table(COLUMNS, _rows(folder.absolute(), notes), notes)
+    return Table(KNOWN, _rows(folder.absolute(), notes), notes)
 
 
 def _rows(folder: Path, notes: list[str]) -> Iterator[Row]:

@@ -12,15 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from fdch.data.pictures.decoding import ENDINGS
-from fdch.data.readers.columns import Layout
-from fdch.data.readers.tables.manifest_rows import CELL_BYTES, Row, Table
+from fdch.data.readers.columns import KNOWN, Layout
+from fdch.data.readers.tables.table import CELL_BYTES, Row, Table
 from fdch.data.rows import shorten
-from fdch.errors import DataError
 
-COLUMNS = ("id", "image", "text", "labels")
 _BLOCK = 512
 _EXTENSION_BYTES = 2**20  # of a long name, or of a PAX header
 _DIGITS = 20  # of a length
@@ -28,64 +26,68 @@ _SPARSE = "GNU.sparse"  # sparse files: their bytes are not stored as they are
 _REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)
 _SAMPLE = re.compile(r"((?:.*/)?[^./][^./]*)\.([^/]+)", re.DOTALL)
 _PICTURES = tuple(ending.removeprefix(".") for ending in ENDINGS)
-_KNOWN = (*_PICTURES, "txt", "cls", "json")
-
-
-class Member(NamedTuple):
-    """A file in a tar file: its name, and where its bytes are."""
-
-    name: str
-    offset: int
-    size: int
+_ENDINGS = (*_PICTURES, "txt", "cls", "json")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ShardPicture:
-    """Where a picture lies in a shard."""
+class ShardFile:
+    """A file in a shard, and where its bytes are."""
 
     shard: Path
-    member: Member
+    path: str
+    offset: int
+    size: int
 
     @property
     def name(self) -> str:
         """What an error calls it."""
-        return f"picture '{shorten(self.member.name)}' in '{self.shard}'"
-
-    @property
-    def size(self) -> int:
-        """Bytes of its file."""
-        return self.member.size
+        return f"picture '{shorten(self.path)}' in '{self.shard}'"
 
     def read(self) -> bytes:
-        """Read its file."""
-        return _read(self.shard, self.member)
+        """Read its bytes."""
+        with open(self.shard, "rb") as file:
+            file.seek(self.offset)
+            content = file.read(self.size)
+        if len(content) < self.size:
+            raise OSError("the shard has become shorter")
+        return content
+
+    def read_text(self) -> str:
+        """Read its text; ValueError where it is none, or too long."""
+        if self.size > CELL_BYTES:
+            raise ValueError(
+                f"'{self.path}' has {self.size:,} bytes; the limit is {CELL_BYTES:,}"
+            )
+        try:
+            return self.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise ValueError(f"'{self.path}' is not UTF-8 text") from None
 
 
 def open_shard(path: Path, layout: Layout) -> Table:
     """Read the samples of a tar file."""
     notes: list[str] = []
-    return Table(COLUMNS, _rows(path, notes), notes, is_open=True)
+    return Table(KNOWN, _rows(path, notes), notes, is_open=True)
 
 
 def _rows(path: Path, notes: list[str]) -> Iterator[Row]:
     ignored = 0
 
-    def find_files() -> Iterator[tuple[re.Match[str], Member]]:
+    def find_files() -> Iterator[tuple[re.Match[str], ShardFile]]:
         nonlocal ignored
-        for member in list_members(path):
-            found = _SAMPLE.fullmatch(member.name)
-            if found and found[2].lower() in _KNOWN:
-                yield found, member
+        for file in list_members(path):
+            found = _SAMPLE.fullmatch(file.path)
+            if found and found[2].lower() in _ENDINGS:
+                yield found, file
             else:
                 ignored += 1
 
-    known = find_files()
-    samples = groupby(known, key=lambda pair: pair[0][1])
+    samples = groupby(find_files(), key=lambda pair: pair[0][1])
     for number, (key, files) in enumerate(samples, start=1):
         cells: dict[str, Any] = {"id": key}
         try:
-            for found, member in files:
-                _take(cells, found[2].lower(), path, member)
+            for found, file in files:
+                _take(cells, found[2].lower(), file)
         except (ValueError, RecursionError) as problem:
             yield Row(f"sample {number}", {"id": key}, f"{problem}.")
             continue
@@ -97,47 +99,27 @@ def _rows(path: Path, notes: list[str]) -> Iterator[Row]:
         )
 
 
-def _take(cells: dict[str, Any], ending: str, path: Path, member: Member) -> None:
+def _take(cells: dict[str, Any], ending: str, file: ShardFile) -> None:
     """Add a file's content to the cells of its sample."""
     if ending in _PICTURES:
         if "image" in cells:
-            raise ValueError(f"'{member.name}' is its second picture")
-        cells["image"] = ShardPicture(path, member)
+            raise ValueError(f"'{file.path}' is its second picture")
+        cells["image"] = file
     elif ending == "txt":
-        cells["text"] = _read_text(path, member)
+        cells["text"] = file.read_text()
     elif ending == "cls":
-        cells["labels"] = [_read_text(path, member)]
+        cells["labels"] = [file.read_text()]
     elif ending == "json":
-        found = json.loads(_read_text(path, member))
+        found = json.loads(file.read_text())
         if not isinstance(found, dict):
-            raise ValueError(f"'{member.name}' is no JSON object")
+            raise ValueError(f"'{file.path}' is no JSON object")
         for column, value in found.items():
             if column not in ("id", "image"):  # the sample's own
                 cells.setdefault(column, value)
 
 
-def _read_text(path: Path, member: Member) -> str:
-    if member.size > CELL_BYTES:
-        raise ValueError(
-            f"'{member.name}' has {member.size:,} bytes; the limit is {CELL_BYTES:,}"
-        )
-    try:
-        return _read(path, member).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"'{member.name}' is not UTF-8 text") from None
-
-
-def _read(path: Path, member: Member) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(member.offset)
-        content = file.read(member.size)
-    if len(content) < member.size:
-        raise OSError("the shard has become shorter")
-    return content
-
-
-def list_members(path: Path) -> Iterator[Member]:
-    """Yield the files in a tar file, in their order; DataError where it is damaged."""
+def list_members(path: Path) -> Iterator[ShardFile]:
+    """Yield the files in a tar file, in their order; an error where it is damaged."""
     total, place = path.stat().st_size, 0
     extended: dict[str, str] = {}  # from extension headers before a file's own header
     with open(path, "rb") as file:
@@ -146,23 +128,19 @@ def list_members(path: Path) -> Iterator[Member]:
             block = file.read(_BLOCK)
             if len(block) < _BLOCK or not any(block):
                 return
-            try:
-                header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
-                size = int(extended.get("size", header.size))
-                if size < 0 or place + _BLOCK + size > total:
-                    raise ValueError(f"a file of {size:,} bytes is cut off")
-                if header.type in (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE):
-                    extended |= _read_extension(file, header.type, size)
-                else:
-                    if header.type in _REGULAR and _SPARSE not in extended:
-                        name = extended.get("path", header.name)
-                        yield Member(name, place + _BLOCK, size)
-                    extended = {}
-            except (tarfile.HeaderError, ValueError) as problem:
-                raise DataError(
-                    f"'{path}' is not a whole, uncompressed tar file: {problem} at "
-                    f"byte {place:,}. Write or copy it again."
-                ) from None
+            header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+            size = int(extended.get("size", header.size))
+            if size < 0 or place + _BLOCK + size > total:
+                raise ValueError(
+                    f"at byte {place:,} a file of {size:,} bytes is cut off"
+                )
+            if header.type in (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE):
+                extended |= _read_extension(file, header.type, size)
+            else:
+                if header.type in _REGULAR and _SPARSE not in extended:
+                    name = extended.get("path", header.name)
+                    yield ShardFile(path, name, place + _BLOCK, size)
+                extended = {}
             place += _BLOCK + -(-size // _BLOCK) * _BLOCK
 
 
