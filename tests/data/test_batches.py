@@ -55,35 +55,5 @@ def test_every_batch_has_memory_of_its_own():
     assert np.array_equal(np.concatenate(batches)[:, 0, 0, 0], np.arange(50))
 
 
-@pytest.mark.parametrize("batch", [1, 3, 8])
-def test_memory_that_is_given_is_used_again_after_two_more_batches(batch):
-    memory = []
-
-    def allocate(shape):
-        memory.append(np.empty(shape, dtype=np.uint8))
-        return memory[-1]
-
-    seen: list[int] = []
-    before = np.empty((0, 4, 4, 3), dtype=np.uint8)
-    given = decode_batches(numbered(200), 4, batch, workers=2, allocate=allocate)
-    for pixels in given:
-        seen.extend(before[:, 0, 0, 0])  # read when the next one has come
-        before = pixels
-    seen.extend(before[:, 0, 0, 0])
-    assert seen == list(range(200))
-    assert 3 <= len(memory) <= 8
-
-
-def test_few_pictures_take_little_memory():
-    shapes = []
-
-    def allocate(shape):
-        shapes.append(shape)
-        return np.empty(shape, dtype=np.uint8)
-
-    list(decode_batches(numbered(3), 4, batch=256, allocate=allocate))
-    assert shapes == [(3, 4, 4, 3)]
-
-
 def test_no_pictures_give_no_batches():
     assert list(decode_batches(numbered(0), 4)) == []

@@ -138,21 +138,19 @@ class Cuda:
 
 def accelerator(monkeypatch, batch=4):
     monkeypatch.setattr(features, "ACCELERATOR_BATCH", batch)
-    monkeypatch.setattr(features, "_pinned", lambda shape: np.zeros(shape, np.uint8))
     made, network = extractor()
 
-    def start(pixels):
+    def start(pixels, batch):
         return Late(lambda: made.network(torch.from_numpy(pixels)))
 
     monkeypatch.setattr(made, "_start", start)
     monkeypatch.setattr(made, "device", Cuda())
+    monkeypatch.setattr(made.network, "to", lambda device: made.network)
     return made, network
 
 
 @pytest.mark.parametrize("batch", [1, 4, 23, 300])
-def test_an_accelerator_gets_the_same_pictures_from_memory_used_again(
-    monkeypatch, batch
-):
+def test_an_accelerator_gets_the_same_pictures(monkeypatch, batch):
     images = pictures(200)
     made, network = accelerator(monkeypatch, batch)
     values = made.features(images)

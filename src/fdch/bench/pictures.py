@@ -45,6 +45,7 @@ def pictures_benchmark(
     """
     pictures = _choose(images, most)
     extractor = FeatureExtractor(network, device=device)
+    extractor.network.to(extractor.device)
     size, threads = extractor.network.size, count_threads()
     alone = max(1, len(pictures) // threads)
     ready = next(decode_batches(pictures, size, ACCELERATOR_BATCH))
@@ -132,10 +133,7 @@ def _choose(images: Images, most: int) -> Pictures:
 
 
 def _decode(pictures: Pictures, size: int) -> None:
-    def allocate(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-        return np.empty(shape, dtype=np.uint8)
-
-    _drain(decode_batches(pictures, size, ACCELERATOR_BATCH, allocate=allocate))
+    _drain(decode_batches(pictures, size, ACCELERATOR_BATCH))
 
 
 def _run_network(

@@ -130,19 +130,20 @@ class FeatureExtractor:
         return self._batches_ahead(pictures)
 
     def _batches_ahead(self, pictures: Pictures) -> Iterator[NDArray[np.float32]]:
-        """Decode in threads while the device computes the batch before."""
-        allocate = _pinned if self.device.type == "cuda" else None
-        batches = decode_batches(
-            pictures, self.network.size, ACCELERATOR_BATCH, allocate=allocate
-        )
+        """Decode in threads while the device starts, or computes the batch before."""
+        size, batch = self.network.size, min(ACCELERATOR_BATCH, len(pictures))
+        batches = decode_batches(pictures, size, batch)
         running: Tensor | None = None
         problem: BrokenPicture | None = None
-        with closing(batches):
+        with closing(batches), ThreadPoolExecutor(1) as starter:
+            if len(pictures) > batch:
+                blank = np.zeros((batch, size, size, 3), np.uint8)
+                starter.submit(self._start, blank, batch)
             try:
                 for pixels in batches:
-                    started = self._start(pixels)
+                    starter.shutdown()
+                    started = self._start(pixels, batch)
                     if running is not None:
-                        # waits until the device has read what is overwritten next
                         yield running.cpu().numpy()
                     running = started
             except BrokenPicture as error:
@@ -166,7 +167,7 @@ class FeatureExtractor:
             rows = range(start, min(start + PROCESSOR_BATCH, len(pictures)))
             size = self.network.size
             pixels = np.stack([pictures.decode(row, size) for row in rows])
-            return self._start(pixels).numpy()
+            return self._start(pixels, len(pixels)).numpy()
 
         try:
             batches = math.ceil(len(pictures) / PROCESSOR_BATCH)
@@ -174,10 +175,16 @@ class FeatureExtractor:
         finally:
             torch.set_num_threads(threads)
 
-    def _start(self, pixels: NDArray[np.uint8]) -> Tensor:
-        """Give the features of a batch, which an accelerator may still compute."""
-        batch = torch.from_numpy(pixels).to(self.device, non_blocking=True)
-        return self.network(batch).float()
+    def _start(self, pixels: NDArray[np.uint8], batch: int) -> Tensor:
+        """Return the features of a batch, which an accelerator may still compute.
+
+        The last batch is filled up: libraries prepare each size of batch for a second.
+        """
+        planes = torch.from_numpy(pixels).to(self.device)
+        missing = batch - len(planes)
+        if missing:
+            planes = torch.cat([planes, planes.new_zeros(missing, *planes.shape[1:])])
+        return self.network.to(self.device)(planes)[: len(pixels)].float()
 
     def _keep(
         self, keys: list[bytes], rows: NDArray[np.intp], values: NDArray[np.float32]
@@ -226,13 +233,12 @@ def frozen_features(
 def _loaded(
     name: str, weights: Path | None, changed: int | None, device: torch.device
 ) -> FrozenNetwork:
-    """Load a network, or give the last one again: a query must not wait for it."""
-    return load_frozen(name, weights).to(device)
+    """Load a network for a device, or return the last one: queries must not wait.
 
-
-def _pinned(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Allocate memory that the device reads while the processor works on."""
-    return torch.empty(shape, dtype=torch.uint8, pin_memory=True).numpy()
+    It is moved to the device when that is first used: starting an accelerator takes
+    seconds, in which pictures can be decoded.
+    """
+    return load_frozen(name, weights)
 
 
 def _changed(weights: Path) -> int | None:

@@ -2,7 +2,8 @@
 
 import logging
 import math
-from collections.abc import Callable, Generator, Iterator
+import threading
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -26,22 +27,15 @@ _AHEAD = 2  # what each thread decodes ahead, in turns of some rows
 
 
 def decode_batches(
-    pictures: Pictures,
-    size: int,
-    batch: int = 64,
-    workers: int | None = None,
-    allocate: Callable[[tuple[int, ...]], Pixels] | None = None,
+    pictures: Pictures, size: int, batch: int = 64, workers: int | None = None
 ) -> Generator[Pixels]:
     """Decode all rows in threads and yield them in order, a batch at a time.
 
     Args:
         pictures: Rows that all have a picture.
         size: Rows and columns of the decoded pictures.
-        batch: Pictures given at a time.
+        batch: Pictures of a batch.
         workers: Threads; None for one to each core.
-        allocate: Makes the memory of a batch from its shape, such as memory that a
-            device reads. It is used again: a batch is overwritten once the second
-            batch after it is requested. None gives every batch its own.
 
     Yields:
         RGB values, shape (up to batch, size, size, 3).
@@ -50,19 +44,16 @@ def decode_batches(
     count, batch = len(pictures), max(1, min(batch, len(pictures)))
     # a divisor of the batch, so that a broken picture costs no batch before its own
     together = math.gcd(batch, max(1, min(TOGETHER, batch // threads)))
-    # two that the caller may read, and those that threads write to
-    buffers = 2 + math.ceil((_AHEAD * threads + 1) * together / batch)
-    make = allocate or (lambda shape: np.empty(shape, dtype=np.uint8))
-    memory = [
-        make((batch, size, size, 3))
-        for _ in range(min(buffers, math.ceil(count / batch)))
-    ]
-
-    def find_memory(row: int) -> Pixels:
-        return memory[row // batch % len(memory)]
+    begun: dict[int, Pixels] = {}  # batches that threads fill
+    guard = threading.Lock()
 
     def fill(row: int) -> None:
-        decode(row, size, find_memory(row)[row % batch])
+        number, place = divmod(row, batch)
+        with guard:
+            if number not in begun:
+                rows = min(batch, count - number * batch)
+                begun[number] = np.empty((rows, size, size, 3), dtype=np.uint8)
+        decode(row, size, begun[number][place])
 
     with (
         open_decoders(pictures, threads) as decode,
@@ -70,8 +61,7 @@ def decode_batches(
     ):
         for row, _ in enumerate(decoded):
             if row % batch == batch - 1 or row == count - 1:
-                pixels = find_memory(row)[: row % batch + 1]
-                yield pixels if allocate else pixels.copy()
+                yield begun.pop(row // batch)
 
 
 def pixel_store(

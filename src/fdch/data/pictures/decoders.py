@@ -55,9 +55,12 @@ class DecodingProcess:
             return False
         return received.readinto(out.reshape(-1).data) == out.nbytes  # type: ignore[attr-defined]
 
-    def close(self) -> None:
-        """End the process."""
+    def kill(self) -> None:
+        """End the process, without waiting until it has ended."""
         self._process.kill()
+
+    def wait(self) -> None:
+        """Wait until the process has ended, and close its pipes."""
         self._process.communicate()
 
 
@@ -88,7 +91,9 @@ def open_decoders(pictures: Pictures, threads: int) -> Iterator[Decode]:
         yield decode_row
     finally:
         for process in started:
-            process.close()
+            process.kill()
+        for process in started:  # they end side by side
+            process.wait()
 
 
 def serve(received: BinaryIO, sent: BinaryIO) -> None:
