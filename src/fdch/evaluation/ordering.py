@@ -4,7 +4,7 @@ The nearest candidates of a query, ties in database order, are ordered by inner
 products: of the query's weights with an item's bits, -1 or +1, and the numbers of its
 vector. The last numbers say which items are nearly the same. Their product counts only
 above a threshold, and only among the best candidates by all other numbers: it moves
-items within the first 200 places and leaves the rest of the ranking alone. Items that
+items within the first 500 places and leaves the rest of the ranking alone. Items that
 are no candidates follow by distance. No two items share a rank, so nothing is tied.
 """
 
@@ -21,7 +21,7 @@ from fdch.evaluation.histograms import COUNTS_PER_BLOCK, Histograms, require_ran
 
 QUERIES_PER_BLOCK = 256
 SEARCHED = 500  # candidates that a search for its first results orders
-REORDERED = 200  # first places within which nearly equal items move up
+REORDERED = SEARCHED  # first places within which nearly equal items move up
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.int8]
@@ -86,7 +86,7 @@ def raise_best(
         gains: Of the same shape.
         among: Which items are candidates; None for all.
 
-    >>> scores = np.arange(300, dtype=np.float32)[None]
+    >>> scores = np.arange(600, dtype=np.float32)[None]
     >>> raise_best(scores, np.full_like(scores, 9))[0, [0, 99, 100]].tolist()
     [0.0, 99.0, 109.0]
     """

@@ -71,10 +71,12 @@ def initialize(
 def _without_drawing(
     layer: Callable[Arguments, Layer], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Layer:
-    device = torch.get_default_device()
-    return nn.utils.skip_init(  # type: ignore[no-untyped-call]
-        layer, *args, device=device, **kwargs
-    )
+    # as torch's skip_init, which imports SymPy for a second
+    made = layer(*args, device="meta", **kwargs)  # type: ignore[arg-type]
+    for name, parameter in made.named_parameters(recurse=False):
+        empty = torch.empty(parameter.shape, device=torch.get_default_device())
+        setattr(made, name, nn.Parameter(empty))
+    return made
 
 
 @torch.no_grad()

@@ -27,7 +27,11 @@ _AHEAD = 2  # what each thread decodes ahead, in turns of some rows
 
 
 def decode_batches(
-    pictures: Pictures, size: int, batch: int = 64, workers: int | None = None
+    pictures: Pictures,
+    size: int,
+    batch: int = 64,
+    workers: int | None = None,
+    ahead: int = 0,
 ) -> Generator[Pixels]:
     """Decode all rows in threads and yield them in order, a batch at a time.
 
@@ -36,6 +40,7 @@ def decode_batches(
         size: Rows and columns of the decoded pictures.
         batch: Pictures of a batch.
         workers: Threads; None for one to each core.
+        ahead: Pictures decoded before they are requested, at least; a few always are.
 
     Yields:
         RGB values, shape (up to batch, size, size, 3).
@@ -44,6 +49,7 @@ def decode_batches(
     count, batch = len(pictures), max(1, min(batch, len(pictures)))
     # a divisor of the batch, so that a broken picture costs no batch before its own
     together = math.gcd(batch, max(1, min(TOGETHER, batch // threads)))
+    turns = max(_AHEAD, ahead // (threads * together))
     begun: dict[int, Pixels] = {}  # batches that threads fill
     guard = threading.Lock()
 
@@ -57,7 +63,7 @@ def decode_batches(
 
     with (
         open_decoders(pictures, threads) as decode,
-        closing(in_threads(fill, count, threads, together, _AHEAD)) as decoded,
+        closing(in_threads(fill, count, threads, together, turns)) as decoded,
     ):
         for row, _ in enumerate(decoded):
             if row % batch == batch - 1 or row == count - 1:
