@@ -1,9 +1,8 @@
 """The cost of an epoch against the number of pairs."""
 
-from fdch.bench.learning.methods import write_plot
 from fdch.bench.learning.scaling import (
     ScalingSizes,
-    draw_costs,
+    plot_costs,
     repeat_pairs,
     scaling_benchmark,
 )
@@ -39,19 +38,8 @@ def test_costs_are_drawn_over_pairs(tmp_path):
         }
         for number in (10, 100)
     ]
-    drawn = []
-
-    def draw(figure):
-        draw_costs(figure, {"costs": costs})
-        drawn.extend(figure.axes)
-
-    write_plot(tmp_path / "costs.svg", draw)
-    assert (tmp_path / "costs.svg").stat().st_size > 1000
-    seconds, memory = drawn
-    lines = {line.get_label(): line.get_xydata().tolist() for line in seconds.lines}
-    assert lines == {
-        "stage 1": [[10, 1], [100, 10]],
-        "stage 2": [[10, 2], [100, 20]],
-    }
-    [host] = memory.lines
-    assert host.get_xydata().tolist() == [[10, 10], [100, 100]]
+    plot_costs(tmp_path / "costs.svg", costs)
+    drawn = (tmp_path / "costs.svg").read_text()
+    for text in ("seconds an epoch", "memory, GB", "stage 1", "stage 2", "host"):
+        assert f"<!-- {text} -->" in drawn
+    assert "<!-- accelerator -->" not in drawn

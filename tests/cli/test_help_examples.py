@@ -33,7 +33,6 @@ ORDER = (
     ("search",),
     ("reproduce",),
     ("bench", "evaluate"),
-    ("bench", "methods"),
     ("bench", "defaults"),
     ("bench", "train"),
     ("bench", "pictures"),

@@ -4,7 +4,8 @@ import gc
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,14 +13,15 @@ import torch
 from fdch.bench.learning.training import STAGES, EpochClock, describe_device
 from fdch.bench.learning.workload import Workload
 from fdch.data.pairs import PairedSet
+from fdch.errors import SettingError
+from fdch.files import write_whole
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, Update, silent
+from fdch.report.plots import open_figure
+from fdch.reproduction.figures import FILE_STYLE, FORMATS
 from fdch.training.batches import EXACT_UP_TO, Pairwise
 from fdch.training.context import Context
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 DRAWN = 5000  # pairs of which larger sets are repetitions
 
@@ -107,21 +109,35 @@ def _measure(
     }
 
 
-def draw_costs(figure: "Figure", result: dict[str, Any]) -> None:
+def plot_format(path: Path) -> str:
+    """Return the format that a file's ending names; refuse others."""
+    form = path.suffix.lower().removeprefix(".")
+    if form not in FORMATS:
+        raise SettingError(
+            f"plots are written as {', '.join(f'.{known}' for known in FORMATS)}; "
+            f"'{path.name}' ends otherwise."
+        )
+    return form
+
+
+def plot_costs(path: Path, costs: Sequence[dict[str, Any]]) -> None:
     """Draw seconds an epoch of each stage, and memory, over the number of pairs."""
-    costs = result["costs"]
-    pairs = [cost["pairs"] for cost in costs]
-    seconds, memory = figure.subplots(1, 2)
-    for stage, marker in zip(STAGES, "os", strict=True):
-        took = [cost["epoch_seconds"][stage] for cost in costs]
-        seconds.plot(pairs, took, marker=marker, label=stage)
-    for key, name, marker in (
-        ("peak_memory_bytes", "host", "o"),
-        ("peak_device_memory_bytes", "accelerator", "s"),
-    ):
-        known = [(cost["pairs"], cost[key] / 1e9) for cost in costs if cost[key]]
-        if known:
-            memory.plot(*zip(*known, strict=True), marker=marker, label=name)
-    for axes, title in ((seconds, "seconds an epoch"), (memory, "memory, GB")):
-        axes.set(xscale="log", yscale="log", xlabel="training pairs", title=title)
-        axes.legend()
+    form, pairs = plot_format(path), [cost["pairs"] for cost in costs]
+    with open_figure("scaling", (6.6, 4.2), FILE_STYLE) as figure:
+        seconds, memory = figure.subplots(1, 2)
+        for stage, marker in zip(STAGES, "os", strict=True):
+            took = [cost["epoch_seconds"][stage] for cost in costs]
+            seconds.plot(pairs, took, marker=marker, label=stage)
+        for key, name, marker in (
+            ("peak_memory_bytes", "host", "o"),
+            ("peak_device_memory_bytes", "accelerator", "s"),
+        ):
+            known = [(cost["pairs"], cost[key] / 1e9) for cost in costs if cost[key]]
+            if known:
+                memory.plot(*zip(*known, strict=True), marker=marker, label=name)
+        for axes, title in ((seconds, "seconds an epoch"), (memory, "memory, GB")):
+            axes.set(xscale="log", yscale="log", xlabel="training pairs", title=title)
+            axes.legend()
+        write_whole(
+            path, lambda file: figure.savefig(file, format=form, **FORMATS[form])
+        )

@@ -12,7 +12,6 @@ command = LazyGroup(
     modules="fdch.cli.bench.",
     summaries={
         "evaluate": "Time the evaluation beside a loop of sorts.",
-        "methods": "Measure how long the shallow methods learn and encode.",
         "defaults": "Compare settings of a method on held-out pairs.",
         "train": "Time the training of FDCH beside a plain PyTorch loop.",
         "scale": "Measure the cost of an epoch against the number of pairs.",

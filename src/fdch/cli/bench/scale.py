@@ -47,8 +47,12 @@ def command(
     FDCH on synthetic features and words, which repeat beyond 5,000 pairs. Memory counts
     Python, its libraries and the data.
     """
-    from fdch.bench.learning.methods import plot_format, write_plot
-    from fdch.bench.learning.scaling import ScalingSizes, draw_costs, scaling_benchmark
+    from fdch.bench.learning.scaling import (
+        ScalingSizes,
+        plot_costs,
+        plot_format,
+        scaling_benchmark,
+    )
 
     if plot is not None:
         plot_format(require_place(plot))
@@ -56,6 +60,6 @@ def command(
     with ProgressPrinter() as progress:
         result = scaling_benchmark(numbers, ScalingSizes(**sizes), device, progress)
     if plot is not None:
-        write_plot(plot, lambda figure: draw_costs(figure, result))
+        plot_costs(plot, result["costs"])
         note(f"plot: {plot}")
     report_benchmark(result, as_json)
