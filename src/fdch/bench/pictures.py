@@ -7,8 +7,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,15 +17,12 @@ from PIL import Image
 from fdch.bench.timing import alternate, ratio, spread
 from fdch.data.cache import ResultCache
 from fdch.data.pictures.batches import decode_batches
-from fdch.data.pictures.decoding import FORMATS
 from fdch.data.pictures.images import Images, PictureArray, Pictures
-from fdch.data.rows import TOGETHER, Digest, count_threads, in_threads
+from fdch.data.rows import TOGETHER, count_threads, in_threads
 from fdch.errors import DataError
 from fdch.networks.features import ACCELERATOR_BATCH, FeatureExtractor
 
 PLAIN_BATCH = 64
-SCALES = (8, 4, 2)
-GAP = 2.0  # decoded this many times larger than needed, as ours
 
 
 def pictures_benchmark(
@@ -40,8 +36,7 @@ def pictures_benchmark(
 
     Takes at most so many pictures, the first ones. Returns pictures per second of
     each side, how many times the whole is faster than the plain loop, and the least
-    cosine between features of the two; how many times decoding is faster than with
-    simplejpeg, where that is installed.
+    cosine between features of the two.
     """
     pictures = _choose(images, most)
     extractor = FeatureExtractor(network, device=device)
@@ -72,14 +67,10 @@ def pictures_benchmark(
         "whole": extract,
         "plain loop": run_plain_loop,
     }
-    if find_spec("simplejpeg"):
-        peer = SimplejpegPictures(pictures)
-        sides["decode, simplejpeg"] = lambda: _decode(peer, size)
     for side in sides.values():
         side()
     counts = {"decode, one thread": alone}
     turns = alternate(sides, repeats)
-    by_simplejpeg = turns.get("decode, simplejpeg")
     return {
         "benchmark": "pictures",
         "pictures": len(pictures),
@@ -92,7 +83,6 @@ def pictures_benchmark(
             for name, seconds in turns.items()
         },
         "ratio": ratio(turns["plain loop"], turns["whole"]),
-        "simplejpeg_ratio": by_simplejpeg and ratio(by_simplejpeg, turns["decode"]),
         "least_cosine": _least_cosine(found["ours"], found["plain"]),
     }
 
@@ -159,58 +149,3 @@ def _least_cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
 
 def _drain(values: Iterable[object]) -> None:
     deque(values, maxlen=0)
-
-
-class SimplejpegPictures(Pictures):
-    """The same rows; headers, scales and resizing as ours, without any refusals."""
-
-    def __init__(self, pictures: Pictures) -> None:
-        self.pictures, self.limits = pictures, pictures.limits
-
-    def __len__(self) -> int:
-        return len(self.pictures)
-
-    def __getitem__(self, rows: Any) -> Self:
-        return type(self)(self.pictures[rows])
-
-    def add_to(self, digest: Digest) -> None:
-        """Add what the pictures are."""
-        self.pictures.add_to(digest)
-
-    def content(self, row: int) -> bytes | NDArray[np.uint8]:
-        """Return one row's file content, or its pixels."""
-        return self.pictures.content(row)
-
-    def name(self, row: int) -> str:
-        """Say what an error calls this row's picture."""
-        return self.pictures.name(row)
-
-    def decode(
-        self, row: int, size: int, out: NDArray[np.uint8] | None = None
-    ) -> NDArray[np.uint8]:
-        """Decode one row; what is no JPEG file of three colours as ever."""
-        content = self.content(row)
-        if isinstance(content, np.ndarray) or not content.startswith(b"\xff\xd8"):
-            return self.pictures.decode(row, size, out)
-        with Image.open(io.BytesIO(content), formats=FORMATS) as header:
-            (width, height), colours = header.size, header.mode
-            header.getexif()
-        if colours != "RGB":
-            return self.pictures.decode(row, size, out)
-        fits = min(width, height) // round(size * GAP)
-        scale = next((each for each in SCALES if each <= fits), 1)
-        import simplejpeg
-
-        pixels = simplejpeg.decode_jpeg(
-            content,
-            "RGB",
-            min_factor=scale,
-            min_height=-(-height // scale),
-            min_width=-(-width // scale),
-        )
-        square = Image.fromarray(pixels).resize(
-            (size, size), Image.Resampling.BICUBIC, reducing_gap=GAP
-        )
-        made = np.empty((size, size, 3), dtype=np.uint8) if out is None else out
-        made[...] = np.asarray(square)
-        return made

@@ -24,8 +24,7 @@ def command(
 
     The whole hashes every file, looks its features up in an empty cache, decodes
     while the network computes, and writes the cache. The plain loop decodes a batch
-    in threads, computes it, then the next, and keeps nothing. Where simplejpeg
-    is installed (extra bench), it decodes the same JPEG files to the same pixels.
+    in threads, computes it, then the next, and keeps nothing.
     """
     from fdch.bench.pictures import pictures_benchmark
     from fdch.data.pairs import PairedSet
