@@ -31,7 +31,7 @@ def flat(monkeypatch):
 
 
 def test_every_side_is_timed_on_the_pictures_there_are(photos, flat):
-    result = pictures_benchmark(photos, flat, "cpu", repeats=2)
+    result = pictures_benchmark(photos, 9, flat, 2, "cpu")
     assert (result["pictures"], result["device"]) == (5, "cpu")
     speeds = result["pictures_per_second"]
     assert list(speeds) == [
@@ -50,11 +50,11 @@ def test_every_side_is_timed_on_the_pictures_there_are(photos, flat):
 
 
 def test_no_more_pictures_than_wanted_are_taken(photos, flat):
-    assert pictures_benchmark(photos, flat, "cpu", most=2, repeats=1)["pictures"] == 2
+    assert pictures_benchmark(photos, 2, flat, 1, "cpu")["pictures"] == 2
 
 
 def test_data_without_pictures_is_refused(flat):
     with pytest.raises(DataError, match="no pictures to decode"):
-        pictures_benchmark(ImageFeatures(np.zeros((3, 2))), flat)
+        pictures_benchmark(ImageFeatures(np.zeros((3, 2))), 9, flat, 1)
     with pytest.raises(DataError, match="no pictures to decode"):
-        pictures_benchmark(PictureFiles([None, None]), flat)
+        pictures_benchmark(PictureFiles([None, None]), 9, flat, 1)

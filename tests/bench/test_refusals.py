@@ -96,6 +96,6 @@ def test_the_log_of_a_server_that_does_not_start_is_quoted(tmp_path):
 
 @pytest.mark.slow
 def test_the_service_refuses_all_and_goes_on():
-    found = refusal_benchmark(1)
+    found = refusal_benchmark(1, 1200)
     assert found["wrong"] == []
     assert found["goes_on"]

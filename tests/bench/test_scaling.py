@@ -1,14 +1,7 @@
 """The cost of an epoch against the number of pairs."""
 
-from fdch.bench.learning.scaling import (
-    ScalingSizes,
-    plot_costs,
-    repeat_pairs,
-    scaling_benchmark,
-)
+from fdch.bench.learning.scaling import plot_costs, repeat_pairs, scaling_benchmark
 from fdch.bench.learning.workload import Workload
-
-TINY = ScalingSizes(image_width=24, words=40, bits=8)
 
 
 def test_larger_sets_repeat_the_rows_of_a_small_one():
@@ -20,7 +13,7 @@ def test_larger_sets_repeat_the_rows_of_a_small_one():
 
 
 def test_each_number_of_pairs_has_its_cost():
-    result = scaling_benchmark([150, 300], TINY, "cpu")
+    result = scaling_benchmark([150, 300], 24, 40, 8, 2, "auto", "cpu")
     assert [cost["pairs"] for cost in result["costs"]] == [150, 300]
     for cost in result["costs"]:
         assert cost["pairwise"] == "exact"

@@ -38,13 +38,13 @@ FILTERS = (
 class FolderSizes:
     """What is measured, and how often searches, openings and filters are timed."""
 
-    codes: int = 10_000_000
-    items: int = 100_000
-    bits: int = 64
-    k: int = 100
-    repeats: int = 5
-    seed: int = 0
-    vector_bytes: int = 32  # of the index of items that has vectors
+    codes: int
+    items: int
+    bits: int
+    k: int
+    repeats: int
+    seed: int
+    vector_bytes: int  # of the index of items that has vectors
 
 
 def folder_benchmark(
@@ -52,7 +52,7 @@ def folder_benchmark(
 ) -> dict[str, Any]:
     """Make indexes below a place, the usual one for what is temporary if none."""
     warm(sizes.bits)
-    found: dict[str, Any] = {"bits": sizes.bits, "k": sizes.k}
+    found: dict[str, Any] = {"benchmark": "index", "bits": sizes.bits, "k": sizes.k}
     measures = {"codes": _bare_codes, "items": _whole_items, "vectors": _with_vectors}
     for name, measure in measures.items():
         with tempfile.TemporaryDirectory(dir=place) as folder:
@@ -203,6 +203,7 @@ def facet_benchmark(
     with filled_folder(FACET_BITS, fill) as path:
         query = source.draw(1, 0)
         return {
+            "benchmark": "facets",
             "items": items,
             "bits": FACET_BITS,
             "filters": {

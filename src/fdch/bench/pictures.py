@@ -14,23 +14,25 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from fdch.bench.timing import alternate, ratio, spread
+from fdch.bench.timing import ratio, spread, time_turns
 from fdch.data.cache import ResultCache
 from fdch.data.pictures.batches import decode_batches
 from fdch.data.pictures.images import Images, PictureArray, Pictures
 from fdch.data.rows import TOGETHER, count_threads, in_threads
 from fdch.errors import DataError
 from fdch.networks.features import ACCELERATOR_BATCH, FeatureExtractor
+from fdch.progress import Progress, silent
 
 PLAIN_BATCH = 64
 
 
 def pictures_benchmark(
     images: Images,
-    network: str,
+    most: int,
+    image_network: str,
+    repeats: int,
     device: str = "auto",
-    most: int = 20_000,
-    repeats: int = 3,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Time the parts of feature extraction, all of it, and a plain loop, in turns.
 
@@ -39,42 +41,41 @@ def pictures_benchmark(
     cosine between features of the two.
     """
     pictures = _choose(images, most)
-    extractor = FeatureExtractor(network, device=device)
+    extractor = FeatureExtractor(image_network, device=device)
     size, threads = extractor.network.size, count_threads()
     alone = max(1, len(pictures) // threads)
     ready = next(decode_batches(pictures, size, ACCELERATOR_BATCH))
     found: dict[str, NDArray[np.float32]] = {}
 
-    def extract() -> None:
+    def extract(turn: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
             extractor.cache = ResultCache(folder)
             found["ours"] = extractor.features(pictures)
 
-    def run_plain_loop() -> None:
+    def run_plain_loop(turn: int) -> None:
         found["plain"] = plain_features(pictures, extractor)
 
-    def in_rows(work: Callable[[int], object]) -> Callable[[], object]:
-        return lambda: _drain(in_threads(work, len(pictures), together=TOGETHER))
+    def in_rows(work: Callable[[int], object]) -> Callable[[int], object]:
+        return lambda _: _drain(in_threads(work, len(pictures), together=TOGETHER))
 
-    sides: dict[str, Callable[[], object]] = {
+    works: dict[str, Callable[[int], object]] = {
         "read": in_rows(pictures.content),
         "read and hash": in_rows(pictures.digest),
-        "decode, one thread": lambda: _drain(
+        "decode, one thread": lambda _: _drain(
             decode_batches(pictures[:alone], size, workers=1)
         ),
-        "decode": lambda: _decode(pictures, size),
-        "network": lambda: _run_network(extractor, ready, len(pictures)),
+        "decode": lambda _: _decode(pictures, size),
+        "network": lambda _: _run_network(extractor, ready, len(pictures)),
         "whole": extract,
         "plain loop": run_plain_loop,
     }
-    for side in sides.values():
-        side()
+    time_turns(works, 1)
+    turns = time_turns(works, repeats, progress, "pictures")
     counts = {"decode, one thread": alone}
-    turns = alternate(sides, repeats)
     return {
         "benchmark": "pictures",
         "pictures": len(pictures),
-        "network": network,
+        "network": image_network,
         "device": str(extractor.device),
         "threads": threads,
         "repeats": repeats,

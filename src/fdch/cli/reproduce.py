@@ -43,8 +43,8 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
     metavar="DIR",
     help="Folder for results; what is there already is not computed again.",
 )
-@click.option("--bits", metavar="16,32", help="Code lengths, not the recipe's own.")
-@click.option("--methods", metavar="A,B", help="Only these methods.")
+@options.numbers("--bits", metavar="16,32", help="Code lengths, not the recipe's own.")
+@options.names("--methods", help="Only these methods.")
 @options.count("--seeds", default=3, help="Repetitions to average.")
 @click.option(
     "--set",
@@ -169,8 +169,8 @@ def _announce(pairs: "PairedSet", notes: Sequence[str]) -> None:
 def _plan(
     recipe: str,
     data: str,
-    bits: str | None,
-    methods: str | None,
+    bits: list[int] | None,
+    methods: list[str] | None,
     assignments: tuple[str, ...],
     tuned: bool,
     tune_minutes: float | None,
@@ -184,11 +184,9 @@ def _plan(
     from fdch.reproduction.recipe import choose
     from fdch.reproduction.study import Study, settings_by_method
 
-    named = None if methods is None else options.split_names(methods, "--methods")
-    for name in named or ():
+    for name in methods or ():
         load(name)  # refuses an unknown one by its name
-    lengths = None if bits is None else options.split_numbers(bits, "--bits")
-    recipes = choose(recipe, lengths, named)
+    recipes = choose(recipe, bits, methods)
     chosen = dict.fromkeys(method for each in recipes for method in each.methods)
     settings = settings_by_method(assignments, list(chosen))
     minutes = (tune_minutes or USUAL_MINUTES) if tuned else None

@@ -42,7 +42,7 @@ _HEAD = b"POST /v1/search HTTP/1.1\r\nX-Slow: "
 
 
 def refusal_benchmark(
-    repeats: int = 3, connections: int = 1200, progress: Progress = silent
+    repeats: int, connections: int, progress: Progress = silent
 ) -> dict[str, Any]:
     """Send each hostile request to a server, and a right one after each.
 

@@ -20,7 +20,7 @@ from fdch.progress import Progress, Update
 
 HIDDEN = 8192
 LEARNING_RATE = 10**-1.5
-TASK = "public-style loop"
+TASK = "epoch"
 
 
 class PlainCNNF(nn.Module):

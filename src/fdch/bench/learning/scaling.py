@@ -3,19 +3,24 @@
 import gc
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from fdch.bench.learning.training import STAGES, EpochClock, describe_device
+from fdch.bench.learning.clocks import EpochClock
+from fdch.bench.learning.training import (
+    STAGES,
+    describe_device,
+    forget_all_peaks,
+    measure_peaks,
+)
 from fdch.bench.learning.workload import Workload
 from fdch.data.pairs import PairedSet
 from fdch.errors import SettingError
 from fdch.files import write_whole
-from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, Update, silent
 from fdch.report.plots import open_figure
@@ -26,42 +31,39 @@ from fdch.training.context import Context
 DRAWN = 5000  # pairs of which larger sets are repetitions
 
 
-@dataclass(frozen=True)
-class ScalingSizes:
-    """What to train on and for how long; the first epoch is not counted."""
-
-    image_width: int = 1280
-    words: int = 1386
-    bits: int = 64
-    epochs: int = 2
-    pairwise: Pairwise = "auto"
-
-
 def scaling_benchmark(
-    numbers: Sequence[int],
-    sizes: ScalingSizes,
+    pairs: Sequence[int],
+    image_width: int,
+    words: int,
+    bits: int,
+    epochs: int,
+    pairwise: Pairwise,
     device: str = "auto",
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Train FDCH on more and more pairs."""
+    """Train FDCH on more and more pairs; a stage's first epoch is not counted."""
     place = Context(device=device).torch_device()
-    drawn = Workload(sizes.image_width, sizes.words).draw(min(DRAWN, max(numbers)))
+    drawn = Workload(image_width, words).draw(min(DRAWN, max(pairs)))
     method = FDCH(
-        bits=sizes.bits,
-        pairwise=sizes.pairwise,
-        stage_one_epochs=sizes.epochs,
-        stage_two_epochs=sizes.epochs,
+        bits=bits,
+        pairwise=pairwise,
+        stage_one_epochs=epochs,
+        stage_two_epochs=epochs,
         image_dropout=0.5,
         word_dropout=0.5,
     )
     costs = []
-    for done, pairs in enumerate(numbers, start=1):
-        costs.append(_measure(method, repeat_pairs(drawn, pairs), device, place))
-        progress(Update("scaling benchmark", done, len(numbers), "size"))
+    for number in pairs:
+        costs.append(_measure(method, repeat_pairs(drawn, number), device, place))
+        progress(Update("scaling benchmark", len(costs), len(pairs), "size"))
     return {
         "benchmark": "scaling",
         "method": method.name,
-        **asdict(sizes),
+        "image_width": image_width,
+        "words": words,
+        "bits": bits,
+        "epochs": epochs,
+        "pairwise": pairwise,
         "batch_size": method.batch_size,
         **describe_device(place),
         "costs": costs,
@@ -84,28 +86,19 @@ def _measure(
     method: FDCH, pairs: PairedSet, device: str, place: torch.device
 ) -> dict[str, Any]:
     gc.collect()
-    forget_peak_memory()
-    has_memory = place.type == "cuda"
-    if has_memory:
+    if place.type == "cuda":
         torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats(place)
+    forget_all_peaks(place)
     clock = EpochClock()
     method.fit(pairs, context=Context(clock, device))
     usual = {stage: statistics.median(clock.seconds[stage][1:]) for stage in STAGES}
-    is_large = len(pairs) > EXACT_UP_TO
+    by_size = "sampled" if len(pairs) > EXACT_UP_TO else "exact"
     return {
         "pairs": len(pairs),
-        "pairwise": (
-            ("sampled" if is_large else "exact")
-            if method.pairwise == "auto"
-            else method.pairwise
-        ),
+        "pairwise": by_size if method.pairwise == "auto" else method.pairwise,
         "epoch_seconds": usual,
         "both_stages_seconds": sum(usual.values()),
-        "peak_memory_bytes": peak_memory(),
-        "peak_device_memory_bytes": (
-            torch.cuda.max_memory_allocated(place) if has_memory else None
-        ),
+        **measure_peaks(place),
     }
 
 

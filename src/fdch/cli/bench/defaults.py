@@ -16,10 +16,10 @@ from fdch.cli.shared.training import method_option
 )
 @click.argument("data", type=options.DATA, nargs=-1, required=True)
 @method_option
-@options.count("--bits", default=64, help="Length of the codes.")
+@options.bits
 @options.count("--seeds", default=3, help="How many splits to draw.")
 @options.path("--trials", metavar="FILE", help="Trials as TOML.")
-@click.option("--only", metavar="A,B", help="Only these trials, beside the defaults.")
+@options.names("--only", help="Only these trials, beside the defaults.")
 @options.path("--out", required=True, metavar="DIR", help="Folder of the results.")
 @options.sizes
 @options.device
@@ -30,7 +30,7 @@ def command(
     bits: int,
     seeds: int,
     trials: Path | None,
-    only: str | None,
+    only: list[str] | None,
     out: Path,
     sizes: "options.SplitSizes | None",
     device: str,
@@ -43,8 +43,7 @@ def command(
     """
     from fdch.bench.defaults import Ablation, choose_trials, gain_table, load_trials
 
-    names = None if only is None else options.split_names(only, "--only")
-    known = choose_trials(load_trials(method, trials), names)
+    known = choose_trials(load_trials(method, trials), only)
     ablation = Ablation(out, known, method, bits, range(seeds), sizes)
     with show_progress(device) as context:
         found = {source: ablation.measure(source, context) for source in data}

@@ -5,18 +5,17 @@ from typing import Any
 
 import click
 
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
 @options.command("index", "fdch bench index --codes 20000 --items 500 --repeats 1")
 @options.count("--codes", default=10_000_000, metavar="N")
 @options.count("--items", default=100_000, metavar="N")
-@options.count("--bits", default=64, help="Length of the codes.")
+@options.bits
 @options.count("-k", default=100, help="Answers to a query.")
 @options.count("--vector-bytes", default=32, help="Length of items' vectors.")
-@options.count("--repeats", default=5, help="Turns of short measurements.")
+@options.repeats(5, "Turns of short measurements.")
 @click.option(
     "--place",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -34,6 +33,5 @@ def command(as_json: bool, place: Path | None, **sizes: Any) -> None:
     """
     from fdch.bench.index_folder import FolderSizes, folder_benchmark
 
-    with ProgressPrinter() as progress:
-        result = folder_benchmark(FolderSizes(**sizes), place, progress)
-    report_benchmark({"benchmark": "index", **result}, as_json)
+    wanted = FolderSizes(**sizes)
+    run_benchmark(folder_benchmark, as_json, sizes=wanted, place=place)

@@ -1,8 +1,10 @@
 """`fdch bench pictures`: from picture files to features, beside a plain loop."""
 
+from typing import Any
+
 import click
 
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
 
 
@@ -14,12 +16,10 @@ from fdch.cli.shared import options
 @click.option(
     "--image-network", default="efficientnet_lite0", help="Network of the features."
 )
-@options.count("--repeats", default=3, help="Turns of each side.")
+@options.repeats(3)
 @options.device
 @options.json
-def command(
-    data: str, most: int, image_network: str, repeats: int, device: str, as_json: bool
-) -> None:
+def command(data: str, **given: Any) -> None:
     """Time picture files to features, beside a plain loop.
 
     The whole hashes every file, looks its features up in an empty cache, decodes
@@ -29,6 +29,4 @@ def command(
     from fdch.bench.pictures import pictures_benchmark
     from fdch.data.pairs import PairedSet
 
-    images = PairedSet.read(data).images
-    result = pictures_benchmark(images, image_network, device, most, repeats)
-    report_benchmark(result, as_json)
+    run_benchmark(pictures_benchmark, images=PairedSet.read(data).images, **given)

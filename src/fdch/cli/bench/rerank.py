@@ -1,13 +1,11 @@
 """`fdch bench rerank`: what ordering candidates adds and costs."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.progress_lines import show_progress
 
 
 @options.command("rerank", "fdch bench rerank runs/first --items 20000 --repeats 1")
@@ -17,18 +15,11 @@ from fdch.cli.shared.progress_lines import show_progress
 @options.count("--bits", default=64, help="Length of their codes.")
 @options.count("--vector-bytes", default=32, help="Length of their vectors.")
 @options.count("-k", default=10, help="Results of a query.")
-@options.count("--repeats", default=10, help="Turns of each side, of 20 queries.")
+@options.repeats(10, "Turns of each side, of 20 queries.")
 @options.seed("Of the choice of pairs, and of drawn codes.")
 @options.device
 @options.json
-def command(
-    run: Path | None,
-    queries: int,
-    seed: int,
-    device: str,
-    as_json: bool,
-    **cost: int,
-) -> None:
+def command(**given: Any) -> None:
     """Measure what ordering candidates adds, and what it costs.
 
     Quality, and whether probabilities hold, of a RUN: queries and gallery are
@@ -36,13 +27,6 @@ def command(
     as test queries. Cost: one query over drawn codes with drawn vectors, in the
     order of codes and of vectors, taking turns.
     """
-    from fdch.bench.query_cost import ordering_cost
-    from fdch.bench.search_quality import search_quality
-    from fdch.runs.run import open_run
+    from fdch.bench.reranking import rerank_benchmark
 
-    result: dict[str, Any] = {}
-    with show_progress(device) as context:
-        if run is not None:
-            result = search_quality(open_run(run, context), queries, seed, context)
-    result["cost"] = ordering_cost(seed=seed, **cost)
-    report_benchmark(result, as_json)
+    run_benchmark(rerank_benchmark, **given)

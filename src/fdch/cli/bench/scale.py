@@ -5,25 +5,20 @@ from typing import Any
 
 import click
 
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
 from fdch.cli.shared.output import note, require_place
-from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
 @options.command(
     "scale", "fdch bench scale --pairs 200,400 --image-width 64 --words 50 --bits 16"
 )
-@click.option(
-    "--pairs",
-    metavar="N,N",
-    default="5000,20000,100000",
-    show_default=True,
-    help="Numbers of training pairs.",
+@options.numbers(
+    "--pairs", default="5000,20000,100000", help="Numbers of training pairs."
 )
 @options.count("--image-width", default=1280, help="Image features.")
 @options.count("--words", default=1386, help="Columns of the texts.")
-@options.count("--bits", default=64, help="Length of the codes.")
+@options.bits
 @click.option(
     "--epochs",
     type=options.WholeRange(2),
@@ -39,16 +34,13 @@ from fdch.cli.shared.progress_lines import ProgressPrinter
 @options.path("--plot", help="Draw cost against pairs, as .svg, .pdf or .png.")
 @options.device
 @options.json
-def command(
-    pairs: str, plot: Path | None, device: str, as_json: bool, **sizes: Any
-) -> None:
+def command(plot: Path | None, as_json: bool, **given: Any) -> None:
     """Measure the cost of an epoch against the number of pairs.
 
     FDCH on synthetic features and words, which repeat beyond 5,000 pairs. Memory counts
     Python, its libraries and the data.
     """
     from fdch.bench.learning.scaling import (
-        ScalingSizes,
         plot_costs,
         plot_format,
         scaling_benchmark,
@@ -56,10 +48,7 @@ def command(
 
     if plot is not None:
         plot_format(require_place(plot))
-    numbers = options.split_numbers(pairs, "--pairs")
-    with ProgressPrinter() as progress:
-        result = scaling_benchmark(numbers, ScalingSizes(**sizes), device, progress)
+    result = run_benchmark(scaling_benchmark, as_json, **given)
     if plot is not None:
         plot_costs(plot, result["costs"])
         note(f"plot: {plot}")
-    report_benchmark(result, as_json)

@@ -4,12 +4,11 @@ from typing import Any
 
 import click
 
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.serve import require_packages
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Failure
 from fdch.cli.shared.output import count
-from fdch.cli.shared.progress_lines import ProgressPrinter
 
 _SHOWN = 3
 PROBLEMS = {
@@ -26,7 +25,7 @@ PROBLEMS = {
 @options.count("--items", default=20_000, help="Items in the index at first.")
 @options.seed("Of the load.")
 @options.json
-def command(minutes: float, rate: int, items: int, seed: int, as_json: bool) -> None:
+def command(**given: Any) -> None:
     """Watch the service under mixed load for an hour.
 
     'fdch serve' runs in its own process. Four clients search by text, picture and
@@ -40,10 +39,7 @@ def command(minutes: float, rate: int, items: int, seed: int, as_json: bool) -> 
     require_packages()
     from fdch.bench.soak.campaign import soak_benchmark
 
-    with ProgressPrinter() as progress:
-        result = soak_benchmark(minutes, rate, items, seed, progress)
-    report_benchmark(result, as_json)
-    require_sound(result)
+    require_sound(run_benchmark(soak_benchmark, **given))
 
 
 def require_sound(result: dict[str, Any]) -> None:

@@ -4,9 +4,8 @@ from typing import Any
 
 import click
 
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
 @options.command(
@@ -17,14 +16,14 @@ from fdch.cli.shared.progress_lines import ProgressPrinter
 @options.count("--pairs", default=5000, help="Pairs to train on.")
 @options.count("--image-width", default=1280, help="Image features.")
 @options.count("--words", default=1386, help="Columns of the texts.")
-@options.count("--bits", default=64, help="Length of the codes.")
+@options.bits
 @click.option(
     "--epochs",
     type=options.WholeRange(2),
     default=3,
     help="Of each stage; the first is reported separately.",
 )
-@options.count("--repeats", default=3, help="Trainings of each side, in turn.")
+@options.repeats(3, "Trainings of each side, in turn.")
 @click.option(
     "--network",
     metavar="NAME",
@@ -38,9 +37,7 @@ from fdch.cli.shared.progress_lines import ProgressPrinter
 )
 @options.device
 @options.json
-def command(
-    device: str, network: str | None, precision: Any, as_json: bool, **sizes: int
-) -> None:
+def command(device: str, as_json: bool, **sizes: Any) -> None:
     """Time the training of FDCH beside a plain PyTorch loop.
 
     Synthetic features and words, like those of a network and of tags. The plain
@@ -55,18 +52,7 @@ def command(
     matrix products, or the bytes of weights and their moments over its bandwidth,
     both measured in the same run.
     """
-    with ProgressPrinter() as progress:
-        if network is not None:
-            from fdch.bench.learning.end_to_end import (
-                PictureSizes,
-                end_to_end_benchmark,
-            )
+    from fdch.bench.learning.training import TrainingSizes, training_benchmark
 
-            sizes.pop("image_width")
-            given = PictureSizes(network, precision=precision, **sizes)
-            result = end_to_end_benchmark(given, device, progress)
-        else:
-            from fdch.bench.learning.training import TrainingSizes, training_benchmark
-
-            result = training_benchmark(TrainingSizes(**sizes), device, progress)
-    report_benchmark(result, as_json)
+    wanted = TrainingSizes(**sizes)
+    run_benchmark(training_benchmark, as_json, sizes=wanted, device=device)

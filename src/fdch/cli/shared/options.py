@@ -7,13 +7,13 @@ import ipaddress
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.errors import SettingError
+from fdch.errors import SettingError, suggestion
 
 if TYPE_CHECKING:
     from fdch.data.pairs import Broken as Broken
@@ -121,7 +121,7 @@ def parse_bytes(text: str) -> int:
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
-def split_names(text: str, option: str = "the list") -> list[str]:
+def split_names(text: str) -> list[str]:
     """Split at commas, each value once.
 
     >>> split_names("cmfh, dch,cmfh")
@@ -129,25 +129,24 @@ def split_names(text: str, option: str = "the list") -> list[str]:
     """
     found = [part.strip() for part in text.split(",") if part.strip()]
     if not found:
-        raise SettingError(
-            f"{option} names nothing; got '{text}'. Write one value or more, with "
-            "commas in between."
+        raise click.BadParameter(
+            f"'{text}' names nothing; write one value or more, with commas in between."
         )
     return list(dict.fromkeys(found))
 
 
-def split_numbers(text: str, option: str) -> list[int]:
+def split_numbers(text: str) -> list[int]:
     """Split at commas into numbers of 1 or more.
 
-    >>> split_numbers("16,32", "--bits")
+    >>> split_numbers("16,32")
     [16, 32]
     """
-    found = split_names(text, option)
+    found = split_names(text)
     for part in found:
         is_short = part.isascii() and part.isdigit() and len(part) <= 10
         if not is_short or not 1 <= int(part) <= MAX_NUMBER:
-            raise SettingError(
-                f"{option} takes numbers of 1 or more, such as 16,32; got '{part}'."
+            raise click.BadParameter(
+                f"'{part}' is no number of 1 or more; write such as 16,32."
             )
     return [int(part) for part in found]
 
@@ -183,6 +182,30 @@ def count(*names: str, **more: Any) -> Decorator:
     return click.option(*names, type=WholeRange(1), **more)
 
 
+def numbers(*names: str, **more: Any) -> Decorator:
+    """Take several whole numbers of 1 or more."""
+    return click.option(*names, type=split_numbers, **({"metavar": "N,N"} | more))
+
+
+def names(*names: str, known: Sequence[str] = (), **more: Any) -> Decorator:
+    """Take several names, of those that are known if there are such."""
+
+    def read(text: str) -> list[str]:
+        found = split_names(text)
+        for name in found if known else ():
+            if name not in known:
+                hint = suggestion(name, known) or f"; there are: {', '.join(known)}."
+                raise click.BadParameter(f"'{name}' is unknown{hint}")
+        return found
+
+    return click.option(*names, type=read, metavar="A,B", **more)
+
+
+def repeats(default: int, help: str = "Turns of each side.") -> Decorator:
+    """Take how often each side of a benchmark is measured."""
+    return count("--repeats", default=default, help=help)
+
+
 def seed(help: str | None = None) -> Decorator:
     """Take the seed of what is drawn at random."""
     return click.option("--seed", type=WholeRange(0), default=0, help=help)
@@ -201,7 +224,7 @@ def parse_columns(text: str | None) -> dict[str, str]:
     {'text': 'title', 'labels': 'category'}
     """
     found: dict[str, str] = {}
-    for part in split_names(text, "--columns") if text is not None else ():
+    for part in split_names(text) if text is not None else ():
         known, equals, own = (each.strip() for each in part.partition("="))
         if not equals or not known or not own or known in found:
             raise SettingError(
@@ -278,6 +301,7 @@ refuse_broken = broken(
 remember_broken = broken(
     None, "Refuse or skip broken rows; as in training if not given."
 )
+bits = count("--bits", default=64, help="Length of the codes.")
 index: Decorator = click.argument("index", type=DATA)
 run: Decorator = click.argument("run", type=PathName())
 data: Decorator = click.argument("data", type=DATA)

@@ -1,32 +1,45 @@
-"""How good a run's search is, with and without re-ranking, and its probabilities.
+"""What ordering candidates adds to a run's search, and what it costs.
 
-Queries are pairs that the run has not seen in any way: neither for training, nor
-for validation, nor as the queries that `fdch evaluate` scores. They are searched in
-the other such pairs.
+Quality: queries are pairs that the run has not seen in any way, neither for training,
+nor for validation, nor as the queries that `fdch evaluate` scores. They are searched
+in the other such pairs. Cost: one query over drawn codes and vectors.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fdch.bench.clustered_codes import Source, filled_folder
+from fdch.bench.timing import ratio, spread, time_turns
 from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError
 from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration.model import Calibration, QueryFacts
 from fdch.evaluation.calibration.reliability import measure_reliability
+from fdch.evaluation.ordering import QueryOrder
+from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.lookup import nearest, warm
+from fdch.index.storage.folder import CodeFolder
+from fdch.progress import Progress, silent
 from fdch.retrieval.candidates import BIT_STAGES, VECTOR_STAGES
-from fdch.retrieval.ordering import Real, find_ordering
+from fdch.retrieval.ordering import Order, Real, find_ordering
+from fdch.retrieval.params import SearchParams
+from fdch.retrieval.queries import Queries
+from fdch.retrieval.ranking import Ranking
 from fdch.runs.encoding import encode_pairs, encode_sides, real_outputs
 from fdch.runs.method_scores import read_own_pairs, training_facts
-from fdch.runs.run import Run
+from fdch.runs.run import Run, open_run
 from fdch.training.context import PLAIN, Context
+from fdch.training.ordering import Numbers, Ordering
 
 TOP, LONG = 10, 100
 MIN_PAIRS = 20
+TIMED = 20  # queries in a turn, each timed by itself
 PLAIN_WAY, BY_BITS, BY_VECTORS = "plain", "reranked", "by_vectors"
 # the query's side, and what is searched
 TURNS = (("image", "pair"), ("text", "pair"), ("image", "text"), ("text", "image"))
@@ -52,8 +65,24 @@ class _Query(NamedTuple):
         return ranked[places][:k]
 
 
+def rerank_benchmark(
+    run: Path | None,
+    queries: int,
+    seed: int,
+    device: str = "auto",
+    progress: Progress = silent,
+    **cost: int,
+) -> dict[str, Any]:
+    """Measure the quality of a run's search, if one is given, and the cost."""
+    result: dict[str, Any] = {}
+    if run is not None:
+        context = Context(progress, device)
+        result = search_quality(open_run(run, context), queries, seed, context)
+    return {**result, "cost": ordering_cost(**cost, seed=seed)}
+
+
 def search_quality(
-    run: Run, queries: int = 500, seed: int = 0, context: Context = PLAIN
+    run: Run, queries: int, seed: int = 0, context: Context = PLAIN
 ) -> dict[str, Any]:
     """Search a run's unseen pairs with some of them, at most a quarter.
 
@@ -193,3 +222,78 @@ def _average(relevant: NDArray[np.bool_]) -> float:
     """Return the mean of the precisions at the relevant ranks."""
     precisions = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
     return float(precisions[relevant].mean()) if relevant.any() else 0.0
+
+
+class _DrawnVectors(Ordering):
+    """Reads drawn vectors; queries are drawn as well, so nothing is encoded."""
+
+    def __init__(self, vector_bytes: int) -> None:
+        self.parts = (Numbers(8 * vector_bytes, 1),)
+
+    def _unused(self, *inputs: Any, **named: Any) -> Any:
+        raise NotImplementedError
+
+    image_vectors = text_vectors = pair_vectors = _unused
+    weigh_images = weigh_texts = weigh_items = _unused
+
+
+def ordering_cost(
+    items: int, bits: int, vector_bytes: int, k: int, repeats: int, seed: int = 0
+) -> dict[str, Any]:
+    """Time the bare scan in memory, a search by codes and one by vectors."""
+    warm(bits)
+    source, ordering = Source("clustered", bits, seed), _DrawnVectors(vector_bytes)
+    rng = np.random.default_rng([seed, 3])
+    number = TIMED * (repeats + 1)
+    codes, queries = source.draw(items, 1), source.draw(number, 2)
+    gallery = Gallery(bits, (Part(row_words(codes), 0),))
+    width = bits + ordering.width
+    orders = QueryOrder(rng.standard_normal((number, width), dtype=np.float32))
+
+    def fill(folder: CodeFolder) -> None:
+        vectors = rng.integers(-127, 128, (items, vector_bytes), np.int8)
+        folder.add_numbered(codes, vectors)
+
+    def scan(row: int) -> None:
+        nearest(gallery, queries[row : row + 1], k)
+
+    def search(folder: CodeFolder, by_vectors: bool, row: int) -> None:
+        one = slice(row, row + 1)
+        order = Order(orders[one], ordering) if by_vectors else None
+        query = Queries([{}], ["text"], queries[one], order=orders[one])
+        params = SearchParams(k, rerank=by_vectors)
+        Ranking(folder, None, query, params, order).results()
+
+    with filled_folder(bits, fill, vector_bytes) as path, CodeFolder.open(path) as each:
+        sides: dict[str, Callable[[int], None]] = {
+            "scan": scan,
+            "by_codes": partial(search, each, False),
+            "by_vectors": partial(search, each, True),
+        }
+        times = time_queries(sides, repeats)
+    turns = {name: np.median(found, axis=1).tolist() for name, found in times.items()}
+    return {
+        "items": items,
+        "bits": bits,
+        "vector_bytes": vector_bytes,
+        "k": k,
+        "candidates": VECTOR_STAGES.cover(k)[1],
+        "seconds": {name: spread(medians) for name, medians in turns.items()},
+        "by_vectors_over_by_codes": ratio(turns["by_vectors"], turns["by_codes"]),
+        "by_vectors_over_scan": ratio(turns["by_vectors"], turns["scan"]),
+    }
+
+
+def time_queries(
+    sides: Mapping[str, Callable[[int], object]], repeats: int
+) -> dict[str, NDArray[np.float64]]:
+    """Time sides in turns, one query each; the first 20 turns do not count.
+
+    Returns:
+        Seconds by side, (repeats, TIMED).
+    """
+    turns = time_turns(sides, TIMED * (repeats + 1))
+    return {
+        name: np.reshape(times, (repeats + 1, TIMED))[1:]
+        for name, times in turns.items()
+    }

@@ -3,8 +3,7 @@
 import pytest
 from tests.vector_model import give_vectors
 
-from fdch.bench.query_cost import ordering_cost
-from fdch.bench.search_quality import search_quality
+from fdch.bench.reranking import ordering_cost, search_quality
 from fdch.data.splits import SplitSizes
 from fdch.errors import DataError, RunError
 from fdch.runs.pipeline import TrainingTask, train_run
@@ -70,7 +69,7 @@ def test_too_few_unseen_pairs_are_refused(
         TrainingTask(source, tmp_path / "run", bits=8, settings=quick, sizes=sizes)
     )
     with pytest.raises(DataError, match="10 labelled pairs"):
-        search_quality(run)
+        search_quality(run, 500)
     write_features(tmp_path / "features.npz", factor_pairs(210))
     with pytest.raises(RunError, match="has changed"):
-        search_quality(run)
+        search_quality(run, 500)
