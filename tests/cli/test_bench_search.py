@@ -54,7 +54,7 @@ def test_codes_of_a_run_are_repeated(fdch, tmp_path):
     [
         ("--kinds", "randm", "did you mean 'random'", 2),
         ("--parts", "all", "there are: scan, compacted", 2),
-        ("--batches", "0", "1 or more", 2),
+        ("--batches", "0", "not in the range x>=1", 2),
         ("--bits", "13", "whole bytes", 1),
         ("--codes", "nothing.npz", "there is no file of codes", 1),
     ],

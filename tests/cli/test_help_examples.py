@@ -64,7 +64,7 @@ QUICKER = {
 
 def commands(group=cli, above=()):
     """Give the words that call each command."""
-    for name in group.summaries:
+    for name in group.names:
         command = group.get_command(click.Context(group), name)
         if isinstance(command, LazyGroup):
             yield from commands(command, (*above, name))

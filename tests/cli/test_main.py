@@ -33,7 +33,7 @@ def commands(group=cli, above=()):
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
-        yield (*above, name), command, group.summaries[name]
+        yield (*above, name), command
         if isinstance(command, LazyGroup):
             yield from commands(command, (*above, name))
 
@@ -51,35 +51,33 @@ def failing(monkeypatch):
     return fail
 
 
-def test_help_lists_all_commands_without_loading_any():
+def test_help_lists_all_commands_and_loads_nothing_heavy():
     code = (
         "import sys; from fdch.cli import cli\n"
         "try: cli.main(['--help'], prog_name='fdch')\n"
         "except SystemExit as end: code = end.code\n"
-        "heavy = {'torch', 'scipy', 'PIL', 'fdch.cli.train'} & set(sys.modules)\n"
+        "heavy = {'torch', 'numpy', 'PIL', 'urllib.request'} & set(sys.modules)\n"
         "sys.exit(code or str(heavy) if heavy or code else 0)"
     )
     result = in_process(code)
     assert result.returncode == 0, result.stderr
-    for name, summary in COMMANDS.items():
-        assert name in result.stdout
-        assert summary[:30] in result.stdout
+    for name in COMMANDS:
+        assert f"  {name} " in result.stdout
+    assert "Score a run: pictures find texts, and texts" in result.stdout
 
 
-@pytest.mark.parametrize(("words", "command", "summary"), list(commands()))
-def test_every_command_has_help_that_begins_with_its_summary(
-    fdch, words, command, summary
-):
+@pytest.mark.parametrize(("words", "command"), list(commands()))
+def test_every_command_has_help_with_an_example(fdch, words, command):
     result = fdch(*words, "--help")
     assert result.exit_code == 0
-    assert command.help.splitlines()[0] == summary
+    assert command.help.splitlines()[0] in result.stdout
     assert "Example:\n    fdch " + " ".join(words) in result.stdout
 
 
 def test_every_command_that_reports_has_json():
     without = {
         words
-        for words, command, _ in commands()
+        for words, command in commands()
         if not isinstance(command, LazyGroup)
         and "--json" not in [o for p in command.params for o in p.opts]
     }

@@ -110,8 +110,8 @@ def test_wrong_values_are_named(reproduce, more, told):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--bits", "16,x"), "'--bits': 'x' is no number of 1 or more"),
-        (("--bits", "0"), "'0' is no number of 1 or more"),
+        (("--bits", "16,x"), "'--bits': 'x' is not a valid whole number"),
+        (("--bits", "0"), "0 is not in the range x>=1"),
         (("--bits", ","), "',' names nothing"),
         (("--methods", ""), "'--methods': '' names nothing"),
     ],

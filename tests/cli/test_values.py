@@ -6,7 +6,7 @@ import click
 import pytest
 
 from fdch.cli import cli
-from fdch.cli.shared.options import check_addresses
+from fdch.cli.serve import check_addresses
 
 
 def counts():

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fdch.cli import serve as service
 from fdch.cli.evaluate import describe
 from fdch.cli.search import table
-from fdch.cli.serve import require_packages, serve_demo
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.options import DATA, PATH, PORT, option
 from fdch.cli.shared.output import note, note_parts, plain, say, say_json
 from fdch.cli.shared.progress_lines import show_progress
 from fdch.errors import RunError
@@ -35,26 +36,18 @@ QUERIES, ANSWERS = 2, 4
 
 
 @options.command("demo", "fdch demo")
-@options.path(
+@option(
     "--out",
+    "Folder for run, index and page; an earlier demo there is replaced.",
+    PATH,
     default="demo",
-    help="Folder for run, index and page; an earlier demo there is replaced.",
 )
-@click.option("--data", type=options.DATA, default="scenes", help="Data to train on.")
-@click.option("--bits", default=32, help="Length of the codes.")
+@option("--data", "Data to train on.", DATA, default="scenes")
+@option("--bits", "Length of the codes.", default=32)
 @options.seed()
-@click.option(
-    "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a setting."
-)
-@click.option(
-    "--serve", is_flag=True, help="Serve the index when it is made; Ctrl-C ends it."
-)
-@click.option(
-    "--port",
-    type=options.WholeRange(0, 65535),
-    default=8000,
-    help="Port of --serve; a free one if it is taken.",
-)
+@options.settings
+@option("--serve", "Serve the index when it is made; Ctrl-C ends it.", bool)
+@option("--port", "Port of --serve; 0 takes any that is free.", PORT, default=8000)
 @options.device
 @options.json
 def command(
@@ -78,7 +71,10 @@ def command(
     if serve:
         if as_json:
             raise click.UsageError("give --serve or --json: a service prints no JSON.")
-        require_packages()
+        service.require_packages()
+        from fdch.service.serving import listen
+
+        listen("127.0.0.1", port).close()  # refuses a port that is taken, before work
     from fdch.evaluation.score_files import save_scores
     from fdch.index.search.rows import row_type
     from fdch.methods._settings import parse_assignments
@@ -116,7 +112,8 @@ def command(
     quoted = shlex.quote(str(index))
     say(f"next     fdch search {quoted} --text 'a red car'")
     if serve:
-        serve_demo(index, port)
+        call = click.get_current_context().invoke
+        call(service.command, indexes=(str(index),), port=port, quiet=True)
     else:
         say(f"         fdch serve {quoted}")
 

@@ -5,10 +5,9 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.options import PATH, POSITIVE, option
 from fdch.cli.shared.output import note, note_parts, require_place, say, say_json
 from fdch.cli.shared.progress_lines import show_progress
 from fdch.cli.shared.training import build_task, training_options
@@ -26,14 +25,14 @@ OF_TRIALS = ("number", "state", "settings", "scores", "seconds", "reason")
     "fdch tune scenes:300 --method dch --bits 16 --minutes 1 --out settings.toml",
 )
 @training_options
-@options.path("--out", required=True, metavar="FILE", help="Settings to write: .toml.")
-@click.option(
+@option("--out FILE", "Settings to write: .toml.", PATH, required=True)
+@option(
     "--minutes",
-    type=options.POSITIVE,
+    "Time for the search; reading data and image features come on top.",
+    POSITIVE,
     default=20.0,
-    help="Time for the search; reading data and image features come on top.",
 )
-@click.option("--resume", is_flag=True, help="Continue an earlier search.")
+@option("--resume", "Continue an earlier search.", bool)
 @options.json
 def command(
     out: Path, minutes: float, resume: bool, device: str, as_json: bool, **given: Any

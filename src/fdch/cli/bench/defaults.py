@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, NAMES, PATH, option
 from fdch.cli.shared.output import report
 from fdch.cli.shared.progress_lines import show_progress
 from fdch.cli.shared.training import method_option
@@ -17,10 +18,10 @@ from fdch.cli.shared.training import method_option
 @click.argument("data", type=options.DATA, nargs=-1, required=True)
 @method_option
 @options.bits
-@options.count("--seeds", default=3, help="How many splits to draw.")
-@options.path("--trials", metavar="FILE", help="Trials as TOML.")
-@options.names("--only", help="Only these trials, beside the defaults.")
-@options.path("--out", required=True, metavar="DIR", help="Folder of the results.")
+@option("--seeds", "How many splits to draw.", COUNT, default=3)
+@option("--trials FILE", "Trials as TOML.", PATH)
+@option("--only", "Only these trials, beside the defaults.", NAMES)
+@option("--out DIR", "Folder of the results.", PATH, required=True)
 @options.sizes
 @options.device
 @options.json

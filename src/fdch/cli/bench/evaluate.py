@@ -4,19 +4,18 @@ from typing import Any
 
 from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, option
 
 
 @options.command(
     "evaluate", "fdch bench evaluate --queries 100 --database 5000 --repeats 1"
 )
-@options.count("--queries", default=2000)
-@options.count("--database", default=184_577, help="Items searched.")
+@option("--queries", "Queries to score.", COUNT, default=2000)
+@option("--database", "Items searched.", COUNT, default=184_577)
 @options.bits
 @options.repeats(3)
-@options.count(
-    "--loop-queries",
-    metavar="N",
-    help="Time the loop on N queries only and scale its time up.",
+@option(
+    "--loop-queries N", "Time the loop on N queries only and scale its time up.", COUNT
 )
 @options.json
 def command(**given: Any) -> None:

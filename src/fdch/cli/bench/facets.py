@@ -4,10 +4,11 @@ from typing import Any
 
 from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, option
 
 
 @options.command("facets", "fdch bench facets --items 2000 --repeats 1")
-@options.count("--items", default=1_000_000, metavar="N")
+@option("--items N", "Items to count.", COUNT, default=1_000_000)
 @options.repeats(10, "Turns of each count.")
 @options.seed()
 @options.json

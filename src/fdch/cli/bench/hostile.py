@@ -6,11 +6,12 @@ from fdch.cli.bench._running import run_benchmark
 from fdch.cli.serve import require_packages
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Failure
+from fdch.cli.shared.options import COUNT, option
 
 
 @options.command("hostile", "fdch bench hostile --repeats 1")
 @options.repeats(3, "Turns of all requests.")
-@options.count("--connections", default=1200, help="Slow ones from one address.")
+@option("--connections", "Slow ones from one address.", COUNT, default=1200)
 @options.json
 def command(**given: Any) -> None:
     """Time how the service rejects hostile requests.

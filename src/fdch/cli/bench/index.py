@@ -7,20 +7,20 @@ import click
 
 from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, option
 
 
 @options.command("index", "fdch bench index --codes 20000 --items 500 --repeats 1")
-@options.count("--codes", default=10_000_000, metavar="N")
-@options.count("--items", default=100_000, metavar="N")
+@option("--codes N", "Bare codes to index.", COUNT, default=10_000_000)
+@option("--items N", "Items to index.", COUNT, default=100_000)
 @options.bits
-@options.count("-k", default=100, help="Answers to a query.")
-@options.count("--vector-bytes", default=32, help="Length of items' vectors.")
+@option("-k", "Answers to a query.", COUNT, default=100)
+@option("--vector-bytes", "Length of items' vectors.", COUNT, default=32)
 @options.repeats(5, "Turns of short measurements.")
-@click.option(
-    "--place",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="Where to create the indexes; they are deleted at the end.",
+@option(
+    "--place DIR",
+    "Where to create the indexes; they are deleted at the end.",
+    click.Path(path_type=Path, exists=True, file_okay=False),
 )
 @options.seed()
 @options.json

@@ -2,20 +2,17 @@
 
 from typing import Any
 
-import click
-
 from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, option
 
 
 @options.command(
     "pictures", "fdch bench pictures scenes:60 --pictures 16 --repeats 1 --device cpu"
 )
 @options.data
-@options.count("--pictures", "most", default=20_000, help="Pictures, the first ones.")
-@click.option(
-    "--image-network", default="efficientnet_lite0", help="Network of the features."
-)
+@option("--pictures", "Pictures, the first ones.", COUNT, name="most", default=20_000)
+@option("--image-network", "Network of the features.", default="efficientnet_lite0")
 @options.repeats(3)
 @options.device
 @options.json

@@ -6,15 +6,16 @@ import click
 
 from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, option
 
 
 @options.command("rerank", "fdch bench rerank runs/first --items 20000 --repeats 1")
 @click.argument("run", type=options.PathName(), required=False)
-@options.count("--queries", default=500, help="Pairs used as queries.")
-@options.count("--items", default=1_000_000, help="Items to measure the cost with.")
-@options.count("--bits", default=64, help="Length of their codes.")
-@options.count("--vector-bytes", default=32, help="Length of their vectors.")
-@options.count("-k", default=10, help="Results of a query.")
+@option("--queries", "Pairs used as queries.", COUNT, default=500)
+@option("--items", "Items to measure the cost with.", COUNT, default=1_000_000)
+@option("--bits", "Length of their codes.", COUNT, default=64)
+@option("--vector-bytes", "Length of their vectors.", COUNT, default=32)
+@option("-k", "Results of a query.", COUNT, default=10)
 @options.repeats(10, "Turns of each side, of 20 queries.")
 @options.seed("Of the choice of pairs, and of drawn codes.")
 @options.device

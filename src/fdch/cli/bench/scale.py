@@ -3,35 +3,29 @@
 from pathlib import Path
 from typing import Any
 
-import click
-
 from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, NUMBERS, PATH, WholeRange, option
 from fdch.cli.shared.output import note, require_place
 
 
 @options.command(
     "scale", "fdch bench scale --pairs 200,400 --image-width 64 --words 50 --bits 16"
 )
-@options.numbers(
-    "--pairs", default="5000,20000,100000", help="Numbers of training pairs."
-)
-@options.count("--image-width", default=1280, help="Image features.")
-@options.count("--words", default=1386, help="Columns of the texts.")
+@option("--pairs", "Numbers of training pairs.", NUMBERS, default="5000,20000,100000")
+@option("--image-width", "Image features.", COUNT, default=1280)
+@option("--words", "Columns of the texts.", COUNT, default=1386)
 @options.bits
-@click.option(
-    "--epochs",
-    type=options.WholeRange(2),
-    default=2,
-    help="Of each stage; the first is not counted.",
+@option(
+    "--epochs", "Of each stage; the first is not counted.", WholeRange(2), default=2
 )
-@click.option(
+@option(
     "--pairwise",
-    type=click.Choice(["auto", "exact", "sampled"]),
+    "As the setting of this name.",
+    ["auto", "exact", "sampled"],
     default="auto",
-    help="As the setting of this name.",
 )
-@options.path("--plot", help="Draw cost against pairs, as .svg, .pdf or .png.")
+@option("--plot", "Draw cost against pairs, as .svg, .pdf or .png.", PATH)
 @options.device
 @options.json
 def command(plot: Path | None, as_json: bool, **given: Any) -> None:

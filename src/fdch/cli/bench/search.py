@@ -5,6 +5,7 @@ from typing import Any
 
 from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, NUMBERS, PATH, NameList, option
 
 PARTS = ("scan", "compacted")
 KINDS = ("random", "clustered")
@@ -22,32 +23,32 @@ COLUMNS = {
 @options.command(
     "search", "fdch bench search --sizes 20000 --batches 1,10 --threads 1 --repeats 1"
 )
-@options.numbers("--sizes", default="1000000")
-@options.numbers("--bits", default="64")
-@options.numbers("--batches", default="1,100,2000")
-@options.numbers("--threads", default="1,2")
-@options.names(
+@option("--sizes", "Codes to search.", NUMBERS, default="1000000")
+@option("--bits", "Lengths of the codes.", NUMBERS, default="64")
+@option("--batches", "Queries at once.", NUMBERS, default="1,100,2000")
+@option("--threads", "Threads of both sides.", NUMBERS, default="1,2")
+@option(
     "--kinds",
+    "Codes: random, clustered (1,000 centres, a tenth of the bits flipped).",
+    NameList(KINDS),
     default=",".join(KINDS),
-    known=KINDS,
-    help="Codes: random, clustered (1,000 centres, a tenth of the bits flipped).",
 )
-@options.names(
+@option(
     "--parts",
+    "The scan, and what compaction adds: groups and buckets.",
+    NameList(PARTS),
     default=",".join(PARTS),
-    known=PARTS,
-    help="The scan, and what compaction adds: groups and buckets.",
 )
-@options.count("-k", default=100, help="Answers to a query.")
+@option("-k", "Answers to a query.", COUNT, default=100)
 @options.repeats(3)
-@options.count(
-    "--peer-queries",
+@option(
+    "--peer-queries N",
+    "Time FAISS on N queries of a batch at most and scale its time up.",
+    COUNT,
     default=200,
-    metavar="N",
-    help="Time FAISS on N queries of a batch at most and scale its time up.",
 )
-@options.path(
-    "--codes", help="Codes from 'fdch encode'; they are repeated with noise instead."
+@option(
+    "--codes", "Codes from 'fdch encode'; they are repeated with noise instead.", PATH
 )
 @options.seed()
 @options.json

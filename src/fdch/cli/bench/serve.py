@@ -2,36 +2,30 @@
 
 from typing import Any
 
-import click
-
 from fdch.cli.bench._running import run_benchmark
 from fdch.cli.serve import require_packages
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, NUMBERS, POSITIVE, option
 
 
 @options.command("serve", "fdch bench serve --sizes 20000 --seconds 1 --repeats 1")
-@options.numbers("--sizes", default="1000000")
-@click.option(
+@option("--sizes", "Codes in the index.", NUMBERS, default="1000000")
+@option(
     "--kind",
+    "Codes: random, or around 1,000 centres.",
+    ["random", "clustered"],
     default="random",
-    type=click.Choice(["random", "clustered"]),
-    help="Codes: random, or around 1,000 centres.",
 )
-@options.count("--clients", default=64, help="Concurrent clients.")
-@click.option(
-    "--seconds",
-    type=options.POSITIVE,
-    default=10.0,
-    help="Length of each side's turn.",
-)
+@option("--clients", "Concurrent clients.", COUNT, default=64)
+@option("--seconds", "Length of each side's turn.", POSITIVE, default=10.0)
 @options.repeats(3)
-@options.count("-k", default=20, help="Results to a query.")
+@option("-k", "Results to a query.", COUNT, default=20)
 @options.bits
-@click.option(
+@option(
     "--encoder",
+    "What encodes the service's queries; the peer's are by torch.",
+    ["torch", "onnx"],
     default="torch",
-    type=click.Choice(["torch", "onnx"]),
-    help="What encodes the service's queries; the peer's are by torch.",
 )
 @options.seed()
 @options.json

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import click
-
 from fdch.cli.bench._running import run_benchmark
 from fdch.cli.serve import require_packages
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Failure
+from fdch.cli.shared.options import COUNT, POSITIVE, option
 from fdch.cli.shared.output import count
 
 _SHOWN = 3
@@ -20,9 +19,9 @@ PROBLEMS = {
 
 
 @options.command("soak", "fdch bench soak --minutes 0.1 --items 1000")
-@click.option("--minutes", default=60.0, type=options.POSITIVE, help="How long.")
-@options.count("--rate", default=20, help="Requests a second, of all clients.")
-@options.count("--items", default=20_000, help="Items in the index at first.")
+@option("--minutes", "How long.", POSITIVE, default=60.0)
+@option("--rate", "Requests a second, of all clients.", COUNT, default=20)
+@option("--items", "Items in the index at first.", COUNT, default=20_000)
 @options.seed("Of the load.")
 @options.json
 def command(**given: Any) -> None:

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import click
-
 from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, WholeRange, option
 
 
 @options.command(
@@ -13,27 +12,23 @@ from fdch.cli.shared import options
     "fdch bench train --pairs 200 --image-width 64 --words 50 --bits 16 "
     "--epochs 2 --repeats 1",
 )
-@options.count("--pairs", default=5000, help="Pairs to train on.")
-@options.count("--image-width", default=1280, help="Image features.")
-@options.count("--words", default=1386, help="Columns of the texts.")
+@option("--pairs", "Pairs to train on.", COUNT, default=5000)
+@option("--image-width", "Image features.", COUNT, default=1280)
+@option("--words", "Columns of the texts.", COUNT, default=1386)
 @options.bits
-@click.option(
+@option(
     "--epochs",
-    type=options.WholeRange(2),
+    "Of each stage; the first is reported separately.",
+    WholeRange(2),
     default=3,
-    help="Of each stage; the first is reported separately.",
 )
 @options.repeats(3, "Trainings of each side, in turn.")
-@click.option(
-    "--network",
-    metavar="NAME",
-    help="Train this image network too, on random pictures.",
-)
-@click.option(
+@option("--network NAME", "Train this image network too, on random pictures.")
+@option(
     "--precision",
-    type=click.Choice(["auto", "float32", "bfloat16"]),
+    "Of the image network, as the setting of this name.",
+    ["auto", "float32", "bfloat16"],
     default="auto",
-    help="Of the image network, as the setting of this name.",
 )
 @options.device
 @options.json

@@ -6,16 +6,17 @@ import click
 
 from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, option
 
 
 @options.command("words", "fdch bench words runs/first --items 2000 --repeats 1")
 @click.argument("run", type=options.PathName(), required=False)
-@options.count("--queries", default=200, help="Queries of one word or two.")
-@options.count("--gallery", default=5000, help="Pairs of the run's data to search.")
-@click.option("--tuning", is_flag=True, help="Use the words meant for choosing.")
-@options.count("--items", default=1_000_000, help="Items to measure the cost with.")
-@options.count("--bits", default=64, help="Length of their codes.")
-@options.count("-k", default=10, help="Results of a query.")
+@option("--queries", "Queries of one word or two.", COUNT, default=200)
+@option("--gallery", "Pairs of the run's data to search.", COUNT, default=5000)
+@option("--tuning", "Use the words meant for choosing.", bool)
+@option("--items", "Items to measure the cost with.", COUNT, default=1_000_000)
+@option("--bits", "Length of their codes.", COUNT, default=64)
+@option("-k", "Results of a query.", COUNT, default=10)
 @options.repeats(10, "Turns of each side, of 20 queries.")
 @options.seed("Of the choice of pairs and words, and of what is drawn.")
 @options.device
