@@ -5,10 +5,10 @@ nor for validation, nor as the queries that `fdch evaluate` scores. They are sea
 in the other such pairs. Cost: one query over drawn codes and vectors.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,12 @@ from fdch.bench.timing import ratio, spread, time_turns
 from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError
-from fdch.evaluation import Histograms, chance
-from fdch.evaluation.calibration.model import Calibration, QueryFacts
-from fdch.evaluation.calibration.reliability import measure_reliability
 from fdch.evaluation.ordering import QueryOrder
 from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm
 from fdch.index.storage.folder import CodeFolder
 from fdch.progress import Progress, silent
-from fdch.retrieval.candidates import BIT_STAGES, VECTOR_STAGES
+from fdch.retrieval.candidates import BIT_STAGES, VECTOR_STAGES, Stages
 from fdch.retrieval.ordering import Order, Real, find_ordering
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
@@ -40,29 +37,8 @@ from fdch.training.ordering import Numbers, Ordering
 TOP, LONG = 10, 100
 MIN_PAIRS = 20
 TIMED = 20  # queries in a turn, each timed by itself
-PLAIN_WAY, BY_BITS, BY_VECTORS = "plain", "reranked", "by_vectors"
 # the query's side, and what is searched
 TURNS = (("image", "pair"), ("text", "pair"), ("image", "text"), ("text", "image"))
-
-
-class _Query(NamedTuple):
-    """One query beside all items of the gallery."""
-
-    distances: NDArray[np.uint16]  # (gallery,)
-    ordered: NDArray[np.float32]  # (gallery,), what candidates are ordered by
-    relevant: NDArray[np.bool_]  # (gallery,)
-    facts: QueryFacts
-
-    def order(self, k: int, way: str) -> NDArray[np.intp]:
-        """Order as the search does."""
-        ranked = np.argsort(self.distances, kind="stable")
-        if way == PLAIN_WAY:
-            return ranked[:k]
-        stages = VECTOR_STAGES if way == BY_VECTORS else BIT_STAGES
-        ranked = ranked[: stages.cover(k)[1]]
-        far = self.ordered[ranked]
-        places = stages.order(self.distances[ranked], lambda count: far[:count])
-        return ranked[places][:k]
 
 
 def rerank_benchmark(
@@ -87,10 +63,9 @@ def search_quality(
     """Search a run's unseen pairs with some of them, at most a quarter.
 
     Returns:
-        Precision of the first ten, average precision of the first hundred (mean
-        over queries), and the calibration error of the first ten, each without and
-        with re-ranking, and in the order of vectors where the method gives some; and
-        what random codes would score.
+        Precision of the first ten and average precision of the first hundred, means
+        over queries: without re-ranking, with it, and in the order of vectors where
+        the method gives some.
     """
     pairs = read_own_pairs(run, context=context)
     unseen = np.random.default_rng(seed).permutation(unseen_rows(run, pairs))
@@ -108,21 +83,14 @@ def search_quality(
         if kind in codes:
             outputs = encoded.outputs[side]
             plain = hamming_distances(binarize(outputs), codes[kind])
-            words = encoded.words.tolist() if side == "text" else [None] * len(query)
-            facts = [*map(partial(QueryFacts, side), outputs, words)]
-            ways = {PLAIN_WAY: plain.astype(np.float32)}
-            ways[BY_BITS] = weighted_distances(outputs, codes[kind])
-            if (side, kind) in by_vectors:
-                ways[BY_VECTORS] = -by_vectors[side, kind]
-            turns[f"{side}_to_{kind}"] = {
-                way: _figures(
-                    [*map(_Query, plain, ordered, relevant, facts)],
-                    way,
-                    run.calibration,
-                    kind,
-                )
-                for way, ordered in ways.items()
+            weighted = weighted_distances(outputs, codes[kind])
+            ways = {
+                "plain": _score(plain, relevant),
+                "reranked": _score(plain, relevant, weighted, BIT_STAGES),
             }
+            if (ordered := by_vectors.get((side, kind))) is not None:
+                ways["by_vectors"] = _score(plain, relevant, -ordered, VECTOR_STAGES)
+            turns[f"{side}_to_{kind}"] = ways
     return {
         "run": str(run.folder),
         "method": run.name,
@@ -131,7 +99,6 @@ def search_quality(
         "data": pairs.fingerprint,
         "queries": len(query),
         "gallery": len(gallery),
-        "chance": _chance(relevant),
         "turns": turns,
     }
 
@@ -174,54 +141,39 @@ def unseen_rows(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
     return unseen
 
 
-def _chance(relevant: NDArray[np.bool_]) -> dict[str, float]:
-    """Return what random codes score, by the names that `_figures` has."""
-    answers = relevant.sum(axis=1, keepdims=True, dtype=np.int64)
-    counts = Histograms(np.full_like(answers, relevant.shape[1]), answers)
-    averages = np.nan_to_num(chance(counts, LONG))  # 0 where nothing is relevant
-    return {
-        f"precision_at_{TOP}": float(relevant.mean()),
-        f"map_at_{LONG}": float(averages.mean()),
-    }
+def _score(
+    plain: NDArray[np.uint16],
+    relevant: NDArray[np.bool_],
+    ordered: Real | None = None,
+    stages: Stages | None = None,
+) -> dict[str, float]:
+    """Order the gallery for each query as the search does, and score the order.
 
+    Args:
+        plain: Distances of codes, (queries, gallery).
+        relevant: What should be found, (queries, gallery).
+        ordered: What candidates are ordered by, (queries, gallery).
+        stages: How many candidates there are.
+    """
 
-def _figures(
-    queries: Sequence[_Query],
-    way: str,
-    calibration: Calibration | None,
-    kind: str,
-) -> dict[str, float | None]:
+    def rank(row: int) -> NDArray[np.intp]:
+        nearest = np.argsort(plain[row], kind="stable")
+        if ordered is None or stages is None:
+            return nearest[:LONG]
+        some = nearest[: stages.cover(LONG)[1]]
+        far = ordered[row, some]
+        return some[stages.order(plain[row, some], lambda count: far[:count])][:LONG]
+
     precisions, averages = [], []
-    said: list[float | None] = []
-    true: list[bool] = []
-    for query in queries:
-        first = query.order(TOP, way)
-        precisions.append(query.relevant[first].mean())
-        averages.append(_average(query.relevant[query.order(LONG, way)]))
-        if calibration is not None:
-            is_weighted = way == BY_BITS  # probabilities are known for both
-            measured = (query.ordered if is_weighted else query.distances)[first]
-            kinds, items = [kind] * len(first), len(query.relevant)
-            score = "weighted" if is_weighted else "plain"
-            said += calibration.probabilities(
-                query.facts, kinds, measured, items, score
-            )
-            true += query.relevant[first].tolist()
-    held = None
-    if said and None not in said:
-        held = measure_reliability(np.array(said, float), true)
+    for row in range(len(plain)):
+        hits = relevant[row, rank(row)]
+        precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
+        precisions.append(hits[:TOP].mean())
+        averages.append(precision[hits].mean() if hits.any() else 0.0)
     return {
         f"precision_at_{TOP}": float(np.mean(precisions)),
         f"map_at_{LONG}": float(np.mean(averages)),
-        "said": None if held is None else held.stated,
-        "calibration_error": None if held is None else held.error,
     }
-
-
-def _average(relevant: NDArray[np.bool_]) -> float:
-    """Return the mean of the precisions at the relevant ranks."""
-    precisions = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
-    return float(precisions[relevant].mean()) if relevant.any() else 0.0
 
 
 class _DrawnVectors(Ordering):

@@ -23,10 +23,10 @@ from fdch.cli.shared.options import COUNT, option
 def command(**given: Any) -> None:
     """Measure what ordering candidates adds, and what it costs.
 
-    Quality, and whether probabilities hold, of a RUN: queries and gallery are
-    pairs of its data that were used neither for training nor for validation nor
-    as test queries. Cost: one query over drawn codes with drawn vectors, in the
-    order of codes and of vectors, taking turns.
+    Quality of a RUN: queries and gallery are pairs of its data that were used
+    neither for training nor for validation nor as test queries. Cost: one query
+    over drawn codes with drawn vectors, in the order of codes and of vectors,
+    taking turns.
     """
     from fdch.bench.reranking import rerank_benchmark
 
