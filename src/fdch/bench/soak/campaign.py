@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fdch.bench.clustered_codes import Source
-from fdch.bench.hostile.refusals import BITS, PAIRS
+from fdch.bench.hostile.refusals import BITS, fit_small_method
 from fdch.bench.serving.raw_requests import (
     READ,
     WRITE,
@@ -24,12 +24,10 @@ from fdch.bench.serving.raw_requests import (
 from fdch.bench.serving.server_process import ServerProcess
 from fdch.bench.soak.clients import Known, SoakClient
 from fdch.client.client import Client
-from fdch.data.pairs import PairedSet
 from fdch.data.texts import Sentences
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
-from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, Update, silent
 from fdch.retrieval.index import Index
 
@@ -97,10 +95,7 @@ def _make_indexes(
     place: Path, items: int, seed: int
 ) -> tuple[dict[str, Contents], list[str]]:
     """Make the index, small ones that take turns, and the tokens."""
-    pairs = PairedSet.read(f"scenes:{PAIRS}")
-    method = FDCH(
-        bits=BITS, stage_one_epochs=1, stage_two_epochs=1, text_features="words"
-    ).fit(pairs)
+    method, pairs = fit_small_method()
     assert isinstance(pairs.texts, Sentences)
     texts = [str(text) for text in pairs.texts.values]
     codes = Source("random", BITS, seed).draw(items, 1)
