@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from fdch.tuning.tune import Tuning
 
 # options that training does not have, or that the settings file holds
-OF_TUNING = ("data", "out", "minutes", "resume", "as_json")
-OF_TUNING += ("method", "bits", "assignments", "image_network")
+OF_TUNING = (
+    *("data", "out", "minutes", "resume", "as_json"),
+    *("method", "bits", "assignments", "image_network"),
+)
 OF_TRIALS = ("number", "state", "settings", "scores", "seconds", "reason")
 
 

@@ -27,8 +27,8 @@ from fdch.cli.shared.options import COUNT, option
 def command(as_json: bool, place: Path | None, **sizes: Any) -> None:
     """Measure an index folder: making, opening, searching, filtering.
 
-    One index of bare codes whose ids are running numbers, and one of items with
-    a text, a picture's path, a label and two columns; then such items without and
+    One index of bare codes whose ids are running numbers; then items with a text,
+    a picture's path, a label and two columns, added to an index without and to one
     with vectors, taking turns.
     """
     from fdch.bench.index_folder import FolderSizes, folder_benchmark
