@@ -30,10 +30,9 @@ def command(**given: Any) -> None:
     'fdch serve' runs in its own process. Four clients search by text, picture and
     item, count values, put texts and pictures, remove, and send hostile requests;
     each knows its own items and compares every answer about them with a search of
-    its own. Every minute the tokens change and a second index is replaced. At the
-    end the index is compared with all that was acknowledged, and verified. The exit
-    code is 1 if an answer is wrong, a request fails, an item is lost or damaged, or
-    memory grows by more than a fifth after the first quarter.
+    its own. At the end the index is compared with all that was acknowledged, and
+    verified. The exit code is 1 if an answer is wrong, a request fails, an item is
+    lost or damaged, or memory grows by more than a fifth after the first quarter.
     """
     require_packages()
     from fdch.bench.soak.campaign import soak_benchmark
