@@ -107,7 +107,7 @@ def _sentences(texts):
     return Sentences(texts)
 
 
-def test_a_server_that_does_not_start_is_told():
+def test_a_server_that_does_not_start_is_reported():
     words = [sys.executable, "-c", "raise SystemExit(3)"]
     with pytest.raises(FdchError, match="did not start"), ServerProcess(words, "/"):
         pass

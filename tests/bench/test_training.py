@@ -18,8 +18,8 @@ TINY = TrainingSizes(pairs=300, image_width=40, words=120, bits=8, epochs=3, rep
 
 @pytest.fixture(scope="module")
 def measured():
-    told: list[Update] = []
-    return training_benchmark(TINY, "cpu", told.append), told
+    reported: list[Update] = []
+    return training_benchmark(TINY, "cpu", reported.append), reported
 
 
 def test_both_sides_do_the_same_work(measured):
@@ -29,7 +29,7 @@ def test_both_sides_do_the_same_work(measured):
     assert peer["loss_difference"] < 1e-3
 
 
-def test_the_first_epoch_is_told_apart(measured):
+def test_the_first_epoch_is_reported_separately(measured):
     for stage in (*measured[0]["stages"].values(), measured[0]["peer"]["stage 1"]):
         assert len(stage["first_epoch_seconds"]["all"]) == TINY.repeats
         seconds = stage["epoch_seconds"]["all"]
@@ -38,13 +38,13 @@ def test_the_first_epoch_is_told_apart(measured):
 
 
 def test_each_turn_has_its_ratio(measured):
-    result, told = measured
+    result, reported = measured
     own = result["stages"]["stage 1"]["epoch_seconds"]["all"]
     other = result["peer"]["stage 1"]["epoch_seconds"]["all"]
     expected = [b / a for a, b in zip(own, other, strict=True)]
     assert result["peer"]["ratio"]["all"] == expected
     assert len(result["peer"]["ratio_of_stage_2"]["all"]) == len(expected)
-    assert [update.done for update in told] == [1, 2, 3, 4]
+    assert [update.done for update in reported] == [1, 2, 3, 4]
 
 
 def test_every_stage_has_a_floor(measured):

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.integration
 SMALL = ("--codes", 3000, "--items", 40, "--repeats", 1, "-k", 5)
 
 
-def test_table_tells_of_codes_and_items(fdch):
+def test_table_shows_codes_and_items(fdch):
     shown = fdch("bench", "index", *SMALL).stdout
     for name in ("create", "open", "bytes a code", "added a second", "vectors"):
         assert name in shown

@@ -110,7 +110,7 @@ def test_interrupted_it_says_how_to_go_on(tune, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("more", "code", "told"),
+    ("more", "code", "reported"),
     [
         (("--minutes", "0"), 2, "0.0 is not in the range x>0"),
         (("--minutes", "inf"), 2, "inf is not a finite number"),
@@ -123,11 +123,11 @@ def test_interrupted_it_says_how_to_go_on(tune, tmp_path, monkeypatch):
         (("--out", "no/settings.toml"), 1, "there is no folder 'no'"),
     ],
 )
-def test_wrong_values_are_named(tune, tmp_path, monkeypatch, more, code, told):
+def test_wrong_values_are_named(tune, tmp_path, monkeypatch, more, code, reported):
     monkeypatch.chdir(tmp_path)
     result = tune(*more)
     assert result.exit_code == code
-    assert told in result.stderr
+    assert reported in result.stderr
     assert not list(tmp_path.glob("*.study"))
 
 
@@ -164,7 +164,7 @@ def test_another_split_of_the_same_data_is_noted(fdch, features, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "more", "code", "told"),
+    ("settings", "more", "code", "reported"),
     [
         ("ridge = 1.0", ("--method", "cmfh"), 1, "is for dch, not for cmfh"),
         ("ridge = 1.0", ("--set", "preset=release"), 2, "a preset and --settings"),
@@ -173,13 +173,13 @@ def test_another_split_of_the_same_data_is_noted(fdch, features, tmp_path):
     ],
 )
 def test_a_wrong_settings_file_is_refused(
-    fdch, features, tmp_path, settings, more, code, told
+    fdch, features, tmp_path, settings, more, code, reported
 ):
     data = features(tmp_path / "features.npz")
     file = write(tmp_path / "s.toml", settings)
     result = fdch("train", data, "--settings", file, "--out", tmp_path / "run", *more)
     assert result.exit_code == code
-    assert told in result.stderr
+    assert reported in result.stderr
     assert not (tmp_path / "run").exists()
 
 

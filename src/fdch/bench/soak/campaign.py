@@ -69,7 +69,7 @@ def soak_benchmark(
 
 
 def judge_memory(sizes: list[int]) -> dict[str, Any]:
-    """Say how memory went on after the first quarter of equally spaced samples.
+    """Judge how memory grew after the first quarter of equally spaced samples.
 
     >>> judge_memory([1, *[1000] * 7])
     {'bytes_a_sample': 0, 'growth': 1.0, 'is_bounded': True}

@@ -98,7 +98,7 @@ def _flatten(case: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, st
 
 
 def _holds_cases(value: Any) -> bool:
-    """Tell whether each entry is a case with figures of its own."""
+    """Return whether each entry is a case with figures of its own."""
     entries = value.values() if isinstance(value, dict) else value
     return all(
         isinstance(case, dict)
