@@ -63,7 +63,7 @@ def find_packages(requirements: Iterable[str]) -> list[Distribution]:
 
 
 def describe_bill(packages: list[Distribution]) -> dict[str, Any]:
-    """Give a CycloneDX document."""
+    """Return a CycloneDX document."""
     components = [
         {
             "type": "library",
@@ -87,7 +87,7 @@ def describe_bill(packages: list[Distribution]) -> dict[str, Any]:
 
 
 def describe_licences(packages: list[Distribution]) -> str:
-    """Give a table in Markdown."""
+    """Return a table in Markdown."""
     rows = [
         f"| {each.metadata['Name']} | {each.version} | {find_licence(each)} |"
         for each in packages
@@ -96,7 +96,7 @@ def describe_licences(packages: list[Distribution]) -> str:
 
 
 def find_licence(package: Distribution) -> str:
-    """Give the licence by its expression, its classifiers or its first line."""
+    """Return the licence by its expression, its classifiers or its first line."""
     known = package.metadata
     if expression := known.get("License-Expression"):
         return str(expression)
@@ -114,7 +114,7 @@ def find_licence(package: Distribution) -> str:
 
 
 def normalize(name: str) -> str:
-    """Give the form in which package indexes compare names."""
+    """Return the form in which package indexes compare names."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

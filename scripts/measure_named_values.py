@@ -22,7 +22,7 @@ FIRST = 10
 
 
 def measure(run_folder: str, column: str) -> dict[str, float]:
-    """Give the share of the first ten with the brand, and with the named value."""
+    """Return the share of the first ten with the brand, and with the named value."""
     run = open_run(run_folder)
     pairs = read_own_pairs(run, None)
     rows = run.split().rows(pairs)

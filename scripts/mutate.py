@@ -63,12 +63,12 @@ class Mutant(NamedTuple):
 
 
 def list_files(root: Path) -> list[Path]:
-    """Give the Python files of a folder, or the one that it is."""
+    """Return the Python files of a folder, or the one that it is."""
     return [root] if root.is_file() else sorted(root.rglob("*.py"))
 
 
 def list_mutants(file: Path) -> list[list[Mutant]]:
-    """Give the mutants of each place of a file; types are no code."""
+    """Return the mutants of each place of a file; types are no code."""
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.plugins import get_operator, operator_names
 

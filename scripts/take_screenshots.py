@@ -96,11 +96,11 @@ def serving(index: str) -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
-            told = re.search(r"http://\S+?(?=/?\s)", server.stdout.readline())
-            if told is None:
+            found = re.search(r"http://\S+?(?=/?\s)", server.stdout.readline())
+            if found is None:
                 raise click.ClickException("the service did not start.")
-            _wait_until_ready(told[0])
-            yield told[0]
+            _wait_until_ready(found[0])
+            yield found[0]
         finally:
             server.terminate()
 

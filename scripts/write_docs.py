@@ -21,7 +21,7 @@ VARIABLES = {
 
 
 def commands_page() -> str:
-    """Give the help of every command."""
+    """Return the help of every command."""
     parts = [NOTICE, "# Commands\n"]
     parts += [
         f"## {name}\n\n```\n{text.rstrip()}\n```\n"
@@ -31,7 +31,7 @@ def commands_page() -> str:
 
 
 def methods_page() -> str:
-    """Give the table of methods, and the settings of each."""
+    """Return the table of methods, and the settings of each."""
     found = {name: describe(methods.load(name)) for name in methods.names()}
     parts = [
         NOTICE,
@@ -61,7 +61,7 @@ def methods_page() -> str:
 
 
 def settings_page() -> str:
-    """Give every setting once, with the methods that have it."""
+    """Return every setting once, with the methods that have it."""
     names = list(methods.names())
     known: dict[tuple[str, str, str], list[str]] = {}
     for name in names:

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from fdch.bench.learning.device_time import join_spans
+from fdch.bench.learning.clocks import join_spans
 from fdch.bench.learning.floors import Ceilings, count_operations, count_weights
 
 

@@ -6,8 +6,8 @@ from fdch.progress import Update
 
 @pytest.mark.integration
 def test_each_part_is_timed_on_both_sides():
-    told: list[Update] = []
-    result = networks_benchmark(1, "cpu", told.append)
+    reported: list[Update] = []
+    result = networks_benchmark(1, "cpu", reported.append)
     assert list(result["parts"]) == [
         "response_norm",
         "word_layer",
@@ -18,4 +18,4 @@ def test_each_part_is_timed_on_both_sides():
         own, peer = part["ours_seconds"]["all"], part["peer_seconds"]["all"]
         assert part["ratio"]["all"] == [peer[0] / own[0]]
         assert part["floor_seconds"] > 0
-    assert [update.done for update in told] == [1, 2, 3, 4]
+    assert [update.done for update in reported] == [1, 2, 3, 4]

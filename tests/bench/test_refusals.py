@@ -65,7 +65,7 @@ def measured():
         thread.join()
 
 
-def test_a_request_that_is_let_in_is_told(measured):
+def test_a_request_that_is_let_in_is_reported(measured):
     found = measured(MANY)
     assert found["wrong"] == ["let in"]
     assert [each["statuses"] for each in found["requests"]] == [[422], [200]]
@@ -73,7 +73,7 @@ def test_a_request_that_is_let_in_is_told(measured):
     assert found["right_requests"]["failed"] == 0
 
 
-def test_a_server_that_answers_otherwise_afterwards_is_told(measured):
+def test_a_server_that_answers_otherwise_afterwards_is_reported(measured):
     assert not measured(MANY)["goes_on"]
 
 
@@ -82,7 +82,7 @@ def test_a_server_that_refuses_what_it_must_passes(measured):
     assert (found["wrong"], found["goes_on"]) == ([], True)
 
 
-def test_what_takes_too_long_is_told(measured, monkeypatch):
+def test_what_takes_too_long_is_reported(measured, monkeypatch):
     monkeypatch.setattr(refusals, "MAX_SECONDS", 0.0)
     assert measured(MANY)["slow"] == ["refused", "let in"]
 
@@ -96,6 +96,6 @@ def test_the_log_of_a_server_that_does_not_start_is_quoted(tmp_path):
 
 @pytest.mark.slow
 def test_the_service_refuses_all_and_goes_on():
-    found = refusal_benchmark(1)
+    found = refusal_benchmark(1, 1200)
     assert found["wrong"] == []
     assert found["goes_on"]

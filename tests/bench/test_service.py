@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 
-import numpy as np
 import pytest
 
 pytest.importorskip("faiss")
@@ -14,15 +13,15 @@ pytest.importorskip("httpx")
 import httpx
 
 from fdch import Index, Searcher
-from fdch.bench.search.scan import load_faiss
+from fdch.bench.search import load_faiss
 from fdch.bench.serving.faiss_server import WAYS, make_app
 from fdch.bench.serving.load import Load, drive
 from fdch.bench.serving.server_process import ServerProcess
-from fdch.bench.serving.throughput import Sizes, serve_benchmark, small_model
+from fdch.bench.serving.throughput import LoadSizes, serve_benchmark, small_model
 from fdch.errors import FdchError
 
 
-def driven(answers, **options):
+def driven(answers, clients=1, seconds=0.1):
     """Drive a server that answers with these, in turn; None hangs up."""
     seen = []
 
@@ -48,40 +47,34 @@ def driven(answers, **options):
         port = server.sockets[0].getsockname()[1]
         bodies = ['{"text": "a"}', '{"text": "é"}']
         async with server:
-            return await drive(Load(port, "/search", bodies, **options))
+            return await drive(Load(port, "/search", bodies, clients, seconds))
 
     return asyncio.run(work()), seen
 
 
 WHOLE = (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",)
-PIECES = (b"HTTP/1.1 200 OK\r\ncontent-", b"length: 4\r\n\r\n{", b"   ", b"")
+PIECES = (b"HTTP/1.1 200 OK\r\ncontent-", b"length: 4\r\n\r\n{", b"   ")
 BUSY = (b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n",)
 
 
 def test_every_request_is_counted_and_timed():
-    found, seen = driven([WHOLE], clients=4, requests=40)
-    assert found["requests"] == len(seen) == 40
+    found, seen = driven([WHOLE], clients=4)
+    assert found["requests"] == len(seen) > 4
     assert found["errors"] == {}
     assert {each["text"] for each in seen} == {"a", "é"}
     times = found["milliseconds"]
     assert 0 < times["p50"] <= times["p95"] <= times["p99"]
-    assert found["per_second"] == pytest.approx(40 / found["seconds"])
+    assert found["per_second"] == pytest.approx(len(seen) / found["seconds"])
 
 
 def test_answers_may_come_in_pieces():
-    whole = (PIECES[0], PIECES[1], PIECES[2])
-    found, _ = driven([whole], clients=2, requests=6)
-    assert (found["requests"], found["errors"]) == (6, {})
+    found, seen = driven([PIECES], clients=2)
+    assert (found["requests"], found["errors"]) == (len(seen), {})
 
 
 def test_refusals_and_lost_connections_are_errors():
-    found, _ = driven([WHOLE, BUSY, None], clients=1, requests=3)
+    found, _ = driven([WHOLE, BUSY, None], seconds=60)
     assert found["errors"] == {"503": 1, "connection lost": 1}
-
-
-def test_a_load_ends_in_time():
-    found, _ = driven([WHOLE], clients=2, seconds=0.05)
-    assert found["requests"] > 0
 
 
 @pytest.mark.integration
@@ -114,7 +107,7 @@ def _sentences(texts):
     return Sentences(texts)
 
 
-def test_a_server_that_does_not_start_is_told():
+def test_a_server_that_does_not_start_is_reported():
     words = [sys.executable, "-c", "raise SystemExit(3)"]
     with pytest.raises(FdchError, match="did not start"), ServerProcess(words, "/"):
         pass
@@ -122,13 +115,20 @@ def test_a_server_that_does_not_start_is_told():
 
 @pytest.mark.slow
 def test_both_sides_are_measured_without_errors():
-    sizes = Sizes((3000,), clients=8, seconds=0.5, repeats=1, requests=200)
+    sizes = LoadSizes(
+        sizes=[3000],
+        kind="random",
+        clients=8,
+        seconds=0.5,
+        repeats=1,
+        k=20,
+        bits=64,
+        seed=0,
+        encoder="torch",
+    )
     document = serve_benchmark(sizes)
     [case] = document["cases"]
     assert case["answers_agree"]
     assert case["errors"] == 0
     assert set(case["sides"]) == {"fdch", *WAYS}
     assert case["ratio"]["median"] > 0
-    watched = case["watched"]
-    assert (watched["requests"], watched["errors"]) == (200, 0)
-    assert np.min(watched["memory_bytes"]) > 0

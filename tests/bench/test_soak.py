@@ -41,7 +41,7 @@ def test_a_sound_result_passes():
 
 
 @pytest.mark.parametrize(
-    ("problem", "told"),
+    ("problem", "reported"),
     [
         ({"wrong": ["a"]}, "1 wrong answers: a"),
         ({"failed": ["a", "b"]}, "2 failed requests: a; b"),
@@ -51,12 +51,12 @@ def test_a_sound_result_passes():
         ({"exit_code": 3}, "exit code 3"),
     ],
 )
-def test_whatever_is_wrong_fails(problem, told):
-    with pytest.raises(Failure, match=told):
+def test_whatever_is_wrong_fails(problem, reported):
+    with pytest.raises(Failure, match=reported):
         require_sound({**SOUND, **problem})
 
 
-def test_memory_that_grows_after_the_first_quarter_is_told():
+def test_memory_that_grows_after_the_first_quarter_is_reported():
     assert judge_memory([10, 90, *[100] * 14])["is_bounded"]
     found = judge_memory([100 + 10 * i for i in range(16)])
     assert (found["bytes_a_sample"], found["is_bounded"]) == (10, False)
@@ -72,7 +72,7 @@ def test_memory_that_grows_after_the_first_quarter_is_told():
         ([("a", 1), ("b", 1)], False),
     ],
 )
-def test_a_wrong_answer_is_told(found, is_right):
+def test_a_wrong_answer_is_reported(found, is_right):
     own = {"a": Known(b"\x00"), "b": Known(b"\x01")}
     client = SoakClient("ann", 1, own, [], [], random.Random(0))
     results = tuple(Result(Item(name), bits, None) for name, bits in found)

@@ -1,16 +1,30 @@
 """Sides take turns, and their figures are compared turn by turn."""
 
-from fdch.bench.timing import alternate, ratio, repeat, take_turns
+from functools import partial
+
+from fdch.bench.timing import compare, ratio, take_turns, time_turns
+from fdch.progress import Update
 
 
 def test_every_side_has_its_turn_before_any_has_its_next():
-    calls: list[str] = []
-    sides = {name: lambda name=name: calls.append(name) for name in ("a", "b", "c")}
-    turns = alternate(sides, 2)
-    assert calls == ["a", "b", "c"] * 2
-    assert {name: len(times) for name, times in turns.items()} == dict.fromkeys(
-        "abc", 2
-    )
+    calls: list[tuple[str, int]] = []
+    reported: list[Update] = []
+
+    def measure(name, turn):
+        calls.append((name, turn))
+        return 10 * turn
+
+    sides = {name: partial(measure, name) for name in "abc"}
+    turns = take_turns(sides, 2, reported.append)
+    assert calls == [("a", 0), ("b", 0), ("c", 0), ("c", 1), ("b", 1), ("a", 1)]
+    assert turns == {"a": [0, 10], "b": [0, 10], "c": [0, 10]}
+    assert [update.done for update in reported] == [1, 2, 3, 4, 5, 6]
+
+
+def test_every_turn_of_a_side_is_timed():
+    found = time_turns({"a": lambda turn: sum(range(10**turn))}, 4)
+    assert len(found["a"]) == 4
+    assert min(found["a"]) > 0
 
 
 def test_ratios_are_taken_within_a_turn():
@@ -20,12 +34,6 @@ def test_ratios_are_taken_within_a_turn():
 
 def test_the_first_turn_of_both_sides_is_not_timed():
     calls: list[str] = []
-    found = take_turns(lambda: calls.append("own"), lambda: calls.append("peer"), 2)
-    assert calls == ["own", "peer"] * 3
+    found = compare(lambda: calls.append("own"), lambda: calls.append("peer"), 2)
+    assert calls == ["own", "peer", "own", "peer", "peer", "own"]
     assert len(found["ours_seconds"]["all"]) == len(found["ratio"]["all"]) == 2
-
-
-def test_repeated_calls_know_their_number():
-    calls: list[int] = []
-    repeat(calls.append, 3)()
-    assert calls == [0, 1, 2]

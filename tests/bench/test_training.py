@@ -1,12 +1,16 @@
 """The benchmark of training: what it counts, and that both sides work alike."""
 
+import numpy as np
 import pytest
+import torch
 
+from fdch.bench.learning.public_loop import PlainCNNF, store_pictures
 from fdch.bench.learning.training import (
     COMPARED_EPOCHS,
     TrainingSizes,
     training_benchmark,
 )
+from fdch.networks.image import load
 from fdch.progress import Update
 
 TINY = TrainingSizes(pairs=300, image_width=40, words=120, bits=8, epochs=3, repeats=2)
@@ -14,8 +18,8 @@ TINY = TrainingSizes(pairs=300, image_width=40, words=120, bits=8, epochs=3, rep
 
 @pytest.fixture(scope="module")
 def measured():
-    told: list[Update] = []
-    return training_benchmark(TINY, "cpu", told.append), told
+    reported: list[Update] = []
+    return training_benchmark(TINY, "cpu", reported.append), reported
 
 
 def test_both_sides_do_the_same_work(measured):
@@ -25,7 +29,7 @@ def test_both_sides_do_the_same_work(measured):
     assert peer["loss_difference"] < 1e-3
 
 
-def test_the_first_epoch_is_told_apart(measured):
+def test_the_first_epoch_is_reported_separately(measured):
     for stage in (*measured[0]["stages"].values(), measured[0]["peer"]["stage 1"]):
         assert len(stage["first_epoch_seconds"]["all"]) == TINY.repeats
         seconds = stage["epoch_seconds"]["all"]
@@ -34,16 +38,40 @@ def test_the_first_epoch_is_told_apart(measured):
 
 
 def test_each_turn_has_its_ratio(measured):
-    result, told = measured
+    result, reported = measured
     own = result["stages"]["stage 1"]["epoch_seconds"]["all"]
     other = result["peer"]["stage 1"]["epoch_seconds"]["all"]
     expected = [b / a for a, b in zip(own, other, strict=True)]
     assert result["peer"]["ratio"]["all"] == expected
     assert len(result["peer"]["ratio_of_stage_2"]["all"]) == len(expected)
-    assert [update.done for update in told] == [1, 2, 3, 4, 5]
+    assert [update.done for update in reported] == [1, 2, 3, 4]
 
 
 def test_every_stage_has_a_floor(measured):
     for stage in measured[0]["stages"].values():
         assert 0 < stage["floor_seconds"] < 10
         assert stage["busy_share"] is None  # known of accelerators alone
+
+
+def test_the_plain_network_is_cnnf():
+    ours, plain = load("cnnf"), PlainCNNF()
+    weights = zip(ours.parameters(), plain.parameters(), strict=True)
+    with torch.no_grad():
+        for own, theirs in weights:
+            theirs.copy_(own)
+        pixels = np.random.default_rng(0).integers(0, 256, (2, 224, 224, 3), np.uint8)
+        expected = ours(torch.from_numpy(pixels))
+        found = plain(store_pictures(pixels).float())
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.integration
+def test_an_image_network_is_trained_beside_the_loop_as_published():
+    tiny = TrainingSizes(10, 1, 20, bits=4, epochs=2, repeats=1, network="small")
+    result = training_benchmark(tiny, "cpu")
+    assert result["precision"] == "float32"
+    peer = result["peer"]["epoch"]["epoch_seconds"]["all"]
+    for name, stage in result["stages"].items():
+        took = stage["epoch_seconds"]["all"]
+        assert result["peer"]["ratio"][name]["all"] == [peer[0] / took[0]]
+        assert stage["floor_seconds"] > 0

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fdch.bench import word_quality as measured
-from fdch.bench.query_cost import word_cost
+from fdch.bench import words as measured
+from fdch.bench.words import word_cost
 from fdch.data.texts import Sentences
 from fdch.errors import DataError
 from fdch.methods.scm_seq import SCMSeq
@@ -28,7 +28,7 @@ def run(sentence_pairs, monkeypatch, tmp_path):
 
 
 def test_words_are_found_where_they_stand_and_harm_nothing_where_not(run):
-    result = measured.word_quality(run, queries=40)
+    result = measured.word_quality(run, 40, 5000)
     assert (result["queries"], result["gallery"]) == (40, 200)
     assert set(result["turns"]) == {"one word", "two words"}
     for ways in result["turns"].values():
@@ -39,14 +39,14 @@ def test_words_are_found_where_they_stand_and_harm_nothing_where_not(run):
         assert ways["hidden"]["shares_label_over_codes"]["standard_error"] == 0
         assert 0 < ways["both"]["said"] < 1
     assert "half_hidden" in result["turns"]["two words"]
-    assert measured.word_quality(run, queries=40) == result
-    other = measured.word_quality(run, queries=40, tuning=True)
+    assert measured.word_quality(run, 40, 5000) == result
+    other = measured.word_quality(run, 40, 5000, tuning=True)
     assert other["turns"] != result["turns"]
 
 
 def test_texts_without_common_words_are_refused(run):
     with pytest.raises(DataError, match="Give more --gallery"):
-        measured.word_quality(run, items=8)
+        measured.word_quality(run, 200, 8)
 
 
 def test_the_cost_is_that_of_codes_and_of_both():

@@ -43,7 +43,7 @@ def test_a_right_result_passes():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         ({"wrong": ["quick"]}, "wrong status: quick"),
         ({"slow": ["a bomb"]}, "over a second: a bomb"),
@@ -51,6 +51,6 @@ def test_a_right_result_passes():
         ({"goes_on": False}, "searches failed"),
     ],
 )
-def test_whatever_is_not_refused_in_time_fails(wrong, told):
-    with pytest.raises(Failure, match=told):
+def test_whatever_is_not_refused_in_time_fails(wrong, reported):
+    with pytest.raises(Failure, match=reported):
         require_refused(document(**wrong))

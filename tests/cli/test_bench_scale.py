@@ -1,8 +1,11 @@
 """`fdch bench scale`: a table, and a plot of the same."""
 
+import pytest
+
 SMALL = ["--pairs", "150,300", "--image-width", "24", "--words", "40", "--bits", "8"]
 
 
+@pytest.mark.integration
 def test_costs_are_listed_and_drawn(fdch, tmp_path):
     result = fdch("bench", "scale", *SMALL, "--plot", tmp_path / "costs.svg")
     assert result.exit_code == 0, result.stderr

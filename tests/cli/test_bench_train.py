@@ -27,8 +27,8 @@ def test_a_document_holds_all_turns(fdch):
     assert document["device"] == "cpu"
     assert document["threads"] >= 1
     for stage in document["stages"].values():
-        for told in ("first_epoch_seconds", "epoch_seconds", "pairs_per_second"):
-            assert len(stage[told]["all"]) == 2
+        for reported in ("first_epoch_seconds", "epoch_seconds", "pairs_per_second"):
+            assert len(stage[reported]["all"]) == 2
     assert len(document["peer"]["ratio"]["all"]) == 2
     assert document["peak_device_memory_bytes"] is None
 

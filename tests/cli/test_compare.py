@@ -107,7 +107,7 @@ def test_scores_of_before_show_a_dash(fdch, scores):
         assert "was scored without" in result.stdout
 
 
-def test_runs_of_one_method_are_told_apart_by_their_paths(fdch, on_features, scores):
+def test_runs_of_one_method_are_named_by_their_paths(fdch, on_features, scores):
     other = scores("tuned", folder=True)
     result = fdch("compare", on_features.run, other)
     assert result.exit_code == 0, result.stderr

@@ -1,13 +1,13 @@
-"""What is told of data, and of what is wrong with it."""
+"""What is reported of data, and of what is wrong with it."""
 
 import json
 from pathlib import Path
 
 
-def test_counts_labels_and_chance_are_told(fdch):
+def test_counts_labels_and_chance_are_reported(fdch):
     result = fdch("data", "inspect", "scenes:60")
     assert result.exit_code == 0, result.stderr
-    for told in (
+    for reported in (
         "pairs              60, 60 of them fit for training",
         "with an image      60 (pictures)",
         "broken rows        0",
@@ -16,7 +16,7 @@ def test_counts_labels_and_chance_are_told(fdch):
         "frequent words     ",
         "longer side        64 to 64",
     ):
-        assert told in result.stdout
+        assert reported in result.stdout
     assert "label          pairs   share" in result.stdout
     assert "objects  number" in result.stdout
 
@@ -122,11 +122,11 @@ def test_a_page_does_not_take_the_place_of_data(fdch, photo_rows, manifest, tmp_
     data = manifest(tmp_path / "pairs.csv", photo_rows[:5])
     before = data.read_bytes()
     (tmp_path / "page.html").symlink_to(data)
-    for page, told in (
+    for page, reported in (
         (data, "not end in .html"),
         (tmp_path / "page.html", "is read by"),
     ):
         result = fdch("data", "inspect", data, "--page", page)
         assert result.exit_code == 1
-        assert told in result.stderr
+        assert reported in result.stderr
     assert data.read_bytes() == before

@@ -1,17 +1,14 @@
 """The demo: everything at once, and only in its own folder."""
 
-import io
 import json
 import socket
 from pathlib import Path
 
-import click
 import pytest
 from PIL import Image
 
 from fdch.cli import serve
 from fdch.cli.demo import MARKER
-from fdch.cli.serve import free_port, open_page, serve_demo
 from fdch.cli.shared.progress_lines import ProgressPrinter
 from fdch.errors import RunError
 from fdch.retrieval.index import Index
@@ -102,22 +99,19 @@ def test_an_interrupted_demo_can_begin_again(fdch, tiny, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RunError("too bad")])
-@pytest.mark.parametrize("is_there", [False, True])
 def test_a_demo_that_has_not_learned_leaves_nothing(
-    fdch, on_features, tmp_path, monkeypatch, error, is_there
+    fdch, on_features, tmp_path, monkeypatch, error
 ):
     def stop(task, announce, **_):
         announce(None, None)
         raise error
 
     out = tmp_path / "demo"
-    if is_there:
-        out.mkdir()
     monkeypatch.setattr("fdch.cli.demo.note_parts", lambda *_: None)
     monkeypatch.setattr("fdch.runs.pipeline.train_run", stop)
     result = fdch("demo", "--data", on_features.data, "--out", out)
     assert result.exit_code == (130 if error is KeyboardInterrupt else 1)
-    assert list(tmp_path.rglob("*")) == ([out] if is_there else [])
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_a_demo_interrupted_at_its_page_says_how_to_go_on(
@@ -164,47 +158,20 @@ def test_items_of_the_index_have_pictures_to_show(shown):
 def test_serving_takes_the_demos_index(fdch, tiny, tmp_path, monkeypatch):
     served = []
     monkeypatch.setattr(
-        "fdch.cli.demo.serve_demo", lambda index, port: served.append((index, port))
+        serve.command, "callback", lambda **options: served.append(options)
     )
     out = tmp_path / "demo"
-    words = ("demo", "--data", "scenes:60", "--out", out, "--serve", "--port", 8123)
+    words = ("demo", "--data", "scenes:60", "--out", out, "--serve", "--port", 0)
     result = fdch(*words, *tiny)
     assert result.exit_code == 0, result.stderr
-    assert served == [(out / "index", 8123)]
+    assert [each["indexes"] for each in served] == [(str(out / "index"),)]
     assert fdch(*words, "--json").exit_code == 2
 
 
-def test_the_page_is_opened_on_a_terminal_alone(monkeypatch, tmp_path):
-    opened: list[str] = []
-    invoked: list[dict[str, object]] = []
-    monkeypatch.setattr("fdch.cli.serve.open_page", opened.append)
-    monkeypatch.setattr(serve, "command", lambda **options: invoked.append(options))
-    with click.Context(click.Command("demo")):
-        serve_demo(tmp_path, 0)
-        assert opened == []
-        monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-        serve_demo(tmp_path, 0)
-    assert [each["indexes"] for each in invoked] == [(str(tmp_path),)] * 2
-    assert len(opened) == 1
-
-
-def test_a_page_is_shown_once_the_service_answers(monkeypatch):
-    shown: list[str] = []
-    monkeypatch.setattr("webbrowser.open", shown.append)
-    answers = iter([OSError("not yet"), io.BytesIO(b"{}")])
-
-    def answer(url, timeout):
-        found = next(answers)
-        if isinstance(found, OSError):
-            raise found
-        return found
-
-    monkeypatch.setattr("urllib.request.urlopen", answer)
-    open_page("http://127.0.0.1:1/")
-    assert shown == ["http://127.0.0.1:1/"]
-
-
-def test_a_port_that_is_taken_is_left_alone():
+def test_a_port_that_is_taken_is_refused_before_any_work(fdch, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert free_port(port) not in (0, port)
+        result = fdch("demo", "--out", tmp_path / "demo", "--serve", "--port", port)
+    assert result.exit_code == 1
+    assert f"cannot listen on 127.0.0.1, port {port}" in result.stderr
+    assert not (tmp_path / "demo").exists()

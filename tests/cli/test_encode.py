@@ -186,7 +186,7 @@ def test_codes_are_written_through_a_link(fdch, on_features, tmp_path):
         assert len(file["ids"]) == 120
 
 
-def test_a_place_that_cannot_be_written_is_told_first(fdch, tmp_path):
+def test_a_place_that_cannot_be_written_is_reported_first(fdch, tmp_path):
     result = fdch("encode", "no-run", "scenes:60", "--out", tmp_path)
     assert result.exit_code == 1
     assert "is a folder; name a file" in result.stderr

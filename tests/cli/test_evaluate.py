@@ -1,4 +1,4 @@
-"""Evaluation: the table, the JSON document, what is kept and what is told."""
+"""Evaluation: the table, the JSON document, what is kept and what is reported."""
 
 import json
 import os
@@ -85,7 +85,7 @@ def test_one_gallery_can_be_chosen(fdch, on_features):
     assert list(json.loads(result.stdout)["scores"]) == ["modality"]
 
 
-def test_a_cut_off_is_applied_and_told(fdch, on_features):
+def test_a_cut_off_is_applied_and_reported(fdch, on_features):
     result = fdch("evaluate", on_features.run, "--cutoff", 5, "--json")
     assert json.loads(result.stdout)["protocol"]["cutoff"] == 5
     refused = fdch("evaluate", on_features.run, "--cutoff", 0)
@@ -141,8 +141,8 @@ def test_texts_without_a_known_word_are_counted(
     data = manifest(tmp_path / "pairs.csv", rows)
     result = fdch("evaluate", on_scenes.run, data)
     assert result.exit_code == 0, result.stderr
-    told = [line for line in result.stdout.splitlines() if "known word" in line]
-    words = told[0].replace(",", "").split()
+    reported = [line for line in result.stdout.splitlines() if "known word" in line]
+    words = reported[0].replace(",", "").split()
     numbers = [int(word) for word in words if word.isdigit()]
     assert sum(numbers) == 30
     counts = json.loads(fdch("evaluate", on_scenes.run, data, "--json").stdout)
@@ -165,7 +165,9 @@ def test_a_report_without_a_place_is_refused_before_any_work(fdch, tmp_path):
     assert "there is no folder" in result.stderr
 
 
-def test_scores_that_cannot_be_kept_are_told_all_the_same(fdch, on_features, copied):
+def test_scores_that_cannot_be_kept_are_reported_all_the_same(
+    fdch, on_features, copied
+):
     (copied / "scores.json").unlink()
     (
         copied / f"scores.json.{os.getpid()}.partial"

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("onnx")
 
 
-def test_files_and_model_are_told(fdch, on_features, tmp_path):
+def test_files_and_model_are_reported(fdch, on_features, tmp_path):
     result = fdch("export", on_features.run, "--to", "onnx", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
     assert [line.split()[0] for line in result.stdout.splitlines()] == [

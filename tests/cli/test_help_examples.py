@@ -33,7 +33,6 @@ ORDER = (
     ("search",),
     ("reproduce",),
     ("bench", "evaluate"),
-    ("bench", "methods"),
     ("bench", "defaults"),
     ("bench", "train"),
     ("bench", "pictures"),
@@ -65,7 +64,7 @@ QUICKER = {
 
 def commands(group=cli, above=()):
     """Give the words that call each command."""
-    for name in group.summaries:
+    for name in group.names:
         command = group.get_command(click.Context(group), name)
         if isinstance(command, LazyGroup):
             yield from commands(command, (*above, name))

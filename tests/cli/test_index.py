@@ -62,7 +62,7 @@ def test_data_that_cannot_be_read_makes_no_index(fdch, on_scenes, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_place_that_is_taken_is_told_before_anything_is_read(
+def test_a_place_that_is_taken_is_reported_before_anything_is_read(
     fdch, filled, on_scenes, monkeypatch
 ):
     monkeypatch.setattr("fdch.runs.preparation.read_pairs", pytest.fail)
@@ -80,7 +80,7 @@ def refuse(name):
     raise IndexFolderError(f"{name} is taken")
 
 
-def test_where_filling_fails_the_index_that_was_made_is_told(
+def test_where_filling_fails_the_index_that_was_made_is_reported(
     fdch, on_scenes, photo_rows, manifest, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("fdch.retrieval.index.PICTURES_AT_A_TIME", 2)
@@ -98,14 +98,14 @@ def test_where_filling_fails_the_index_that_was_made_is_told(
 
 
 @pytest.mark.parametrize(
-    ("problem", "code", "told"),
+    ("problem", "code", "reported"),
     [
         (KeyboardInterrupt(), 130, "interrupted; the index was made and keeps 0 items"),
         (StoreAway("The server is away."), 1, "away. The index was made and keeps 0"),
     ],
 )
 def test_what_ends_early_leaves_an_index_to_go_on_with(
-    fdch, on_scenes, tmp_path, monkeypatch, problem, code, told
+    fdch, on_scenes, tmp_path, monkeypatch, problem, code, reported
 ):
     def stop(*_, **__):
         raise problem
@@ -114,7 +114,7 @@ def test_what_ends_early_leaves_an_index_to_go_on_with(
     words = ("index", "create", tmp_path / "a", "--run", on_scenes.run, "scenes:60")
     result = fdch(*words)
     assert result.exit_code == code
-    assert told in result.stderr
+    assert reported in result.stderr
     monkeypatch.setattr(Index, "__len__", stop)
     if code == 1:
         again = fdch(*words[:2], tmp_path / "b", *words[3:])
@@ -122,9 +122,9 @@ def test_what_ends_early_leaves_an_index_to_go_on_with(
 
 
 def test_help_says_how_often_what_was_added_is_on_disk(fdch):
-    told = " ".join(fdch("index", "add", "--help").stdout.split())
+    reported = " ".join(fdch("index", "add", "--help").stdout.split())
     rows = f"{PICTURES_AT_A_TIME} rows, or {ROWS_AT_A_TIME:,} of ready features or"
-    assert rows in told
+    assert rows in reported
 
 
 def test_known_ids_are_replaced_and_halves_joined(
@@ -394,11 +394,11 @@ def test_types_of_columns_are_shown_and_chosen(fdch, on_scenes, tmp_path):
     index = tmp_path / "index"
     make = ("index", "create", index, "--run", on_scenes.run, "scenes:60")
     assert fdch(*make, "--type", "scene=date").exit_code == 0
-    told = fdch("index", "info", index).stdout
+    reported = fdch("index", "info", index).stdout
     assert ["objects", "number", "60", "numbers"] in [
-        line.split()[:4] for line in told.splitlines()
+        line.split()[:4] for line in reported.splitlines()
     ]
-    assert "cells of 'scene' that are no date, such as:" in told
+    assert "cells of 'scene' that are no date, such as:" in reported
     types = json.loads(fdch("index", "info", index, "--json").stdout)["types"]
     assert types["scene"]["counts"] == {"text": 60}
     assert len(types["scene"]["misfits"]) == 20

@@ -33,7 +33,7 @@ def commands(group=cli, above=()):
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
-        yield (*above, name), command, group.summaries[name]
+        yield (*above, name), command
         if isinstance(command, LazyGroup):
             yield from commands(command, (*above, name))
 
@@ -51,35 +51,33 @@ def failing(monkeypatch):
     return fail
 
 
-def test_help_lists_all_commands_without_loading_any():
+def test_help_lists_all_commands_and_loads_nothing_heavy():
     code = (
         "import sys; from fdch.cli import cli\n"
         "try: cli.main(['--help'], prog_name='fdch')\n"
         "except SystemExit as end: code = end.code\n"
-        "heavy = {'torch', 'scipy', 'PIL', 'fdch.cli.train'} & set(sys.modules)\n"
+        "heavy = {'torch', 'numpy', 'PIL', 'urllib.request'} & set(sys.modules)\n"
         "sys.exit(code or str(heavy) if heavy or code else 0)"
     )
     result = in_process(code)
     assert result.returncode == 0, result.stderr
-    for name, summary in COMMANDS.items():
-        assert name in result.stdout
-        assert summary[:30] in result.stdout
+    for name in COMMANDS:
+        assert f"  {name} " in result.stdout
+    assert "Score a run: pictures find texts, and texts" in result.stdout
 
 
-@pytest.mark.parametrize(("words", "command", "summary"), list(commands()))
-def test_every_command_has_help_that_begins_with_its_summary(
-    fdch, words, command, summary
-):
+@pytest.mark.parametrize(("words", "command"), list(commands()))
+def test_every_command_has_help_with_an_example(fdch, words, command):
     result = fdch(*words, "--help")
     assert result.exit_code == 0
-    assert command.help.splitlines()[0] == summary
+    assert command.help.splitlines()[0] in result.stdout
     assert "Example:\n    fdch " + " ".join(words) in result.stdout
 
 
 def test_every_command_that_reports_has_json():
     without = {
         words
-        for words, command, _ in commands()
+        for words, command in commands()
         if not isinstance(command, LazyGroup)
         and "--json" not in [o for p in command.params for o in p.opts]
     }
@@ -95,7 +93,7 @@ def test_help_of_a_command_does_not_load_torch():
     assert in_process(code).returncode == 0
 
 
-def test_version_is_told(fdch):
+def test_version_is_reported(fdch):
     assert fdch("--version").stdout == f"fdch, version {__version__}\n"
 
 
@@ -180,7 +178,7 @@ def test_ctrl_c_ends_with_130_and_a_line(fdch, failing):
         (torch.OutOfMemoryError("CUDA out of memory. Tried to"), ""),
     ],
 )
-def test_too_little_memory_is_told_with_what_to_lower(fdch, failing, error, asked):
+def test_too_little_memory_is_reported_with_what_to_lower(fdch, failing, error, asked):
     failing(error)
     result = fdch("methods")
     assert result.exit_code == 1
@@ -188,7 +186,7 @@ def test_too_little_memory_is_told_with_what_to_lower(fdch, failing, error, aske
     assert "Lower batch_size" in result.stderr
 
 
-def test_settings_beyond_all_memory_are_told(fdch, on_features, tiny, tmp_path):
+def test_settings_beyond_all_memory_are_reported(fdch, on_features, tiny, tmp_path):
     words = ("train", on_features.data, *tiny, "--out", tmp_path / "run")
     result = fdch(*words, "--set", "text_hidden=1000000000000000")
     assert result.exit_code == 1
@@ -201,7 +199,7 @@ def test_another_error_while_running_is_a_bug(fdch, failing):
         fdch("methods")
 
 
-def test_missing_torch_is_told_with_what_to_install(fdch, failing):
+def test_missing_torch_is_reported_with_what_to_install(fdch, failing):
     failing(ModuleNotFoundError("No module named 'torch'", name="torch"))
     result = fdch("methods")
     assert result.exit_code == 1
@@ -231,7 +229,7 @@ def test_a_reader_that_goes_away_is_no_trouble():
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux alone has it")
 @pytest.mark.parametrize("words", ["compare {run}", "--help", "train --help"])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk_is_told_in_a_line(words, unbuffered, on_features):
+def test_a_full_disk_is_reported_in_a_line(words, unbuffered, on_features):
     with open("/dev/full", "w") as full:
         result = subprocess.run(
             [sys.executable, "-m", "fdch", *words.format(run=on_features.run).split()],
@@ -242,8 +240,8 @@ def test_a_full_disk_is_told_in_a_line(words, unbuffered, on_features):
             check=False,
         )
     assert result.returncode == 1
-    told = "error: the result could not be written: No space left on device.\n"
-    assert result.stderr == told
+    reported = "error: the result could not be written: No space left on device.\n"
+    assert result.stderr == reported
 
 
 def test_trouble_with_other_files_is_a_bug(fdch, failing):
@@ -264,7 +262,7 @@ def test_closed_streams_are_no_trouble(closed, on_features):
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_threads_are_told_to_wait_quietly(monkeypatch):
+def test_threads_are_made_to_wait_quietly(monkeypatch):
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     with pytest.raises(SystemExit):
         fdch.cli.main(["--version"])

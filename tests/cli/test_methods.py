@@ -36,7 +36,7 @@ def test_json_holds_the_same(fdch):
     }
 
 
-def test_presets_are_told_as_they_are_taken():
+def test_presets_are_reported_as_they_are_taken():
     for name in methods.names():
         method = methods.load(name)
         for preset, values in describe(method)["presets"].items():
@@ -80,5 +80,5 @@ def test_meanings_are_read_over_several_lines_and_classes():
             seed: Its own seed.
         """
 
-    told = setting_descriptions(Derived)
-    assert told == {"bits": "Length of codes.", "seed": "Its own seed."}
+    reported = setting_descriptions(Derived)
+    assert reported == {"bits": "Length of codes.", "seed": "Its own seed."}

@@ -67,7 +67,9 @@ def test_a_file_needs_a_folder_to_lie_in(tmp_path):
         require_place(tmp_path / "missing" / "page.html")
 
 
-def test_a_folder_that_may_not_be_written_is_told_before_work(tmp_path, monkeypatch):
+def test_a_folder_that_may_not_be_written_is_reported_before_work(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
     with pytest.raises(RunError, match="may not be written to"):
         require_place(tmp_path / "page.html")

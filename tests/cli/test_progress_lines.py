@@ -49,9 +49,11 @@ def test_of_quick_epochs_the_first_the_last_and_some_between_have_a_line(piped, 
         for epoch in range(1, 1001):
             progress(Update(stage, epoch, 1000, "epoch", {"pairwise": 0.5}))
             clock.now += 0.01
-    told = [line.partition(" epochs")[0] for line in stream.getvalue().splitlines()]
+    reported = [line.partition(" epochs")[0] for line in stream.getvalue().splitlines()]
     counts = ["1/1,000", "501/1,000", "1,000/1,000"]
-    assert told == [f"stage {stage}: {count}" for stage in (1, 2) for count in counts]
+    assert reported == [
+        f"stage {stage}: {count}" for stage in (1, 2) for count in counts
+    ]
 
 
 def test_pictures_have_a_line_every_five_seconds_and_a_last_one(piped, clock):
@@ -87,15 +89,6 @@ def test_work_already_done_is_not_worth_a_line(piped):
     assert stream.getvalue() == ""
 
 
-def test_each_case_of_a_benchmark_has_its_line(piped):
-    stream, progress = piped
-    for case in (1, 2):
-        progress(Update(f"case {case}", case, 2, "case", {"ratio": 3.5}))
-    assert stream.getvalue() == (
-        "case 1: 1/2 cases; ratio 3.5\ncase 2: 2/2 cases; ratio 3.5\n"
-    )
-
-
 def test_a_single_epoch_is(piped):
     stream, progress = piped
     progress(Update("stage 1", 1, 1, "epoch"))
@@ -121,7 +114,6 @@ def test_a_terminal_gets_a_bar():
     assert "stage 2: 100%" in shown
     assert "3/3" in shown
     assert "|output| 0.5" in shown
-    assert shown.splitlines()[-1] == "  |output| 0.5"
     assert shown.endswith("\n")
 
 
@@ -157,7 +149,7 @@ def test_figures_of_both_sides_share_a_name():
     ("rate", "shown"),
     [(0.1, "10.0 s/epoch"), (1.5, "1.5 epochs/s"), (99.9, "100 epochs/s")],
 )
-def test_pace_is_told_the_way_it_exceeds_one(rate, shown):
+def test_pace_is_reported_the_way_it_exceeds_one(rate, shown):
     assert pace(rate, "epoch") == shown
 
 
@@ -165,5 +157,5 @@ def test_pace_is_told_the_way_it_exceeds_one(rate, shown):
     ("seconds", "shown"),
     [(0.2, "0 s"), (59.6, "1 min 0 s"), (3599, "59 min 59 s"), (7322, "2 h 2 min")],
 )
-def test_durations_are_told_as_people_do(seconds, shown):
+def test_durations_are_reported_as_people_do(seconds, shown):
     assert duration(seconds) == shown

@@ -167,7 +167,7 @@ def test_nothing_may_fit(fdch, index, monkeypatch):
     )
 
 
-def test_unknown_words_are_told(fdch, index):
+def test_unknown_words_are_reported(fdch, index):
     partly = fdch("search", index, "--text", "beach qwertz")
     assert "words not known to the model: qwertz" in partly.stderr
     wholly = fdch("search", index, "--text", "beech")

@@ -112,14 +112,14 @@ def test_a_saved_split_brings_its_groups(fdch, on_features, tmp_path):
     assert "leave --groups out" in result.stderr
 
 
-@pytest.mark.parametrize(("bits", "is_told"), [(512, False), (513, True)])
-def test_codes_too_long_for_an_index_are_told_before_anything_else(
-    fdch, tmp_path, bits, is_told
+@pytest.mark.parametrize(("bits", "is_reported"), [(512, False), (513, True)])
+def test_codes_too_long_for_an_index_are_reported_before_anything_else(
+    fdch, tmp_path, bits, is_reported
 ):
     out = tmp_path / "run"
     result = fdch("train", tmp_path / "no.csv", "--bits", bits, "--out", out)
-    told = f"note: codes of {bits} bits can be scored, but not indexed and searched"
-    assert (told in result.stderr) == is_told
+    reported = f"note: codes of {bits} bits can be scored, but not indexed and searched"
+    assert (reported in result.stderr) == is_reported
 
 
 def test_a_saved_split_is_used(fdch, on_features, tiny, tmp_path):
@@ -148,8 +148,10 @@ def test_fewer_pairs_than_a_batch_are_trained_on(
     usual = tiny[: tiny.index("batch_size=16") - 1]  # batches of 128
     trained = fdch("train", data, "--bits", 8, "--out", run, *usual)
     assert trained.exit_code == 0, trained.stderr
-    (told,) = caplog.messages
-    assert told.startswith("27 training pairs are fewer than one batch of 128; each")
+    (reported,) = caplog.messages
+    assert reported.startswith(
+        "27 training pairs are fewer than one batch of 128; each"
+    )
     for words in (("evaluate", run), ("index", "create", tmp_path / "i", "--run", run)):
         result = fdch(*words)
         assert result.exit_code == 0, result.stderr
@@ -210,11 +212,11 @@ def test_resuming_a_finished_run_does_nothing(fdch, on_features, tiny):
 def stopped(monkeypatch):
     """Let Ctrl-C come at an epoch, with a checkpoint after each one before."""
     monkeypatch.setattr(Checkpoints, "due", lambda *_: True)
-    tell = ProgressPrinter.__call__
+    call = ProgressPrinter.__call__
 
     def stop_at(task, done):
         def interrupt(self, update):
-            tell(self, update)
+            call(self, update)
             if (update.task, update.done) == (task, done):
                 raise KeyboardInterrupt
 
@@ -286,10 +288,10 @@ from fdch.cli import main
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored here
-tell = ProgressPrinter.__call__
+call = ProgressPrinter.__call__
 
 def signalled(self, update):
-    tell(self, update)
+    call(self, update)
     if (update.task, update.done) == ("stage 2", 2):
         signal.raise_signal(signal.SIGINT)
 

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from fdch.cli import cli
-from fdch.cli.shared.options import check_addresses
+from fdch.cli.serve import check_addresses
 
 
 def counts():
@@ -32,7 +32,7 @@ def test_a_benchmark_refuses_too_small_a_number(fdch, name, option, least):
 
 
 @pytest.mark.parametrize(
-    "name", ["evaluate", "index", "methods", "rerank", "search", "serve", "words"]
+    "name", ["evaluate", "index", "rerank", "search", "serve", "words"]
 )
 def test_all_sizes_of_a_benchmark_are_counts(name):
     bench = cli.get_command(click.Context(cli), "bench")

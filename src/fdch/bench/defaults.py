@@ -117,7 +117,7 @@ def load_trials(method: str, path: Path | None = None) -> dict[str, dict[str, st
 
 
 def _trials(content: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give tables of plain values, at any depth: each is a trial."""
+    """Return tables of plain values, at any depth: each is a trial."""
     for name, value in content.items():
         if not isinstance(value, dict):
             raise SettingError(
@@ -162,7 +162,7 @@ def gain_table(found: Mapping[str, Scores]) -> Table:
 
 
 def _gain(scores: Scores, trial: str, gallery: str, measure: str) -> Spread | None:
-    """Give the mean over both directions, with its spread over seeds.
+    """Return the mean over both directions, with its spread over seeds.
 
     Of other trials than the defaults: the gain over these, seed by seed.
     """

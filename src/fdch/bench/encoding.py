@@ -1,8 +1,9 @@
 """How fast one text, one picture and many pictures are encoded."""
 
 import io
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,16 @@ from PIL import Image
 from torch import nn
 
 from fdch.bench.learning.floors import count_operations, measure_ceilings, wait_for
-from fdch.bench.timing import repeat, spread, take_turns
+from fdch.bench.timing import compare, spread
 from fdch.data.pictures.images import PictureArray
 from fdch.methods._base import HashMethod
 from fdch.networks import image as image_networks
 from fdch.networks.device import choose_precision
 from fdch.networks.head import FineTunedNetwork, ImageHead
+from fdch.progress import Progress, silent
 from fdch.retrieval.encoders import export_queries
 from fdch.retrieval.queries import Encoder, encode_image_queries, encode_text_queries
-from fdch.runs.run import Run
+from fdch.runs.run import Run, open_run
 from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import READY
 
@@ -32,10 +34,20 @@ USUAL_PICTURES = 32
 PLAIN_BATCH = 32
 
 
-def encoder_speed(
-    run: Run, repeats: int = 5, context: Context = PLAIN
+def encode_benchmark(
+    run: Path, repeats: int, device: str = "auto", progress: Progress = silent
 ) -> dict[str, Any]:
-    """Time torch and ONNX Runtime in alternation, one item at a time.
+    """Time one text and one picture beside ONNX Runtime, many beside a plain loop."""
+    context = Context(progress, device)
+    opened = open_run(run, context)
+    found = {"benchmark": "encode", **encoder_speed(opened, repeats, context)}
+    if (many := encode_many(opened.method, repeats, context)) is not None:
+        found["many"] = many
+    return found
+
+
+def encoder_speed(run: Run, repeats: int, context: Context = PLAIN) -> dict[str, Any]:
+    """Time torch and ONNX Runtime in turns, one item at a time.
 
     Returns:
         For each side milliseconds of an item, and how many times ONNX Runtime is
@@ -43,38 +55,31 @@ def encoder_speed(
     """
     method, exported = run.method, export_queries(run)
     found: dict[str, Any] = {"method": run.name, "bits": method.bits}
-    vocabulary = method.inputs.vocabulary
-    if vocabulary is not None:
+
+    def measure(encode: Callable[[Encoder], object], calls: int) -> dict[str, Any]:
+        def several(encoder: Encoder) -> None:
+            for _ in range(calls):
+                encode(encoder)
+
+        turns = compare(lambda: several(exported), lambda: several(method), repeats)
+        return {
+            "onnx_milliseconds": 1000 * turns["ours_seconds"]["median"] / calls,
+            "torch_milliseconds": 1000 * turns["peer_seconds"]["median"] / calls,
+            "ratio": turns["ratio"],
+        }
+
+    if (vocabulary := method.inputs.vocabulary) is not None:
         texts = [" ".join(vocabulary.words[:WORDS])]
-
-        def encode_text(encoder: Encoder, call: int) -> None:
-            encode_text_queries(encoder, texts)
-
-        found["text"] = _time(encode_text, exported, method, TEXT_CALLS, repeats)
+        found["text"] = measure(lambda e: encode_text_queries(e, texts), TEXT_CALLS)
     if method.inputs.image_network != READY:
         pixels = np.random.default_rng(0).integers(0, 256, PHOTO, dtype=np.uint8)
         content = io.BytesIO()
         Image.fromarray(pixels).save(content, "JPEG")
-
-        def encode_picture(encoder: Encoder, call: int) -> None:
-            encode_image_queries(encoder, [content.getvalue()], context)
-
-        found["picture"] = _time(
-            encode_picture, exported, method, PICTURE_CALLS, repeats
+        photos = [content.getvalue()]
+        found["picture"] = measure(
+            lambda e: encode_image_queries(e, photos, context), PICTURE_CALLS
         )
     return found
-
-
-def _time(
-    encode: Any, exported: Encoder, method: Encoder, calls: int, repeats: int
-) -> dict[str, Any]:
-    fast, plain = (repeat(partial(encode, each), calls) for each in (exported, method))
-    turns = take_turns(fast, plain, repeats)
-    return {
-        "onnx_milliseconds": 1000 * turns["ours_seconds"]["median"] / calls,
-        "torch_milliseconds": 1000 * turns["peer_seconds"]["median"] / calls,
-        "ratio": turns["ratio"],
-    }
 
 
 def encode_many(
@@ -96,7 +101,7 @@ def encode_many(
     pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
     forgetful = replace(context, remember=False)
     network = _plain_network(method, head, place)
-    turns = take_turns(
+    turns = compare(
         lambda: method.encode_images(PictureArray(pixels), forgetful),
         lambda: _encode_plainly(network, pixels, place),
         repeats,
@@ -110,16 +115,14 @@ def encode_many(
         precision = choose_precision(head.precision, place)
     return {
         "pictures": count,
-        "per_second": _rates(turns["ours_seconds"]["all"], count),
-        "peer_per_second": _rates(turns["peer_seconds"]["all"], count),
+        "per_second": spread([count / each for each in turns["ours_seconds"]["all"]]),
+        "peer_per_second": spread(
+            [count / each for each in turns["peer_seconds"]["all"]]
+        ),
         "ratio": turns["ratio"],
         "floor_seconds": ceilings.floor(operations, pixels.nbytes, precision),
         "device": str(place),
     }
-
-
-def _rates(seconds: list[float], count: int) -> dict[str, Any]:
-    return spread([count / took for took in seconds])
 
 
 def _plain_network(

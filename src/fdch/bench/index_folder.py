@@ -2,7 +2,6 @@
 
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -38,13 +37,13 @@ FILTERS = (
 class FolderSizes:
     """What is measured, and how often searches, openings and filters are timed."""
 
-    codes: int = 10_000_000
-    items: int = 100_000
-    bits: int = 64
-    k: int = 100
-    repeats: int = 5
-    seed: int = 0
-    vector_bytes: int = 32  # of the index of items that has vectors
+    codes: int
+    items: int
+    bits: int
+    k: int
+    repeats: int
+    seed: int
+    vector_bytes: int  # of the index of items that has vectors
 
 
 def folder_benchmark(
@@ -52,11 +51,11 @@ def folder_benchmark(
 ) -> dict[str, Any]:
     """Make indexes below a place, the usual one for what is temporary if none."""
     warm(sizes.bits)
-    found: dict[str, Any] = {"bits": sizes.bits, "k": sizes.k}
-    measures = {"codes": _bare_codes, "items": _whole_items, "vectors": _with_vectors}
-    for name, measure in measures.items():
-        with tempfile.TemporaryDirectory(dir=place) as folder:
-            found[name] = measure(Path(folder) / name, sizes, progress)
+    found: dict[str, Any] = {"benchmark": "index", "bits": sizes.bits, "k": sizes.k}
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        found["codes"] = _bare_codes(Path(folder) / "codes", sizes, progress)
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        found |= _whole_items(Path(folder), sizes, progress)
     return found
 
 
@@ -65,10 +64,11 @@ def _bare_codes(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str,
     source = Source("random", sizes.bits, sizes.seed)
     taken = 0.0
     with CodeFolder.create(path, sizes.bits, MODEL) as folder:
-        for start, count in _steps(sizes.codes, CODES_AT_A_TIME):
-            codes = source.draw(count, start + 1)
+        for start in range(0, sizes.codes, CODES_AT_A_TIME):
+            stop = min(start + CODES_AT_A_TIME, sizes.codes)
+            codes = source.draw(stop - start, start + 1)
             taken += seconds(partial(folder.add_numbered, codes))
-            progress(Update("codes", start + count, sizes.codes, "code"))
+            progress(Update("codes", stop, sizes.codes, "code"))
         taken += seconds(folder.close)
     del codes
     queries = source.draw(max(100, sizes.repeats), 0)
@@ -97,13 +97,51 @@ def _bare_codes(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str,
 
 
 def _whole_items(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str, Any]:
-    """Measure items with a text, a picture's path, a label and two columns."""
+    """Add the same items to an index without vectors and to one with, in turns."""
     source = Source("clustered", sizes.bits, sizes.seed)
     rng = np.random.default_rng(sizes.seed)
-    make = partial(_make_items, rng)
-    with CodeFolder.create(path, sizes.bits, MODEL) as folder:
-        taken = source.fill(folder, make, sizes.items, progress)
-        taken += seconds(folder.close)
+    widths = (0, sizes.vector_bytes)
+    taken: dict[int, list[float]] = {width: [] for width in widths}
+    with ExitStack() as stack:
+        folders = {
+            width: stack.enter_context(
+                CodeFolder.create(
+                    path / str(width), sizes.bits, MODEL, vector_bytes=width
+                )
+            )
+            for width in widths
+        }
+        for start in range(0, sizes.items, ITEMS_AT_A_TIME):
+            numbers = range(start, min(start + ITEMS_AT_A_TIME, sizes.items))
+            items, count = _make_items(rng, numbers), len(numbers)
+            codes = source.draw(count, start + 1)
+            for width, folder in folders.items():
+                vectors = rng.integers(-127, 128, (count, width), np.int8)
+                given = vectors if width else None
+                taken[width].append(seconds(partial(folder.add, items, codes, given)))
+            progress(Update("items", numbers.stop, sizes.items, "item"))
+    without, having = taken.values()
+    bytes_without, bytes_having = (
+        _bytes(path / str(width)) / sizes.items for width in widths
+    )
+    return {
+        "items": {
+            "number": sizes.items,
+            "added_a_second": sizes.items / sum(without),
+            "disk_bytes_an_item": bytes_without,
+            **_time_filters(path / "0", source, sizes),
+        },
+        "vectors": {
+            "vector_bytes": sizes.vector_bytes,
+            "added_a_second": sizes.items / sum(having),
+            "time_over_without": ratio(having, without),
+            "disk_bytes_an_item": bytes_having,
+        },
+    }
+
+
+def _time_filters(path: Path, source: Source, sizes: FolderSizes) -> dict[str, Any]:
+    """Time searches with a condition: the first one, and the same again."""
     queries = source.draw(sizes.repeats, 0)
     first, again = {}, {}
     for written in CONDITIONS:
@@ -115,46 +153,7 @@ def _whole_items(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str
                 search = partial(folder.nearest, queries[row : row + 1], sizes.k, where)
                 times.append((seconds(search), seconds(search)))
         first[written], again[written] = map(spread, zip(*times, strict=True))
-    return {
-        "number": sizes.items,
-        "added_a_second": sizes.items / taken,
-        "disk_bytes_an_item": _bytes(path) / sizes.items,
-        "filtered_search_seconds": first,
-        "filtered_again_seconds": again,
-    }
-
-
-def _with_vectors(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str, Any]:
-    """Add the same items to an index without vectors and to one with, in turns."""
-    source = Source("clustered", sizes.bits, sizes.seed)
-    rng = np.random.default_rng(sizes.seed)
-    taken: dict[int, list[float]] = {0: [], sizes.vector_bytes: []}
-    with ExitStack() as stack:
-        folders = {
-            width: stack.enter_context(
-                CodeFolder.create(
-                    path / str(width), sizes.bits, MODEL, vector_bytes=width
-                )
-            )
-            for width in taken
-        }
-        for start, count in _steps(sizes.items, ITEMS_AT_A_TIME):
-            items = _make_items(rng, range(start, start + count))
-            codes = source.draw(count, start + 1)
-            for width, folder in folders.items():
-                vectors = rng.integers(-127, 128, (count, width), np.int8)
-                given = vectors if width else None
-                taken[width].append(seconds(partial(folder.add, items, codes, given)))
-            progress(Update("vectors", start + count, sizes.items, "item"))
-    without, having = taken.values()
-    return {
-        "vector_bytes": sizes.vector_bytes,
-        "added_a_second": sizes.items / sum(having),
-        "added_a_second_without": sizes.items / sum(without),
-        "time_over_without": ratio(having, without),
-        "disk_bytes_an_item": _bytes(path / str(sizes.vector_bytes)) / sizes.items,
-        "disk_bytes_an_item_without": _bytes(path / "0") / sizes.items,
-    }
+    return {"filtered_search_seconds": first, "filtered_again_seconds": again}
 
 
 def _make_items(rng: np.random.Generator, numbers: range) -> list[Item]:
@@ -169,11 +168,6 @@ def _make_items(rng: np.random.Generator, numbers: range) -> list[Item]:
         )
         for number in numbers
     ]
-
-
-def _steps(total: int, step: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, total, step):
-        yield start, min(step, total - start)
 
 
 def _bytes(folder: Path) -> int:
@@ -203,6 +197,7 @@ def facet_benchmark(
     with filled_folder(FACET_BITS, fill) as path:
         query = source.draw(1, 0)
         return {
+            "benchmark": "facets",
             "items": items,
             "bits": FACET_BITS,
             "filters": {

@@ -7,84 +7,76 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from fdch.bench.timing import alternate, ratio, spread
+from fdch.bench.timing import ratio, spread, time_turns
 from fdch.data.cache import ResultCache
 from fdch.data.pictures.batches import decode_batches
-from fdch.data.pictures.decoding import FORMATS
 from fdch.data.pictures.images import Images, PictureArray, Pictures
-from fdch.data.rows import TOGETHER, Digest, count_threads, in_threads
+from fdch.data.rows import TOGETHER, count_threads, in_threads
 from fdch.errors import DataError
 from fdch.networks.features import ACCELERATOR_BATCH, FeatureExtractor
+from fdch.progress import Progress, silent
 
 PLAIN_BATCH = 64
-SCALES = (8, 4, 2)
-GAP = 2.0  # decoded this many times larger than needed, as ours
 
 
 def pictures_benchmark(
     images: Images,
-    network: str,
+    most: int,
+    image_network: str,
+    repeats: int,
     device: str = "auto",
-    most: int = 20_000,
-    repeats: int = 3,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Time the parts of feature extraction, all of it, and a plain loop, in turns.
 
     Takes at most so many pictures, the first ones. Returns pictures per second of
     each side, how many times the whole is faster than the plain loop, and the least
-    cosine between features of the two; how many times decoding is faster than with
-    simplejpeg, where that is installed.
+    cosine between features of the two.
     """
     pictures = _choose(images, most)
-    extractor = FeatureExtractor(network, device=device)
+    extractor = FeatureExtractor(image_network, device=device)
     extractor.network.to(extractor.device)
     size, threads = extractor.network.size, count_threads()
     alone = max(1, len(pictures) // threads)
     ready = next(decode_batches(pictures, size, ACCELERATOR_BATCH))
     found: dict[str, NDArray[np.float32]] = {}
 
-    def extract() -> None:
+    def extract(turn: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
             extractor.cache = ResultCache(folder)
             found["ours"] = extractor.features(pictures)
 
-    def run_plain_loop() -> None:
+    def run_plain_loop(turn: int) -> None:
         found["plain"] = plain_features(pictures, extractor)
 
-    def in_rows(work: Callable[[int], object]) -> Callable[[], object]:
-        return lambda: _drain(in_threads(work, len(pictures), together=TOGETHER))
+    def in_rows(work: Callable[[int], object]) -> Callable[[int], object]:
+        return lambda _: _drain(in_threads(work, len(pictures), together=TOGETHER))
 
-    sides: dict[str, Callable[[], object]] = {
+    works: dict[str, Callable[[int], object]] = {
         "read": in_rows(pictures.content),
         "read and hash": in_rows(pictures.digest),
-        "decode, one thread": lambda: _drain(
+        "decode, one thread": lambda _: _drain(
             decode_batches(pictures[:alone], size, workers=1)
         ),
-        "decode": lambda: _decode(pictures, size),
-        "network": lambda: _run_network(extractor, ready, len(pictures)),
+        "decode": lambda _: _decode(pictures, size),
+        "network": lambda _: _run_network(extractor, ready, len(pictures)),
         "whole": extract,
         "plain loop": run_plain_loop,
     }
-    if find_spec("simplejpeg"):
-        peer = SimplejpegPictures(pictures)
-        sides["decode, simplejpeg"] = lambda: _decode(peer, size)
-    for side in sides.values():
-        side()
+    time_turns(works, 1)
+    turns = time_turns(works, repeats, progress, "pictures")
     counts = {"decode, one thread": alone}
-    turns = alternate(sides, repeats)
-    by_simplejpeg = turns.get("decode, simplejpeg")
     return {
         "benchmark": "pictures",
         "pictures": len(pictures),
-        "network": network,
+        "network": image_network,
         "device": str(extractor.device),
         "threads": threads,
         "repeats": repeats,
@@ -93,7 +85,6 @@ def pictures_benchmark(
             for name, seconds in turns.items()
         },
         "ratio": ratio(turns["plain loop"], turns["whole"]),
-        "simplejpeg_ratio": by_simplejpeg and ratio(by_simplejpeg, turns["decode"]),
         "least_cosine": _least_cosine(found["ours"], found["plain"]),
     }
 
@@ -157,58 +148,3 @@ def _least_cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
 
 def _drain(values: Iterable[object]) -> None:
     deque(values, maxlen=0)
-
-
-class SimplejpegPictures(Pictures):
-    """The same rows; headers, scales and resizing as ours, without any refusals."""
-
-    def __init__(self, pictures: Pictures) -> None:
-        self.pictures, self.limits = pictures, pictures.limits
-
-    def __len__(self) -> int:
-        return len(self.pictures)
-
-    def __getitem__(self, rows: Any) -> Self:
-        return type(self)(self.pictures[rows])
-
-    def add_to(self, digest: Digest) -> None:
-        """Add what the pictures are."""
-        self.pictures.add_to(digest)
-
-    def content(self, row: int) -> bytes | NDArray[np.uint8]:
-        """Return one row's file content, or its pixels."""
-        return self.pictures.content(row)
-
-    def name(self, row: int) -> str:
-        """Say what an error calls this row's picture."""
-        return self.pictures.name(row)
-
-    def decode(
-        self, row: int, size: int, out: NDArray[np.uint8] | None = None
-    ) -> NDArray[np.uint8]:
-        """Decode one row; what is no JPEG file of three colours as ever."""
-        content = self.content(row)
-        if isinstance(content, np.ndarray) or not content.startswith(b"\xff\xd8"):
-            return self.pictures.decode(row, size, out)
-        with Image.open(io.BytesIO(content), formats=FORMATS) as header:
-            (width, height), colours = header.size, header.mode
-            header.getexif()
-        if colours != "RGB":
-            return self.pictures.decode(row, size, out)
-        fits = min(width, height) // round(size * GAP)
-        scale = next((each for each in SCALES if each <= fits), 1)
-        import simplejpeg
-
-        pixels = simplejpeg.decode_jpeg(
-            content,
-            "RGB",
-            min_factor=scale,
-            min_height=-(-height // scale),
-            min_width=-(-width // scale),
-        )
-        square = Image.fromarray(pixels).resize(
-            (size, size), Image.Resampling.BICUBIC, reducing_gap=GAP
-        )
-        made = np.empty((size, size, 3), dtype=np.uint8) if out is None else out
-        made[...] = np.asarray(square)
-        return made

@@ -2,10 +2,11 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from fdch.bench.timing import alternate, spread
+from fdch.bench.timing import spread, time_turns
+from fdch.progress import Progress, silent
 
 COMMANDS = {
     "python": ("-c", "pass"),
@@ -14,13 +15,13 @@ COMMANDS = {
 }
 
 
-def startup_benchmark(repeats: int = 5) -> dict[str, Any]:
-    """Time Python alone, the import and the help, one after the other."""
-    sides = {name: lambda words=words: _run(words) for name, words in COMMANDS.items()}
-    alternate(sides, 1)  # files are read from the disk once
-    turns = alternate(sides, repeats)
+def startup_benchmark(repeats: int, progress: Progress = silent) -> dict[str, Any]:
+    """Time Python alone, the import and the help, in turns."""
+
+    def run(words: tuple[str, ...], turn: int) -> None:
+        subprocess.run([sys.executable, *words], check=True, capture_output=True)
+
+    works = {name: partial(run, words) for name, words in COMMANDS.items()}
+    time_turns(works, 1)  # files are read from the disk once
+    turns = time_turns(works, repeats, progress, "starts")
     return {"repeats": repeats, "seconds": {k: spread(v) for k, v in turns.items()}}
-
-
-def _run(words: Sequence[str]) -> None:
-    subprocess.run([sys.executable, *words], check=True, capture_output=True)

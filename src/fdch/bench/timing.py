@@ -1,9 +1,16 @@
-"""How benchmarks time sides that take turns, and what they report of it."""
+"""The one way benchmarks measure: sides take turns, and ratios are taken turn by turn.
+
+Other load on the machine then hits all sides alike.
+"""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
+
+from fdch.progress import Progress, Update, silent
+
+Measured = TypeVar("Measured")
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -14,7 +21,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def spread(values: Sequence[float]) -> dict[str, Any]:
-    """Return least, median and most of some figures, and the figures themselves."""
+    """Return minimum, median, maximum and all of some figures."""
     return {
         "min": min(values),
         "median": statistics.median(values),
@@ -28,36 +35,54 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> dict[str, Any]:
     return spread([a / b for a, b in zip(above, below, strict=True)])
 
 
-def alternate(
-    sides: Mapping[str, Callable[[], object]], repeats: int
-) -> dict[str, list[float]]:
-    """Time each side once in every turn."""
-    turns: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(repeats):
-        for name, side in sides.items():
-            turns[name].append(seconds(side))
-    return turns
-
-
 def take_turns(
+    sides: Mapping[str, Callable[[int], Measured]],
+    repeats: int,
+    progress: Progress = silent,
+    task: str = "turns",
+) -> dict[str, list[Measured]]:
+    """Let each side measure itself once a turn, in reverse order every second turn.
+
+    Args:
+        sides: Each takes the number of the turn and returns what it measured.
+        repeats: The number of turns.
+        progress: Called after each side of each turn.
+        task: What progress calls this.
+    """
+    found: dict[str, list[Measured]] = {name: [] for name in sides}
+    done, total = 0, repeats * len(sides)
+    for turn in range(repeats):
+        for name in list(sides)[:: -1 if turn % 2 else 1]:
+            found[name].append(sides[name](turn))
+            done += 1
+            progress(Update(task, done, total, "measurement"))
+    return found
+
+
+def time_turns(
+    works: Mapping[str, Callable[[int], object]],
+    repeats: int,
+    progress: Progress = silent,
+    task: str = "turns",
+) -> dict[str, list[float]]:
+    """Time pieces of work that take turns; each takes the number of the turn."""
+
+    def timed(work: Callable[[int], object]) -> Callable[[int], float]:
+        return lambda turn: seconds(lambda: work(turn))
+
+    sides = {name: timed(work) for name, work in works.items()}
+    return take_turns(sides, repeats, progress, task)
+
+
+def compare(
     ours: Callable[[], object], peer: Callable[[], object], repeats: int
 ) -> dict[str, Any]:
-    """Time two pieces of work in alternation, after one untimed turn of each."""
+    """Time two pieces of work in turns, after one untimed turn of each."""
     ours()
     peer()
-    turns = alternate({"ours": ours, "peer": peer}, repeats)
+    turns = time_turns({"ours": lambda _: ours(), "peer": lambda _: peer()}, repeats)
     return {
         "ours_seconds": spread(turns["ours"]),
         "peer_seconds": spread(turns["peer"]),
         "ratio": ratio(turns["peer"], turns["ours"]),
     }
-
-
-def repeat(call: Callable[[int], object], times: int) -> Callable[[], None]:
-    """Make one piece of work of several calls, each with its number."""
-
-    def work() -> None:
-        for number in range(times):
-            call(number)
-
-    return work

@@ -9,33 +9,18 @@ import click
 
 from fdch import __version__
 from fdch.cli.shared.groups import RootGroup
-from fdch.cli.shared.options import example
 
-COMMANDS = {
-    "demo": "Train, evaluate, index and search generated pictures, in minutes.",
-    "methods": "List the methods, or the settings of one.",
-    "data": "Look at data before training.",
-    "tune": "Find the settings of a method that suit some data.",
-    "train": "Train a method on pairs and save it as a run.",
-    "evaluate": "Score a run: pictures find texts, and texts find pictures.",
-    "encode": "Write the codes of pairs to a file.",
-    "index": "Make an index of pairs, change it and look after it.",
-    "search": "Find what fits words, a picture, items, or several together.",
-    "serve": "Serve an index: an HTTP API, and a page at its root.",
-    "export": "Write a trained run as graphs for programs without torch.",
-    "compare": "Put the scores of several runs side by side.",
-    "reproduce": "Make the paper's tables and figures again, for any data.",
-    "bench": "Measure how fast and how good fdch is.",
-    "cache": "Look after what is kept between runs to save time.",
-    "doctor": "Show versions, the device, the cache and what each extra lacks.",
-}
+COMMANDS = (
+    *("demo", "methods", "data", "tune", "train", "evaluate", "encode", "index"),
+    *("search", "serve", "export", "compare", "reproduce", "bench", "cache", "doctor"),
+)
 
 
 @click.group(
     cls=RootGroup,
-    modules="fdch.cli.",
-    summaries=COMMANDS,
-    epilog=example("fdch demo"),
+    module="fdch.cli",
+    names=COMMANDS,
+    example="fdch demo",
     context_settings={"show_default": True},
 )
 @click.version_option(__version__, prog_name="fdch")

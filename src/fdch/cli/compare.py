@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fdch.cli.shared import options
+from fdch.cli.shared.options import option
 from fdch.cli.shared.output import note, say, say_json
 from fdch.errors import DataError, MissingFile, ProtocolMismatch
 
@@ -28,15 +29,15 @@ AS_OPTIONS = {
 @click.argument(
     "runs", nargs=-1, required=True, type=options.PathName(), metavar="RUN_OR_SCORES..."
 )
-@click.option("--over-seeds", is_flag=True, help="Average runs of different seeds.")
-@click.option(
+@option("--over-seeds", "Average runs of different seeds.", bool)
+@option(
     "--mixed-protocols",
-    is_flag=True,
-    help="Allow scores made in different ways; each row then shows its own.",
+    "Allow scores made in different ways; each row then shows its own.",
+    bool,
 )
-@click.option("--measure", type=click.Choice(MEASURES), default="map")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "csv", "latex"]), default="text"
+@option("--measure", "What to compare.", MEASURES, default="map")
+@option(
+    "--format", "Of the table.", ["text", "csv", "latex"], name="form", default="text"
 )
 @options.json
 def command(

@@ -2,19 +2,19 @@
 
 import shlex
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from fdch.cli import serve as service
 from fdch.cli.evaluate import describe
 from fdch.cli.search import table
-from fdch.cli.serve import require_packages, serve_demo
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.options import DATA, PATH, PORT, option
 from fdch.cli.shared.output import note, note_parts, plain, say, say_json
 from fdch.cli.shared.progress_lines import show_progress
 from fdch.errors import RunError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fdch.data.splits import Split
     from fdch.retrieval.results import Results
     from fdch.runs.method_scores import Evaluation
-    from fdch.runs.pipeline import TrainingTask
     from fdch.runs.run import Run
     from fdch.training.context import Context
 
@@ -35,26 +34,18 @@ QUERIES, ANSWERS = 2, 4
 
 
 @options.command("demo", "fdch demo")
-@options.path(
+@option(
     "--out",
+    "Folder for run, index and page; an earlier demo there is replaced.",
+    PATH,
     default="demo",
-    help="Folder for run, index and page; an earlier demo there is replaced.",
 )
-@click.option("--data", type=options.DATA, default="scenes", help="Data to train on.")
-@click.option("--bits", default=32, help="Length of the codes.")
+@option("--data", "Data to train on.", DATA, default="scenes")
+@option("--bits", "Length of the codes.", default=32)
 @options.seed()
-@click.option(
-    "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a setting."
-)
-@click.option(
-    "--serve", is_flag=True, help="Serve the index when it is made; Ctrl-C ends it."
-)
-@click.option(
-    "--port",
-    type=options.WholeRange(0, 65535),
-    default=8000,
-    help="Port of --serve; a free one if it is taken.",
-)
+@options.settings
+@option("--serve", "Serve the index when it is made; Ctrl-C ends it.", bool)
+@option("--port", "Port of --serve; 0 takes any that is free.", PORT, default=8000)
 @options.device
 @options.json
 def command(
@@ -74,25 +65,41 @@ def command(
     pictures find captions and captions find pictures, and an index of them is
     made and searched. Nothing is downloaded.
     """
-    _require_own(out)
+    is_taken = out.exists() and (not out.is_dir() or any(out.iterdir()))
+    if is_taken and not (out / MARKER).is_file():
+        raise RunError(
+            f"'{out}' is there and was not made by a demo, so it is left alone. "
+            "Choose another folder with --out."
+        )
     if serve:
         if as_json:
             raise click.UsageError("give --serve or --json: a service prints no JSON.")
-        require_packages()
+        service.require_packages()
+        from fdch.service.serving import listen
+
+        listen("127.0.0.1", port).close()  # refuses a port that is taken, before work
     from fdch.evaluation.score_files import save_scores
     from fdch.index.search.rows import row_type
     from fdch.methods._settings import parse_assignments
     from fdch.report.evaluation_page import write_report
+    from fdch.runs.method_scores import evaluate_run
     from fdch.runs.model_card import write_card
-    from fdch.runs.pipeline import TrainingTask
+    from fdch.runs.pipeline import TrainingTask, train_run
+    from fdch.runs.run import open_run
 
     row_type(bits)  # refuses what cannot be indexed, before anything is learned
     settings = parse_assignments(assignments)
     task = TrainingTask(data, out / UNFINISHED, bits=bits, seed=seed, settings=settings)
     index, page = out / INDEX, out / PAGE
+    _remove(out, UNFINISHED)
+    note(f"learning {bits}-bit codes from '{data}'")
     try:
-        with _tidy(out), show_progress(device) as context:
-            run, found = _train_and_score(task, context)
+        with show_progress(device) as context:
+            train_run(task, context=context, announce=partial(_begin, out))
+            # an earlier demo stays whole until this one has learned
+            _remove(out, RUN, INDEX, PICTURES, PAGE)
+            run = open_run(task.out.rename(out / RUN), context)
+            found = evaluate_run(run, context=context)
             searches = _index_and_search(index, run, found, context)
         document = describe(run, found)
         save_scores(run.folder, found.scores, document)
@@ -101,6 +108,10 @@ def command(
     except KeyboardInterrupt:
         advice = "begin again with the same command; image features are kept."
         raise Interrupted(advice) from None
+    finally:
+        _remove(out, UNFINISHED)
+        if out.is_dir() and [path.name for path in out.iterdir()] == [MARKER]:
+            shutil.rmtree(out)  # it has not learned, so nothing is left of it
     if as_json:
         shown = [one.to_json() for one in searches]
         more = {"report": str(page), "index": str(index), "searches": shown}
@@ -116,48 +127,15 @@ def command(
     quoted = shlex.quote(str(index))
     say(f"next     fdch search {quoted} --text 'a red car'")
     if serve:
-        serve_demo(index, port)
+        call = click.get_current_context().invoke
+        call(service.command, indexes=(str(index),), port=port, quiet=True)
     else:
         say(f"         fdch serve {quoted}")
 
 
-def _require_own(out: Path) -> None:
-    """Refuse a folder that no demo has made; clear away what one left unfinished."""
-    if (out / MARKER).is_file():
-        _remove(out / UNFINISHED)
-    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise RunError(
-            f"'{out}' is there and was not made by a demo, so it is left alone. "
-            "Choose another folder with --out."
-        )
-
-
-def _train_and_score(
-    task: "TrainingTask", context: "Context"
-) -> tuple["Run", "Evaluation"]:
-    from fdch.runs.method_scores import evaluate_run
-    from fdch.runs.pipeline import train_run
-    from fdch.runs.run import open_run
-
-    out = task.out.parent
-
-    def announce(pairs: "PairedSet", split: "Split") -> None:
-        note_parts(pairs, split)
-        _mark(out)
-
-    note(f"learning {task.bits}-bit codes from '{task.source}'")
-    train_run(task, context=context, announce=announce)
-    # an earlier demo stays whole until this one has learned
-    for name in (RUN, INDEX, PICTURES):
-        _remove(out / name)
-    (out / PAGE).unlink(missing_ok=True)
-    task.out.rename(out / RUN)
-    run = open_run(out / RUN, context)
-    return run, evaluate_run(run, context=context)
-
-
-def _mark(out: Path) -> None:
-    """Make the folder ours, so that the next demo may replace what it made."""
+def _begin(out: Path, pairs: "PairedSet", split: "Split") -> None:
+    """Mark the folder, so that the next demo may replace what this one makes."""
+    note_parts(pairs, split)
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / MARKER).write_text("Made by 'fdch demo', which may replace it.\n")
@@ -165,24 +143,12 @@ def _mark(out: Path) -> None:
         raise RunError(f"'{out}' cannot be written: {problem}.") from problem
 
 
-@contextmanager
-def _tidy(out: Path) -> Iterator[None]:
-    """Leave nothing of a demo that ends before it has learned."""
-    is_new = not out.exists()
-    try:
-        yield
-    except BaseException:
-        shutil.rmtree(out / UNFINISHED, ignore_errors=True)
-        if out.is_dir() and [path.name for path in out.iterdir()] == [MARKER]:
-            (out / MARKER).unlink()
-            if is_new:
-                out.rmdir()
-        raise
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
+def _remove(out: Path, *names: str) -> None:
+    for name in names:
+        if (out / name).is_dir():
+            shutil.rmtree(out / name)
+        else:
+            (out / name).unlink(missing_ok=True)
 
 
 def _index_and_search(

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fdch.cli.shared import options
+from fdch.cli.shared.options import PATH, option
 from fdch.cli.shared.output import count, note_data, plain, report, require_place
 from fdch.cli.shared.progress_lines import show_progress
 from fdch.errors import DataError, UnknownWords
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @options.command("encode", "fdch encode runs/first scenes:60 --out codes.npz")
 @options.run
 @options.data
-@options.path("--out", help="File of codes to write (.npz).", required=True)
+@option("--out", "File of codes to write (.npz).", PATH, required=True)
 @options.layout
 @options.remember_broken
 @options.engine

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdch.cli.shared import options
+from fdch.cli.shared.options import PATH, option
 from fdch.cli.shared.output import (
     count,
     lay_out,
@@ -29,14 +30,14 @@ GALLERIES = ("modality", "unified")
 @options.command("evaluate", "fdch evaluate runs/first --report report.html")
 @options.run
 @click.argument("data", type=options.DATA, required=False)
-@click.option(
+@option(
     "--gallery",
-    type=click.Choice(["both", *GALLERIES]),
+    "Search codes of the other modality, of whole pairs, or both.",
+    ["both", *GALLERIES],
     default="both",
-    help="Search codes of the other modality, of whole pairs, or both.",
 )
-@click.option("--cutoff", type=int, metavar="N", help="Cut rankings after rank N.")
-@options.path("--report", help="Write a page with curves and example queries.")
+@option("--cutoff N", "Cut rankings after rank N.", int)
+@option("--report", "Write a page with curves and example queries.", PATH)
 @options.layout
 @options.remember_broken
 @options.device

@@ -2,22 +2,15 @@
 
 from pathlib import Path
 
-import click
-
 from fdch.cli.shared import options
+from fdch.cli.shared.options import PATH, option
 from fdch.cli.shared.output import report
 
 
 @options.command("export", "fdch export runs/first --to onnx --out exported")
 @options.run
-@click.option(
-    "--to",
-    "kind",
-    type=click.Choice(["onnx"]),
-    default="onnx",
-    help="Kind of files to write.",
-)
-@options.path("--out", help="Folder to make.", required=True)
+@option("--to", "Kind of files to write.", ["onnx"], name="kind", default="onnx")
+@option("--out", "Folder to make.", PATH, required=True)
 @options.json
 def command(run: Path, kind: str, out: Path, as_json: bool) -> None:
     """Write a trained run as graphs for programs without torch.

@@ -10,6 +10,7 @@ import click
 
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.options import COUNT, DATA, NAMES, NUMBERS, PATH, POSITIVE, option
 from fdch.cli.shared.output import count, note, note_data, say, say_json
 from fdch.cli.shared.progress_lines import ProgressPrinter
 from fdch.errors import RunError
@@ -30,42 +31,30 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
     "fdch reproduce table2 --data scenes:200 --methods cmfh,dch --seeds 2 --out new",
 )
 @click.argument("recipe", type=click.Choice(RECIPES), metavar="|".join(RECIPES))
-@click.option(
-    "--data",
+@option("--data DATA", "Data to train on.", DATA, required=True)
+@option(
+    "--out DIR",
+    "Folder for results; what is there already is not computed again.",
+    PATH,
     required=True,
-    type=options.DATA,
-    metavar="DATA",
-    help="Data to train on.",
 )
-@options.path(
-    "--out",
-    required=True,
-    metavar="DIR",
-    help="Folder for results; what is there already is not computed again.",
+@option("--bits 16,32", "Code lengths, not the recipe's own.", NUMBERS)
+@option("--methods", "Only these methods.", NAMES)
+@option("--seeds", "Repetitions to average.", COUNT, default=3)
+@option(
+    "--set METHOD.KEY=VALUE...",
+    "Change a setting; 'fdch*.key=value' for several methods.",
+    name="assignments",
 )
-@click.option("--bits", metavar="16,32", help="Code lengths, not the recipe's own.")
-@click.option("--methods", metavar="A,B", help="Only these methods.")
-@options.count("--seeds", default=3, help="Repetitions to average.")
-@click.option(
-    "--set",
-    "assignments",
-    multiple=True,
-    metavar="METHOD.KEY=VALUE",
-    help="Change a setting; 'fdch*.key=value' for several methods. Repeatable.",
-)
-@click.option(
-    "--workers", type=int, help="Processes; by cores and memory if not given."
-)
-@click.option(
-    "--tuned", is_flag=True, help="Tune every method first, at each code length."
-)
-@click.option(
+@option("--workers", "Processes; by cores and memory if not given.", int)
+@option("--tuned", "Tune every method first, at each code length.", bool)
+@option(
     "--tune-minutes",
-    type=options.POSITIVE,
-    help="Time for each method and length, with --tuned.  [default: 20]",
+    "Time for each method and length, with --tuned.  [default: 20]",
+    POSITIVE,
 )
 @options.sizes
-@click.option("--keep-runs", is_flag=True, help="Keep every trained run.")
+@option("--keep-runs", "Keep every trained run.", bool)
 @options.layout
 @options.refuse_broken
 @options.device
@@ -169,8 +158,8 @@ def _announce(pairs: "PairedSet", notes: Sequence[str]) -> None:
 def _plan(
     recipe: str,
     data: str,
-    bits: str | None,
-    methods: str | None,
+    bits: list[int] | None,
+    methods: list[str] | None,
     assignments: tuple[str, ...],
     tuned: bool,
     tune_minutes: float | None,
@@ -184,11 +173,9 @@ def _plan(
     from fdch.reproduction.recipe import choose
     from fdch.reproduction.study import Study, settings_by_method
 
-    named = None if methods is None else options.split_names(methods, "--methods")
-    for name in named or ():
+    for name in methods or ():
         load(name)  # refuses an unknown one by its name
-    lengths = None if bits is None else options.split_numbers(bits, "--bits")
-    recipes = choose(recipe, lengths, named)
+    recipes = choose(recipe, bits, methods)
     chosen = dict.fromkeys(method for each in recipes for method in each.methods)
     settings = settings_by_method(assignments, list(chosen))
     minutes = (tune_minutes or USUAL_MINUTES) if tuned else None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, PATH, PROBABILITY, WHOLE, option, parse_where
 from fdch.cli.shared.output import count, lay_out, note, plain, say, say_json
 
 if TYPE_CHECKING:
@@ -19,87 +20,59 @@ TEXT_WIDTH = 48
     "search", "fdch search scenes.index --text beach -k 5 --where scene=beach"
 )
 @options.index
-@click.option(
-    "--text",
-    metavar="WORDS",
-    help="Find what fits these words, and not those with a hyphen before them: "
-    "'bag -red'. Put a word that begins with one in double quotes.",
+@option(
+    "--text WORDS",
+    "Find what fits these words, and not those with a hyphen before them: 'bag "
+    "-red'. Put a word that begins with one in double quotes.",
 )
-@options.path("--image", metavar="FILE", help="... this picture.")
-@click.option("--id", "name", metavar="ID", help="... an item of the index, alone.")
-@click.option(
-    "--like",
-    multiple=True,
-    metavar="ID",
-    help="... this item, and whatever else is given. Repeatable.",
-)
-@click.option(
-    "--unlike", multiple=True, metavar="ID", help="... but not this item. Repeatable."
-)
-@click.option(
-    "--avoid",
-    multiple=True,
-    metavar="WORD",
-    help="Leave out items whose text has this word. Repeatable.",
-)
-@options.count("-k", help="Results at most: 10, or all of them within a radius.")
-@click.option(
-    "--radius",
-    type=options.WholeRange(0),
-    metavar="R",
-    help="Results within R bits only.",
-)
-@click.option(
-    "--where",
-    type=options.parse_where,
-    multiple=True,
-    metavar="CONDITION",
-    help="'column=value', also != < <= > >=, ^= for a beginning, or 'column in a,b'; "
+@option("--image FILE", "... this picture.", PATH)
+@option("--id ID", "... an item of the index, alone.", name="name")
+@option("--like ID...", "... this item, and whatever else is given.")
+@option("--unlike ID...", "... but not this item.")
+@option("--avoid WORD...", "Leave out items whose text has this word.")
+@option("-k", "Results at most: 10, or all of them within a radius.", COUNT)
+@option("--radius R", "Results within R bits only.", WHOLE)
+@option(
+    "--where CONDITION...",
+    "'column=value', also != < <= > >=, ^= for a beginning, or 'column in a,b'; "
     "'label' stands for the labels. Odd names and values stand in double quotes. "
-    "Repeatable: all must hold.",
+    "All must hold.",
+    parse_where,
 )
-@click.option(
-    "--sort",
-    metavar="COLUMN",
-    help="Order results by a column, or by '-COLUMN' the largest first: the nearest "
+@option(
+    "--sort COLUMN",
+    "Order results by a column, or by '-COLUMN' the largest first: the nearest "
     "candidates, or all within the radius.",
 )
-@click.option(
-    "--facets",
-    is_flag=True,
-    help="Count the values of all items that fulfil the conditions.",
-)
-@click.option(
+@option("--facets", "Count the values of all items that fulfil the conditions.", bool)
+@option(
     "--rerank/--no-rerank",
-    default=None,
-    help="Order by the items' vectors, the default where the index keeps some, else by "
+    "Order by the items' vectors, the default where the index keeps some, else by "
     "how sure the query is of each bit.",
+    default=None,
 )
-@click.option(
-    "--min-probability",
-    type=options.PROBABILITY,
-    metavar="P",
-    help="Only results that are relevant with at least this probability.",
+@option(
+    "--min-probability P",
+    "Only results that are relevant with at least this probability.",
+    PROBABILITY,
 )
-@click.option(
-    "--offset",
-    type=options.WholeRange(0),
+@option(
+    "--offset N",
+    "Leave out the first N results: those of earlier pages.",
+    WHOLE,
     default=0,
-    metavar="N",
-    help="Leave out the first N results: those of earlier pages.",
 )
-@click.option(
-    "--group",
-    type=options.WholeRange(0),
-    metavar="R",
-    help="Put near-duplicates under the first of them: codes within R bits, texts of "
+@option(
+    "--group R",
+    "Put near-duplicates under the first of them: codes within R bits, texts of "
     "nearly the same words.",
+    WHOLE,
 )
-@click.option(
+@option(
     "--match",
-    type=click.Choice(["both", "codes", "words"]),
+    "Compare a text's code, its words with those of stored texts, or both.",
+    ["both", "codes", "words"],
     default="both",
-    help="Compare a text's code, its words with those of stored texts, or both.",
 )
 @options.encoder
 @options.device

@@ -1,14 +1,9 @@
 """`fdch serve`: an index in, a search service and its page out."""
 
+import ipaddress
 import logging
 import os
 import re
-import socket
-import sys
-import threading
-import time
-import urllib.request
-import webbrowser
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path, PurePath
@@ -16,102 +11,125 @@ from pathlib import Path, PurePath
 import click
 
 from fdch.cli.shared import options
+from fdch.cli.shared.options import (
+    COUNT,
+    PATH,
+    PORT,
+    FiniteRange,
+    PathName,
+    WholeRange,
+    option,
+)
 from fdch.cli.shared.output import count, note, say
 from fdch.errors import MissingExtra, SettingError
 
 MEBIBYTE = 2**20
-STARTING_SECONDS = 60
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def check_addresses(text: str) -> str:
+    """Refuse what is no IP address or network."""
+    for part in text.split(","):
+        try:
+            ipaddress.ip_network(part.strip())
+        except ValueError as problem:
+            raise click.BadParameter(
+                f"'{part}' is no IP address; give one such as 127.0.0.1, or a network "
+                "such as 10.0.0.0/8."
+            ) from problem
+    return text
+
+
+def parse_bytes(text: str) -> int:
+    """Read how many bytes are meant.
+
+    >>> parse_bytes("10GB"), parse_bytes("1.5 MiB")
+    (10000000000, 1572864)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", text.strip(), re.I)
+    if found is None or not float(found[1]):
+        raise click.BadParameter(f"'{text}' is no size; give one such as 10GB.")
+    power = "KMGT".find(found[2].upper()) + 1 if found[2] else 0
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
 @options.command("serve", "fdch serve scenes.index --port 8000")
 @click.argument(
     "indexes", type=options.DATA, nargs=-1, required=True, metavar="INDEX..."
 )
-@click.option("--host", default="127.0.0.1", help="Where to listen.")
-@click.option(
-    "--port",
-    default=8000,
-    type=options.WholeRange(0, 65535),
-    help="0 takes any that is free.",
+@option("--host", "Where to listen.", default="127.0.0.1")
+@option("--port", "0 takes any that is free.", PORT, default=8000)
+@option(
+    "--token-file FILE",
+    "Lines 'read TOKEN' and 'write TOKEN'; needed to listen beyond this machine, and "
+    "to write.",
+    PATH,
 )
-@options.path(
-    "--token-file",
-    metavar="FILE",
-    help="Lines 'read TOKEN' and 'write TOKEN'; needed to listen beyond this machine, "
-    "and to write.",
+@option(
+    "--pictures FOLDER",
+    "Folder for uploaded pictures; by default inside the index folder.",
+    PathName(file_okay=False),
 )
-@click.option(
-    "--pictures",
-    type=options.PathName(file_okay=False),
-    metavar="FOLDER",
-    help="Folder for uploaded pictures; by default inside the index folder.",
+@option(
+    "--upload-quota SIZE",
+    "What all uploaded pictures may take, such as 10GB; by default the disk.",
+    parse_bytes,
 )
-@click.option(
-    "--upload-quota",
-    type=options.parse_bytes,
-    metavar="SIZE",
-    help="What all uploaded pictures may take, such as 10GB; by default the disk.",
-)
-@click.option(
-    "--rate",
-    type=options.WholeRange(1),
-    metavar="N",
-    help="Requests a minute from one token or address, and 50 times as many pictures. "
+@option(
+    "--rate N",
+    "Requests a minute from one token or address, and 50 times as many pictures. "
     "Default: unlimited on this machine, else 600.",
+    COUNT,
 )
-@click.option(
+@option(
     "--most-upload",
+    "Largest body of a request, in MiB.",
+    WholeRange(1, 1024),
     default=10,
-    type=options.WholeRange(1, 1024),
-    help="Largest body of a request, in MiB.",
 )
-@click.option(
+@option(
     "--most-pixels",
+    "Largest picture, in millions of pixels.",
+    WholeRange(1, 178),
     default=50,
-    type=options.WholeRange(1, 178),
-    help="Largest picture, in millions of pixels.",
 )
-@click.option(
+@option(
     "--most-seconds",
+    "Longest time a request may take.",
+    FiniteRange(0.1, 3600),
     default=30.0,
-    type=options.FiniteRange(0.1, 3600),
-    help="Longest time a request may take.",
 )
-@click.option(
+@option(
     "--body-seconds",
+    "Longest time a body may take to arrive.",
+    FiniteRange(0.1, 3600),
     default=20.0,
-    type=options.FiniteRange(0.1, 3600),
-    help="Longest time a body may take to arrive.",
 )
-@click.option(
+@option(
     "--most-connections",
+    "Connections and waiting requests of one address.",
+    WholeRange(1, 1024),
     default=128,
-    type=options.WholeRange(1, 1024),
-    help="Connections and waiting requests of one address.",
 )
-@click.option(
-    "--proxy",
-    type=options.check_addresses,
-    metavar="ADDRESS",
-    help="Trust the client addresses that this proxy reports.",
+@option(
+    "--proxy ADDRESS",
+    "Trust the client addresses that this proxy reports.",
+    check_addresses,
 )
-@click.option(
-    "--allow-origin",
-    "origins",
-    multiple=True,
-    metavar="ORIGIN",
-    help="Let pages of this site call the service, such as https://shop.example.",
+@option(
+    "--allow-origin ORIGIN...",
+    "Let pages of this site call the service, such as https://shop.example.",
+    name="origins",
 )
 @options.encoder
-@click.option(
+@option(
     "--log-format",
+    "Log lines for people, or JSON with request ids.",
+    ["text", "json"],
     default="text",
-    type=click.Choice(["text", "json"]),
-    help="Log lines for people, or JSON with request ids.",
 )
-@click.option("--log-queries", is_flag=True, help="Log queried texts and ids too.")
-@click.option("--quiet", is_flag=True, help="Log errors only, not every request.")
+@option("--log-queries", "Log queried texts and ids too.", bool)
+@option("--quiet", "Log errors only, not every request.", bool)
 @options.device
 def command(
     indexes: tuple[str, ...],
@@ -256,37 +274,3 @@ def require_packages() -> None:
     names = ("fastapi", "uvicorn", "python_multipart", "prometheus_client")
     if not all(map(find_spec, names)):
         raise MissingExtra("the service", "serve")
-
-
-def serve_demo(index: Path, port: int) -> None:
-    """Serve an index until Ctrl-C; on a terminal, open its page in a browser."""
-    port = free_port(port)
-    if sys.stdout.isatty():
-        url = f"http://127.0.0.1:{port}/"
-        threading.Thread(target=open_page, args=(url,), daemon=True).start()
-    context = click.get_current_context()
-    context.invoke(command, indexes=(str(index),), port=port, quiet=True)
-
-
-def free_port(wanted: int) -> int:
-    """Return the port that is wanted, or any where another program has it."""
-    for port in (wanted, 0):
-        try:
-            with socket.create_server(("127.0.0.1", port)) as listener:
-                return int(listener.getsockname()[1])
-        except (OSError, OverflowError):
-            continue
-    return 0
-
-
-def open_page(url: str) -> None:
-    """Wait until a service answers, then show it."""
-    end = time.monotonic() + STARTING_SECONDS
-    while time.monotonic() < end:
-        try:
-            urllib.request.urlopen(f"{url}ready", timeout=STARTING_SECONDS).close()
-        except OSError:
-            time.sleep(0.2)
-        else:
-            webbrowser.open(url)
-            return

@@ -5,10 +5,9 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.options import PATH, option
 from fdch.cli.shared.output import note, note_parts, report
 from fdch.cli.shared.progress_lines import duration, show_progress
 from fdch.cli.shared.training import build_task, read_settings, training_options
@@ -27,24 +26,20 @@ REPORTED = ("method", "fingerprint", *OF_DATA, *OF_TRAINING)
 
 @options.command("train", "fdch train scenes:300 --bits 16 --out runs/first")
 @training_options
-@options.path("--out", required=True, metavar="RUN", help="Folder for the trained run.")
-@options.path(
-    "--settings",
-    "settings_file",
-    metavar="FILE",
-    help="Take the settings that 'fdch tune' wrote; --set wins over them.",
+@option("--out RUN", "Folder for the trained run.", PATH, required=True)
+@option(
+    "--settings FILE",
+    "Take the settings that 'fdch tune' wrote; --set wins over them.",
+    PATH,
+    name="settings_file",
 )
-@options.path(
-    "--stage-one",
-    metavar="RUN",
-    help="Take stage 1 from a run of fdch or of a variant.",
-)
-@click.option(
+@option("--stage-one RUN", "Take stage 1 from a run of fdch or of a variant.", PATH)
+@option(
     "--use-all",
-    is_flag=True,
-    help="Learn from every pair and keep only some for validation: no test queries.",
+    "Learn from every pair and keep only some for validation: no test queries.",
+    bool,
 )
-@click.option("--resume", is_flag=True, help="Resume interrupted training.")
+@option("--resume", "Resume interrupted training.", bool)
 @options.json
 def command(
     resume: bool, device: str, as_json: bool, settings_file: Path | None, **given: Any

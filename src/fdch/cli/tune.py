@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Interrupted
+from fdch.cli.shared.options import PATH, POSITIVE, option
 from fdch.cli.shared.output import note, note_parts, require_place, say, say_json
 from fdch.cli.shared.progress_lines import show_progress
 from fdch.cli.shared.training import build_task, training_options
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
     from fdch.tuning.settings_file import SettingsFile
     from fdch.tuning.tune import Tuning
 
+# options that training does not have, or that the settings file holds
+OF_TUNING = (
+    *("data", "out", "minutes", "resume", "as_json"),
+    *("method", "bits", "assignments", "image_network"),
+)
 OF_TRIALS = ("number", "state", "settings", "scores", "seconds", "reason")
 
 
@@ -26,14 +33,14 @@ OF_TRIALS = ("number", "state", "settings", "scores", "seconds", "reason")
     "fdch tune scenes:300 --method dch --bits 16 --minutes 1 --out settings.toml",
 )
 @training_options
-@options.path("--out", required=True, metavar="FILE", help="Settings to write: .toml.")
-@click.option(
+@option("--out FILE", "Settings to write: .toml.", PATH, required=True)
+@option(
     "--minutes",
-    type=options.POSITIVE,
+    "Time for the search; reading data and image features come on top.",
+    POSITIVE,
     default=20.0,
-    help="Time for the search; reading data and image features come on top.",
 )
-@click.option("--resume", is_flag=True, help="Continue an earlier search.")
+@option("--resume", "Continue an earlier search.", bool)
 @options.json
 def command(
     out: Path, minutes: float, resume: bool, device: str, as_json: bool, **given: Any
@@ -108,27 +115,18 @@ def _show_found(found: "Tuning", file: "SettingsFile", page: Path) -> list[str]:
 
 
 def _next_command(task: "TrainingTask") -> str:
-    """Write the command that trains with the settings, on the same split."""
-    given: dict[str, object] = {
-        "--settings": task.out,
-        "--seed": task.seed or None,
-        "--split": task.split,
-    }
-    if task.sizes is not None:
-        given["--query-pairs"] = task.sizes.query
-        given["--train-pairs"] = task.sizes.train
-        given["--validation-pairs"] = task.sizes.validation
-        given["--labelled-pairs"] = task.sizes.labelled
-        given["--unlabelled-pairs"] = task.sizes.unlabelled or None
-    if task.layout.columns:
-        given["--columns"] = ",".join(map("=".join, task.layout.columns.items()))
-    given["--pictures"] = task.layout.pictures
-    given["--limit"] = task.layout.limit
-    given["--broken"] = None if task.broken == "refuse" else task.broken
-    words = ["fdch", "train", task.source]
-    for name, value in (given | {"--out": "RUN"}).items():
-        words += [name, str(value)] if value is not None else []
-    return shlex.join(words)
+    """Write the command that trains with the settings, on the same data and split."""
+    context, words = click.get_current_context(), ["fdch", "train", task.source]
+    words += ["--settings", str(task.out)]
+    for each in context.command.params:
+        name = str(each.name)
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and name not in OF_TUNING:
+            value = context.params[name]
+            if isinstance(value, dict):
+                value = ",".join(map("=".join, value.items()))
+            words += [each.opts[0], str(value)]
+    return shlex.join([*words, "--out", "RUN"])
 
 
 def _explain_rest(folder: Path) -> str:

@@ -31,7 +31,7 @@ class Ceilings(NamedTuple):
     bandwidth: float
 
     def floor(self, operations: float, moved: float, precision: str) -> float:
-        """Give the seconds that the larger of two costs takes at least."""
+        """Return the seconds that the larger of two costs takes at least."""
         rate = self.bfloat16 if precision == "bfloat16" else self.float32
         return max(operations / rate, moved / self.bandwidth)
 

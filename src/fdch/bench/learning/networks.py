@@ -14,7 +14,7 @@ from fdch.bench.learning.floors import (
     measure_ceilings,
     wait_for,
 )
-from fdch.bench.timing import take_turns
+from fdch.bench.timing import compare
 from fdch.networks import image as image_networks
 from fdch.networks.backbones.response_norm import response_norm
 from fdch.networks.device import choose_precision, resolve_device
@@ -47,9 +47,7 @@ class Part(NamedTuple):
             side()
             wait_for(device)
 
-        turns = take_turns(
-            lambda: finish(self.ours), lambda: finish(self.peer), repeats
-        )
+        turns = compare(lambda: finish(self.ours), lambda: finish(self.peer), repeats)
         floor = ceilings.floor(self.operations, self.moved, self.precision)
         return {**turns, "floor_seconds": floor}
 

@@ -44,7 +44,7 @@ class PlainNetwork(nn.Module):
         self.output = nn.Linear(settings["fusion_hidden"], settings["bits"])
 
     def forward(self, images: Tensor, texts: Tensor) -> Tensor:
-        """Give H, (pairs, bits)."""
+        """Return H, (pairs, bits)."""
         if self.training and self.word_dropout:
             texts = texts * (torch.rand_like(texts) >= self.word_dropout)
         f = self.image(self.dropout(images))
@@ -137,7 +137,7 @@ def _to_device(
 def _common_terms(
     out: Tensor, own: Tensor, other: Tensor, rows: Tensor, Y: Tensor, shift: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Give the pairwise, neighbour and balance terms of a batch; keep its outputs."""
+    """Return the pairwise, neighbour and balance terms of a batch; keep its outputs."""
     own[rows] = out.detach()
     S = (Y[rows] @ Y.T > 0).float()
     theta = out @ other.T / 2

@@ -20,7 +20,7 @@ from fdch.progress import Progress, Update
 
 HIDDEN = 8192
 LEARNING_RATE = 10**-1.5
-TASK = "public-style loop"
+TASK = "epoch"
 
 
 class PlainCNNF(nn.Module):
@@ -48,7 +48,7 @@ class PlainCNNF(nn.Module):
         )
 
     def forward(self, planes: Tensor) -> Tensor:
-        """Give features, (batch, 4096)."""
+        """Return features, (batch, 4096)."""
         return self.full(self.layers(planes - 127))
 
 
@@ -61,12 +61,12 @@ class PlainPictures(nn.Module):
         self.network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
 
     def forward(self, planes: Tensor) -> Tensor:
-        """Give features, (batch, width)."""
+        """Return features, (batch, width)."""
         return self.network(planes.permute(0, 2, 3, 1))
 
 
 def store_pictures(pixels: NDArray[np.uint8]) -> Tensor:
-    """Give pictures (n, size, size, 3) as such code keeps them, (n, 3, size, size)."""
+    """Turn (n, size, size, 3) into (n, 3, size, size), as such code keeps pictures."""
     planes = torch.from_numpy(pixels).permute(0, 3, 1, 2)
     return planes.to(torch.float64, memory_format=torch.contiguous_format)
 

@@ -1,15 +1,24 @@
-"""How fast FDCH learns, beside plain loops that do the work of its stages."""
+"""How fast FDCH learns, beside plain loops that do the work of its stages.
 
+On ready features the peer is `plain_loop`; where an image network is trained too, it
+is `public_loop`, as published code of this field has it.
+"""
+
+import os
 import statistics
-import time
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from fdch.bench.learning.device_time import BusyClock
+from fdch.bench.learning.clocks import BusyClock, EpochClock
 from fdch.bench.learning.floors import (
     ADAM_BYTES,
     Ceilings,
@@ -17,129 +26,149 @@ from fdch.bench.learning.floors import (
     measure_ceilings,
 )
 from fdch.bench.learning.plain_loop import plain_stage_one, plain_stage_two
+from fdch.bench.learning.public_loop import TASK, run_public_loop, store_pictures
 from fdch.bench.learning.workload import Workload
-from fdch.bench.timing import ratio, spread
+from fdch.bench.timing import ratio, spread, take_turns
 from fdch.data.pairs import PairedSet
-from fdch.data.pictures.images import ImageFeatures
+from fdch.data.pictures.images import ImageFeatures, PictureArray
 from fdch.data.texts import WordVectors
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods.fdch import FDCH
+from fdch.networks import image as image_networks
+from fdch.networks.device import Precision, choose_precision
 from fdch.networks.text import sparse_rows
-from fdch.progress import Progress, Update, silent
+from fdch.progress import Progress, silent
 from fdch.training.context import Context
 
 STAGES = ("stage 1", "stage 2")
 TERMS = ("pairwise", "balance", "quantization", "neighbours")  # of the loss of stage 1
 COMPARED_EPOCHS = 2
-COUNTED = 128  # pairs whose operations are counted
-
-
-class EpochClock:
-    """A Progress that times epochs, each from the one before it to its own end.
-
-    The first of a stage also holds what prepares the stage.
-    """
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, list[float]] = defaultdict(list)
-        self.values: dict[str, list[dict[str, float]]] = defaultdict(list)
-        self._last = time.perf_counter()
-
-    def __call__(self, update: Update) -> None:
-        """Take an update."""
-        if update.unit == "epoch":
-            now = time.perf_counter()
-            self.seconds[update.task].append(now - self._last)
-            self.values[update.task].append(dict(update.values))
-            self._last = now
+COUNTED, COUNTED_PICTURES = 128, 8  # pairs whose operations are counted
+CACHE = "FDCH_CACHE"
 
 
 @dataclass(frozen=True)
 class TrainingSizes:
     """What to train on and for how long: 2 epochs or more, the first timed apart."""
 
-    pairs: int = 5000
-    image_width: int = 1280
-    words: int = 1386
-    bits: int = 64
-    epochs: int = 3
-    repeats: int = 3
+    pairs: int
+    image_width: int
+    words: int
+    bits: int
+    epochs: int
+    repeats: int
+    network: str | None = None  # an image network to train too, on random pictures
+    precision: Precision = "auto"  # of that network
+
+    def draw(self) -> PairedSet:
+        """Draw pairs with features, or with pictures for the network."""
+        if self.network is None:
+            return Workload(self.image_width, self.words).draw(self.pairs)
+        size = image_networks.describe(self.network).size
+        shape = (self.pairs, size, size, 3)
+        pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+        drawn = Workload(1, self.words).draw(self.pairs)
+        return replace(drawn, images=PictureArray(pixels))
+
+    def method(self, stage_one: int, stage_two: int, dropout: float) -> FDCH:
+        """Make FDCH; dropout is given, so that nothing but training is timed."""
+        learned: dict[str, Any] = {}
+        if self.network is not None:
+            learned = {"image_network": self.network, "precision": self.precision}
+            learned |= {"finetune": True, "warm_start": False, "batch_size": 128}
+        return FDCH(
+            bits=self.bits,
+            stage_one_epochs=stage_one,
+            stage_two_epochs=stage_two,
+            image_dropout=dropout,
+            word_dropout=dropout,
+            **learned,
+        )
+
+    def describe(self, place: torch.device) -> dict[str, Any]:
+        """Return what concerns this training."""
+        found = asdict(self) | {"precision": choose_precision(self.precision, place)}
+        unused = ("network", "precision") if self.network is None else ("image_width",)
+        return {name: value for name, value in found.items() if name not in unused}
 
 
 def training_benchmark(
     sizes: TrainingSizes, device: str = "auto", progress: Progress = silent
 ) -> dict[str, Any]:
-    """Train FDCH and the plain loop in turn, in this process."""
+    """Train FDCH and the plain loop in turns, in this process."""
     place = Context(device=device).torch_device()
-    has_memory = place.type == "cuda"
-    pairs = Workload(sizes.image_width, sizes.words).draw(sizes.pairs)
-    # dropout is given, so that nothing but training is timed
-    method = _method(sizes.bits, sizes.epochs, sizes.epochs, dropout=0.5)
-    clocks, plain, peaks = [], [], []
-    total = 2 * sizes.repeats + 1
-    for turn in range(sizes.repeats):
-        forget_peak_memory()
-        if has_memory:
-            torch.cuda.reset_peak_memory_stats(place)
-        clocks.append(_ours(method, pairs, device))
-        on_device = torch.cuda.max_memory_allocated(place) if has_memory else None
-        peaks.append((peak_memory(), on_device))
-        progress(Update("training benchmark", 2 * turn + 1, total, "training"))
-        plain.append(_peer(method, pairs, place).seconds)
-        progress(Update("training benchmark", 2 * turn + 2, total, "training"))
-    stages = {
-        stage: measure_rates([clock.seconds[stage] for clock in clocks], sizes.pairs)
-        for stage in STAGES
-    }
-    peers = {
-        stage: measure_rates([turn[stage] for turn in plain], sizes.pairs)
-        for stage in STAGES
-    }
-    losses = _compare_losses(sizes.bits, pairs, device, place)
+    pairs = sizes.draw()
+    method = sizes.method(sizes.epochs, sizes.epochs, dropout=0.5)
+    train_peer = _peer(sizes, method, pairs, place)
+    memory: dict[str, Any] = {}
+
+    def train(turn: int) -> EpochClock:
+        forget_all_peaks(place)
+        clock = _time_epochs(lambda clock: _fit(method, pairs, clock, device))
+        if not memory:  # later ones hold what the other side leaves behind
+            memory.update(measure_peaks(place))
+        return clock
+
+    sides = {"ours": train, "peer": lambda turn: _time_epochs(train_peer)}
     busy = BusyClock(place)
-    method.fit(pairs, context=Context(busy, device))
+    with _private_cache():
+        turns = take_turns(sides, sizes.repeats, progress, "training benchmark")
+        _fit(method, pairs, busy, device)
     ceilings = measure_ceilings(place)
     floors = _floors(method, pairs, place, ceilings)
-    for stage, rates in stages.items():
-        rates |= compare_with_floor(rates, floors[stage], busy.seconds.get(stage))
-    progress(Update("training benchmark", total, total, "training"))
-    ratios = {
-        stage: ratio(
-            peers[stage]["epoch_seconds"]["all"], stages[stage]["epoch_seconds"]["all"]
-        )
-        for stage in STAGES
-    }
+    ours, peers = (
+        {
+            task: _rates([clock.seconds[task] for clock in clocks], sizes.pairs)
+            for task in clocks[0].seconds
+        }
+        for clocks in turns.values()
+    )
+    ratios = {}
+    for stage, rates in ours.items():
+        epoch = rates["epoch_seconds"]
+        used = busy.seconds.get(stage)
+        rates["floor_seconds"] = floors[stage]
+        rates["busy_share"] = None if used is None else used / epoch["median"]
+        other = peers.get(stage) or peers[TASK]
+        ratios[stage] = ratio(other["epoch_seconds"]["all"], epoch["all"])
+    compared: dict[str, Any] = {"ratio": ratios}
+    if sizes.network is None:
+        compared = {"ratio": ratios["stage 1"], "ratio_of_stage_2": ratios["stage 2"]}
+        compared |= _compare_losses(sizes, pairs, device, place)
     return {
-        "benchmark": "training",
+        "benchmark": "training" if sizes.network is None else "training end to end",
         "method": method.name,
-        **asdict(sizes),
+        **sizes.describe(place),
         "labels": len(pairs.label_names),
         "batch_size": method.batch_size,
         **describe_device(place),
-        # of the first turn: what the other side leaves behind is not ours
-        "peak_memory_bytes": peaks[0][0],
-        "peak_device_memory_bytes": peaks[0][1],
+        **memory,
         "ceilings": ceilings._asdict(),
-        "stages": stages,
-        "peer": {
-            **peers,
-            "ratio": ratios["stage 1"],
-            "ratio_of_stage_2": ratios["stage 2"],
-            **losses,
-        },
+        "stages": ours,
+        "peer": {**peers, **compared},
     }
 
 
-def compare_with_floor(
-    rates: dict[str, Any], floor: float, busy: float | None
-) -> dict[str, Any]:
-    """Give the least seconds of an epoch, and the device's busy share of one."""
-    share = None if busy is None else busy / rates["epoch_seconds"]["median"]
-    return {"floor_seconds": floor, "busy_share": share}
+def forget_all_peaks(place: torch.device) -> None:
+    """Let `measure_peaks` count from now on."""
+    forget_peak_memory()
+    if place.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(place)
+
+
+def measure_peaks(place: torch.device) -> dict[str, int | None]:
+    """Return the most memory that was held, by this process and on an accelerator."""
+    is_far = place.type == "cuda"
+    return {
+        "peak_memory_bytes": peak_memory(),
+        "peak_device_memory_bytes": (
+            torch.cuda.max_memory_allocated(place) if is_far else None
+        ),
+    }
 
 
 def describe_device(place: torch.device) -> dict[str, Any]:
-    """Say where a benchmark ran."""
+    """Return where a benchmark ran."""
     is_far = place.type == "cuda"
     return {
         "device": str(place),
@@ -149,73 +178,103 @@ def describe_device(place: torch.device) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def _private_cache() -> Iterator[None]:
+    """Keep pixels in a folder that goes away, not in the user's cache."""
+    before = os.environ.get(CACHE)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[CACHE] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop(CACHE)
+            if before is not None:
+                os.environ[CACHE] = before
+
+
+def _time_epochs(train: Callable[[Progress], object]) -> EpochClock:
+    clock = EpochClock()
+    train(clock)
+    return clock
+
+
+def _fit(method: FDCH, pairs: PairedSet, progress: Progress, device: str) -> None:
+    method.fit(pairs, context=Context(progress, device))
+
+
+def _peer(
+    sizes: TrainingSizes, method: FDCH, pairs: PairedSet, place: torch.device
+) -> Callable[[Progress], None]:
+    """Prepare the plain loop of the same work; it reports its epochs."""
+    images, texts = _arrays(pairs)
+    settings = asdict(method)
+    if sizes.network is not None:
+        stored = store_pictures(images)
+        inputs = sizes.network, stored, texts, pairs.labels
+        settings["epochs"] = sizes.epochs
+        return partial(run_public_loop, *inputs, settings, place)
+
+    def train(progress: Progress) -> None:
+        plain_stage_one(images, texts, pairs.labels, settings, place, progress)
+        plain_stage_two(images, texts, pairs.labels, settings, place, progress)
+
+    return train
+
+
+def _arrays(pairs: PairedSet) -> tuple[NDArray[Any], csr_array]:
+    """Return features or pixels, and word vectors."""
+    assert isinstance(pairs.texts, WordVectors)
+    if isinstance(pairs.images, ImageFeatures):
+        return pairs.images.values, pairs.texts.matrix
+    assert isinstance(pairs.images, PictureArray)
+    return np.asarray(pairs.images.pixels), pairs.texts.matrix
+
+
 def _floors(
     method: FDCH, pairs: PairedSet, place: torch.device, ceilings: Ceilings
 ) -> dict[str, float]:
-    """Give what an epoch of each stage takes at least.
+    """Return what an epoch of each stage takes at least.
 
     That is the networks forward, the gradients of their weights and the products of
     outputs and labels of all pairs, or the weights with their gradients and moments
-    once a step. Gradients of inputs are left out: the largest layers need none.
+    once a step. Gradients of inputs count for image networks only: the largest layers
+    above ready features need none.
     """
-    n = len(pairs)
-    some, texts = pairs.images[:COUNTED], pairs.texts[:COUNTED]
-    assert isinstance(some, ImageFeatures) and isinstance(texts, WordVectors)
-    images = torch.from_numpy(some.values).to(place)
-    words = sparse_rows(texts.matrix).to(place)
-    done, weights = count_stages(method.functions, images, words)
+    n, (images, texts) = len(pairs), _arrays(pairs)
+    few = min(n, COUNTED_PICTURES if method.finetune else COUNTED)
+    done, weights = count_stages(
+        method.functions,
+        torch.from_numpy(images[:few]).to(place),
+        sparse_rows(texts[:few]).to(place),
+    )
     # outputs forward and backward, labels once, in each pass over the pairs
     compared = n * n * (4 * method.bits + 2 * len(pairs.label_names))
-    passes, steps = {"stage 1": 1, "stage 2": 2}, -(-n // method.batch_size)
+    directions, steps = 3 if method.finetune else 2, -(-n // method.batch_size)
+    precision = choose_precision(method.precision, place)
     return {
         stage: ceilings.floor(
-            2 * done[stage] * n / len(some) + passes[stage] * compared,
+            directions * done[stage] * n / few + passes * compared,
             steps * ADAM_BYTES * weights[stage],
-            "float32",
+            precision if method.finetune else "float32",
         )
-        for stage in STAGES
+        for passes, stage in enumerate(STAGES, start=1)
     }
 
 
-def _method(bits: int, one: int, two: int, dropout: float) -> FDCH:
-    return FDCH(
-        bits=bits,
-        stage_one_epochs=one,
-        stage_two_epochs=two,
-        image_dropout=dropout,
-        word_dropout=dropout,
-    )
-
-
-def _ours(method: FDCH, pairs: PairedSet, device: str) -> EpochClock:
-    clock = EpochClock()
-    method.fit(pairs, context=Context(clock, device))
-    return clock
-
-
-def _peer(method: FDCH, pairs: PairedSet, place: torch.device) -> EpochClock:
-    images, texts = pairs.images, pairs.texts
-    assert isinstance(images, ImageFeatures) and isinstance(texts, WordVectors)
-    clock, settings = EpochClock(), asdict(method)
-    arrays = images.values, texts.matrix, pairs.labels
-    plain_stage_one(*arrays, settings, place, clock)
-    plain_stage_two(*arrays, settings, place, clock)
-    return clock
-
-
 def _compare_losses(
-    bits: int, pairs: PairedSet, device: str, place: torch.device
+    sizes: TrainingSizes, pairs: PairedSet, device: str, place: torch.device
 ) -> dict[str, Any]:
     """Run both sides without dropout, whose draws differ, and compare losses."""
-    method = _method(bits, COMPARED_EPOCHS, 1, dropout=0.0)
-    values = _ours(method, pairs, device).values["stage 1"]
-    own = [sum(terms[term] for term in TERMS) for terms in values]
-    other = [each["loss"] for each in _peer(method, pairs, place).values["stage 1"]]
+    method = sizes.method(COMPARED_EPOCHS, 1, dropout=0.0)
+    clock = _time_epochs(lambda clock: _fit(method, pairs, clock, device))
+    own = [sum(terms[term] for term in TERMS) for terms in clock.values["stage 1"]]
+    peer = _time_epochs(_peer(sizes, method, pairs, place)).values["stage 1"]
+    other = [each["loss"] for each in peer]
     apart = [abs(a - b) / abs(b) for a, b in zip(own, other, strict=True)]
     return {"losses": {"ours": own, "peer": other}, "loss_difference": max(apart)}
 
 
-def measure_rates(turns: Sequence[Sequence[float]], pairs: int) -> dict[str, Any]:
+def _rates(turns: Sequence[Sequence[float]], pairs: int) -> dict[str, Any]:
     """Turn the seconds of each turn's epochs into what is reported of a stage."""
     usual = [statistics.median(epochs[1:]) for epochs in turns]
     return {

@@ -31,8 +31,8 @@ class Workload:
     words: int = 1386
     seed: int = 0
 
-    def draw(self, pairs: int, part: int = 0) -> PairedSet:
-        """Draw pairs; parts of one workload belong together, but do not repeat.
+    def draw(self, pairs: int) -> PairedSet:
+        """Draw pairs.
 
         Labels give each pair a place among hidden factors; features are the
         active part of a noisy map of that place, texts are words drawn near it.
@@ -41,12 +41,12 @@ class Workload:
         spread = shared.standard_normal((CLASSES, FACTORS), dtype=np.float32)
         to_image = shared.standard_normal((FACTORS, self.image_width), dtype=np.float32)
         to_words = shared.standard_normal((CLASSES, self.words), dtype=np.float32)
-        rng = np.random.default_rng([self.seed, 1, part])
+        rng = np.random.default_rng([self.seed, 1, 0])
         labels = self._labels(rng, pairs)
         places: Floats = rng.standard_normal((pairs, FACTORS), dtype=np.float32)
         places += labels @ spread
         return PairedSet(
-            ids=np.array([f"{part}-{row}" for row in range(pairs)], dtype=object),
+            ids=np.array([str(row) for row in range(pairs)], dtype=object),
             images=ImageFeatures(_active(rng, places @ to_image)),
             texts=WordVectors(self._texts(rng, labels @ to_words)),
             labels=labels.astype(np.uint8),

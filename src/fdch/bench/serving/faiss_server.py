@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fdch.bench.search.scan import load_faiss
+from fdch.bench.search import load_faiss
 from fdch.machine import usable_cores
 from fdch.retrieval.index import Index
 from fdch.retrieval.queries import encode_text_queries

@@ -7,23 +7,24 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fdch.bench.clustered_codes import Kind, Source
-from fdch.bench.search.scan import load_faiss
+from fdch.bench.search import load_faiss
 from fdch.bench.serving.faiss_server import WAYS
 from fdch.bench.serving.load import PERCENTILES, Load
 from fdch.bench.serving.server_process import ServerProcess
-from fdch.bench.timing import ratio, spread
+from fdch.bench.timing import ratio, spread, take_turns
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import Sentences
 from fdch.methods._base import HashMethod
 from fdch.methods.fdch import FDCH
-from fdch.progress import Progress, Update, silent
+from fdch.progress import Progress, silent
 from fdch.retrieval.index import Index
 
 WARMING_SECONDS = 1.0
@@ -33,22 +34,21 @@ PAIRS, WIDTH, QUERIES = 512, 64, 256
 
 
 @dataclass(frozen=True)
-class Sizes:
+class LoadSizes:
     """What is measured, for every number of codes in the index."""
 
-    sizes: Sequence[int] = (1_000_000,)
-    kind: Kind = "random"
-    clients: int = 64
-    seconds: float = 10.0  # of each turn of each side
-    repeats: int = 3
-    requests: int = 0  # of a last, longer turn of ours, in which memory is watched
-    k: int = 20
-    bits: int = 64
-    seed: int = 0
-    encoder: str = "torch"  # of the service, or "onnx"
+    sizes: Sequence[int]
+    kind: Kind
+    clients: int
+    seconds: float  # of each turn of each side
+    repeats: int
+    k: int
+    bits: int
+    seed: int
+    encoder: str  # of the service: "torch" or "onnx"
 
 
-def serve_benchmark(sizes: Sizes, progress: Progress = silent) -> dict[str, Any]:
+def serve_benchmark(sizes: LoadSizes, progress: Progress = silent) -> dict[str, Any]:
     """Measure both services in alternation, driven by a process of their own."""
     faiss = load_faiss()
     method, texts = small_model(sizes.bits, sizes.seed)
@@ -90,7 +90,7 @@ class _Case:
     """The servers of one index, which take turns."""
 
     folder: Path
-    sizes: Sizes
+    sizes: LoadSizes
     bodies: list[str]
     progress: Progress
 
@@ -107,8 +107,10 @@ class _Case:
             )
             for server in servers.values():
                 self._drive(server, WARMING_SECONDS)
-            turns = self._turns(servers)
-            watched = self._watch(servers[OURS]) if self.sizes.requests else None
+            sides = {
+                name: partial(self._turn, server) for name, server in servers.items()
+            }
+            turns = take_turns(sides, self.sizes.repeats, self.progress, "queries")
         found = {name: _summary(turns[name]) for name in turns}
         rates = {name: side["per_second"]["all"] for name, side in found.items()}
         return {
@@ -117,7 +119,6 @@ class _Case:
             "sides": found,
             "ratio": ratio(rates[OURS], [*map(max, *(rates[way] for way in WAYS))]),
             "errors": sum(side["errors"] for side in found.values()),
-            "watched": watched,
         }
 
     def _servers(self) -> dict[str, ServerProcess]:
@@ -130,27 +131,15 @@ class _Case:
         peers = {way: ServerProcess([*peer, way], "/search") for way in WAYS}
         return {OURS: ServerProcess(words, "/v1/search"), **peers}
 
-    def _turns(
-        self, servers: dict[str, ServerProcess]
-    ) -> dict[str, list[dict[str, Any]]]:
-        turns: dict[str, list[dict[str, Any]]] = {name: [] for name in servers}
-        done, total = 0, self.sizes.repeats * len(servers)
-        for _ in range(self.sizes.repeats):
-            for name, server in servers.items():
-                spent = server.processor_seconds()
-                turn = self._drive(server, self.sizes.seconds)
-                turn["processor_seconds"] = server.processor_seconds() - spent
-                turns[name].append({**turn, "memory_bytes": server.memory()})
-                done += 1
-                self.progress(Update("queries", done, total, "turn"))
-        return turns
+    def _turn(self, server: ServerProcess, turn: int) -> dict[str, Any]:
+        spent = server.processor_seconds()
+        found = self._drive(server, self.sizes.seconds)
+        found["processor_seconds"] = server.processor_seconds() - spent
+        return {**found, "memory_bytes": server.memory()}
 
-    def _drive(
-        self, server: ServerProcess, seconds: float, requests: int | None = None
-    ) -> dict[str, Any]:
+    def _drive(self, server: ServerProcess, seconds: float) -> dict[str, Any]:
         """Let a second process send queries."""
-        clients = self.sizes.clients
-        load = Load(server.port, server.path, self.bodies, clients, seconds, requests)
+        load = Load(server.port, server.path, self.bodies, self.sizes.clients, seconds)
         done = subprocess.run(
             [sys.executable, "-m", "fdch.bench.serving.load"],
             input=json.dumps(asdict(load)),
@@ -160,22 +149,6 @@ class _Case:
         )
         found: dict[str, Any] = json.loads(done.stdout)
         return found
-
-    def _watch(self, server: ServerProcess) -> dict[str, Any]:
-        """Send many requests in ten parts; return the memory held after each."""
-        held, errors, sent = [], 0, 0
-        for part in range(10):
-            turn = self._drive(server, 3600, self.sizes.requests // 10)
-            held.append(server.memory())
-            errors += sum(turn["errors"].values())
-            sent += turn["requests"]
-            self.progress(Update("watching memory", part + 1, 10, "part"))
-        return {
-            "requests": sent,
-            "errors": errors,
-            "memory_bytes": held,
-            "growth_bytes": held[-1] - held[0],
-        }
 
 
 def _summary(turns: list[dict[str, Any]]) -> dict[str, Any]:

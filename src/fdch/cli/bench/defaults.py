@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, NAMES, PATH, option
 from fdch.cli.shared.output import report
 from fdch.cli.shared.progress_lines import show_progress
 from fdch.cli.shared.training import method_option
@@ -16,11 +17,11 @@ from fdch.cli.shared.training import method_option
 )
 @click.argument("data", type=options.DATA, nargs=-1, required=True)
 @method_option
-@options.count("--bits", default=64, help="Length of the codes.")
-@options.count("--seeds", default=3, help="How many splits to draw.")
-@options.path("--trials", metavar="FILE", help="Trials as TOML.")
-@click.option("--only", metavar="A,B", help="Only these trials, beside the defaults.")
-@options.path("--out", required=True, metavar="DIR", help="Folder of the results.")
+@options.bits
+@option("--seeds", "How many splits to draw.", COUNT, default=3)
+@option("--trials FILE", "Trials as TOML.", PATH)
+@option("--only", "Only these trials, beside the defaults.", NAMES)
+@option("--out DIR", "Folder of the results.", PATH, required=True)
 @options.sizes
 @options.device
 @options.json
@@ -30,7 +31,7 @@ def command(
     bits: int,
     seeds: int,
     trials: Path | None,
-    only: str | None,
+    only: list[str] | None,
     out: Path,
     sizes: "options.SplitSizes | None",
     device: str,
@@ -43,8 +44,7 @@ def command(
     """
     from fdch.bench.defaults import Ablation, choose_trials, gain_table, load_trials
 
-    names = None if only is None else options.split_names(only, "--only")
-    known = choose_trials(load_trials(method, trials), names)
+    known = choose_trials(load_trials(method, trials), only)
     ablation = Ablation(out, known, method, bits, range(seeds), sizes)
     with show_progress(device) as context:
         found = {source: ablation.measure(source, context) for source in data}

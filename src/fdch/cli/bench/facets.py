@@ -1,16 +1,18 @@
 """`fdch bench facets`: how long counts by value take."""
 
-from fdch.cli.bench._tables import report_benchmark
+from typing import Any
+
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.progress_lines import ProgressPrinter
+from fdch.cli.shared.options import COUNT, option
 
 
 @options.command("facets", "fdch bench facets --items 2000 --repeats 1")
-@options.count("--items", default=1_000_000, metavar="N")
-@options.count("--repeats", default=10, help="Turns of each count.")
+@option("--items N", "Items to count.", COUNT, default=1_000_000)
+@options.repeats(10, "Turns of each count.")
 @options.seed()
 @options.json
-def command(items: int, repeats: int, seed: int, as_json: bool) -> None:
+def command(**given: Any) -> None:
     """Measure counts by value of items that fulfil filters.
 
     Items have a label and three columns: 5, 70, 1,000 and 366 values. The first
@@ -18,6 +20,4 @@ def command(items: int, repeats: int, seed: int, as_json: bool) -> None:
     """
     from fdch.bench.index_folder import facet_benchmark
 
-    with ProgressPrinter() as progress:
-        result = facet_benchmark(items, repeats, seed, progress)
-    report_benchmark({"benchmark": "facets", **result}, as_json)
+    run_benchmark(facet_benchmark, **given)

@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.serve import require_packages
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Failure
-from fdch.cli.shared.progress_lines import ProgressPrinter
+from fdch.cli.shared.options import COUNT, option
 
 
 @options.command("hostile", "fdch bench hostile --repeats 1")
-@options.count("--repeats", default=3, help="Turns of all requests.")
-@options.count("--connections", default=1200, help="Slow ones from one address.")
+@options.repeats(3, "Turns of all requests.")
+@option("--connections", "Slow ones from one address.", COUNT, default=1200)
 @options.json
-def command(repeats: int, connections: int, as_json: bool) -> None:
+def command(**given: Any) -> None:
     """Time how the service rejects hostile requests.
 
     'fdch serve' runs in its own process on a small index with its default limits,
@@ -28,11 +28,7 @@ def command(repeats: int, connections: int, as_json: bool) -> None:
     require_packages()
     from fdch.bench.hostile.refusals import refusal_benchmark
 
-    with ProgressPrinter() as progress:
-        result = refusal_benchmark(repeats, connections, progress)
-    result["requests"].sort(key=lambda each: -each["milliseconds"])
-    report_benchmark(result, as_json)
-    require_refused(result)
+    require_refused(run_benchmark(refusal_benchmark, **given))
 
 
 def require_refused(result: dict[str, Any]) -> None:

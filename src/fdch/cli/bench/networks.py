@@ -1,15 +1,16 @@
 """`fdch bench networks`: layers written here beside those they stand in for."""
 
-from fdch.cli.bench._tables import report_benchmark
+from typing import Any
+
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
 @options.command("networks", "fdch bench networks --repeats 1")
-@options.count("--repeats", default=5, help="Turns of each side.")
+@options.repeats(5)
 @options.device
 @options.json
-def command(repeats: int, device: str, as_json: bool) -> None:
+def command(**given: Any) -> None:
     """Time our layers beside torch's own.
 
     EfficientNet-Lite0 is timed as it runs frozen, its batch normalisation folded
@@ -19,6 +20,4 @@ def command(repeats: int, device: str, as_json: bool) -> None:
     """
     from fdch.bench.learning.networks import networks_benchmark
 
-    with ProgressPrinter() as progress:
-        result = networks_benchmark(repeats, device, progress)
-    report_benchmark(result, as_json)
+    run_benchmark(networks_benchmark, **given)

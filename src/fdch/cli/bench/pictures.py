@@ -1,35 +1,29 @@
 """`fdch bench pictures`: from picture files to features, beside a plain loop."""
 
-import click
+from typing import Any
 
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, option
 
 
 @options.command(
     "pictures", "fdch bench pictures scenes:60 --pictures 16 --repeats 1 --device cpu"
 )
 @options.data
-@options.count("--pictures", "most", default=20_000, help="Pictures, the first ones.")
-@click.option(
-    "--image-network", default="efficientnet_lite0", help="Network of the features."
-)
-@options.count("--repeats", default=3, help="Turns of each side.")
+@option("--pictures", "Pictures, the first ones.", COUNT, name="most", default=20_000)
+@option("--image-network", "Network of the features.", default="efficientnet_lite0")
+@options.repeats(3)
 @options.device
 @options.json
-def command(
-    data: str, most: int, image_network: str, repeats: int, device: str, as_json: bool
-) -> None:
+def command(data: str, **given: Any) -> None:
     """Time picture files to features, beside a plain loop.
 
     The whole hashes every file, looks its features up in an empty cache, decodes
     while the network computes, and writes the cache. The plain loop decodes a batch
-    in threads, computes it, then the next, and keeps nothing. Where simplejpeg
-    is installed (extra bench), it decodes the same JPEG files to the same pixels.
+    in threads, computes it, then the next, and keeps nothing.
     """
     from fdch.bench.pictures import pictures_benchmark
     from fdch.data.pairs import PairedSet
 
-    images = PairedSet.read(data).images
-    result = pictures_benchmark(images, image_network, device, most, repeats)
-    report_benchmark(result, as_json)
+    run_benchmark(pictures_benchmark, images=PairedSet.read(data).images, **given)

@@ -3,59 +3,46 @@
 from pathlib import Path
 from typing import Any
 
-import click
-
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
+from fdch.cli.shared.options import COUNT, NUMBERS, PATH, WholeRange, option
 from fdch.cli.shared.output import note, require_place
-from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
 @options.command(
     "scale", "fdch bench scale --pairs 200,400 --image-width 64 --words 50 --bits 16"
 )
-@click.option(
-    "--pairs",
-    metavar="N,N",
-    default="5000,20000,100000",
-    show_default=True,
-    help="Numbers of training pairs.",
+@option("--pairs", "Numbers of training pairs.", NUMBERS, default="5000,20000,100000")
+@option("--image-width", "Image features.", COUNT, default=1280)
+@option("--words", "Columns of the texts.", COUNT, default=1386)
+@options.bits
+@option(
+    "--epochs", "Of each stage; the first is not counted.", WholeRange(2), default=2
 )
-@options.count("--image-width", default=1280, help="Image features.")
-@options.count("--words", default=1386, help="Columns of the texts.")
-@options.count("--bits", default=64, help="Length of the codes.")
-@click.option(
-    "--epochs",
-    type=options.WholeRange(2),
-    default=2,
-    help="Of each stage; the first is not counted.",
-)
-@click.option(
+@option(
     "--pairwise",
-    type=click.Choice(["auto", "exact", "sampled"]),
+    "As the setting of this name.",
+    ["auto", "exact", "sampled"],
     default="auto",
-    help="As the setting of this name.",
 )
-@options.path("--plot", help="Draw cost against pairs, as .svg, .pdf or .png.")
+@option("--plot", "Draw cost against pairs, as .svg, .pdf or .png.", PATH)
 @options.device
 @options.json
-def command(
-    pairs: str, plot: Path | None, device: str, as_json: bool, **sizes: Any
-) -> None:
+def command(plot: Path | None, as_json: bool, **given: Any) -> None:
     """Measure the cost of an epoch against the number of pairs.
 
     FDCH on synthetic features and words, which repeat beyond 5,000 pairs. Memory counts
     Python, its libraries and the data.
     """
-    from fdch.bench.learning.methods import plot_format, write_plot
-    from fdch.bench.learning.scaling import ScalingSizes, draw_costs, scaling_benchmark
+    from fdch.bench.learning.scaling import (
+        plot_costs,
+        plot_format,
+        scaling_benchmark,
+    )
 
     if plot is not None:
         plot_format(require_place(plot))
-    numbers = options.split_numbers(pairs, "--pairs")
-    with ProgressPrinter() as progress:
-        result = scaling_benchmark(numbers, ScalingSizes(**sizes), device, progress)
+    result = run_benchmark(scaling_benchmark, as_json, **given)
     if plot is not None:
-        write_plot(plot, lambda figure: draw_costs(figure, result))
+        plot_costs(plot, result["costs"])
         note(f"plot: {plot}")
-    report_benchmark(result, as_json)

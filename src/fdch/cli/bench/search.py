@@ -3,19 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-import click
-
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.progress_lines import ProgressPrinter
-from fdch.errors import SettingError, suggestion
+from fdch.cli.shared.options import COUNT, NUMBERS, PATH, NameList, option
 
-KINDS = ("random", "clustered")
 PARTS = ("scan", "compacted")
+KINDS = ("random", "clustered")
 _CASE = "size kind bits"
 COLUMNS = {
-    "scan, cases": f"{_CASE} batch threads queries_per_second ratio of_bound "
-    "answers_agree",
+    "scan, cases": f"{_CASE} batch threads queries_per_second ratio answers_agree",
     "compacted, cases": f"{_CASE} groups nearest_queries_per_second "
     "nearest_ivf_queries_per_second nearest_ivf_probes nearest_ratio "
     "nearest_scan_ratio nearest_answers_agree bytes_per_code",
@@ -27,72 +23,48 @@ COLUMNS = {
 @options.command(
     "search", "fdch bench search --sizes 20000 --batches 1,10 --threads 1 --repeats 1"
 )
-@click.option("--sizes", default="1000000", metavar="N,N")
-@click.option("--bits", default="64", metavar="N,N")
-@click.option("--batches", default="1,100,2000", metavar="N,N")
-@click.option("--threads", default="1,2", metavar="N,N")
-@click.option(
+@option("--sizes", "Codes to search.", NUMBERS, default="1000000")
+@option("--bits", "Lengths of the codes.", NUMBERS, default="64")
+@option("--batches", "Queries at once.", NUMBERS, default="1,100,2000")
+@option("--threads", "Threads of both sides.", NUMBERS, default="1,2")
+@option(
     "--kinds",
+    "Codes: random, clustered (1,000 centres, a tenth of the bits flipped).",
+    NameList(KINDS),
     default=",".join(KINDS),
-    metavar="A,B",
-    help="Codes: random, clustered (1,000 centres, a tenth of the bits flipped).",
 )
-@click.option(
+@option(
     "--parts",
+    "The scan, and what compaction adds: groups and buckets.",
+    NameList(PARTS),
     default=",".join(PARTS),
-    metavar="A,B",
-    help="The scan, and what compaction adds: groups and buckets.",
 )
-@options.count("-k", default=100, help="Answers to a query.")
-@options.count("--repeats", default=3, help="Turns of each side.")
-@options.count(
-    "--peer-queries",
+@option("-k", "Answers to a query.", COUNT, default=100)
+@options.repeats(3)
+@option(
+    "--peer-queries N",
+    "Time FAISS on N queries of a batch at most and scale its time up.",
+    COUNT,
     default=200,
-    metavar="N",
-    help="Time FAISS on N queries of a batch at most and scale its time up.",
 )
-@options.path(
-    "--codes", help="Codes from 'fdch encode'; they are repeated with noise instead."
+@option(
+    "--codes", "Codes from 'fdch encode'; they are repeated with noise instead.", PATH
 )
 @options.seed()
 @options.json
-def command(
-    as_json: bool, parts: str, kinds: str, codes: Path | None, **given: Any
-) -> None:
+def command(as_json: bool, parts: list[str], codes: Path | None, **given: Any) -> None:
     """Time exact search beside FAISS.
 
-    Each case is measured with all sides taking turns in one process: our scan,
-    FAISS IndexBinaryFlat in both settings (the faster one counts), and a loop
-    that only counts codes under a threshold, the bound of what a scan can reach.
-    After compaction: groups beside IndexBinaryIVF with as many probes as exact
-    answers need, buckets beside IndexBinaryMultiHash. Answers are checked.
+    Each case is measured with all sides taking turns in one process: our scan, and
+    FAISS IndexBinaryFlat in both settings, of which the faster one counts. After
+    compaction: groups beside IndexBinaryIVF with as many probes as exact answers
+    need, buckets beside IndexBinaryMultiHash. Answers are checked.
     """
-    from fdch.bench.search.compacted import compacted_benchmark
-    from fdch.bench.search.scan import Sizes, scan_benchmark
+    from fdch.bench.search import SearchSizes, search_benchmark
     from fdch.runs.code_files import read_encoded
 
-    measures = {"scan": scan_benchmark, "compacted": compacted_benchmark}
-    wanted = _split_known(parts, "--parts", PARTS)
-    for name in ("sizes", "bits", "batches", "threads"):
-        given[name] = options.split_numbers(given[name], f"--{name}")
-    given["kinds"] = _split_known(kinds, "--kinds", KINDS)
-    own = None if codes is None else read_encoded(codes).codes
-    if own is not None:
-        given |= {"kinds": ("given",), "bits": (own.bits,)}
-    result: dict[str, Any] = {"benchmark": "search"}
-    with ProgressPrinter() as progress:
-        for name in PARTS:
-            if name in wanted:
-                result[name] = measures[name](Sizes(**given), own, progress)
-    report_benchmark(result, as_json, COLUMNS)
-
-
-def _split_known(text: str, option: str, known: tuple[str, ...]) -> list[str]:
-    found = options.split_names(text)
-    for name in found:
-        if name not in known:
-            raise SettingError(
-                f"{option} takes {', '.join(known)}; got '{name}'"
-                f"{suggestion(name, known)}"
-            )
-    return found
+    if codes is not None:
+        own = read_encoded(codes).codes
+        given |= {"given": own, "kinds": ["given"], "bits": [own.bits]}
+    sizes = SearchSizes(**given)
+    run_benchmark(search_benchmark, as_json, COLUMNS, parts=parts, sizes=sizes)

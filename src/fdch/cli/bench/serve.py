@@ -2,49 +2,34 @@
 
 from typing import Any
 
-import click
-
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.serve import require_packages
 from fdch.cli.shared import options
-from fdch.cli.shared.progress_lines import ProgressPrinter
+from fdch.cli.shared.options import COUNT, NUMBERS, POSITIVE, option
 
 
 @options.command("serve", "fdch bench serve --sizes 20000 --seconds 1 --repeats 1")
-@click.option("--sizes", default="1000000", metavar="N,N")
-@click.option(
+@option("--sizes", "Codes in the index.", NUMBERS, default="1000000")
+@option(
     "--kind",
+    "Codes: random, or around 1,000 centres.",
+    ["random", "clustered"],
     default="random",
-    type=click.Choice(["random", "clustered"]),
-    help="Codes: random, or around 1,000 centres.",
 )
-@options.count("--clients", default=64, help="Concurrent clients.")
-@click.option(
-    "--seconds",
-    type=options.POSITIVE,
-    default=10.0,
-    help="Length of each side's turn.",
-)
-@options.count("--repeats", default=3, help="Turns of each side.")
-@click.option(
-    "--requests",
-    type=options.WholeRange(0),
-    default=0,
-    show_default=False,
-    metavar="N",
-    help="Then send N requests to the service and watch its memory.",
-)
-@options.count("-k", default=20, help="Results to a query.")
-@options.count("--bits", default=64, help="Length of the codes.")
-@click.option(
+@option("--clients", "Concurrent clients.", COUNT, default=64)
+@option("--seconds", "Length of each side's turn.", POSITIVE, default=10.0)
+@options.repeats(3)
+@option("-k", "Results to a query.", COUNT, default=20)
+@options.bits
+@option(
     "--encoder",
+    "What encodes the service's queries; the peer's are by torch.",
+    ["torch", "onnx"],
     default="torch",
-    type=click.Choice(["torch", "onnx"]),
-    help="What encodes the service's queries; the peer's are by torch.",
 )
 @options.seed()
 @options.json
-def command(as_json: bool, sizes: str, **more: Any) -> None:
+def command(as_json: bool, **sizes: Any) -> None:
     """Time the service beside FAISS behind FastAPI.
 
     'fdch serve' serves an index of N codes; its peer is the shortest server that
@@ -53,9 +38,6 @@ def command(as_json: bool, sizes: str, **more: Any) -> None:
     each waiting for its answer; the sides take turns.
     """
     require_packages()
-    from fdch.bench.serving.throughput import Sizes, serve_benchmark
+    from fdch.bench.serving.throughput import LoadSizes, serve_benchmark
 
-    wanted = Sizes(options.split_numbers(sizes, "--sizes"), **more)
-    with ProgressPrinter() as progress:
-        result = serve_benchmark(wanted, progress)
-    report_benchmark(result, as_json)
+    run_benchmark(serve_benchmark, as_json, sizes=LoadSizes(**sizes))

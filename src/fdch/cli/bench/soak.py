@@ -2,14 +2,12 @@
 
 from typing import Any
 
-import click
-
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.serve import require_packages
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Failure
+from fdch.cli.shared.options import COUNT, POSITIVE, option
 from fdch.cli.shared.output import count
-from fdch.cli.shared.progress_lines import ProgressPrinter
 
 _SHOWN = 3
 PROBLEMS = {
@@ -21,29 +19,25 @@ PROBLEMS = {
 
 
 @options.command("soak", "fdch bench soak --minutes 0.1 --items 1000")
-@click.option("--minutes", default=60.0, type=options.POSITIVE, help="How long.")
-@options.count("--rate", default=20, help="Requests a second, of all clients.")
-@options.count("--items", default=20_000, help="Items in the index at first.")
+@option("--minutes", "How long.", POSITIVE, default=60.0)
+@option("--rate", "Requests a second, of all clients.", COUNT, default=20)
+@option("--items", "Items in the index at first.", COUNT, default=20_000)
 @options.seed("Of the load.")
 @options.json
-def command(minutes: float, rate: int, items: int, seed: int, as_json: bool) -> None:
+def command(**given: Any) -> None:
     """Watch the service under mixed load for an hour.
 
     'fdch serve' runs in its own process. Four clients search by text, picture and
     item, count values, put texts and pictures, remove, and send hostile requests;
     each knows its own items and compares every answer about them with a search of
-    its own. Every minute the tokens change and a second index is replaced. At the
-    end the index is compared with all that was acknowledged, and verified. The exit
-    code is 1 if an answer is wrong, a request fails, an item is lost or damaged, or
-    memory grows by more than a fifth after the first quarter.
+    its own. At the end the index is compared with all that was acknowledged, and
+    verified. The exit code is 1 if an answer is wrong, a request fails, an item is
+    lost or damaged, or memory grows by more than a fifth after the first quarter.
     """
     require_packages()
     from fdch.bench.soak.campaign import soak_benchmark
 
-    with ProgressPrinter() as progress:
-        result = soak_benchmark(minutes, rate, items, seed, progress)
-    report_benchmark(result, as_json)
-    require_sound(result)
+    require_sound(run_benchmark(soak_benchmark, **given))
 
 
 def require_sound(result: dict[str, Any]) -> None:

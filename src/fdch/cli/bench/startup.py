@@ -1,14 +1,16 @@
 """`fdch bench startup`: how long the program takes to start."""
 
-from fdch.cli.bench._tables import report_benchmark
+from typing import Any
+
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
 
 
 @options.command("startup", "fdch bench startup --repeats 2")
-@options.count("--repeats", default=5, help="Turns of each side.")
+@options.repeats(5)
 @options.json
-def command(as_json: bool, repeats: int) -> None:
+def command(**given: Any) -> None:
     """Time how long Python, the import and the help take to start."""
     from fdch.bench.startup import startup_benchmark
 
-    report_benchmark(startup_benchmark(repeats), as_json)
+    run_benchmark(startup_benchmark, **given)

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import click
-
-from fdch.cli.bench._tables import report_benchmark
+from fdch.cli.bench._running import run_benchmark
 from fdch.cli.shared import options
-from fdch.cli.shared.progress_lines import ProgressPrinter
+from fdch.cli.shared.options import COUNT, WholeRange, option
 
 
 @options.command(
@@ -14,33 +12,27 @@ from fdch.cli.shared.progress_lines import ProgressPrinter
     "fdch bench train --pairs 200 --image-width 64 --words 50 --bits 16 "
     "--epochs 2 --repeats 1",
 )
-@options.count("--pairs", default=5000, help="Pairs to train on.")
-@options.count("--image-width", default=1280, help="Image features.")
-@options.count("--words", default=1386, help="Columns of the texts.")
-@options.count("--bits", default=64, help="Length of the codes.")
-@click.option(
+@option("--pairs", "Pairs to train on.", COUNT, default=5000)
+@option("--image-width", "Image features.", COUNT, default=1280)
+@option("--words", "Columns of the texts.", COUNT, default=1386)
+@options.bits
+@option(
     "--epochs",
-    type=options.WholeRange(2),
+    "Of each stage; the first is reported separately.",
+    WholeRange(2),
     default=3,
-    help="Of each stage; the first is reported separately.",
 )
-@options.count("--repeats", default=3, help="Trainings of each side, in turn.")
-@click.option(
-    "--network",
-    metavar="NAME",
-    help="Train this image network too, on random pictures.",
-)
-@click.option(
+@options.repeats(3, "Trainings of each side, in turn.")
+@option("--network NAME", "Train this image network too, on random pictures.")
+@option(
     "--precision",
-    type=click.Choice(["auto", "float32", "bfloat16"]),
+    "Of the image network, as the setting of this name.",
+    ["auto", "float32", "bfloat16"],
     default="auto",
-    help="Of the image network, as the setting of this name.",
 )
 @options.device
 @options.json
-def command(
-    device: str, network: str | None, precision: Any, as_json: bool, **sizes: int
-) -> None:
+def command(device: str, as_json: bool, **sizes: Any) -> None:
     """Time the training of FDCH beside a plain PyTorch loop.
 
     Synthetic features and words, like those of a network and of tags. The plain
@@ -55,18 +47,7 @@ def command(
     matrix products, or the bytes of weights and their moments over its bandwidth,
     both measured in the same run.
     """
-    with ProgressPrinter() as progress:
-        if network is not None:
-            from fdch.bench.learning.end_to_end import (
-                PictureSizes,
-                end_to_end_benchmark,
-            )
+    from fdch.bench.learning.training import TrainingSizes, training_benchmark
 
-            sizes.pop("image_width")
-            given = PictureSizes(network, precision=precision, **sizes)
-            result = end_to_end_benchmark(given, device, progress)
-        else:
-            from fdch.bench.learning.training import TrainingSizes, training_benchmark
-
-            result = training_benchmark(TrainingSizes(**sizes), device, progress)
-    report_benchmark(result, as_json)
+    wanted = TrainingSizes(**sizes)
+    run_benchmark(training_benchmark, as_json, sizes=wanted, device=device)

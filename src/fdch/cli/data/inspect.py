@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from fdch.cli.shared import options
 from fdch.cli.shared.column_lines import column_lines
+from fdch.cli.shared.options import PATH, option
 from fdch.cli.shared.output import (
     count,
     lay_out,
@@ -25,7 +26,7 @@ LISTED_LABELS = 20
 
 @options.command("inspect", "fdch data inspect scenes:100 --page samples.html")
 @options.data
-@options.path("--page", help="Write a page of samples with pictures.")
+@option("--page", "Write a page of samples with pictures.", PATH)
 @options.layout
 @options.broken("skip", "List broken rows and pictures, or refuse at the first.")
 @options.json

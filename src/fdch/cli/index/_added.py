@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def explain_interruption(index: "Index") -> Iterator[None]:
-    """Say at Ctrl-C what the index keeps."""
+    """Report at Ctrl-C what the index keeps."""
     try:
         yield
     except KeyboardInterrupt:
@@ -26,7 +26,7 @@ def explain_interruption(index: "Index") -> Iterator[None]:
 
 @contextmanager
 def explain_filling(index: "Index") -> Iterator[None]:
-    """Say of an index just made, where filling it ends early, that it is there."""
+    """Report that a new index is there when filling it ends early."""
     try:
         yield
     except (FdchError, KeyboardInterrupt) as problem:

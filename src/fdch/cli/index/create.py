@@ -7,13 +7,14 @@ import click
 
 from fdch.cli.index._added import describe_added, explain_filling, report_added
 from fdch.cli.shared import options
+from fdch.cli.shared.options import PATH, option
 from fdch.cli.shared.output import say
 from fdch.cli.shared.progress_lines import show_progress
 
 
 @options.command("create", "fdch index create scenes.index --run runs/first scenes:300")
 @options.index
-@options.path("--run", required=True, help="The trained run that encodes.")
+@option("--run", "The trained run that encodes.", PATH, required=True)
 @click.argument("data", type=options.DATA, required=False)
 @options.layout
 @options.remember_broken

@@ -1,8 +1,7 @@
 """`fdch index duplicates`: items that are nearly the same."""
 
-import click
-
 from fdch.cli.shared import options
+from fdch.cli.shared.options import WHOLE, option
 from fdch.cli.shared.output import count, note, plain, report, show_some
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
@@ -11,13 +10,7 @@ SHOWN = 20
 
 @options.command("duplicates", "fdch index duplicates scenes.index --radius 0")
 @options.index
-@click.option(
-    "--radius",
-    type=options.WholeRange(0),
-    default=0,
-    metavar="R",
-    help="Bits in which neighbours may differ.",
-)
+@option("--radius R", "Bits in which neighbours may differ.", WHOLE, default=0)
 @options.json
 def command(index: str, radius: int, as_json: bool) -> None:
     """Find items that are nearly the same.

@@ -3,13 +3,14 @@
 from pathlib import Path
 
 from fdch.cli.shared import options
+from fdch.cli.shared.options import PATH, option
 from fdch.cli.shared.output import count, report, require_place
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
 @options.command("export", "fdch index export scenes.index --out items.jsonl")
 @options.index
-@options.path("--out", required=True, help="File to make: one item a line.")
+@option("--out", "File to make: one item a line.", PATH, required=True)
 @options.json
 def command(index: str, out: Path, as_json: bool) -> None:
     """Write all items as lines of JSON, with their codes.

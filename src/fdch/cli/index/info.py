@@ -2,19 +2,16 @@
 
 from contextlib import closing
 
-import click
-
 from fdch.cli.shared import options
 from fdch.cli.shared.column_lines import column_lines
+from fdch.cli.shared.options import option
 from fdch.cli.shared.output import plain, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
 @options.command("info", "fdch index info scenes.index")
 @options.index
-@click.option(
-    "--pictures", is_flag=True, help="Count the pictures that are found and missing."
-)
+@option("--pictures", "Count the pictures that are found and missing.", bool)
 @options.json
 def command(index: str, pictures: bool, as_json: bool) -> None:
     """Show what an index holds.

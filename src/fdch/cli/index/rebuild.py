@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from fdch.cli.shared import options
+from fdch.cli.shared.options import PATH, option
 from fdch.cli.shared.output import count, note, plain, report, show_some
 from fdch.cli.shared.progress_lines import show_progress
 
@@ -11,8 +12,8 @@ from fdch.cli.shared.progress_lines import show_progress
     "rebuild", "fdch index rebuild scenes.index --run runs/first --out new.index"
 )
 @options.index
-@options.path("--run", required=True, help="The trained run that encodes now.")
-@options.path("--out", required=True, help="Folder of the new index.")
+@option("--run", "The trained run that encodes now.", PATH, required=True)
+@option("--out", "Folder of the new index.", PATH, required=True)
 @options.device
 @options.json
 def command(index: str, run: Path, out: Path, device: str, as_json: bool) -> None:

@@ -4,13 +4,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fdch.cli.shared import options
+from fdch.cli.shared.options import PATH, option
 from fdch.cli.shared.output import count, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
 
 
 @options.command("remap", "fdch index remap scenes.index --pictures .")
 @options.index
-@options.path("--pictures", required=True, metavar="DIR", help="Where they are now.")
+@option("--pictures DIR", "Where they are now.", PATH, required=True)
 @options.json
 def command(index: str, pictures: Path, as_json: bool) -> None:
     """Find the pictures of an index that moved to another folder.

@@ -5,12 +5,13 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, Any, NoReturn
 
 import click
 
+from fdch.cli.shared.options import show_example
 from fdch.cli.shared.output import plain
 from fdch.errors import FdchError, MissingExtra, suggestion
 
@@ -46,25 +47,25 @@ class LazyGroup(click.Group):
     """A group whose commands are files, each with an object named `command`.
 
     Args:
-        modules: What stands before a command's name in its module's.
-        summaries: First line of each command's help, by name, in their usual order.
+        module: The package with these files.
+        names: Of the commands, in their usual order.
     """
 
     def __init__(
-        self, *args: Any, modules: str, summaries: Mapping[str, str], **more: Any
+        self, *args: Any, module: str, names: Sequence[str], example: str, **more: Any
     ) -> None:
-        super().__init__(*args, **more)
-        self.modules, self.summaries = modules, summaries
+        super().__init__(*args, epilog=show_example(example), **more)
+        self.module, self.names = module, names
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the names without loading any command."""
-        return list(self.summaries)
+        return list(self.names)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command."""
-        if cmd_name not in self.summaries:
+        if cmd_name not in self.names:
             return None
-        module: Any = importlib.import_module(self.modules + cmd_name)
+        module: Any = importlib.import_module(f"{self.module}.{cmd_name}")
         command: click.Command = module.command
         return command
 
@@ -72,17 +73,23 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; for an unknown one, name the nearest."""
-        if args[0] not in self.summaries and not args[0].startswith("-"):
-            hint = suggestion(args[0], self.summaries) or "; see --help for all."
+        if args[0] not in self.names and not args[0].startswith("-"):
+            hint = suggestion(args[0], self.names) or "; see --help for all."
             ctx.fail(f"there is no command '{args[0]}'{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """List names and summaries without loading any command."""
+        """List names with the first lines of their help, whole."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.names]
         with formatter.section("Commands"):
-            formatter.write_dl(list(self.summaries.items()))
+            formatter.write_dl(
+                [
+                    (name, ((each and each.help) or "").split("\n")[0])
+                    for name, each in commands
+                ]
+            )
 
 
 class RootGroup(LazyGroup):

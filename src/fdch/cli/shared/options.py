@@ -3,17 +3,15 @@
 import errno
 import functools
 import inspect
-import ipaddress
 import math
 import os
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdch.errors import SettingError
+from fdch.errors import SettingError, suggestion
 
 if TYPE_CHECKING:
     from fdch.data.pairs import Broken as Broken
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from fdch.runs.engines import EngineName as EngineName
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-MAX_NUMBER = 10**9
 
 
 class PathName(click.Path):
@@ -64,9 +61,45 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class NameList(click.ParamType[Any]):
+    """Names with commas in between, each once, of those that are known if given."""
+
+    name = "A,B"
+
+    def __init__(self, known: Sequence[str] = ()) -> None:
+        self.known = known
+
+    def convert(self, value: Any, *about: Any) -> Any:
+        """Split at commas; refuse nothing at all, and unknown names."""
+        if not isinstance(value, str):
+            return value
+        found = [part.strip() for part in value.split(",") if part.strip()]
+        if not found:
+            self.fail(f"'{value}' names nothing; write values such as a,b.", *about)
+        for name in found if self.known else ():
+            if name not in self.known:
+                all_known = f"; there are: {', '.join(self.known)}."
+                hint = suggestion(name, self.known) or all_known
+                self.fail(f"'{name}' is unknown{hint}", *about)
+        return list(dict.fromkeys(found))
+
+
+class NumberList(NameList):
+    """Numbers of 1 or more with commas in between, each once."""
+
+    name = "N,N"
+
+    def convert(self, value: Any, *about: Any) -> Any:
+        """Split at commas; refuse what is no such number."""
+        found = super().convert(value, *about)
+        return [COUNT.convert(part, *about) for part in found]
+
+
 DATA = PathName(str)  # data or an index, which need not be a file
-POSITIVE = FiniteRange(0, min_open=True)
-PROBABILITY = FiniteRange(0, 1)
+PATH = PathName()
+COUNT, WHOLE, PORT = WholeRange(1), WholeRange(0), WholeRange(0, 65535)
+POSITIVE, PROBABILITY = FiniteRange(0, min_open=True), FiniteRange(0, 1)
+NAMES, NUMBERS = NameList(), NumberList()
 
 
 def parse_where(text: str) -> "Condition":
@@ -95,71 +128,14 @@ def parse_type(text: str) -> "tuple[str, ColumnType]":
     return chosen
 
 
-def check_addresses(text: str) -> str:
-    """Refuse what is no IP address or network."""
-    for part in text.split(","):
-        try:
-            ipaddress.ip_network(part.strip())
-        except ValueError as problem:
-            raise click.BadParameter(
-                f"'{part}' is no IP address; give one such as 127.0.0.1, or a network "
-                "such as 10.0.0.0/8."
-            ) from problem
-    return text
-
-
-def parse_bytes(text: str) -> int:
-    """Read how many bytes are meant.
-
-    >>> parse_bytes("10GB"), parse_bytes("1.5 MiB")
-    (10000000000, 1572864)
-    """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", text.strip(), re.I)
-    if found is None or not float(found[1]):
-        raise click.BadParameter(f"'{text}' is no size; give one such as 10GB.")
-    power = "KMGT".find(found[2].upper()) + 1 if found[2] else 0
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
-
-
-def split_names(text: str, option: str = "the list") -> list[str]:
-    """Split at commas, each value once.
-
-    >>> split_names("cmfh, dch,cmfh")
-    ['cmfh', 'dch']
-    """
-    found = [part.strip() for part in text.split(",") if part.strip()]
-    if not found:
-        raise SettingError(
-            f"{option} names nothing; got '{text}'. Write one value or more, with "
-            "commas in between."
-        )
-    return list(dict.fromkeys(found))
-
-
-def split_numbers(text: str, option: str) -> list[int]:
-    """Split at commas into numbers of 1 or more.
-
-    >>> split_numbers("16,32", "--bits")
-    [16, 32]
-    """
-    found = split_names(text, option)
-    for part in found:
-        is_short = part.isascii() and part.isdigit() and len(part) <= 10
-        if not is_short or not 1 <= int(part) <= MAX_NUMBER:
-            raise SettingError(
-                f"{option} takes numbers of 1 or more, such as 16,32; got '{part}'."
-            )
-    return [int(part) for part in found]
-
-
-def example(words: str) -> str:
+def show_example(words: str) -> str:
     """Lay out the example that ends a command's help."""
     return f"\b\nExample:\n  {words}"
 
 
 def command(name: str, words: str) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a command of a function, with an example that ends its help."""
-    return click.command(name, epilog=example(words))
+    return click.command(name, epilog=show_example(words))
 
 
 def combine(*decorators: Decorator) -> Decorator:
@@ -173,40 +149,60 @@ def combine(*decorators: Decorator) -> Decorator:
     return add
 
 
-def path(*names: str, **more: Any) -> Decorator:
-    """Name a file or folder; commands check the place themselves."""
-    return click.option(*names, type=PathName(), **more)
+def option(
+    spec: str, help: str, type: Any = None, name: str | None = None, **more: Any
+) -> Decorator:
+    """Declare an option: the one way that all commands have.
+
+    Args:
+        spec: The flag, then what stands for its value: "--radius R". Dots after that,
+            as in "--like ID...", let it be given several times.
+        help: What it does.
+        type: One of the types above, bool for a flag, a sequence for a choice, or a
+            function that reads the text; otherwise that of the default.
+        name: Of the function's argument, if not the flag's.
+        more: What click.option takes besides, such as a default.
+    """
+    flag, _, metavar = spec.partition(" ")
+    if metavar.endswith("..."):
+        more["multiple"] = True
+        metavar, help = metavar.removesuffix("..."), f"{help} Repeatable."
+    if type is bool:
+        type, more["is_flag"] = None, True
+    elif isinstance(type, list | tuple):
+        type = click.Choice(type)
+    names = [flag] if name is None else [flag, name]
+    return click.option(*names, help=help, type=type, metavar=metavar or None, **more)
 
 
-def count(*names: str, **more: Any) -> Decorator:
-    """Take a whole number of 1 or more."""
-    return click.option(*names, type=WholeRange(1), **more)
+def repeats(default: int, help: str = "Turns of each side.") -> Decorator:
+    """Take how often each side of a benchmark is measured."""
+    return option("--repeats", help, COUNT, default=default)
 
 
-def seed(help: str | None = None) -> Decorator:
+def seed(help: str = "Of what is drawn at random.") -> Decorator:
     """Take the seed of what is drawn at random."""
-    return click.option("--seed", type=WholeRange(0), default=0, help=help)
+    return option("--seed", help, WHOLE, default=0)
 
 
 def broken(default: str | None, help: str) -> Decorator:
     """Describe what to do about broken rows and pictures."""
-    choices = click.Choice(["refuse", "skip"])
-    return click.option("--broken", type=choices, default=default, help=help)
+    return option("--broken", help, ["refuse", "skip"], default=default)
 
 
-def parse_columns(text: str | None) -> dict[str, str]:
+def parse_columns(text: str) -> dict[str, str]:
     """Read what a table's own columns are to be read as.
 
     >>> parse_columns("text=title,labels=category")
     {'text': 'title', 'labels': 'category'}
     """
     found: dict[str, str] = {}
-    for part in split_names(text, "--columns") if text is not None else ():
+    for part in NAMES.convert(text):
         known, equals, own = (each.strip() for each in part.partition("="))
         if not equals or not known or not own or known in found:
-            raise SettingError(
-                f"--columns takes each of id, image, text and labels once, such as "
-                f"text=title,labels=category; got '{part}'."
+            raise click.BadParameter(
+                f"'{part}' is not understood; give each of id, image, text and labels "
+                "once, such as text=title,labels=category."
             )
         found[known] = own
     return found
@@ -229,11 +225,11 @@ def gather(name: str, build: Callable[..., Any], *decorators: Decorator) -> Deco
 
 
 def _build_layout(
-    columns: str | None, pictures: Path | None, limit: int | None
+    columns: dict[str, str] | None, pictures: Path | None, limit: int | None
 ) -> "Layout":
     from fdch.data.readers.columns import Layout
 
-    return Layout(parse_columns(columns), pictures, limit)
+    return Layout(columns or {}, pictures, limit)
 
 
 def _build_sizes(
@@ -256,20 +252,20 @@ def _build_sizes(
 layout = gather(
     "layout",
     _build_layout,
-    click.option(
-        "--columns",
-        metavar="text=title,...",
-        help="Your names for the columns id, image, text and labels of a manifest.",
+    option(
+        "--columns text=title",
+        "Your names for the columns id, image, text and labels of a manifest.",
+        parse_columns,
     ),
-    path(
-        "--pictures",
-        metavar="DIR",
-        help="Find pictures that moved in this folder, by the ends of their paths.",
+    option(
+        "--pictures DIR",
+        "Find pictures that moved in this folder, by the ends of their paths.",
+        PATH,
     ),
-    count(
-        "--limit",
-        metavar="N",
-        help="Read only N pairs of DATA, drawn at random; the same ones each time.",
+    option(
+        "--limit N",
+        "Read only N pairs of DATA, drawn at random; the same ones each time.",
+        COUNT,
     ),
 )
 refuse_broken = broken(
@@ -278,62 +274,59 @@ refuse_broken = broken(
 remember_broken = broken(
     None, "Refuse or skip broken rows; as in training if not given."
 )
+bits = option("--bits", "Length of the codes.", COUNT, default=64)
 index: Decorator = click.argument("index", type=DATA)
-run: Decorator = click.argument("run", type=PathName())
+run: Decorator = click.argument("run", type=PATH)
 data: Decorator = click.argument("data", type=DATA)
-json: Decorator = click.option(
-    "--json", "as_json", is_flag=True, help="Write one JSON document and nothing else."
+json = option(
+    "--json", "Write one JSON document and nothing else.", bool, name="as_json"
 )
-device: Decorator = click.option(
-    "--device", default="auto", help="Where networks run: auto, cpu, cuda or cuda:1."
+device = option(
+    "--device", "Where networks run: auto, cpu, cuda or cuda:1.", default="auto"
 )
-engine: Decorator = click.option(
+engine = option(
     "--engine",
-    type=click.Choice(["local", "ray"]),
+    "What encodes: this process, or the workers of a Ray cluster.",
+    ["local", "ray"],
     default="local",
-    help="What encodes: this process, or the workers of a Ray cluster.",
 )
-types: Decorator = click.option(
-    "--type",
-    "types",
-    type=parse_type,
-    multiple=True,
-    metavar="COLUMN=TYPE",
-    help="How a column is compared: number, date, boolean or text. Found by itself "
-    "where not given. Repeatable.",
+types = option(
+    "--type COLUMN=TYPE...",
+    "How a column is compared: number, date, boolean or text. Found by itself where "
+    "not given.",
+    parse_type,
+    name="types",
 )
-encoder: Decorator = click.option(
-    "--encoder",
-    default="torch",
-    metavar="NAME",
-    help="What encodes queries: torch, onnx (ONNX Runtime), or a folder that 'fdch "
+encoder = option(
+    "--encoder NAME",
+    "What encodes queries: torch, onnx (ONNX Runtime), or a folder that 'fdch "
     "export' wrote.",
+    default="torch",
+)
+settings = option(
+    "--set KEY=VALUE...",
+    "Change a setting, or take a preset: preset=paper.",
+    name="assignments",
 )
 sizes = gather(
     "sizes",
     _build_sizes,
-    click.option(
-        "--query-pairs", type=int, help="Queries to draw, with --train-pairs."
-    ),
-    click.option(
-        "--train-pairs", type=int, help="Training pairs, validation included."
-    ),
-    click.option(
+    option("--query-pairs", "Queries to draw, with --train-pairs.", int),
+    option("--train-pairs", "Training pairs, validation included.", int),
+    option(
         "--validation-pairs",
-        type=int,
-        help="How many of these are held out; a tenth if not given.",
+        "How many of these are held out; a tenth if not given.",
+        int,
     ),
-    click.option(
+    option(
         "--labelled-pairs",
-        type=int,
-        help="How many of the other training pairs keep their labels; all if not "
-        "given.",
+        "How many of the other training pairs keep their labels; all if not given.",
+        int,
     ),
-    click.option(
+    option(
         "--unlabelled-pairs",
-        type=int,
+        "Further database pairs to learn from without labels, for methods that can.",
+        int,
         default=0,
-        help="Further database pairs to learn from without labels, for methods that "
-        "can.",
     ),
 )

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from fdch.training.context import Context
 
 BETWEEN_LINES = 5.0  # seconds
-LINED = ("case",)  # units that always have their line
-SHOWN = (*LINED, "epoch")  # units whose first step always has a line
 SIDES = ("image ", "text ")
 OF_OUTPUTS = re.compile(r"^(mean|imbalance) \|?[A-Z]\|?$")
 SHORT = {"mean": "|output|", "imbalance": "imbalance"}
@@ -30,19 +28,20 @@ def show_progress(device: str) -> "Iterator[Context]":
 
 
 class ProgressPrinter:
-    """Prints updates to standard error, in the form that suits it.
+    """Prints updates to standard error: a bar on a terminal, else lines for a log.
 
-    A task whose first update is its last took no time worth showing,
-    unless it counts epochs or cases.
+    Of lines there is one every few seconds, each with the whole state. A task whose
+    first update is its last took no time worth showing, unless it counts epochs.
     """
 
     def __init__(
         self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        chosen = stream or sys.stderr
-        self._shown: _Bar | _Lines
-        self._shown = _Bar(chosen) if chosen.isatty() else _Lines(chosen, clock)
+        self._stream, self._clock = stream or sys.stderr, clock
         self._last: Update | None = None
+        self._bar: Any = None
+        self._begun: tuple[float, int] | None = None  # the time, and what was done
+        self._due = 0.0  # the time of the next line
 
     def __call__(self, update: Update) -> None:
         """Take an update."""
@@ -52,87 +51,49 @@ class ProgressPrinter:
             or (last.task, last.total) != (update.task, update.total)
             or last.done >= update.done
         ):
-            self._shown.close()
-            if update.done < update.total or update.unit in SHOWN:
-                self._shown.begin(update)
-        self._shown.step(update)
+            self._close()
+            if update.done < update.total or update.unit == "epoch":
+                self._begin(update)
+        if self._begun is None:
+            return
+        now, is_last = self._clock(), update.done >= update.total
+        if self._bar is not None:
+            self._bar.set_postfix_str(figures(update.values), refresh=False)
+            self._bar.update(update.done - self._bar.n)
+        elif now >= self._due or is_last:
+            self._due = now + BETWEEN_LINES
+            self._stream.write(_line(update, now - self._begun[0], self._begun[1]))
+            self._stream.flush()
+        if is_last:
+            self._close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *problem: object) -> None:
-        self._shown.close()
+        self._close()
 
-
-class _Bar:
-    """A tqdm bar, redrawn in place, with a line of figures below it."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._bar: Any = None
-        self._below: Any = None
-
-    def begin(self, update: Update) -> None:
-        from tqdm import tqdm
-
-        same = {"file": self._stream, "dynamic_ncols": True}
-        self._bar = tqdm(
-            desc=update.task,
-            initial=update.done,
-            total=update.total,
-            unit=f" {update.unit}",
-            smoothing=0.1,
-            **same,
-        )
-        if update.values:
-            self._below = tqdm(bar_format="  {desc}", position=1, leave=False, **same)
-
-    def step(self, update: Update) -> None:
-        if self._bar is None:
-            return
-        self._bar.update(update.done - self._bar.n)
-        if self._below is not None:
-            self._below.set_description_str(figures(update.values))
-        if update.done >= update.total:
-            self.close()
-
-    def close(self) -> None:
-        if self._bar is None:
-            return
-        if self._below is not None:
-            self._below.close()
-        self._bar.close()
-        if self._below is not None:
-            self._stream.write(f"  {self._below.desc}\n")
-        self._bar = self._below = None
-
-
-class _Lines:
-    """Lines for a log: every few seconds, each with the whole state."""
-
-    def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
-        self._stream, self._clock = stream, clock
-        self._begun: tuple[float, int] | None = None
-        self._due = 0.0
-
-    def begin(self, update: Update) -> None:
+    def _begin(self, update: Update) -> None:
         now = self._clock()
         self._begun = now, update.done
-        self._due = now if update.unit in SHOWN else now + BETWEEN_LINES
+        self._due = now if update.unit == "epoch" else now + BETWEEN_LINES
+        if self._stream.isatty():
+            from tqdm import tqdm
 
-    def step(self, update: Update) -> None:
-        if self._begun is None:
-            return
-        now, is_last = self._clock(), update.done >= update.total
-        if now >= self._due or is_last or update.unit in LINED:
-            self._due = now + BETWEEN_LINES
-            self._stream.write(_line(update, now - self._begun[0], self._begun[1]))
-            self._stream.flush()
-        if is_last:
-            self.close()
+            self._bar = tqdm(
+                desc=update.task,
+                initial=update.done,
+                total=update.total,
+                unit=f" {update.unit}",
+                smoothing=0.1,
+                file=self._stream,
+                dynamic_ncols=True,
+            )
 
-    def close(self) -> None:
-        self._begun = None
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        self._bar = self._begun = None
 
 
 def _line(update: Update, seconds: float, first: int) -> str:

@@ -6,40 +6,32 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdch.cli.shared import options
+from fdch.cli.shared.options import PATH, option
 
 if TYPE_CHECKING:
     from fdch.runs.pipeline import TrainingTask
     from fdch.tuning.settings_file import SettingsFile
 
-method_option = click.option("--method", default="fdch", help="See 'fdch methods'.")
+method_option = option("--method", "See 'fdch methods'.", default="fdch")
 training_options = options.combine(
     options.data,
     method_option,
-    click.option("--bits", default=64, help="Length of the codes."),
+    option("--bits", "Length of the codes.", default=64),
     options.seed("Of the split and of learning."),
-    options.path(
-        "--split",
-        metavar="FILE",
-        help="Use a saved split, such as another run's split.json.",
+    option(
+        "--split FILE", "Use a saved split, such as another run's split.json.", PATH
     ),
     options.sizes,
-    click.option(
+    option(
         "--groups",
-        type=click.Choice(["pictures", "texts", "both"]),
-        help="Keep pairs with the same picture, text or either in one part.",
+        "Keep pairs with the same picture, text or either in one part.",
+        ["pictures", "texts", "both"],
     ),
-    click.option(
-        "--image-network",
-        metavar="NAME",
-        help="As --set image_network=NAME; a model folder as transformers:DIR.",
+    option(
+        "--image-network NAME",
+        "As --set image_network=NAME; a model folder as transformers:DIR.",
     ),
-    click.option(
-        "--set",
-        "assignments",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Change a setting, or take a preset: preset=paper. Repeatable.",
-    ),
+    options.settings,
     options.layout,
     options.refuse_broken,
     options.device,

@@ -1,6 +1,6 @@
 """Any benchmark's document as tables."""
 
-from fdch.cli.bench._tables import show_benchmark
+from fdch.cli.bench._running import show_benchmark
 
 
 def spread(low, middle, high):

@@ -1,19 +1,33 @@
-"""Benchmark documents as tables for a terminal, whatever was measured."""
+"""How every benchmark runs and prints: one document, as JSON or as tables."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from fdch.cli.shared.output import lay_out, report
+from fdch.cli.shared.progress_lines import ProgressPrinter
 
 MEBIBYTE = 2**20
 
 
-def report_benchmark(
-    document: Mapping[str, Any], as_json: bool, columns: Mapping[str, str] | None = None
-) -> None:
-    """Print a document as JSON or as tables; see `show_benchmark` for the columns."""
+def run_benchmark(
+    measure: Callable[..., dict[str, Any]],
+    as_json: bool,
+    columns: Mapping[str, str] | None = None,
+    **given: Any,
+) -> dict[str, Any]:
+    """Measure, show progress meanwhile, and print what was measured.
+
+    Args:
+        measure: Takes what is given, and `progress`.
+        as_json: Print the document as JSON, else as tables.
+        columns: Of the tables; see `show_benchmark`.
+        given: The command's options.
+    """
+    with ProgressPrinter() as progress:
+        document = measure(**given, progress=progress)
     report(document, as_json, "" if as_json else show_benchmark(document, columns))
+    return document
 
 
 def show_benchmark(
@@ -84,7 +98,7 @@ def _flatten(case: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, st
 
 
 def _holds_cases(value: Any) -> bool:
-    """Tell whether each entry is a case with figures of its own."""
+    """Return whether each entry is a case with figures of its own."""
     entries = value.values() if isinstance(value, dict) else value
     return all(
         isinstance(case, dict)

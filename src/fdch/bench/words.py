@@ -1,13 +1,14 @@
-"""What matching words adds to codes.
+"""What matching words adds to codes, and what it costs.
 
-Queries are one or two words of stored texts that the model knows.
-Searched are pairs that the run has not seen in any way.
+Quality: queries are one or two words of stored texts that the model knows; searched
+are pairs that the run has not seen in any way. Cost: one query over drawn items.
 """
 
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -15,24 +16,31 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.bench.search_quality import unseen_rows
+from fdch.bench.clustered_codes import Source, filled_folder
+from fdch.bench.reranking import TIMED, time_queries, unseen_rows
+from fdch.bench.timing import ratio, spread
 from fdch.data.word_weights import FREQUENT
 from fdch.errors import DataError
+from fdch.index.search.lookup import warm
 from fdch.index.storage.catalogue.word_table import split_words, stem_word
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.store import Item
+from fdch.progress import Progress, silent
 from fdch.retrieval.index import Index
 from fdch.retrieval.ordering import plan_fusion
 from fdch.retrieval.params import Match, SearchParams
-from fdch.retrieval.queries import encode_text_queries
+from fdch.retrieval.queries import Queries, encode_text_queries
 from fdch.retrieval.ranking import Ranking
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
 from fdch.runs.method_scores import read_own_pairs
-from fdch.runs.run import Run
+from fdch.runs.run import Run, open_run
 from fdch.training.context import PLAIN, Context
 
 TOP = 10
 WAYS: tuple[Match, ...] = ("codes", "both", "words")
 NOWHERE = "0" * 40  # a word that occurs in no text
+DRAWN_WORDS, WORDS_A_TEXT = 50_000, 9
 
 
 @dataclass(frozen=True)
@@ -45,10 +53,29 @@ class _Query:
         return "one word" if len(self.words) == 1 else "two words"
 
 
+def words_benchmark(
+    run: Path | None,
+    queries: int,
+    gallery: int,
+    tuning: bool,
+    seed: int,
+    device: str = "auto",
+    progress: Progress = silent,
+    **cost: int,
+) -> dict[str, Any]:
+    """Measure the quality of a run's search, if one is given, and the cost."""
+    result: dict[str, Any] = {}
+    if run is not None:
+        context = Context(progress, device)
+        opened = open_run(run, context)
+        result = word_quality(opened, queries, gallery, seed, tuning, context)
+    return {**result, "cost": word_cost(**cost, seed=seed)}
+
+
 def word_quality(
     run: Run,
-    queries: int = 200,
-    items: int = 5000,
+    queries: int,
+    items: int,
     seed: int = 0,
     tuning: bool = False,
     context: Context = PLAIN,
@@ -199,3 +226,52 @@ def _summarise(
 def _mean(values: NDArray[Any]) -> dict[str, float]:
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return {"mean": float(values.mean()), "standard_error": float(error)}
+
+
+def word_cost(
+    items: int, bits: int, k: int, repeats: int, seed: int = 0
+) -> dict[str, Any]:
+    """Time a search by codes alone, and by codes and words.
+
+    The n-th word occurs with a frequency of 1 / n, as in language; a query has two.
+    """
+    warm(bits)
+    source, random = Source("clustered", bits, seed), np.random.default_rng([seed, 4])
+    frequency = 1 / np.arange(1, DRAWN_WORDS + 1)
+    chance = frequency / frequency.sum()
+    number = TIMED * (repeats + 1)
+    codes = source.draw(number, 2)
+
+    def draw_texts(count: int, words: int) -> list[str]:
+        drawn = random.choice(DRAWN_WORDS, (count, words), p=chance)
+        return [" ".join(f"w{word}" for word in row) for row in drawn.tolist()]
+
+    queries = draw_texts(number, 2)
+
+    def make_items(numbers: range) -> list[Item]:
+        texts = draw_texts(len(numbers), WORDS_A_TEXT)
+        return [Item(str(n), text) for n, text in zip(numbers, texts, strict=True)]
+
+    def search(folder: CodeFolder, match: Match, row: int) -> None:
+        params = SearchParams(k, match=match)
+        query = Queries([{}], ["text"], codes[row : row + 1])
+        fusion = plan_fusion(folder, [queries[row]], params)
+        Ranking(folder, None, query, params, None, fusion).results()
+
+    fill = partial(source.fill, make=make_items, total=items)
+    with filled_folder(bits, fill) as path, CodeFolder.open(path) as folder:
+        ways: tuple[Match, ...] = ("codes", "both")
+        times = time_queries(
+            {way: partial(search, folder, way) for way in ways}, repeats
+        )
+    turns = {way: np.median(found, axis=1).tolist() for way, found in times.items()}
+    return {
+        "items": items,
+        "bits": bits,
+        "k": k,
+        "seconds": {way: spread(medians) for way, medians in turns.items()},
+        "slowest_in_20": {
+            way: float(np.quantile(found, 0.95)) for way, found in times.items()
+        },
+        "both_over_codes": ratio(turns["both"], turns["codes"]),
+    }

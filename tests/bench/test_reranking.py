@@ -1,13 +1,14 @@
-"""What re-ranking adds, and whether probabilities hold, on unseen pairs."""
+"""What re-ranking adds on unseen pairs, and what it costs."""
 
 import pytest
 from tests.vector_model import give_vectors
 
-from fdch.bench.query_cost import ordering_cost
-from fdch.bench.search_quality import search_quality
+from fdch.bench.reranking import ordering_cost, search_quality
 from fdch.data.splits import SplitSizes
 from fdch.errors import DataError, RunError
 from fdch.runs.pipeline import TrainingTask, train_run
+
+CHANCE = 0.34  # of sharing a label
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +28,11 @@ def test_figures_of_unseen_pairs(run):
         *("image_to_pair", "text_to_pair", "image_to_text", "text_to_image")
     }
     for ways in result["turns"].values():
+        assert list(ways) == ["plain", "reranked"]
         for found in ways.values():
-            for name, at_random in result["chance"].items():
-                assert found[name] > at_random + 0.1
-            # small data: tests of the calibration itself ask for more
-            assert found["calibration_error"] < 0.2
-            assert found["said"] == pytest.approx(found["precision_at_10"], abs=0.2)
+            assert found["precision_at_10"] > CHANCE + 0.1
+            assert found["map_at_100"] > CHANCE + 0.1
     assert search_quality(run, queries=100) == result
-    at_random = result["chance"]
-    assert at_random["precision_at_10"] < at_random["map_at_100"]
 
 
 def test_the_order_of_vectors_is_measured_where_there_are_some(run, monkeypatch):
@@ -44,7 +41,7 @@ def test_the_order_of_vectors_is_measured_where_there_are_some(run, monkeypatch)
     for ways in result["turns"].values():
         assert list(ways) == ["plain", "reranked", "by_vectors"]
         found = ways["by_vectors"]
-        assert found["precision_at_10"] > result["chance"]["precision_at_10"] + 0.1
+        assert found["precision_at_10"] > CHANCE + 0.1
         assert found["precision_at_10"] != ways["plain"]["precision_at_10"]
 
 
@@ -70,7 +67,7 @@ def test_too_few_unseen_pairs_are_refused(
         TrainingTask(source, tmp_path / "run", bits=8, settings=quick, sizes=sizes)
     )
     with pytest.raises(DataError, match="10 labelled pairs"):
-        search_quality(run)
+        search_quality(run, 500)
     write_features(tmp_path / "features.npz", factor_pairs(210))
     with pytest.raises(RunError, match="has changed"):
-        search_quality(run)
+        search_quality(run, 500)

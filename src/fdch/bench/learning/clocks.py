@@ -1,11 +1,33 @@
-"""How long an accelerator is busy in an epoch, from its own clock."""
+"""What benchmarks hear of training: when epochs end, and how busy the device is."""
 
+import time
+from collections import defaultdict
 from collections.abc import Iterable
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
 from fdch.progress import Update
+
+
+class EpochClock:
+    """A Progress that times epochs, each from the one before it to its own end.
+
+    The first of a stage also holds what prepares the stage.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+        self.values: dict[str, list[dict[str, float]]] = defaultdict(list)
+        self._last = time.perf_counter()
+
+    def __call__(self, update: Update) -> None:
+        """Take an update."""
+        if update.unit == "epoch":
+            now = time.perf_counter()
+            self.seconds[update.task].append(now - self._last)
+            self.values[update.task].append(dict(update.values))
+            self._last = now
 
 
 class BusyClock:

@@ -1,0 +1,251 @@
+"""What ordering candidates adds to a run's search, and what it costs.
+
+Quality: queries are pairs that the run has not seen in any way, neither for training,
+nor for validation, nor as the queries that `fdch evaluate` scores. They are searched
+in the other such pairs. Cost: one query over drawn codes and vectors.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fdch.bench.clustered_codes import Source, filled_folder
+from fdch.bench.timing import ratio, spread, time_turns
+from fdch.codes import binarize, hamming_distances, weighted_distances
+from fdch.data.pairs import PairedSet
+from fdch.errors import DataError
+from fdch.evaluation.ordering import QueryOrder
+from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.lookup import nearest, warm
+from fdch.index.storage.folder import CodeFolder
+from fdch.progress import Progress, silent
+from fdch.retrieval.candidates import BIT_STAGES, VECTOR_STAGES, Stages
+from fdch.retrieval.ordering import Order, Real, find_ordering
+from fdch.retrieval.params import SearchParams
+from fdch.retrieval.queries import Queries
+from fdch.retrieval.ranking import Ranking
+from fdch.runs.encoding import encode_pairs, encode_sides, real_outputs
+from fdch.runs.method_scores import read_own_pairs, training_facts
+from fdch.runs.run import Run, open_run
+from fdch.training.context import PLAIN, Context
+from fdch.training.ordering import Numbers, Ordering
+
+TOP, LONG = 10, 100
+MIN_PAIRS = 20
+TIMED = 20  # queries in a turn, each timed by itself
+# the query's side, and what is searched
+TURNS = (("image", "pair"), ("text", "pair"), ("image", "text"), ("text", "image"))
+
+
+def rerank_benchmark(
+    run: Path | None,
+    queries: int,
+    seed: int,
+    device: str = "auto",
+    progress: Progress = silent,
+    **cost: int,
+) -> dict[str, Any]:
+    """Measure the quality of a run's search, if one is given, and the cost."""
+    result: dict[str, Any] = {}
+    if run is not None:
+        context = Context(progress, device)
+        result = search_quality(open_run(run, context), queries, seed, context)
+    return {**result, "cost": ordering_cost(**cost, seed=seed)}
+
+
+def search_quality(
+    run: Run, queries: int, seed: int = 0, context: Context = PLAIN
+) -> dict[str, Any]:
+    """Search a run's unseen pairs with some of them, at most a quarter.
+
+    Returns:
+        Precision of the first ten and average precision of the first hundred, means
+        over queries: without re-ranking, with it, and in the order of vectors where
+        the method gives some.
+    """
+    pairs = read_own_pairs(run, context=context)
+    unseen = np.random.default_rng(seed).permutation(unseen_rows(run, pairs))
+    number = min(queries, len(unseen) // 4)
+    query, gallery = pairs[np.sort(unseen[:number])], pairs[np.sort(unseen[number:])]
+    encoded = encode_sides(run.method, query, context)
+    codes = {
+        kind: binarize(values)
+        for kind, values in real_outputs(run.method, gallery, context).items()
+    }
+    by_vectors = _score_by_vectors(run, query, gallery, context)
+    relevant = query.labels.astype(np.float32) @ gallery.labels.T.astype(np.float32) > 0
+    turns = {}
+    for side, kind in TURNS:
+        if kind in codes:
+            outputs = encoded.outputs[side]
+            plain = hamming_distances(binarize(outputs), codes[kind])
+            weighted = weighted_distances(outputs, codes[kind])
+            ways = {
+                "plain": _score(plain, relevant),
+                "reranked": _score(plain, relevant, weighted, BIT_STAGES),
+            }
+            if (ordered := by_vectors.get((side, kind))) is not None:
+                ways["by_vectors"] = _score(plain, relevant, -ordered, VECTOR_STAGES)
+            turns[f"{side}_to_{kind}"] = ways
+    return {
+        "run": str(run.folder),
+        "method": run.name,
+        "bits": run.method.bits,
+        "model": run.fingerprint,
+        "data": pairs.fingerprint,
+        "queries": len(query),
+        "gallery": len(gallery),
+        "turns": turns,
+    }
+
+
+def _score_by_vectors(
+    run: Run, query: PairedSet, gallery: PairedSet, context: Context
+) -> dict[tuple[str, str], Real]:
+    """Return what the method orders by, (queries, gallery), by side and kind."""
+    if find_ordering(run.method) is None:
+        return {}
+    queries, stored = (
+        encode_pairs(run.method, part, context).with_labels(part.labels)
+        for part in (query, gallery)
+    )
+    kinds = {"image": stored.image, "text": stored.text, "pair": stored.unified}
+    return {
+        (side, kind): order.score(found.codes, found.vectors)
+        for side, order in (
+            ("image", queries.image.order),
+            ("text", queries.text.order),
+        )
+        for kind, found in kinds.items()
+        if order is not None and found is not None
+    }
+
+
+def unseen_rows(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
+    """Return the rows of whole, labelled pairs that the run has not seen."""
+    rows = run.split().rows(pairs)
+    seen = np.concatenate([rows.train, rows.validation])
+    unseen = np.setdiff1d(rows.database, seen)
+    is_whole = pairs.images.present & pairs.texts.present & pairs.labels.any(axis=1)
+    unseen = unseen[is_whole[unseen]]
+    if len(unseen) < MIN_PAIRS:
+        source = training_facts(run)["source"]
+        raise DataError(
+            f"'{source}' has {len(unseen)} labelled pairs that the run has "
+            f"not seen; {MIN_PAIRS} are needed. Train on fewer: --train-pairs."
+        )
+    return unseen
+
+
+def _score(
+    plain: NDArray[np.uint16],
+    relevant: NDArray[np.bool_],
+    ordered: Real | None = None,
+    stages: Stages | None = None,
+) -> dict[str, float]:
+    """Order the gallery for each query as the search does, and score the order.
+
+    Args:
+        plain: Distances of codes, (queries, gallery).
+        relevant: What should be found, (queries, gallery).
+        ordered: What candidates are ordered by, (queries, gallery).
+        stages: How many candidates there are.
+    """
+
+    def rank(row: int) -> NDArray[np.intp]:
+        nearest = np.argsort(plain[row], kind="stable")
+        if ordered is None or stages is None:
+            return nearest[:LONG]
+        some = nearest[: stages.cover(LONG)[1]]
+        far = ordered[row, some]
+        return some[stages.order(plain[row, some], lambda count: far[:count])][:LONG]
+
+    precisions, averages = [], []
+    for row in range(len(plain)):
+        hits = relevant[row, rank(row)]
+        precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
+        precisions.append(hits[:TOP].mean())
+        averages.append(precision[hits].mean() if hits.any() else 0.0)
+    return {
+        f"precision_at_{TOP}": float(np.mean(precisions)),
+        f"map_at_{LONG}": float(np.mean(averages)),
+    }
+
+
+class _DrawnVectors(Ordering):
+    """Reads drawn vectors; queries are drawn as well, so nothing is encoded."""
+
+    def __init__(self, vector_bytes: int) -> None:
+        self.parts = (Numbers(8 * vector_bytes, 1),)
+
+    def _unused(self, *inputs: Any, **named: Any) -> Any:
+        raise NotImplementedError
+
+    image_vectors = text_vectors = pair_vectors = _unused
+    weigh_images = weigh_texts = weigh_items = _unused
+
+
+def ordering_cost(
+    items: int, bits: int, vector_bytes: int, k: int, repeats: int, seed: int = 0
+) -> dict[str, Any]:
+    """Time the bare scan in memory, a search by codes and one by vectors."""
+    warm(bits)
+    source, ordering = Source("clustered", bits, seed), _DrawnVectors(vector_bytes)
+    rng = np.random.default_rng([seed, 3])
+    number = TIMED * (repeats + 1)
+    codes, queries = source.draw(items, 1), source.draw(number, 2)
+    gallery = Gallery(bits, (Part(row_words(codes), 0),))
+    width = bits + ordering.width
+    orders = QueryOrder(rng.standard_normal((number, width), dtype=np.float32))
+
+    def fill(folder: CodeFolder) -> None:
+        vectors = rng.integers(-127, 128, (items, vector_bytes), np.int8)
+        folder.add_numbered(codes, vectors)
+
+    def scan(row: int) -> None:
+        nearest(gallery, queries[row : row + 1], k)
+
+    def search(folder: CodeFolder, by_vectors: bool, row: int) -> None:
+        one = slice(row, row + 1)
+        order = Order(orders[one], ordering) if by_vectors else None
+        query = Queries([{}], ["text"], queries[one], order=orders[one])
+        params = SearchParams(k, rerank=by_vectors)
+        Ranking(folder, None, query, params, order).results()
+
+    with filled_folder(bits, fill, vector_bytes) as path, CodeFolder.open(path) as each:
+        sides: dict[str, Callable[[int], None]] = {
+            "scan": scan,
+            "by_codes": partial(search, each, False),
+            "by_vectors": partial(search, each, True),
+        }
+        times = time_queries(sides, repeats)
+    turns = {name: np.median(found, axis=1).tolist() for name, found in times.items()}
+    return {
+        "items": items,
+        "bits": bits,
+        "vector_bytes": vector_bytes,
+        "k": k,
+        "candidates": VECTOR_STAGES.cover(k)[1],
+        "seconds": {name: spread(medians) for name, medians in turns.items()},
+        "by_vectors_over_by_codes": ratio(turns["by_vectors"], turns["by_codes"]),
+        "by_vectors_over_scan": ratio(turns["by_vectors"], turns["scan"]),
+    }
+
+
+def time_queries(
+    sides: Mapping[str, Callable[[int], object]], repeats: int
+) -> dict[str, NDArray[np.float64]]:
+    """Time sides in turns, one query each; the first 20 turns do not count.
+
+    Returns:
+        Seconds by side, (repeats, TIMED).
+    """
+    turns = time_turns(sides, TIMED * (repeats + 1))
+    return {
+        name: np.reshape(times, (repeats + 1, TIMED))[1:]
+        for name, times in turns.items()
+    }

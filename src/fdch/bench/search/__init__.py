@@ -1,1 +1,0 @@
-"""Exact search beside FAISS: the scan, and what compaction adds."""
